@@ -1,0 +1,1 @@
+"""The command line. The only room that imports typer and writes to stdout."""

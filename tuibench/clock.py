@@ -1,0 +1,59 @@
+"""Time as an argument: the clock every schedule reads, and the absolute schedule itself.
+
+Nothing else in the package calls `time.monotonic` or sleeps to keep a rhythm, so tests run on a fake clock.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import NamedTuple, Protocol
+
+NS_PER_SECOND = 1_000_000_000
+
+
+class Clock(Protocol):
+    """A monotonic clock in nanoseconds, the wall clock in seconds, and a way to wait."""
+
+    def now_ns(self) -> int: ...
+
+    def wall_seconds(self) -> float: ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def now_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def wall_seconds(self) -> float:
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class Tick(NamedTuple):
+    """One beat of a schedule: its number from 1, when it was due, and how late it came."""
+
+    number: int
+    due_ns: int
+    late_ns: int
+
+
+async def ticks(clock: Clock, start_ns: int, interval_ns: int) -> AsyncIterator[Tick]:
+    """Beats at start + n × interval, whatever the caller does in between.
+
+    The schedule is absolute: a slow caller makes a late tick, never a drift. Beats that were missed
+    entirely are skipped, so a caller that slept through five of them gets one late tick and no burst.
+    """
+    number = 1
+    while True:
+        due_ns = start_ns + number * interval_ns
+        wait_ns = due_ns - clock.now_ns()
+        if wait_ns > 0:
+            await clock.sleep(wait_ns / NS_PER_SECOND)
+        late_ns = max(0, clock.now_ns() - due_ns)
+        yield Tick(number, due_ns, late_ns)
+        number = max(number + 1, (clock.now_ns() - start_ns) // interval_ns)

@@ -1,0 +1,1 @@
+"""Who runs it: fleet, worker, engine, data loading."""

@@ -1,0 +1,1 @@
+"""Arithmetic on counters, histograms and time series; no I/O."""

@@ -1,0 +1,1 @@
+"""The words every part shares: frozen, serialisable, no I/O."""

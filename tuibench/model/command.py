@@ -1,0 +1,43 @@
+"""What an operator can ask of a running session. Keys, palette and scripts all submit these."""
+
+import msgspec
+
+
+class SetThreads(msgspec.Struct, frozen=True, tag="threads"):
+    """Run with this many connections from now on."""
+
+    threads: int
+
+
+class ChangeSetting(msgspec.Struct, frozen=True, tag="set"):
+    """Set one of the server's global variables; journalled first, restored at the end."""
+
+    name: str
+    value: str
+
+
+class ApplyPreset(msgspec.Struct, frozen=True, tag="preset"):
+    """Set a named group of variables at once: durable, relaxed or unsafe."""
+
+    name: str
+
+
+class Pause(msgspec.Struct, frozen=True, tag="pause"):
+    """Hold the load: transactions in flight end, no new one starts."""
+
+
+class Resume(msgspec.Struct, frozen=True, tag="resume"):
+    """Go on after a pause."""
+
+
+class Mark(msgspec.Struct, frozen=True, tag="mark"):
+    """Put a numbered mark on the time axis."""
+
+    text: str = ""
+
+
+class Stop(msgspec.Struct, frozen=True, tag="stop"):
+    """End the load, restore the settings, write the summary."""
+
+
+Command = SetThreads | ChangeSetting | ApplyPreset | Pause | Resume | Mark | Stop

@@ -1,0 +1,51 @@
+"""What happened during a run, and when."""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class EventKind(StrEnum):
+    """Why an event is told; `CHANGES` are those an operator looks for on the time axis."""
+
+    START = "start"
+    STOP = "stop"
+    THREADS = "threads"
+    SETTING = "setting"
+    FOREIGN = "foreign"
+    PAUSE = "pause"
+    RESUME = "resume"
+    MARK = "mark"
+    ERRORS = "errors"
+    RECONNECT = "reconnect"
+    RESTART = "restart"
+    WARNING = "warning"
+    RESTORE = "restore"
+
+
+CHANGES = frozenset(
+    {
+        EventKind.THREADS,
+        EventKind.SETTING,
+        EventKind.FOREIGN,
+        EventKind.PAUSE,
+        EventKind.RESUME,
+        EventKind.MARK,
+        EventKind.RESTART,
+    }
+)
+"""The kinds that are drawn as a line through all charts, with their marker number."""
+
+
+class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):
+    """One thing that happened.
+
+    `at` is the wall clock (Unix seconds), `elapsed_seconds` counts from the start of the load (negative
+    before it), `marker` numbers the changes from 1 and is None for events that are not drawn on the charts.
+    """
+
+    at: float
+    elapsed_seconds: float
+    kind: EventKind
+    text: str
+    marker: int | None = None

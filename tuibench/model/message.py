@@ -1,0 +1,77 @@
+"""What a session and its viewers say to each other: one JSON object a line, told apart by its `type`.
+
+A viewer that connects gets a `Hello` first, with enough history to draw, then everything as it happens.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from tuibench.model.command import Command
+from tuibench.model.event import Event
+from tuibench.model.plan import Plan
+from tuibench.model.sample import Sample
+from tuibench.model.server import ServerInfo
+from tuibench.model.setting import PresetState, SettingState
+from tuibench.model.summary import Summary
+
+PROTOCOL_VERSION = 1
+
+
+class RunState(StrEnum):
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    ENDED = "ended"
+
+
+class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
+    """What holds now. Sent again, whole, whenever any of it changes."""
+
+    state: RunState
+    threads: int
+    workers: int
+    settings: tuple[SettingState, ...]
+    presets: tuple[PresetState, ...]
+    warnings: tuple[str, ...] = ()
+
+
+class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
+    """First line to a viewer. `data_set` describes the tables in words ("4 × 100,000 rows")."""
+
+    protocol: int
+    session: str
+    plan: Plan
+    data_set: str
+    server: ServerInfo
+    status: Status
+    samples: tuple[Sample, ...]
+    events: tuple[Event, ...]
+
+
+class Submit(msgspec.Struct, frozen=True, tag="submit", kw_only=True):
+    """A viewer's command; the answer carries the same `id`."""
+
+    id: int
+    command: Command
+
+
+class Answer(msgspec.Struct, frozen=True, tag="answer", kw_only=True):
+    """What the session did with a command: taken, or refused with the reason in words."""
+
+    id: int
+    ok: bool
+    text: str
+
+
+class Ended(msgspec.Struct, frozen=True, tag="ended", kw_only=True):
+    """Last line to a viewer: the figures, and the summary as text for the terminal."""
+
+    summary: Summary
+    text: str
+    run_directory: str
+
+
+Downward = Hello | Sample | Event | Status | Answer | Ended
+Upward = Submit

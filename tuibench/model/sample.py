@@ -1,0 +1,103 @@
+"""One tick of a run: what the load did, what the server said, what the host did.
+
+A part that could not be measured is None, never zero. Rates are per second over the *measured* interval.
+Latencies are milliseconds.
+"""
+
+import msgspec
+
+
+class Latency(msgspec.Struct, frozen=True, kw_only=True):
+    """Latency of `count` operations, in milliseconds."""
+
+    count: int
+    min: float
+    avg: float
+    p50: float
+    p95: float
+    p99: float
+    p999: float
+    max: float
+
+
+class LoadPart(msgspec.Struct, frozen=True, kw_only=True):
+    """What the workers did in the interval. `latency` and `statements` are empty when nothing finished.
+
+    `connections` are open, `threads` is how many were asked for. `errors` and `reconnects` are counts of the
+    interval. `worker_cpu` is the busiest worker's share of one core (0 to 1); `lag_p99_ms` how late
+    the busiest worker's event loop ran.
+    """
+
+    threads: int
+    connections: int
+    seconds: float
+    transactions_per_second: float
+    queries_per_second: float
+    reads_per_second: float
+    writes_per_second: float
+    others_per_second: float
+    errors_per_second: float
+    reconnects_per_second: float
+    latency: Latency | None
+    statements: dict[str, Latency]
+    errors_by_code: dict[str, int]
+    transactions_total: int
+    worker_cpu: float
+    lag_p99_ms: float
+
+
+class ServerPart(msgspec.Struct, frozen=True, kw_only=True):
+    """What SHOW GLOBAL STATUS and SHOW GLOBAL VARIABLES said.
+
+    Rates are None in the first tick after a connect, a restart or a FLUSH STATUS, and where the counter does
+    not exist. `counters` are the cumulative counters the rates came from, by the server's own names.
+    """
+
+    uptime_seconds: int
+    threads_running: int
+    threads_connected: int
+    max_connections: int
+    open_tables: int
+    table_open_cache: int
+    questions_total: int
+    slow_queries_total: int
+    questions_per_second: float | None = None
+    slow_queries: int | None = None
+    commits_per_second: float | None = None
+    log_fsyncs_per_second: float | None = None
+    log_fsyncs_per_transaction: float | None = None
+    buffer_pool_hit: float | None = None
+    row_lock_waits_per_second: float | None = None
+    counters: dict[str, int] = {}
+
+
+class HostPart(msgspec.Struct, frozen=True, kw_only=True):
+    """What this host did. CPU figures are percent of the whole machine (0 to 100).
+
+    `cpu_server` is None when the server's process was not found (see `note`) or cannot be read.
+    """
+
+    cores: int
+    cpu_total: float
+    cpu_server: float | None
+    cpu_tuibench: float
+    cpu_rest: float
+    memory_used_bytes: int
+    memory_total_bytes: int
+    disk_read_bytes_per_second: float | None
+    disk_write_bytes_per_second: float | None
+    net_received_bytes_per_second: float | None
+    net_sent_bytes_per_second: float | None
+    note: str = ""
+
+
+class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):
+    """One tick: due `elapsed_seconds` after the start of the load, and `late_ms` late."""
+
+    number: int
+    at: float
+    elapsed_seconds: float
+    late_ms: float
+    load: LoadPart | None
+    server: ServerPart | None
+    host: HostPart | None

@@ -1,0 +1,35 @@
+"""What a server is, as far as it does not change from tick to tick."""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Flavour(StrEnum):
+    MARIADB = "MariaDB"
+    MYSQL = "MySQL"
+
+
+class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Flavour, version and identity. `version` is plain (10.11.19), `version_text` as the server says it.
+
+    `pid_file` and `socket` help to find its process; `is_local` is True when it runs on this host.
+    `identity` names the server instance across connections (host, port, data directory).
+    """
+
+    flavour: Flavour
+    version: str
+    version_text: str
+    where: str
+    identity: str
+    datadir: str
+    pid_file: str
+    socket: str
+    port: int
+    is_local: bool
+    uptime_seconds: int
+
+    @property
+    def version_tuple(self) -> tuple[int, ...]:
+        """The version as numbers, to compare: (10, 11, 19)."""
+        return tuple(int(part) for part in self.version.split("."))

@@ -1,0 +1,111 @@
+"""What remains of a run: the figures of its summary, under the keys of `tuibench.summary/1`."""
+
+from typing import Literal
+
+import msgspec
+
+from tuibench.model.event import Event
+from tuibench.model.sample import Latency
+
+
+class TransactionTotals(msgspec.Struct, frozen=True, kw_only=True):
+    total: int
+    per_second: float
+
+
+class QueryTotals(msgspec.Struct, frozen=True, kw_only=True):
+    read: int
+    write: int
+    other: int
+    total: int
+    per_second: float
+
+
+class ErrorTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Failed statements, by the server's error number."""
+
+    total: int
+    by_code: dict[str, int]
+
+
+class StatementTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Latency of one statement of the profile, in milliseconds."""
+
+    count: int
+    p50: float
+    p95: float
+    p99: float
+    max: float
+
+
+class ServerTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """The server, and by how much its counters grew while the load ran."""
+
+    version: str
+    flavour: str
+    deltas: dict[str, int]
+
+
+class Reconciliation(msgspec.Struct, frozen=True, kw_only=True):
+    """Our statements against the server's own count, over the whole run.
+
+    foreign = questions_server - own - questions_client: what other clients sent. None when the server's
+    counters went back (restart, FLUSH STATUS) or could not be read. Commits likewise, against Com_commit.
+    """
+
+    questions_client: int
+    questions_server: int | None
+    own: int
+    foreign: int | None
+    commits_client: int
+    commits_server: int | None
+
+
+class ClientTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """What the load cost this side. `cpu_share` is the busiest worker's share of one core, 0 to 1."""
+
+    workers: int
+    cpu_share: float
+    cpu_seconds: float
+    limited: bool
+
+
+class Fairness(msgspec.Struct, frozen=True, kw_only=True):
+    """How evenly connections got through: mean and population deviation."""
+
+    events_avg: float
+    events_stddev: float
+    seconds_avg: float
+    seconds_stddev: float
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"):
+    """The whole run in figures. Latencies are milliseconds, `seconds` is the measured time of the load.
+
+    `outcome` is "done", "stopped" by the operator, "interrupted" by a signal, or "failed" with `failure` set.
+    """
+
+    schema: Literal["tuibench.summary/1"] = "tuibench.summary/1"
+    session: str
+    profile: str
+    threads: int
+    seconds: float
+    percentile: float
+    outcome: Literal["done", "stopped", "interrupted", "failed"]
+    failure: str = ""
+    transactions: TransactionTotals
+    queries: QueryTotals
+    errors: ErrorTotals
+    retries: int
+    reconnects: int
+    abandoned: int
+    latency_ms: Latency | None
+    latency_percentile_ms: float | None
+    latency_sum_ms: float
+    fairness: Fairness
+    statements: dict[str, StatementTotals]
+    server: ServerTotals
+    reconciliation: Reconciliation
+    client: ClientTotals
+    events: tuple[Event, ...]
+    warnings: tuple[str, ...]

@@ -1,0 +1,1 @@
+"""How to talk to a server. The only room that imports asyncmy."""

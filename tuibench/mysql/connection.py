@@ -1,0 +1,148 @@
+"""One connection to a server: statements in text, statements prepared, errors in our own tree."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import asyncmy
+
+from tuibench.errors import ConnectionLostError, TuibenchError
+from tuibench.model.target import Target
+from tuibench.mysql import errors, tls
+
+Row = tuple[Any, ...]
+
+
+class Statement:
+    """A statement prepared on the server, bound to its connection."""
+
+    __slots__ = ("_execute", "_prepared")
+
+    def __init__(self, prepared: Any) -> None:
+        self._prepared = prepared
+        self._execute = prepared.execute
+
+    async def execute(self, values: tuple[Any, ...]) -> int:
+        """Runs it and drops the rows. Returns rows affected, or rows returned by a SELECT."""
+        try:
+            return int((await self._execute(values)).affected_rows)
+        except errors.FOREIGN as error:
+            raise errors.statement_error(error) from error
+
+    async def fetch(self, values: tuple[Any, ...]) -> Sequence[Row]:
+        """Runs it and returns its rows."""
+        try:
+            return (await self._execute(values)).rows or ()
+        except errors.FOREIGN as error:
+            raise errors.statement_error(error) from error
+
+
+class Connection:
+    """A logged-in connection. `statements` counts what it has sent, for the reconciliation."""
+
+    def __init__(self, raw: Any, target: Target) -> None:
+        self._raw = raw
+        self.target = target
+        self.statements = 0
+
+    @property
+    def thread_id(self) -> int:
+        """The server's id of this connection, as in SHOW PROCESSLIST."""
+        return int(self._raw.server_thread_id[0])
+
+    @property
+    def version_text(self) -> str:
+        """The version as the server said it in its greeting."""
+        return str(self._raw.get_server_info())
+
+    async def query(self, sql: str) -> Sequence[Row]:
+        """Sends one statement as text; returns its rows, none for a statement without a result."""
+        self.statements += 1
+        try:
+            await self._raw.query(sql)
+        except errors.FOREIGN as error:
+            raise errors.statement_error(error) from error
+        result = self._raw._result
+        return (result.rows if result is not None else None) or ()
+
+    async def execute(self, sql: str) -> int:
+        """Sends one statement as text; returns the number of rows it affected."""
+        await self.query(sql)
+        return int(self._raw.affected_rows())
+
+    async def prepare(self, sql: str) -> Statement:
+        """Prepares a statement with `?` placeholders on the server."""
+        try:
+            return Statement(await self._raw.prepare(sql))
+        except errors.FOREIGN as error:
+            raise errors.statement_error(error) from error
+
+    def quote(self, value: Any) -> str:
+        """A value as an SQL literal, for statements that cannot be prepared."""
+        return str(self._raw.escape(value))
+
+    async def close(self) -> None:
+        """Says goodbye; a connection that is broken already is dropped without a word."""
+        try:
+            await self._raw.ensure_closed()
+        except errors.FOREIGN:
+            self.abort()
+
+    def abort(self) -> None:
+        """Drops the connection at once, whatever it was doing."""
+        self._raw.close()
+
+
+async def connect(
+    target: Target, *, use_database: bool = True, timeout_seconds: float = 10.0, program: str = "tuibench"
+) -> Connection:
+    """Logs in to the target.
+
+    Raises ServerUnavailableError when the server is away or refuses the login, SQLError with
+    code 1040, 1203 or 1226 when it takes no more connections.
+    """
+    context = tls.context(target)
+    try:
+        return await _login(target, use_database, timeout_seconds, program, context)
+    except TuibenchError:
+        if target.ssl_mode != "preferred" or context is None:
+            raise
+    return await _login(target, use_database, timeout_seconds, program, None)
+
+
+async def _login(
+    target: Target, use_database: bool, timeout_seconds: float, program: str, context: Any
+) -> Connection:
+    try:
+        raw = await asyncio.wait_for(
+            asyncmy.connect(
+                host=target.host,
+                port=target.port,
+                unix_socket=target.socket or None,
+                user=target.user,
+                password=target.password.encode(),
+                database=target.database if use_database else None,
+                connect_timeout=timeout_seconds,
+                autocommit=True,
+                program_name=program,
+                ssl=context,
+            ),
+            timeout_seconds,
+        )
+    except errors.FOREIGN as error:
+        raise errors.connect_error(error, target) from error
+    return Connection(raw, target)
+
+
+async def connect_patiently(
+    target: Target, *, attempts: int, pause_seconds: float, use_database: bool = True
+) -> Connection:
+    """Logs in to a server that may be away for a while; raises the last error after `attempts`."""
+    for left in range(attempts - 1, -1, -1):
+        try:
+            return await connect(target, use_database=use_database)
+        except TuibenchError:
+            if not left:
+                raise
+            await asyncio.sleep(pause_seconds)
+    raise ConnectionLostError(2003, f"no attempt to reach {target.where}")

@@ -1,0 +1,1 @@
+"""What server and host say. The only room that imports psutil."""

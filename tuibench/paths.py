@@ -1,0 +1,56 @@
+"""Where files go. `TUIBENCH_HOME` moves all of it, for tests and for hosts whose home is read-only."""
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+APP = "tuibench"
+
+
+def home() -> Path | None:
+    """The folder that replaces all the usual ones, if the user names one."""
+    value = os.environ.get("TUIBENCH_HOME")
+    return Path(value).expanduser() if value else None
+
+
+def data_dir() -> Path:
+    """Recorded runs live below here."""
+    base = home()
+    return base / "data" if base else platformdirs.user_data_path(APP)
+
+
+def state_dir() -> Path:
+    """The settings journal lives below here."""
+    base = home()
+    return base / "state" if base else platformdirs.user_state_path(APP)
+
+
+def config_dir() -> Path:
+    """The user's own profiles and configuration."""
+    base = home()
+    return base / "config" if base else platformdirs.user_config_path(APP)
+
+
+def runtime_dir() -> Path:
+    """Session sockets live here: below XDG_RUNTIME_DIR, else below the state directory."""
+    base = home()
+    if base:
+        return base / "run"
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(runtime) / APP if runtime and Path(runtime).is_dir() else state_dir() / "run"
+
+
+def runs_dir() -> Path:
+    return data_dir() / "runs"
+
+
+def journal_dir() -> Path:
+    return state_dir() / "journal"
+
+
+def private(directory: Path) -> Path:
+    """The directory, made if need be, readable by its owner only."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    directory.chmod(0o700)
+    return directory

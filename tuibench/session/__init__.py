@@ -1,0 +1,1 @@
+"""The conductor of a run, its unix-socket service and its client."""

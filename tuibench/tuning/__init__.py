@@ -1,0 +1,1 @@
+"""What we change on the server, and how it is undone."""

@@ -1,0 +1,1 @@
+"""What to run: profiles compiled to programs, keys, values, data sets; no I/O."""
