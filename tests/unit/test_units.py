@@ -1,0 +1,53 @@
+"""Numbers as people read them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuibench import units
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (999, "999"), (3000, "3 k"), (48_240, "48.2 k"), (12_500_000, "12.5 M"), (None, "–")],
+)
+def test_si(value: float | None, text: str) -> None:
+    assert units.si(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.5, "0.5 ms"), (26.44, "26.4 ms"), (412.4, "412 ms"), (1234, "1.23 s"), (None, "–")]
+)
+def test_milliseconds(value: float | None, text: str) -> None:
+    assert units.milliseconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(84, "01:24"), (3723, "1:02:03"), (-5, "−00:05"), (0, "00:00")]
+)
+def test_clock(seconds: float, text: str) -> None:
+    assert units.clock(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(12, "12s"), (185, "3m"), (7500, "2h 05m"), (1_051_200, "12d 4h")]
+)
+def test_duration(seconds: float, text: str) -> None:
+    assert units.duration(seconds) == text
+
+
+@pytest.mark.parametrize(("size", "text"), [(512, "512 B"), (9.1 * 2**30, "9.1 GiB"), (None, "–")])
+def test_data(size: float | None, text: str) -> None:
+    assert units.data(size) == text
+
+
+@given(st.floats(min_value=1e-6, max_value=1e12))
+def test_an_axis_holds_its_value_without_wasting_half(value: float) -> None:
+    maximum = units.axis_maximum(value)
+    assert value <= maximum * (1 + 1e-6)
+    assert maximum <= value * 2.001
+
+
+@pytest.mark.parametrize("value", [0.0, -3.0, float("inf"), float("nan")])
+def test_an_axis_without_values_ends_at_one(value: float) -> None:
+    assert units.axis_maximum(value) == 1.0

@@ -1,0 +1,85 @@
+"""How numbers are written for people, the same on every screen and in every message."""
+
+import math
+
+DASH = "–"
+"""Stands where a value is missing; never a zero."""
+
+_SI = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+_BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+_AXIS_STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+
+
+def count(value: float | None) -> str:
+    """A whole number with thousands separators: 48,214."""
+    return DASH if value is None else f"{value:,.0f}"
+
+
+def decimal(value: float | None, digits: int = 2) -> str:
+    """A number with a fixed number of digits: 1.04."""
+    return DASH if value is None else f"{value:,.{digits}f}"
+
+
+def si(value: float | None) -> str:
+    """A number in at most five characters with its prefix: 3 k, 12.5 M."""
+    if value is None:
+        return DASH
+    for factor, prefix in _SI:
+        if abs(value) >= factor:
+            return f"{value / factor:.3g} {prefix}"
+    return f"{value:.3g}"
+
+
+def milliseconds(value: float | None) -> str:
+    """A latency with three significant digits and its unit: 26.4 ms, 1.2 s."""
+    if value is None:
+        return DASH
+    if value >= 1000:
+        return f"{value / 1000:.3g} s"
+    return f"{value:.0f} ms" if value >= 100 else f"{value:.3g} ms"
+
+
+def percent(value: float | None, digits: int = 0) -> str:
+    """A share given in percent: 99.98 %."""
+    return DASH if value is None else f"{value:.{digits}f} %"
+
+
+def data(size_bytes: float | None) -> str:
+    """A size in binary units: 9.1 GiB."""
+    if size_bytes is None:
+        return DASH
+    for factor, unit in _BINARY:
+        if abs(size_bytes) >= factor:
+            return f"{size_bytes / factor:.3g} {unit}"
+    return f"{size_bytes:.0f} B"
+
+
+def clock(seconds: float) -> str:
+    """A duration as a clock shows it: 01:24, 1:02:03."""
+    whole = int(abs(seconds))
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    sign = "−" if seconds < 0 and whole else ""
+    return f"{sign}{hours}:{minutes:02}:{rest:02}" if hours else f"{sign}{minutes:02}:{rest:02}"
+
+
+def duration(seconds: float) -> str:
+    """A duration in its largest two units: 3m, 2h 05m, 12d 4h."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m"
+    if whole < 86_400:
+        return f"{whole // 3600}h {whole // 60 % 60:02}m"
+    return f"{whole // 86_400}d {whole // 3600 % 24}h"
+
+
+def axis_maximum(value: float) -> float:
+    """The next round number an axis can end on: 2412 gives 3000. 1 for anything not above zero."""
+    if value <= 0 or not math.isfinite(value):
+        return 1.0
+    magnitude = 10.0 ** math.floor(math.log10(value))
+    for step in _AXIS_STEPS:
+        if value <= step * magnitude * (1 + 1e-9):
+            return step * magnitude
+    return 10.0 * magnitude
