@@ -12,6 +12,9 @@ from tuibench.mysql import errors, tls
 
 Row = tuple[Any, ...]
 
+RECEIVE_BUFFER_BYTES = 1 << 14
+"""The driver starts with 256 KiB a connection, too much for thousands; it grows the buffer at need."""
+
 
 class Statement:
     """A statement prepared on the server, bound to its connection."""
@@ -35,6 +38,23 @@ class Statement:
             return (await self._execute(values)).rows or ()
         except errors.FOREIGN as error:
             raise errors.statement_error(error) from error
+
+
+class TextStatement:
+    """A statement sent as text, its values written into it: for servers that take no more prepared ones."""
+
+    __slots__ = ("_connection", "_parts")
+
+    def __init__(self, connection: "Connection", sql: str) -> None:
+        self._connection = connection
+        self._parts = sql.split("?")
+
+    async def execute(self, values: tuple[Any, ...]) -> int:
+        """Runs it and drops the rows. Returns rows affected, or rows returned by a SELECT."""
+        pieces = [self._parts[0]]
+        for value, part in zip(values, self._parts[1:], strict=True):
+            pieces += (self._connection.quote(value), part)
+        return await self._connection.execute("".join(pieces))
 
 
 class Connection:
@@ -131,6 +151,7 @@ async def _login(
         )
     except errors.FOREIGN as error:
         raise errors.connect_error(error, target) from error
+    raw._proto.buffer = bytearray(RECEIVE_BUFFER_BYTES)
     return Connection(raw, target)
 
 

@@ -1,0 +1,109 @@
+"""Runs a program on many connections of one process, and tells what came of it.
+
+The surface is small on purpose (`set_connections`, `pause`, `resume`, `report`, `stop`): another engine
+can run the same programs behind it.
+"""
+
+import asyncio
+import time
+
+from tuibench.load.lag import LagProbe
+from tuibench.load.recorder import Recorder
+from tuibench.load.report import Moments, WorkerReport
+from tuibench.load.user import VirtualUser, Work
+from tuibench.load.wire import Begin
+from tuibench.workload.generate import Generator
+from tuibench.workload.program import flat_statements
+
+OPENING_AT_ONCE = 32
+"""Connections of one worker that log in at the same time; a server's accept queue is often 80 long."""
+
+
+class Engine:
+    """The virtual users of one worker."""
+
+    def __init__(self, begin: Begin) -> None:
+        self._begin = begin
+        statements = flat_statements(begin.program)
+        self._recorder = Recorder(statements)
+        self._work = Work(
+            begin.target,
+            statements,
+            self._recorder,
+            ignored_errors=frozenset(begin.ignored_errors),
+            max_retries=begin.max_retries,
+            opening=asyncio.Semaphore(OPENING_AT_ONCE),
+        )
+        self._users: list[tuple[VirtualUser, asyncio.Task[None]]] = []
+        self._departing: list[tuple[VirtualUser, asyncio.Task[None]]] = []
+        self._departed: list[VirtualUser] = []
+        self._lag = LagProbe()
+        self._reported_at = time.monotonic()
+        self._cpu_at = time.process_time()
+
+    def set_connections(self, wanted: int) -> None:
+        """Keeps this many connections from now on. Returns at once; they come and go in the background."""
+        self._bury()
+        while len(self._users) > wanted:
+            user, task = self._users.pop()
+            user.leave()
+            self._departing.append((user, task))
+        while len(self._users) < wanted:
+            self._users.append(self._new_user(len(self._users)))
+
+    def pause(self) -> None:
+        self._work.paused = True
+
+    def resume(self) -> None:
+        self._work.paused = False
+        for user, _ in self._users:
+            user.wake()
+
+    def report(self) -> WorkerReport:
+        """What happened since the last report, and the counters since the beginning."""
+        now, cpu = time.monotonic(), time.process_time()
+        transactions, statements = self._recorder.take()
+        everyone = [user for user, _ in (*self._users, *self._departing)] + self._departed
+        failure = self._work.failure
+        report = WorkerReport(
+            worker=self._begin.worker,
+            seconds=now - self._reported_at,
+            cpu_seconds=cpu - self._cpu_at,
+            lag_p99_ms=self._lag.take_p99_ms(),
+            connections=sum(user.connected for user, _ in (*self._users, *self._departing)),
+            counters=self._recorder.totals(),
+            transactions=transactions,
+            statements=statements,
+            events_per_connection=Moments.of([float(user.events) for user in everyone]),
+            seconds_per_connection=Moments.of([user.busy_us / 1e6 for user in everyone]),
+            failure=failure.message if failure else "",
+            failure_hint=failure.hint if failure else "",
+        )
+        self._reported_at, self._cpu_at = now, cpu
+        return report
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Lets transactions in flight end; those that outlast the grace are abandoned."""
+        self.set_connections(0)
+        tasks = [task for _, task in self._departing]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=grace_seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        self._bury()
+        self._lag.close()
+
+    def _new_user(self, position: int) -> tuple[VirtualUser, asyncio.Task[None]]:
+        begin = self._begin
+        number = position * begin.workers + begin.worker
+        user = VirtualUser(self._work, Generator(begin.program, begin.seed, number), number)
+        return user, asyncio.create_task(user.run(), name=f"connection {number}")
+
+    def _bury(self) -> None:
+        """Forgets users that ended: refused ones leave a free place, departed ones keep their figures."""
+        for user, task in self._departing:
+            if task.done():
+                self._departed.append(user)
+        self._departing = [(user, task) for user, task in self._departing if not task.done()]
+        self._users = [(user, task) for user, task in self._users if not task.done()]

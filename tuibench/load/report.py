@@ -1,0 +1,113 @@
+"""What a worker says of its work: cumulative counters and the histograms of the interval.
+
+Counters are cumulative so that a lost report costs nothing; readers subtract. Merging is associative.
+"""
+
+import msgspec
+
+from tuibench.metrics.histogram import Histogram
+
+
+class Counters(msgspec.Struct):
+    """Everything since the worker began.
+
+    Identity: started = completed + failed + abandoned + in_flight. Retries are counted apart. `questions` is
+    what the server has been asked and has answered, failed statements and rollbacks included.
+    """
+
+    started: int = 0
+    completed: int = 0
+    failed: int = 0
+    abandoned: int = 0
+    in_flight: int = 0
+    reads: int = 0
+    writes: int = 0
+    others: int = 0
+    commits: int = 0
+    questions: int = 0
+    retries: int = 0
+    reconnects: int = 0
+    errors: dict[int, int] = {}
+    refused: dict[int, int] = {}
+
+    @property
+    def queries(self) -> int:
+        """Statements that returned without an error."""
+        return self.reads + self.writes + self.others
+
+    def count_error(self, code: int) -> None:
+        self.errors[code] = self.errors.get(code, 0) + 1
+
+    def count_refusal(self, code: int) -> None:
+        self.refused[code] = self.refused.get(code, 0) + 1
+
+    def __add__(self, other: "Counters") -> "Counters":
+        return self._with(other, 1)
+
+    def __sub__(self, other: "Counters") -> "Counters":
+        return self._with(other, -1)
+
+    def _with(self, other: "Counters", sign: int) -> "Counters":
+        plain = {name: getattr(self, name) + sign * getattr(other, name) for name in PLAIN_COUNTERS}
+        return Counters(
+            **plain,
+            errors=_combined(self.errors, other.errors, sign),
+            refused=_combined(self.refused, other.refused, sign),
+        )
+
+
+PLAIN_COUNTERS = tuple(
+    field.name for field in msgspec.structs.fields(Counters) if field.name not in ("errors", "refused")
+)
+
+
+def _combined(ours: dict[int, int], theirs: dict[int, int], sign: int) -> dict[int, int]:
+    codes = {code: ours.get(code, 0) + sign * theirs.get(code, 0) for code in ours.keys() | theirs.keys()}
+    return {code: times for code, times in sorted(codes.items()) if times}
+
+
+class Moments(msgspec.Struct, frozen=True):
+    """Count, sum and sum of squares: enough for the mean and the population deviation of what is merged."""
+
+    n: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    @classmethod
+    def of(cls, values: list[float]) -> "Moments":
+        return cls(len(values), sum(values), sum(value * value for value in values))
+
+    def __add__(self, other: "Moments") -> "Moments":
+        return Moments(self.n + other.n, self.total + other.total, self.squares + other.squares)
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.n if self.n else 0.0
+
+    @property
+    def deviation(self) -> float:
+        """Population standard deviation."""
+        if not self.n:
+            return 0.0
+        return float(max(0.0, self.squares / self.n - self.mean**2) ** 0.5)
+
+
+class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
+    """One worker's answer to a tick.
+
+    `seconds` is the interval the histograms cover, `cpu_seconds` what the process burnt in it, `lag_p99_ms`
+    how late its event loop ran. `failure` is why the worker cannot go on, else empty.
+    """
+
+    worker: int
+    seconds: float
+    cpu_seconds: float
+    lag_p99_ms: float
+    connections: int
+    counters: Counters
+    transactions: Histogram
+    statements: dict[str, Histogram]
+    events_per_connection: Moments
+    seconds_per_connection: Moments
+    failure: str = ""
+    failure_hint: str = ""

@@ -1,0 +1,249 @@
+"""One connection of the load, from login to goodbye.
+
+    connecting ──> working ──> leaving
+        ^             │
+        └── lost <────┘
+
+connecting  logs in and prepares; refused for want of connections it ends, for want of a server it tries again
+working     runs one transaction after the other, holding before each while the load is paused
+lost        the connection broke: the transaction failed, a new connection is made after a back-off
+leaving     asked to go: the transaction in flight ends, then the connection is closed
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError, TuibenchError
+from tuibench.load.recorder import OTHER, WRITE, Recorder
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection, TextStatement, connect
+from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_CODES
+from tuibench.workload.generate import Generator, Transaction
+from tuibench.workload.program import FlatStatement
+
+TOO_MANY_PREPARED = 1461
+RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS = 0.001, 0.1
+RECONNECT_FIRST_SECONDS, RECONNECT_LONGEST_SECONDS = 0.05, 1.0
+
+Execute = Callable[[tuple[Any, ...]], Awaitable[int]]
+
+
+class Work:
+    """What all connections of a worker share: where to go, what to run, and the rules."""
+
+    def __init__(
+        self,
+        target: Target,
+        statements: Sequence[FlatStatement],
+        recorder: Recorder,
+        *,
+        ignored_errors: frozenset[int],
+        max_retries: int,
+        opening: asyncio.Semaphore,
+    ) -> None:
+        self.target = target
+        self.statements = statements
+        self.recorder = recorder
+        self.ignored_errors = ignored_errors
+        self.max_retries = max_retries
+        self.opening = opening
+        self.paused = False
+        self.failure: TuibenchError | None = None
+
+
+def back_off(attempt: int, first_seconds: float, longest_seconds: float, chance: float) -> float:
+    """Seconds to wait before attempt n (from 0): doubling, capped, and spread by a chance in [0, 1)."""
+    return float(min(longest_seconds, first_seconds * 2**attempt) * (0.5 + chance / 2))
+
+
+class VirtualUser:
+    """A connection of the load with its own stream of values."""
+
+    def __init__(self, work: Work, generator: Generator, number: int) -> None:
+        self.connected = False
+        self.events = 0
+        self.busy_us = 0
+        self._work = work
+        self._generator = generator
+        self._chance = random.Random(number)
+        self._wake = asyncio.Event()
+        self._leaving = False
+        self._connection: Connection | None = None
+        self._execute: list[Execute] = []
+
+    def leave(self) -> None:
+        """Ends after the transaction in flight."""
+        self._leaving = True
+        self._wake.set()
+
+    def wake(self) -> None:
+        """Looks again whether the load is paused."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Lives until told to leave, refused by the server, or cancelled."""
+        try:
+            lost = 0
+            while not self._leaving and self._work.failure is None:
+                if not await self._connect(is_new=lost == 0):
+                    return
+                if lost:
+                    self._work.recorder.counters.reconnects += 1
+                lost += 1
+                await self._live()
+        except TuibenchError as error:
+            self._work.failure = self._work.failure or error
+        finally:
+            await self._disconnect()
+
+    async def _live(self) -> None:
+        """Works until it leaves or the connection is lost."""
+        try:
+            while not self._leaving and self._work.failure is None:
+                if self._work.paused:
+                    self._wake.clear()
+                    await self._wake.wait()
+                else:
+                    await self._run_transaction()
+        except ConnectionLostError:
+            await self._disconnect()
+
+    async def _connect(self, *, is_new: bool) -> bool:
+        """Logs in and prepares, as often as it takes. False when the server takes no more connections."""
+        attempt = 0
+        while not self._leaving:
+            try:
+                async with self._work.opening:
+                    await self._log_in()
+            except SQLError as error:
+                if error.code in TOO_MANY_CONNECTIONS_CODES and is_new:
+                    self._work.recorder.counters.count_refusal(error.code)
+                    return False
+                if (
+                    not isinstance(error, ConnectionLostError)
+                    and error.code not in TOO_MANY_CONNECTIONS_CODES
+                ):
+                    raise
+            except ServerUnavailableError as error:
+                if is_new and attempt == 0:
+                    raise
+                self._work.recorder.counters.count_error(getattr(error, "code", 2003))
+            else:
+                return True
+            await asyncio.sleep(
+                back_off(attempt, RECONNECT_FIRST_SECONDS, RECONNECT_LONGEST_SECONDS, self._chance.random())
+            )
+            attempt += 1
+        return False
+
+    async def _log_in(self) -> None:
+        await self._disconnect()
+        self._connection = connection = await connect(self._work.target)
+        self._execute = []
+        for statement in self._work.statements:
+            self._execute.append(await self._prepared(connection, statement.sql))
+        self.connected = True
+
+    async def _prepared(self, connection: Connection, sql: str) -> Execute:
+        try:
+            return (await connection.prepare(sql)).execute
+        except SQLError as error:
+            if error.code != TOO_MANY_PREPARED:
+                raise
+            self._work.recorder.counters.count_refusal(error.code)
+            return TextStatement(connection, sql).execute
+
+    async def _disconnect(self) -> None:
+        self.connected = False
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    async def _run_transaction(self) -> None:
+        """One transaction with its retries; its latency covers them all, as sysbench counts it."""
+        counters = self._work.recorder.counters
+        started = time.perf_counter_ns()
+        counters.started += 1
+        counters.in_flight += 1
+        try:
+            done = await self._try_until_committed()
+        except ConnectionLostError:
+            counters.failed += 1
+            raise
+        except asyncio.CancelledError:
+            counters.abandoned += 1
+            raise
+        except TuibenchError:
+            counters.failed += 1
+            raise
+        finally:
+            counters.in_flight -= 1
+        if not done:
+            counters.failed += 1
+            return
+        took_us = (time.perf_counter_ns() - started) // 1000
+        counters.completed += 1
+        self.events += 1
+        self.busy_us += took_us
+        self._work.recorder.transactions_us.append(took_us)
+
+    async def _try_until_committed(self) -> bool:
+        """True once it succeeded; False when the retries are used up. Raises what must not be retried."""
+        for attempt in range(self._work.max_retries + 1):
+            transaction = self._generator.next_transaction()
+            try:
+                await self._attempt(transaction)
+            except ConnectionLostError as error:
+                self._work.recorder.failed(error.code, answered=False)
+                raise
+            except SQLError as error:
+                self._work.recorder.failed(error.code, answered=True)
+                if transaction.bracketed:
+                    await self._control("ROLLBACK")
+                if error.code not in self._work.ignored_errors:
+                    raise
+            else:
+                return True
+            if attempt < self._work.max_retries:
+                self._work.recorder.counters.retries += 1
+                await asyncio.sleep(
+                    back_off(attempt, RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS, self._chance.random())
+                )
+        return False
+
+    async def _attempt(self, transaction: Transaction) -> None:
+        recorder = self._work.recorder
+        tally, kinds, latencies, execute = (
+            recorder.tally,
+            recorder.kinds,
+            recorder.latencies_us,
+            self._execute,
+        )
+        now = time.perf_counter_ns
+        if transaction.bracketed:
+            await self._control("BEGIN")
+        try:
+            for index, values in transaction.calls:
+                started = now()
+                affected = await execute[index](values)
+                latencies[index].append((now() - started) // 1000)
+                kind = kinds[index]
+                tally[kind if affected or kind != WRITE else OTHER] += 1
+        except asyncio.CancelledError:
+            recorder.unanswered += 1
+            raise
+        if transaction.bracketed:
+            await self._control("COMMIT")
+            recorder.counters.commits += 1
+
+    async def _control(self, sql: str) -> None:
+        assert self._connection is not None
+        try:
+            await self._connection.query(sql)
+        except asyncio.CancelledError:
+            self._work.recorder.unanswered += 1
+            raise
+        self._work.recorder.tally[OTHER] += 1

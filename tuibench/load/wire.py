@@ -1,0 +1,95 @@
+"""What the session and its workers say to each other: length-prefixed MessagePack over a socketpair."""
+
+import asyncio
+import socket
+from typing import Generic, TypeVar
+
+import msgspec
+
+from tuibench.load.report import WorkerReport
+from tuibench.model.target import Target
+from tuibench.workload.program import Program
+
+LENGTH_BYTES = 4
+
+
+class Begin(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
+    """First message to a worker: everything it needs.
+
+    Connection i of the run belongs to worker i mod `workers`.
+    """
+
+    worker: int
+    workers: int
+    target: Target
+    program: Program
+    seed: int
+    ignored_errors: tuple[int, ...]
+    max_retries: int
+
+
+class SetConnections(msgspec.Struct, frozen=True, tag="connections"):
+    """How many connections this worker keeps open from now on."""
+
+    connections: int
+
+
+class Pause(msgspec.Struct, frozen=True, tag="pause"):
+    """Start no new transaction."""
+
+
+class Resume(msgspec.Struct, frozen=True, tag="resume"):
+    """Go on."""
+
+
+class Report(msgspec.Struct, frozen=True, tag="ask"):
+    """Ask for a WorkerReport."""
+
+
+class Finish(msgspec.Struct, frozen=True, tag="finish"):
+    """End all transactions within the grace, close the connections, send a last report and exit."""
+
+    grace_seconds: float
+
+
+ToWorker = Begin | SetConnections | Pause | Resume | Report | Finish
+
+Incoming = TypeVar("Incoming")
+
+
+class Channel(Generic[Incoming]):
+    """One end of the socketpair. `receive` returns None once the other end is gone."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, incoming: object) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._decoder: msgspec.msgpack.Decoder[Incoming] = msgspec.msgpack.Decoder(incoming)  # type: ignore[arg-type]
+
+    @classmethod
+    async def over(cls, sock: socket.socket, incoming: object) -> "Channel[Incoming]":
+        reader, writer = await asyncio.open_unix_connection(sock=sock)
+        return cls(reader, writer, incoming)
+
+    def send(self, message: msgspec.Struct) -> None:
+        """Queues a message; a peer that is gone loses it, which its reader notices."""
+        body = msgspec.msgpack.encode(message)
+        self._writer.write(len(body).to_bytes(LENGTH_BYTES, "big") + body)
+
+    async def receive(self) -> Incoming | None:
+        try:
+            head = await self._reader.readexactly(LENGTH_BYTES)
+            return self._decoder.decode(await self._reader.readexactly(int.from_bytes(head, "big")))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return None
+
+    async def close(self) -> None:
+        """Sends what is queued, then hangs up."""
+        try:
+            self._writer.close()
+            await self._writer.wait_closed()
+        except ConnectionError:
+            return
+
+
+SessionEnd = Channel[WorkerReport]
+WorkerEnd = Channel[ToWorker]

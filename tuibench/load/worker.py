@@ -1,0 +1,75 @@
+"""A worker process: obeys the session over a socketpair, decides nothing, ends when the session is gone."""
+
+import asyncio
+import gc
+import signal
+import socket
+import sys
+from typing import assert_never
+
+from tuibench.load.engine import Engine
+from tuibench.load.wire import (
+    Begin,
+    Channel,
+    Finish,
+    Pause,
+    Report,
+    Resume,
+    SetConnections,
+    ToWorker,
+    WorkerEnd,
+)
+
+GC_THRESHOLD = 50_000
+"""Young objects before a collection: rows and futures die by reference count, cycles are rare here."""
+
+
+async def obey(channel: WorkerEnd) -> None:
+    """Carries out the session's messages until it says Finish or hangs up."""
+    begin = await channel.receive()
+    if not isinstance(begin, Begin):
+        return
+    engine = Engine(begin)
+    while (message := await channel.receive()) is not None:
+        match message:
+            case SetConnections(connections=wanted):
+                engine.set_connections(wanted)
+            case Pause():
+                engine.pause()
+            case Resume():
+                engine.resume()
+            case Report():
+                channel.send(engine.report())
+            case Finish(grace_seconds=grace):
+                await engine.stop(grace)
+                channel.send(engine.report())
+                await channel.close()
+                return
+            case Begin():
+                raise AssertionError("a worker begins once")
+            case _:
+                assert_never(message)
+    await engine.stop(0)
+
+
+async def serve(descriptor: int) -> None:
+    channel: WorkerEnd = await Channel.over(socket.socket(fileno=descriptor), ToWorker)
+    await obey(channel)
+
+
+def main() -> None:
+    """`python -m tuibench.load.worker FD`: FD is the inherited end of the session's socketpair."""
+    for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(ignored, signal.SIG_IGN)
+    gc.set_threshold(GC_THRESHOLD)
+    descriptor = int(sys.argv[1])
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(serve(descriptor))
+    else:
+        uvloop.run(serve(descriptor))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""A run in sysbench's words: the interval line and the final summary, label for label.
+
+Scripts parse these; formats are those of sysbench 1.0.20.
+"""
+
+import msgspec
+
+from tuibench.metrics.histogram import US_PER_MS, Histogram
+from tuibench.model.summary import Summary
+
+
+class Interval(msgspec.Struct, kw_only=True):
+    """What an interval line tells: counts over `seconds`, adding up over several ticks."""
+
+    seconds: float = 0.0
+    transactions: int = 0
+    reads: int = 0
+    writes: int = 0
+    others: int = 0
+    errors: int = 0
+    reconnects: int = 0
+    latency: Histogram = msgspec.field(default_factory=Histogram)
+
+    def add(self, other: "Interval") -> None:
+        self.seconds += other.seconds
+        self.transactions += other.transactions
+        self.reads += other.reads
+        self.writes += other.writes
+        self.others += other.others
+        self.errors += other.errors
+        self.reconnects += other.reconnects
+        self.latency.add(other.latency)
+
+
+def interval_line(elapsed_seconds: float, threads: int, interval: Interval, percentile: float) -> str:
+    """sysbench's line of intermediate results. Percentiles have no decimals unless they need them."""
+    seconds = interval.seconds or 1.0
+    queries = interval.reads + interval.writes + interval.others
+    (latency_us,) = interval.latency.percentiles((percentile,))
+    return (
+        f"[ {elapsed_seconds:.0f}s ] thds: {threads} tps: {interval.transactions / seconds:4.2f} "
+        f"qps: {queries / seconds:4.2f} (r/w/o: {interval.reads / seconds:4.2f}/"
+        f"{interval.writes / seconds:4.2f}/{interval.others / seconds:4.2f}) "
+        f"lat (ms,{percentile:g}%): {latency_us / US_PER_MS:4.2f} "
+        f"err/s: {interval.errors / seconds:4.2f} reconn/s: {interval.reconnects / seconds:4.2f}"
+    )
+
+
+def summary_text(summary: Summary) -> str:
+    """sysbench's final report, ending in a newline."""
+    seconds = summary.seconds or 1.0
+    queries, latency, fairness = summary.queries, summary.latency_ms, summary.fairness
+    transactions = summary.transactions.total
+    return f"""\
+SQL statistics:
+    queries performed:
+        read:                            {queries.read}
+        write:                           {queries.write}
+        other:                           {queries.other}
+        total:                           {queries.total}
+    transactions:                        {transactions:<6} ({transactions / seconds:.2f} per sec.)
+    queries:                             {queries.total:<6} ({queries.total / seconds:.2f} per sec.)
+    ignored errors:                      {summary.errors.total:<6} \
+({summary.errors.total / seconds:.2f} per sec.)
+    reconnects:                          {summary.reconnects:<6} ({summary.reconnects / seconds:.2f} per sec.)
+
+General statistics:
+    total time:                          {summary.seconds:.4f}s
+    total number of events:              {transactions}
+
+Latency (ms):
+         min:                              {latency.min if latency else 0:10.2f}
+         avg:                              {latency.avg if latency else 0:10.2f}
+         max:                              {latency.max if latency else 0:10.2f}
+        {summary.percentile:>3g}th percentile:                  {summary.latency_percentile_ms or 0:10.2f}
+         sum:                              {summary.latency_sum_ms:10.2f}
+
+Threads fairness:
+    events (avg/stddev):           {fairness.events_avg:.4f}/{fairness.events_stddev:.2f}
+    execution time (avg/stddev):   {fairness.seconds_avg:.4f}/{fairness.seconds_stddev:.2f}
+
+"""
