@@ -50,6 +50,10 @@ class ServerUnavailableError(TuibenchError):
     exit_code = ExitCode.SERVER_UNAVAILABLE
 
 
+class ServerAwayError(ServerUnavailableError):
+    """Nobody answers there; it may pass."""
+
+
 class SQLError(TuibenchError):
     """The server answered a statement with an error; `code` is the server's number (e.g. 1213)."""
 

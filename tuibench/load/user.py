@@ -16,15 +16,21 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError, TuibenchError
+from tuibench.errors import ConnectionLostError, ServerAwayError, SQLError, TuibenchError
 from tuibench.load.recorder import OTHER, WRITE, Recorder
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, TextStatement, connect
-from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_CODES
+from tuibench.mysql.errors import (
+    CLIENT_CANNOT_CONNECT,
+    CONNECTION_LOST_CODES,
+    TOO_MANY_CONNECTIONS_CODES,
+)
 from tuibench.workload.generate import Generator, Transaction
 from tuibench.workload.program import FlatStatement
 
 TOO_MANY_PREPARED = 1461
+PASSING_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
+"""What a login may meet while a server goes down and comes back."""
 RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS = 0.001, 0.1
 RECONNECT_FIRST_SECONDS, RECONNECT_LONGEST_SECONDS = 0.05, 1.0
 
@@ -73,6 +79,7 @@ class VirtualUser:
         self._leaving = False
         self._connection: Connection | None = None
         self._execute: list[Execute] = []
+        self._query: Callable[[str], Awaitable[object]]
 
     def leave(self) -> None:
         """Ends after the transaction in flight."""
@@ -122,15 +129,10 @@ class VirtualUser:
                 if error.code in TOO_MANY_CONNECTIONS_CODES and is_new:
                     self._work.recorder.counters.count_refusal(error.code)
                     return False
-                if (
-                    not isinstance(error, ConnectionLostError)
-                    and error.code not in TOO_MANY_CONNECTIONS_CODES
-                ):
+                if error.code not in PASSING_CODES:
                     raise
-            except ServerUnavailableError as error:
-                if is_new and attempt == 0:
-                    raise
-                self._work.recorder.counters.count_error(getattr(error, "code", 2003))
+            except ServerAwayError:
+                self._work.recorder.counters.count_error(CLIENT_CANNOT_CONNECT)
             else:
                 return True
             await asyncio.sleep(
@@ -142,6 +144,7 @@ class VirtualUser:
     async def _log_in(self) -> None:
         await self._disconnect()
         self._connection = connection = await connect(self._work.target)
+        self._query = connection.query
         self._execute = []
         for statement in self._work.statements:
             self._execute.append(await self._prepared(connection, statement.sql))
@@ -240,9 +243,8 @@ class VirtualUser:
             recorder.counters.commits += 1
 
     async def _control(self, sql: str) -> None:
-        assert self._connection is not None
         try:
-            await self._connection.query(sql)
+            await self._query(sql)
         except asyncio.CancelledError:
             self._work.recorder.unanswered += 1
             raise

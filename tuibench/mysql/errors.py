@@ -7,7 +7,13 @@ import ssl
 
 from asyncmy import errors as driver
 
-from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError, TuibenchError
+from tuibench.errors import (
+    ConnectionLostError,
+    ServerAwayError,
+    ServerUnavailableError,
+    SQLError,
+    TuibenchError,
+)
 from tuibench.model.target import Target
 
 CONNECTION_LOST_CODES = frozenset({1053, 1077, 1152, 1927, 2006, 2013, 2014, 2055, 4031})
@@ -56,7 +62,7 @@ def connect_error(error: BaseException, target: Target) -> TuibenchError:
     if code in TOO_MANY_CONNECTIONS_CODES:
         return SQLError(code, f"the server at {target.where} takes no more connections: {text}")
     if code == CLIENT_CANNOT_CONNECT or isinstance(error, OSError | TimeoutError):
-        return ServerUnavailableError(
+        return ServerAwayError(
             f"cannot reach a server at {target.where}: {text}",
             "is it running? give --host and --port, or --socket",
         )
