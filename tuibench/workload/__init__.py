@@ -1,1 +1,1 @@
-"""What to run: profiles compiled to programs, keys, values, data sets; no I/O."""
+"""What to run: profiles compiled to programs; keys, values, data sets. No I/O but reading profile files."""

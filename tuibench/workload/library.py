@@ -1,0 +1,74 @@
+"""Where profiles are found: built in, in the user's configuration folder, or anywhere by path."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tuibench import paths
+from tuibench.errors import UsageError
+from tuibench.workload import compile as compiler
+from tuibench.workload import nearest
+from tuibench.workload.decode import decode
+from tuibench.workload.profile import Profile
+from tuibench.workload.program import Program
+
+SUFFIX = ".toml"
+
+
+def built_in_dir() -> Path:
+    """The profiles that come with the program: beside the package when installed, above it in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "profiles"
+    return installed if installed.is_dir() else package.parent / "profiles"
+
+
+def user_dir() -> Path:
+    """The user's own profiles."""
+    return paths.config_dir() / "profiles"
+
+
+def available() -> dict[str, Path]:
+    """All profiles by name. A user's own profile stands before a built-in one of the same name."""
+    found = {}
+    for directory in (built_in_dir(), user_dir()):
+        if directory.is_dir():
+            found.update({path.stem: path for path in sorted(directory.glob(f"*{SUFFIX}"))})
+    return found
+
+
+def find(name: str) -> Path:
+    """The file of a profile given by name (sysbench's `.lua` suffix is tolerated) or by path.
+
+    Raises UsageError with the nearest name when there is none.
+    """
+    if "/" in name or name.endswith(SUFFIX):
+        path = Path(name).expanduser()
+        if path.is_file():
+            return path
+        raise UsageError(f"there is no profile file {name}")
+    plain = name.removesuffix(".lua")
+    profiles = available()
+    if plain not in profiles:
+        raise UsageError(f"there is no profile '{name}'", nearest.hint(plain, profiles))
+    return profiles[plain]
+
+
+def load(name: str) -> Profile:
+    """Reads and checks a profile. Raises UsageError naming file, key and nearest valid name."""
+    path = find(name)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the profile {path}: {error}") from error
+    return parse(text, str(path))
+
+
+def parse(text: str, source: str) -> Profile:
+    """The checked profile in `text`; `source` names it in errors."""
+    profile = decode(text, source)
+    compiler.check(profile, source)
+    return profile
+
+
+def program(name: str, options: Mapping[str, object] | None = None) -> Program:
+    """The program of a profile, given by name or path, with a user's options (text or typed)."""
+    return compiler.compile_profile(load(name), options or {})
