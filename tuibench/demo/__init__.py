@@ -1,1 +1,1 @@
-"""A private throw-away server."""
+"""A private throw-away server: found, made, watched, and gone afterwards. The door is `server`."""

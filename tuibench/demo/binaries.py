@@ -1,0 +1,124 @@
+"""Which server programs this machine has: where they are looked for, and which of them will do."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tuibench.errors import ServerUnavailableError
+from tuibench.model.server import Flavour
+
+NAMES = ("mariadbd", "mysqld")
+
+FOLDERS = (
+    "/usr/sbin",
+    "/usr/libexec",
+    "/usr/local/sbin",
+    "/usr/local/libexec",
+    "/usr/local/bin",
+    "/usr/local/mysql/bin",
+    "/opt/homebrew/opt/mariadb/bin",
+    "/opt/homebrew/opt/mysql/bin",
+    "/usr/local/opt/mariadb/bin",
+    "/usr/local/opt/mysql/bin",
+    "/home/linuxbrew/.linuxbrew/bin",
+)
+"""Looked at after PATH: packagers put servers where an ordinary user's PATH does not reach."""
+
+OLDEST = {Flavour.MARIADB: (10, 5), Flavour.MYSQL: (8, 0)}
+
+INSTALLERS = {
+    "apt-get": "sudo apt-get install --no-install-recommends mariadb-server-core",
+    "dnf": "sudo dnf install mariadb-server",
+    "brew": "brew install mariadb",
+}
+
+_VERSION = re.compile(r"\bVer (\d+\.\d+\.\d+)")
+
+
+class Binary(msgspec.Struct, frozen=True, kw_only=True):
+    """A server program. `version` is plain: 10.11.19."""
+
+    path: str
+    flavour: Flavour
+    version: str
+
+    @property
+    def version_tuple(self) -> tuple[int, ...]:
+        """The version as numbers, to compare."""
+        return tuple(int(part) for part in self.version.split("."))
+
+    def __str__(self) -> str:
+        return f"{self.flavour} {self.version} ({self.path})"
+
+
+def find() -> Binary:
+    """The first server program that will do: MariaDB before MySQL, PATH before the usual folders.
+
+    Raises ServerUnavailableError if there is none, with the command that installs one.
+    """
+    refusal: ServerUnavailableError | None = None
+    for path in candidates():
+        try:
+            return examine(path)
+        except ServerUnavailableError as error:
+            refusal = refusal or error
+    raise refusal or ServerUnavailableError(
+        "no server program found: neither mariadbd nor mysqld", _install_hint()
+    )
+
+
+def candidates(folders: Sequence[str] | None = None) -> Iterator[Path]:
+    """The server programs there are, the same program never twice."""
+    seen = set()
+    searched = os.pathsep.join([os.environ.get("PATH", os.defpath), *(folders or FOLDERS)])
+    for name in NAMES:
+        for folder in searched.split(os.pathsep):
+            found = shutil.which(name, path=folder) if folder else None
+            if found and (real := os.path.realpath(found)) not in seen:
+                seen.add(real)
+                yield Path(found).absolute()
+
+
+def examine(path: Path | str) -> Binary:
+    """Asks a program what it is. Raises ServerUnavailableError if it is no server, or too old."""
+    text = _version_line(str(path))
+    match = _VERSION.search(text)
+    if match is None:
+        raise ServerUnavailableError(f"{path} is not a MariaDB or MySQL server: it says {text.strip()!r}")
+    flavour = Flavour.MARIADB if "mariadb" in text.lower() else Flavour.MYSQL
+    binary = Binary(path=str(path), flavour=flavour, version=match[1])
+    if binary.version_tuple < OLDEST[flavour]:
+        oldest = ".".join(map(str, OLDEST[flavour]))
+        raise ServerUnavailableError(f"{binary} is too old", f"{flavour} {oldest} or newer is needed")
+    return binary
+
+
+def _version_line(path: str) -> str:
+    try:
+        done = subprocess.run(
+            [path, "--no-defaults", "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=30,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ServerUnavailableError(f"cannot run {path}: {error}") from error
+    return done.stdout or done.stderr
+
+
+def _install_hint() -> str:
+    for program, command in INSTALLERS.items():
+        if shutil.which(program):
+            return f"install one with: {command}"
+    return "install MariaDB" + (
+        " from homebrew" if sys.platform == "darwin" else " with your package manager"
+    )
