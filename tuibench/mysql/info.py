@@ -1,0 +1,102 @@
+"""What a server is: flavour, version, identity, and where its files and sockets are.
+
+A server that hides a variable leaves that field empty; nothing here fails for want of a privilege.
+"""
+
+import asyncio
+import re
+import socket
+from collections.abc import Mapping
+
+from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.model.server import Flavour, ServerInfo
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection
+
+VARIABLES = ("version", "version_comment", "hostname", "port", "datadir", "pid_file", "socket")
+
+_VARIABLES_SQL = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN {VARIABLES}"
+_UPTIME_SQL = "SHOW GLOBAL STATUS LIKE 'Uptime'"
+_NUMBER = re.compile(r"\d+(?:\.\d+)+")
+_REPLICATION_PREFIX = "5.5.5-"
+"""MariaDB puts this before its version in the greeting, for clients that expect a MySQL."""
+
+
+async def server_info(connection: Connection) -> ServerInfo:
+    """Asks the server who it is, with two statements.
+
+    Raises ConnectionLostError when it went away meanwhile.
+    """
+    variables = await _pairs(connection, _VARIABLES_SQL)
+    uptime = await _pairs(connection, _UPTIME_SQL)
+    variables.setdefault("version", connection.version_text)
+    target = connection.target
+    return describe(target, variables, int(uptime.get("Uptime", 0)), await runs_here(target))
+
+
+def describe(target: Target, variables: Mapping[str, str], uptime_seconds: int, is_local: bool) -> ServerInfo:
+    """The same from variables read before."""
+    text = variables.get("version", "").removeprefix(_REPLICATION_PREFIX)
+    number = _NUMBER.search(text)
+    datadir = variables.get("datadir", "")
+    return ServerInfo(
+        flavour=flavour(text, variables.get("version_comment", "")),
+        version=number.group() if number else "0",
+        version_text=text,
+        where=target.where,
+        identity=identity(variables) or target.where,
+        datadir=datadir,
+        pid_file=_absolute(variables.get("pid_file", ""), datadir),
+        socket=_absolute(variables.get("socket", ""), datadir),
+        port=int(variables.get("port") or target.port),
+        is_local=is_local,
+        uptime_seconds=uptime_seconds,
+    )
+
+
+def flavour(version: str, comment: str) -> Flavour:
+    """MariaDB names itself in its version or its comment; everything else speaks MySQL's dialect."""
+    return Flavour.MARIADB if "mariadb" in f"{version} {comment}".lower() else Flavour.MYSQL
+
+
+def identity(variables: Mapping[str, str]) -> str:
+    """A name of the instance that is the same over every road to it and after a restart; empty if unknown."""
+    host, port, datadir = (variables.get(name, "") for name in ("hostname", "port", "datadir"))
+    return f"{host}:{port}:{datadir}" if host or datadir else ""
+
+
+async def runs_here(target: Target) -> bool:
+    """True if the server's address is one of this host's own: only those can be bound to."""
+    if target.is_local:
+        return True
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(target.host, 0, type=socket.SOCK_DGRAM)
+    except OSError:
+        return False
+    return any(_can_bind(family, address) for family, _, _, _, address in found)
+
+
+def _can_bind(family: int, address: tuple[object, ...]) -> bool:
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind(address)
+    except OSError:
+        return False
+    return True
+
+
+def _absolute(path: str, datadir: str) -> str:
+    """The server keeps relative paths relative to its data directory. Its host may be of another kind."""
+    if not path or path.startswith("/") or not datadir:
+        return path
+    return f"{datadir.rstrip('/')}/{path.removeprefix('./')}"
+
+
+async def _pairs(connection: Connection, sql: str) -> dict[str, str]:
+    """Name and value of a SHOW statement; none where the server refuses it."""
+    try:
+        return {str(name): str(value) for name, value in await connection.query(sql)}
+    except ConnectionLostError:
+        raise
+    except SQLError:
+        return {}
