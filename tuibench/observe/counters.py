@@ -1,0 +1,102 @@
+"""Which of the server's counters are kept, and which of them a figure on the screen is made of."""
+
+from collections.abc import Mapping, Sequence
+
+UPTIME = "Uptime"
+FLUSH_AGE = "Uptime_since_flush_status"
+THREADS_RUNNING = "Threads_running"
+THREADS_CONNECTED = "Threads_connected"
+OPEN_TABLES = "Open_tables"
+QUESTIONS = "Questions"
+SLOW_QUERIES = "Slow_queries"
+
+NEEDED = (UPTIME, THREADS_RUNNING, THREADS_CONNECTED, OPEN_TABLES, QUESTIONS, SLOW_QUERIES)
+"""Without these a reading is no reading."""
+
+COUNTERS: dict[str, str] = {
+    QUESTIONS: "statements that clients sent; also one for each connection that says goodbye",
+    "Com_select": "SELECT statements",
+    "Com_insert": "INSERT statements",
+    "Com_update": "UPDATE statements",
+    "Com_delete": "DELETE statements",
+    "Com_begin": "BEGIN and START TRANSACTION",
+    "Com_commit": "COMMIT statements; statements that commit by themselves are not among them",
+    "Com_rollback": "ROLLBACK statements",
+    "Com_set_option": "SET statements",
+    "Com_stmt_execute": "executions of prepared statements, which are counted under their own kind as well",
+    "Com_stmt_prepare": "statements prepared",
+    SLOW_QUERIES: "statements that took longer than long_query_time",
+    "Connections": "attempts to connect",
+    "Aborted_clients": "connections that ended without a goodbye",
+    "Aborted_connects": "attempts to connect that failed",
+    "Threads_created": "threads that the thread cache did not have",
+    "Bytes_received": "bytes from clients",
+    "Bytes_sent": "bytes to clients",
+    "Created_tmp_tables": "internal temporary tables",
+    "Created_tmp_disk_tables": "internal temporary tables on disk",
+    "Sort_merge_passes": "sorts that did not fit the sort buffer",
+    "Select_scan": "joins that scanned their first table whole",
+    "Opened_tables": "tables opened",
+    "Table_open_cache_hits": "tables found in the open table cache",
+    "Table_open_cache_misses": "tables not found there",
+    "Table_open_cache_overflows": "tables closed again because the cache was full",
+    "Handler_commit": "commits inside the server: several for one transaction (engine, binary log)",
+    "Handler_rollback": "rollbacks inside the server",
+    "Handler_read_key": "rows read through an index",
+    "Handler_read_rnd_next": "rows read by scanning",
+    "Binlog_cache_use": "transactions written to the binary log",
+    "Binlog_cache_disk_use": "transactions that did not fit the binary log's cache",
+    "Binlog_commits": "transactions in the binary log (MariaDB)",
+    "Binlog_group_commits": "groups in which they were committed (MariaDB)",
+    "Innodb_buffer_pool_read_requests": "pages asked of the buffer pool",
+    "Innodb_buffer_pool_reads": "pages that had to come from disk for it",
+    "Innodb_buffer_pool_wait_free": "waits for a free page in the buffer pool",
+    "Innodb_buffer_pool_pages_flushed": "pages written back",
+    "Innodb_data_fsyncs": "fsyncs by InnoDB: of data files, and of the redo log too in MariaDB",
+    "Innodb_data_read": "bytes read by InnoDB",
+    "Innodb_data_written": "bytes written by InnoDB",
+    "Innodb_dblwr_writes": "batches written through the doublewrite buffer",
+    "Innodb_log_waits": "waits because the log buffer was too small",
+    "Innodb_log_writes": "writes to the redo log",
+    "Innodb_os_log_fsyncs": "fsyncs of the redo log",
+    "Innodb_os_log_written": "bytes written to the redo log",
+    "Innodb_row_lock_waits": "waits for a row lock",
+    "Innodb_row_lock_time": "milliseconds spent in them",
+    "Innodb_deadlocks": "deadlocks (MariaDB)",
+    "Innodb_rows_read": "rows read",
+    "Innodb_rows_inserted": "rows inserted",
+    "Innodb_rows_updated": "rows updated",
+    "Innodb_rows_deleted": "rows deleted",
+}
+"""Cumulative counters and what they count; recorded with every sample. What a server lacks is absent."""
+
+METRICS: dict[str, tuple[str, ...]] = {
+    "questions": (QUESTIONS,),
+    "slow_queries": (SLOW_QUERIES,),
+    "commits": ("Com_commit",),
+    "log_fsyncs": ("Innodb_os_log_fsyncs", "Innodb_data_fsyncs"),
+    "row_lock_waits": ("Innodb_row_lock_waits",),
+    "buffer_pool_misses": ("Innodb_buffer_pool_reads",),
+    "buffer_pool_requests": ("Innodb_buffer_pool_read_requests",),
+}
+"""A figure, and the counters it may come from: the first that the server has.
+
+log_fsyncs: MySQL and MariaDB up to 10.7 count the redo log's fsyncs apart. MariaDB 10.8 dropped that counter;
+there Innodb_data_fsyncs counts them together with those of the data files. Under a write load that fits the
+buffer pool the latter are below one in a hundred, so it is a close upper bound; only where almost nothing is
+flushed at commit do they show. Innodb_log_writes is no substitute: it goes on counting when
+innodb_flush_log_at_trx_commit is 0 or 2. The binary log's fsyncs are in none of them: MySQL has no counter.
+"""
+
+_KEPT = frozenset(COUNTERS) | frozenset(NEEDED) | {FLUSH_AGE}
+
+
+def kept(rows: Sequence[Sequence[str]]) -> dict[str, int]:
+    """The rows of SHOW GLOBAL STATUS that we keep, as numbers."""
+    return {name: int(value) for name, value in rows if name in _KEPT and value.isdigit()}
+
+
+def counter_of(figure: str, status: Mapping[str, int]) -> str:
+    """The counter a figure comes from on a server with this status."""
+    names = METRICS[figure]
+    return next((name for name in names if name in status), names[0])

@@ -1,0 +1,120 @@
+"""Samples this host: processor time split between the server, tuibench and the rest; memory, disks, network.
+
+Rates are differences of the system's own totals over the measured interval.
+"""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+import psutil
+
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.metrics.rates import growth, ratio
+from tuibench.model.sample import HostPart
+from tuibench.observe.cpu import MachineTime, ProcessTimes, machine_time
+from tuibench.observe.devices import disk_bytes, net_bytes
+from tuibench.observe.process import ServerProcess
+
+
+class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """What the system has counted up to `at_ns` of the monotonic clock; processor seconds by pid."""
+
+    at_ns: int
+    machine: MachineTime
+    processes: dict[int, float]
+    disk: tuple[int, int] | None
+    net: tuple[int, int] | None
+
+
+class HostSampler:
+    """Reads the host's figures. Synchronous: a sample takes about a millisecond.
+
+    `own_pids` names tuibench's processes at the moment: session, workers, guardian, viewers.
+    The first totals are taken at once, so the first sample has rates since then.
+    """
+
+    def __init__(self, server: ServerProcess, own_pids: Callable[[], Iterable[int]], clock: Clock) -> None:
+        self._server = server
+        self._own_pids = own_pids
+        self._clock = clock
+        self._times = ProcessTimes()
+        self._cores = psutil.cpu_count() or 1
+        self._last = self._totals(set(own_pids()))
+
+    def follow(self, server: ServerProcess) -> None:
+        """Takes this for the server's process from now on, as after a restart."""
+        self._server = server
+
+    def sample(self) -> HostPart | None:
+        """The host since the last call; None if that was so recent that no processor time has passed."""
+        own = set(self._own_pids())
+        before, after = self._last, self._totals(own)
+        seconds = (after.at_ns - before.at_ns) / NS_PER_SECOND
+        total = share_percent(before.machine, after.machine)
+        if total is None or seconds <= 0:
+            return None
+        self._last = after
+        used = cpu_percents(before, after, seconds * self._cores)
+        server = None if self._server.pid is None else used.get(self._server.pid)
+        tuibench = sum(percent for pid, percent in used.items() if pid in own)
+        memory = psutil.virtual_memory()
+        read, written = pair_per_second(before.disk, after.disk, seconds)
+        received, sent = pair_per_second(before.net, after.net, seconds)
+        return HostPart(
+            cores=self._cores,
+            cpu_total=total,
+            cpu_server=server,
+            cpu_tuibench=tuibench,
+            cpu_rest=max(0.0, total - (server or 0.0) - tuibench),
+            memory_used_bytes=memory.total - memory.available,
+            memory_total_bytes=memory.total,
+            disk_read_bytes_per_second=read,
+            disk_write_bytes_per_second=written,
+            net_received_bytes_per_second=received,
+            net_sent_bytes_per_second=sent,
+            note=self._note(after),
+        )
+
+    def _totals(self, own: set[int]) -> HostTotals:
+        watched = own if self._server.pid is None else own | {self._server.pid}
+        return HostTotals(
+            at_ns=self._clock.now_ns(),
+            machine=machine_time(),
+            processes=self._times.read(watched),
+            disk=disk_bytes(),
+            net=net_bytes(),
+        )
+
+    def _note(self, totals: HostTotals) -> str:
+        """Why the server's share is missing; empty if it is not."""
+        if self._server.pid is None:
+            return self._server.note
+        if self._server.pid in totals.processes:
+            return ""
+        return f"the server's process {self._server.pid} has ended or cannot be read"
+
+
+def share_percent(before: MachineTime, after: MachineTime) -> float | None:
+    """How much of the machine was busy, 0 to 100."""
+    share = ratio(growth(before.busy, after.busy), growth(before.total, after.total))
+    return None if share is None else min(100.0, 100.0 * share)
+
+
+def cpu_percents(before: HostTotals, after: HostTotals, core_seconds: float) -> dict[int, float]:
+    """The share of the whole machine each process had. One that was not there before is left out."""
+    grown = {pid: growth(before.processes.get(pid), used) for pid, used in after.processes.items()}
+    return {
+        pid: min(100.0, 100.0 * seconds / core_seconds)
+        for pid, seconds in grown.items()
+        if seconds is not None
+    }
+
+
+def pair_per_second(
+    before: tuple[int, int] | None, after: tuple[int, int] | None, seconds: float
+) -> tuple[float | None, float | None]:
+    """Rates of two counters that are read together."""
+    if before is None or after is None:
+        return None, None
+    first, second = (growth(old, new) for old, new in zip(before, after, strict=True))
+    return ratio(first, seconds), ratio(second, seconds)

@@ -1,0 +1,56 @@
+"""Which of the server's global variables changed between two readings, apart from those that always do."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+VOLATILE = (
+    "error_count",
+    "external_user",
+    "gtid_*_pos",
+    "gtid_*_state",
+    "gtid_executed",
+    "gtid_owned",
+    "gtid_purged",
+    "gtid_seq_no",
+    "identity",
+    "in_transaction",
+    "innodb_thread_sleep_delay",
+    "insert_id",
+    "last_*",
+    "proxy_user",
+    "pseudo_thread_id",
+    "rand_seed*",
+    "timestamp",
+    "warning_count",
+    "wsrep_last_*",
+)
+"""Patterns of variables that tell what the server did, not how it is set."""
+
+
+class Change(NamedTuple):
+    """A variable that has another value now."""
+
+    name: str
+    before: str
+    after: str
+
+
+def changes(
+    before: Mapping[str, str], after: Mapping[str, str], ours: Mapping[str, str] | None = None
+) -> tuple[Change, ...]:
+    """The settings that differ, by name. A variable that came or went (a plugin) is none of them.
+
+    `ours` holds values that we set meanwhile, as the server reads them back: they are no news.
+    """
+    known = ours or {}
+    return tuple(
+        Change(name, before[name], value)
+        for name, value in sorted(after.items())
+        if before.get(name, value) != value and known.get(name) != value and not is_volatile(name)
+    )
+
+
+def is_volatile(name: str) -> bool:
+    """True for a variable whose changes nobody made."""
+    return any(fnmatchcase(name, pattern) for pattern in VOLATILE)
