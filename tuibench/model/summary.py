@@ -8,6 +8,10 @@ from tuibench.model.event import Event
 from tuibench.model.sample import Latency
 
 
+Outcome = Literal["done", "stopped", "interrupted", "failed"]
+"""Time was up, the operator or a signal ended it, or it could not go on."""
+
+
 class TransactionTotals(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     per_second: float
@@ -82,7 +86,7 @@ class Fairness(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"):
     """The whole run in figures. Latencies are milliseconds, `seconds` is the measured time of the load.
 
-    `outcome` is "done", "stopped" by the operator, "interrupted" by a signal, or "failed" with `failure` set.
+    With the outcome "failed", `failure` says why.
     """
 
     schema: Literal["tuibench.summary/1"] = "tuibench.summary/1"
@@ -91,7 +95,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     threads: int
     seconds: float
     percentile: float
-    outcome: Literal["done", "stopped", "interrupted", "failed"]
+    outcome: Outcome
     failure: str = ""
     transactions: TransactionTotals
     queries: QueryTotals

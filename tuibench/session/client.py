@@ -56,7 +56,7 @@ class SessionClient:
         Raises RunError if the session is gone before it answers.
         """
         self._last_id += 1
-        answer = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._answers[self._last_id] = answer
         if self._reading.done():
             self._abandon_answers()

@@ -1,0 +1,127 @@
+"""The session's eyes: one look a tick at the server and the host, and what was noticed on the way."""
+
+from collections.abc import Callable, Mapping, Set
+
+import msgspec
+
+from tuibench.clock import Clock
+from tuibench.model.event import EventKind
+from tuibench.model.sample import HostPart, ServerPart
+from tuibench.model.server import ServerInfo
+from tuibench.model.target import Target
+from tuibench.observe.host import HostSampler
+from tuibench.observe.process import find_server
+from tuibench.observe.reading import Observation
+from tuibench.observe.status import StatusSampler
+from tuibench.observe.variables import changes
+from tuibench.session.summing import ServerReading
+
+VARIABLES_EVERY_TICKS = 10
+LAST_LOOK_ATTEMPTS = 5
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """One tick's view. `foreign_settings` is True when somebody else changed a variable."""
+
+    server: ServerPart | None
+    host: HostPart | None
+    events: tuple[tuple[EventKind, str], ...] = ()
+    foreign_settings: bool = False
+
+
+class Observer:
+    """Samples server and host, and keeps the first and the last reading for the reconciliation."""
+
+    def __init__(self, sampler: StatusSampler, host: HostSampler | None) -> None:
+        self._sampler = sampler
+        self._host = host
+        self._variables: dict[str, str] | None = None
+        self._first: ServerReading | None = None
+        self._away = False
+
+    @classmethod
+    def of(
+        cls,
+        target: Target,
+        server: ServerInfo,
+        clock: Clock,
+        interval_seconds: float,
+        own_pids: Callable[[], Set[int]],
+    ) -> "Observer":
+        """Eyes on a server, and on this host if the server is on it. Nothing is sent yet."""
+        sampler = StatusSampler(target, clock, interval_seconds=interval_seconds)
+        host = HostSampler(find_server(server), own_pids, clock) if server.is_local else None
+        return cls(sampler, host)
+
+    async def begin(self, steering_statements: int) -> None:
+        """The reading that everything later is compared with: the load has not begun yet."""
+        self._variables = await self._sampler.variables()
+        if self._host is not None:
+            self._host.sample()
+        self._first = _reading(await self._sampler.sample(0), steering_statements)
+
+    async def observe(self, tick: int, transactions_total: int, ours: Mapping[str, str]) -> Look:
+        """Looks at server and host now. `ours` are the values of the settings that we changed."""
+        observation = await self._sampler.sample(transactions_total)
+        events = self._noticed(observation)
+        foreign: list[tuple[EventKind, str]] = []
+        if observation.restarted:
+            await self._follow()
+        if tick % VARIABLES_EVERY_TICKS == 0 or observation.restarted:
+            foreign = await self._foreign_changes(ours)
+        return Look(
+            server=observation.part,
+            host=self._host.sample() if self._host is not None else None,
+            events=(*events, *foreign),
+            foreign_settings=bool(foreign) or observation.restarted,
+        )
+
+    async def end(self, steering_statements: int) -> tuple[ServerReading | None, ServerReading | None]:
+        """The first and the last reading; the load must have ended."""
+        last = None
+        for _ in range(LAST_LOOK_ATTEMPTS):
+            last = _reading(await self._sampler.sample(), steering_statements)
+            if last is not None or self._first is None:
+                break
+        return self._first, last
+
+    async def close(self) -> None:
+        await self._sampler.close()
+
+    async def _follow(self) -> None:
+        """After a restart the server is another process."""
+        info = await self._sampler.info()
+        if self._host is not None and info is not None:
+            self._host.follow(find_server(info))
+
+    def _noticed(self, observation: Observation) -> list[tuple[EventKind, str]]:
+        told: list[tuple[EventKind, str]] = []
+        if observation.part is None and not self._away:
+            told.append((EventKind.WARNING, f"the server does not answer: {observation.trouble}"))
+        self._away = observation.part is None
+        if observation.restarted:
+            told.append((EventKind.RESTART, "the server was restarted; its counters began anew"))
+        elif observation.counters_reset:
+            told.append((EventKind.WARNING, "the server's counters were reset (FLUSH STATUS)"))
+        return told
+
+    async def _foreign_changes(self, ours: Mapping[str, str]) -> list[tuple[EventKind, str]]:
+        before, after = self._variables, await self._sampler.variables()
+        if after is None:
+            return []
+        self._variables = after
+        return [
+            (EventKind.FOREIGN, f"somebody else set {change.name} {change.before} → {change.after}")
+            for change in changes(before or after, after, ours)
+        ]
+
+
+def _reading(observation: Observation, steering_statements: int) -> ServerReading | None:
+    part = observation.part
+    if part is None:
+        return None
+    return ServerReading(
+        counters=part.counters,
+        own=observation.own_statements + steering_statements,
+        uptime_seconds=part.uptime_seconds,
+    )

@@ -1,0 +1,86 @@
+"""The session's hand on the server's settings: the tuner, and the guardian that outlives us."""
+
+from collections.abc import Mapping
+
+from tuibench.clock import Clock
+from tuibench.model.server import ServerInfo
+from tuibench.model.setting import PresetState, SettingState
+from tuibench.session.spec import SessionSpec
+from tuibench.tuning.control import control_connect
+from tuibench.tuning.guardian import Guardian
+from tuibench.tuning.presets import preset_states
+from tuibench.tuning.tuner import Tuner, session_journal
+from tuibench.tuning.watch import Order
+
+
+class Settings:
+    """Changes go through the tuner; before the first one, and before any after it died, a guardian is up."""
+
+    def __init__(self, tuner: Tuner, guardian: Guardian) -> None:
+        self._tuner = tuner
+        self._guardian = guardian
+
+    @classmethod
+    async def open(cls, spec: SessionSpec, server: ServerInfo, clock: Clock) -> "Settings":
+        """Reads the settings of the server and what this login may change."""
+        journal = session_journal(spec.session, spec.target, server, clock)
+        guardian = Guardian(Order(target=spec.target, journal=str(journal.path)), spec.inherit_fds)
+        tuner = Tuner(control_connect(spec.target), journal, server, clock=clock, guard=guardian.ensure_alive)
+        await tuner.open()
+        return cls(tuner, guardian)
+
+    @property
+    def states(self) -> tuple[SettingState, ...]:
+        return self._tuner.known
+
+    @property
+    def presets(self) -> tuple[PresetState, ...]:
+        return preset_states()
+
+    @property
+    def statements(self) -> int:
+        """What the tuner has sent, for the reconciliation."""
+        return self._tuner.own_statements
+
+    @property
+    def guardian_pid(self) -> int:
+        """The guardian's process; 0 as long as there is none."""
+        return self._guardian.pid
+
+    @property
+    def ours(self) -> Mapping[str, str]:
+        """The values that we put there, by setting."""
+        return {state.name: state.value for state in self.states if state.changed}
+
+    async def guard(self) -> None:
+        """Has the guardian up before it is needed, so that the first change does not wait for it."""
+        await self._guardian.ensure_alive()
+
+    async def refresh(self) -> None:
+        """Reads the settings again, for somebody else changed some."""
+        await self._tuner.states()
+
+    async def change(self, name: str, value: str) -> str:
+        """Sets one setting; says from what to what."""
+        before = self._values()
+        state = await self._tuner.change(name, value)
+        return f"{state.name} {before.get(state.name, '')} → {state.value}"
+
+    async def apply(self, preset: str) -> str:
+        """Sets a preset; says from what to what."""
+        before = self._values()
+        states = await self._tuner.apply(preset)
+        old = "·".join(before.get(state.name, "") for state in states)
+        return f"preset {preset}: {old} → {'·'.join(state.value for state in states)}"
+
+    async def restore(self) -> list[str]:
+        """Puts everything back; what happened to each setting, in words."""
+        return [restored.text for restored in await self._tuner.restore()]
+
+    async def close(self) -> None:
+        """Lets go. The guardian looks whether anything is left, and ends."""
+        await self._tuner.close()
+        await self._guardian.release()
+
+    def _values(self) -> dict[str, str]:
+        return {state.name: state.value for state in self._tuner.known}

@@ -1,0 +1,42 @@
+"""What a session is started with."""
+
+import msgspec
+
+from tuibench.model.plan import Plan
+from tuibench.model.target import Target
+
+
+class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One run on one server.
+
+    `session` names it, `run_directory` takes its record. `inherit_fds` are descriptors that its guardian must
+    hold open too: a private server lives as long as somebody holds its line. `drain_seconds` is how long
+    transactions in flight may take at the end before they are abandoned.
+    """
+
+    session: str
+    plan: Plan
+    target: Target
+    run_directory: str
+    inherit_fds: tuple[int, ...] = ()
+    drain_seconds: float = 2.0
+
+
+class ServiceSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A session to be served on a socket.
+
+    `grace_seconds` is how long it goes on without a viewer, None for as long as it likes.
+    """
+
+    session: SessionSpec
+    socket: str
+    grace_seconds: float | None = 60.0
+
+
+class Launched(msgspec.Struct, frozen=True, kw_only=True):
+    """What a starting service says: where it listens, or (with an exit code) why it cannot run."""
+
+    socket: str = ""
+    message: str = ""
+    hint: str = ""
+    exit_code: int = 0

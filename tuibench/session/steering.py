@@ -1,0 +1,110 @@
+"""Carries out an operator's commands, one after the other, and words the answers."""
+
+import asyncio
+from typing import Protocol, assert_never
+
+from tuibench.errors import UsageError
+from tuibench.model.command import ApplyPreset, ChangeSetting, Command, Mark, Pause, Resume, SetThreads, Stop
+from tuibench.model.event import EventKind
+from tuibench.model.message import RunState
+from tuibench.model.plan import MAX_THREADS
+
+
+class SettingsHand(Protocol):
+    """Changes settings; answers from what to what."""
+
+    async def change(self, name: str, value: str) -> str: ...
+
+    async def apply(self, preset: str) -> str: ...
+
+
+class Steered(Protocol):
+    """What steering needs of a session (the real one, and the one of the tests)."""
+
+    state: RunState
+    threads: int
+
+    @property
+    def hand(self) -> SettingsHand: ...
+
+    def set_threads(self, threads: int) -> None: ...
+
+    def hold(self) -> None: ...
+
+    def go_on(self) -> None: ...
+
+    def request_stop(self) -> None: ...
+
+    def tell(self, kind: EventKind, text: str) -> None: ...
+
+
+def checked_threads(threads: int) -> int:
+    """The number itself. Raises UsageError when it is out of range."""
+    if not 1 <= threads <= MAX_THREADS:
+        raise UsageError(f"threads must be between 1 and {MAX_THREADS:,}, not {threads:,}")
+    return threads
+
+
+class Steering:
+    """Commands in, answers out. A refusal is raised as a TuibenchError and changes nothing."""
+
+    def __init__(self, session: Steered) -> None:
+        self._session = session
+        self._one_at_a_time = asyncio.Lock()
+
+    async def carry_out(self, command: Command) -> str:
+        """Does what the command says; returns the answer in words once it is done."""
+        if self._session.state in (RunState.STOPPING, RunState.ENDED) and not isinstance(command, Stop):
+            raise UsageError("the run is ending; nothing can be changed any more")
+        async with self._one_at_a_time:
+            match command:
+                case SetThreads(threads=threads):
+                    return self._threads(checked_threads(threads))
+                case ChangeSetting(name=name, value=value):
+                    return await self._change(name, value)
+                case ApplyPreset(name=name):
+                    return await self._preset(name)
+                case Pause():
+                    return self._pause()
+                case Resume():
+                    return self._resume()
+                case Mark(text=text):
+                    self._session.tell(EventKind.MARK, text or "mark")
+                    return "marked"
+                case Stop():
+                    self._session.request_stop()
+                    return "stopping"
+                case _:
+                    assert_never(command)
+
+    def _threads(self, threads: int) -> str:
+        before = self._session.threads
+        if threads == before:
+            return f"threads: {threads}, as before"
+        self._session.set_threads(threads)
+        self._session.tell(EventKind.THREADS, f"threads {before} → {threads}")
+        return f"threads: {threads}"
+
+    def _pause(self) -> str:
+        if self._session.state is RunState.PAUSED:
+            return "already paused"
+        self._session.hold()
+        self._session.tell(EventKind.PAUSE, "paused")
+        return "paused"
+
+    def _resume(self) -> str:
+        if self._session.state is not RunState.PAUSED:
+            return "not paused"
+        self._session.go_on()
+        self._session.tell(EventKind.RESUME, "resumed")
+        return "running again"
+
+    async def _change(self, name: str, value: str) -> str:
+        text = await self._session.hand.change(name, value)
+        self._session.tell(EventKind.SETTING, text)
+        return text
+
+    async def _preset(self, name: str) -> str:
+        text = await self._session.hand.apply(name)
+        self._session.tell(EventKind.SETTING, text)
+        return text
