@@ -1,1 +1,5 @@
-"""What we change on the server, and how it is undone."""
+"""What tuibench changes on a server, and how every change is undone.
+
+`catalogue` and `presets` say what may be changed; `tuner` changes it, journal first; `undo` puts it back, and
+`guardian` and `restore` call the same `undo` when the session no longer can.
+"""

@@ -1,0 +1,82 @@
+"""A file that survives a crash and says whether its owner lives: whole lines, synced, and a lock.
+
+It appears under its name complete and locked, and the kernel drops the lock with its owner, however that
+ended; so unlike a process id, a lock is never mistaken for somebody else's. Raises OSError.
+"""
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+
+from tuibench import paths
+
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+
+
+def create(path: Path, first_line: bytes) -> int:
+    """Makes the file with its first line; returns its descriptor. FileExistsError if it is there already."""
+    paths.private(path.parent)
+    if path.exists():
+        raise FileExistsError(0, "the file exists already")
+    draft = path.with_suffix(".new")
+    fd = os.open(draft, _FLAGS | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        append(fd, first_line, sync=True)
+        draft.rename(path)
+        _sync_directory(path.parent)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        os.close(fd)
+        raise
+    return fd
+
+
+def take_over(path: Path) -> int | None:
+    """A locked descriptor of the file that has this name now; None if there is none.
+
+    BlockingIOError if a live process holds it.
+    """
+    while True:
+        try:
+            fd = os.open(path, _FLAGS)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(fd).st_nlink:
+                return fd
+        except OSError:
+            os.close(fd)
+            raise
+        os.close(fd)
+
+
+def append(fd: int, line: bytes, *, sync: bool) -> None:
+    """Adds a line, whole or not at all; with `sync` it is on the disk afterwards."""
+    before = os.fstat(fd).st_size
+    try:
+        rest = memoryview(line)
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+        if sync:
+            os.fsync(fd)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.ftruncate(fd, before)
+        raise
+
+
+def remove(path: Path) -> None:
+    """Takes the file away for good."""
+    path.unlink(missing_ok=True)
+    _sync_directory(path.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,84 @@
+"""What earlier sessions left changed: finding their journals, and putting the settings back."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+
+from tuibench import paths
+from tuibench.clock import Clock, SystemClock
+from tuibench.model.target import Target
+from tuibench.tuning.control import Control, control_connect
+from tuibench.tuning.journal import SUFFIX, Journal, JournalBusyError
+from tuibench.tuning.records import Header, JournalError
+from tuibench.tuning.undo import Restored, undo
+
+
+class LeftSetting(msgspec.Struct, frozen=True):
+    """A setting that a session changed from `original` to `last` and did not put back."""
+
+    name: str
+    original: str
+    last: str
+
+
+class Leftover(msgspec.Struct, frozen=True, kw_only=True):
+    """The journal of a session that is gone.
+
+    `problem` says why the file cannot be used, with a hint; then `header` is None and there are no settings.
+    """
+
+    path: Path
+    header: Header | None = None
+    settings: tuple[LeftSetting, ...] = ()
+    problem: str = ""
+
+    @property
+    def text(self) -> str:
+        """What is left, in a line."""
+        if self.header is None:
+            return self.problem
+        changes = ", ".join(f"{one.name} {one.original} → {one.last}" for one in self.settings)
+        return f"{changes} on {self.header.target.where} (session {self.header.session})"
+
+
+def leftovers(directory: Path | None = None) -> list[Leftover]:
+    """The journals that no live process holds, the oldest name first. Those with nothing to put back go."""
+    found = []
+    for path in sorted((directory or paths.journal_dir()).glob(f"*{SUFFIX}")):
+        try:
+            journal = Journal.claim(path)
+        except JournalBusyError:
+            continue
+        except JournalError as error:
+            found.append(Leftover(path=path, problem=str(error)))
+            continue
+        if journal:
+            with journal:
+                found += _describe(journal)
+    return found
+
+
+async def restore_leftover(leftover: Leftover, target: Target, clock: Clock | None = None) -> list[Restored]:
+    """Puts the settings of a leftover back, logged in as `target` says; empty if somebody else just did.
+
+    Raises JournalBusyError when a guardian is at it now, JournalError when the journal is damaged.
+    """
+    journal = await asyncio.to_thread(Journal.claim, leftover.path)
+    if journal is None:
+        return []
+    control = Control(control_connect(target))
+    try:
+        return await undo(control, journal, clock or SystemClock())
+    finally:
+        await control.close()
+        await asyncio.to_thread(journal.close)
+
+
+def _describe(journal: Journal) -> list[Leftover]:
+    ledger = journal.ledger
+    settings = tuple(
+        LeftSetting(name, ledger.original(name) or "", ledger.last(name) or "")
+        for name in ledger.open_settings
+    )
+    return [Leftover(path=journal.path, header=journal.header, settings=settings)] if settings else []
