@@ -1,1 +1,1 @@
-"""The live screen."""
+"""The screen: reads a session through its client and submits commands; it decides nothing about the run."""

@@ -1,0 +1,60 @@
+"""Draw the screens as SVG from the scripted run: `python -m tests.tui.pictures [FOLDER]`."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.tui import script
+from tests.tui.fake import FakeClient
+from tuibench.model.message import Hello
+from tuibench.tui.app import TuibenchApp
+
+WARNING = "client-limited: a worker uses 91 % of a core; the server could do more (add --workers)"
+
+
+class Picture(NamedTuple):
+    """A file, the keys that lead to its screen, and what the session said."""
+
+    name: str
+    size: tuple[int, int]
+    hello: Hello
+    keys: tuple[str, ...] = ()
+    theme: str | None = None
+    ascii_only: bool = False
+
+
+LARGE, SMALL = (120, 36), (80, 24)
+PICTURES = (
+    Picture("live-120x36", LARGE, script.hello()),
+    Picture("live-80x24", SMALL, script.hello()),
+    Picture("live-light-120x36", LARGE, script.hello(), theme="tuibench-light"),
+    Picture("live-safe-120x36", LARGE, script.hello(60)),
+    Picture("durability-120x36", LARGE, script.hello(60), ("d", "down", "down")),
+    Picture("durability-80x24", SMALL, script.hello(60), ("d", "down", "down")),
+    Picture("confirm-120x36", LARGE, script.hello(60), ("d", "down", "down", "enter")),
+    Picture("threads-120x36", LARGE, script.hello(60), ("t", "0")),
+    Picture("help-120x36", LARGE, script.hello(60, script.status(warnings=(WARNING,))), ("question_mark",)),
+)
+
+
+async def draw(picture: Picture, folder: Path) -> Path:
+    """One picture, drawn by the app itself without a terminal."""
+    app = TuibenchApp(FakeClient(picture.hello).connected, theme=picture.theme, ascii_only=picture.ascii_only)
+    async with app.run_test(size=picture.size) as pilot:
+        await pilot.pause()
+        await pilot.press(*picture.keys)
+        await pilot.pause()
+        path = folder / f"{picture.name}.svg"
+        path.write_text(app.export_screenshot(title="tuibench", simplify=True), encoding="utf-8")
+    return path
+
+
+async def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for picture in PICTURES:
+        sys.stdout.write(f"{await draw(picture, folder)}\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1] if len(sys.argv) > 1 else "screenshots")))

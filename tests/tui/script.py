@@ -1,0 +1,281 @@
+"""A scripted run with fixed clock and seed: a ramp, more threads, a missed second, durability off.
+
+The tests, the pictures and the measurement of the screen's cost all draw this one story.
+"""
+
+import math
+import random
+
+import msgspec
+
+from tuibench.model.event import Event, EventKind
+from tuibench.model.message import Ended, Hello, RunState, Status
+from tuibench.model.plan import Plan
+from tuibench.model.sample import HostPart, Latency, LoadPart, Sample, ServerPart
+from tuibench.model.server import Flavour, ServerInfo
+from tuibench.model.setting import PresetState, SettingState
+from tuibench.model.summary import (
+    ClientTotals,
+    ErrorTotals,
+    Fairness,
+    QueryTotals,
+    Reconciliation,
+    ServerTotals,
+    Summary,
+    TransactionTotals,
+)
+
+START = 1_760_000_000.0
+GIB = 1 << 30
+FLUSH, SYNC = "innodb_flush_log_at_trx_commit", "sync_binlog"
+MEANINGS = {
+    FLUSH: {
+        "0": "log written and flushed once a second: about 1 s of commits can be lost",
+        "1": "log flushed to disk at every commit: no commit is lost",
+        "2": "log written at commit, flushed once a second: an OS crash can lose 1 s",
+    },
+    SYNC: {
+        "0": "binary log left to the operating system: events can be lost in a power cut",
+        "1": "binary log flushed to disk at every commit: no event is lost",
+        "100": "binary log flushed every 100 commits: up to 100 can be lost in a power cut",
+    },
+}
+PRESETS = (
+    PresetState(name="durable", values={FLUSH: "1", SYNC: "1"}, risk="No commit is lost in any crash."),
+    PresetState(
+        name="relaxed",
+        values={FLUSH: "2", SYNC: "100"},
+        risk="A crash of the operating system can lose the last second of commits.",
+    ),
+    PresetState(
+        name="unsafe",
+        values={FLUSH: "0", SYNC: "0"},
+        risk="A crash of the server can lose the last second of commits, and replicas can differ.",
+    ),
+)
+
+
+def setting(name: str, value: str, original: str = "1", unavailable: str = "") -> SettingState:
+    return SettingState(
+        name=name,
+        value=value,
+        original=original,
+        meaning=MEANINGS[name][value],
+        at_risk=value != "1",
+        choices=MEANINGS[name],
+        unavailable=unavailable,
+    )
+
+
+def status(
+    state: RunState = RunState.RUNNING,
+    threads: int = 64,
+    durability: tuple[str, str] = ("1", "1"),
+    warnings: tuple[str, ...] = (),
+    unavailable: str = "",
+) -> Status:
+    return Status(
+        state=state,
+        threads=threads,
+        workers=2,
+        settings=(
+            setting(FLUSH, durability[0], unavailable=unavailable),
+            setting(SYNC, durability[1], unavailable=unavailable),
+        ),
+        presets=PRESETS,
+        warnings=warnings,
+    )
+
+
+SERVER = ServerInfo(
+    flavour=Flavour.MARIADB,
+    version="10.11.19",
+    version_text="10.11.19-MariaDB-log",
+    where="socket /run/mysqld/mysqld.sock",
+    identity="db1:3306:/var/lib/mysql/",
+    datadir="/var/lib/mysql/",
+    pid_file="/run/mysqld/mysqld.pid",
+    socket="/run/mysqld/mysqld.sock",
+    port=3306,
+    is_local=True,
+    uptime_seconds=11_000,
+)
+EVENTS = (
+    Event(at=START, elapsed_seconds=0.0, kind=EventKind.START, text="load started with 16 threads"),
+    Event(at=START + 24, elapsed_seconds=24.3, kind=EventKind.THREADS, text="threads 16 → 32", marker=1),
+    Event(at=START + 46, elapsed_seconds=46.4, kind=EventKind.THREADS, text="threads 32 → 64", marker=2),
+    Event(
+        at=START + 58,
+        elapsed_seconds=58.0,
+        kind=EventKind.ERRORS,
+        text="12 transactions failed with 1213 (deadlock) and were tried again",
+    ),
+    Event(
+        at=START + 66,
+        elapsed_seconds=66.2,
+        kind=EventKind.SETTING,
+        text="preset unsafe: innodb_flush_log_at_trx_commit 1 → 0, sync_binlog 1 → 0",
+        marker=3,
+    ),
+)
+LENGTH = 84
+MISSED = frozenset({37, 38})
+"""Ticks that never came."""
+
+
+def threads_at(elapsed: float) -> int:
+    return 16 if elapsed < 24.3 else 32 if elapsed < 46.4 else 64
+
+
+def latency(p95: float) -> Latency:
+    return Latency(
+        count=2000,
+        min=p95 * 0.11,
+        avg=p95 * 0.48,
+        p50=p95 * 0.43,
+        p95=p95,
+        p99=p95 * 1.62,
+        p999=p95 * 2.3,
+        max=p95 * 2.9,
+    )
+
+
+def load_part(tps: float, p95: float | None, threads: int) -> LoadPart:
+    return LoadPart(
+        threads=threads,
+        connections=threads,
+        seconds=1.0,
+        transactions_per_second=tps,
+        queries_per_second=tps * 20,
+        reads_per_second=tps * 14,
+        writes_per_second=tps * 4,
+        others_per_second=tps * 2,
+        errors_per_second=0.0,
+        reconnects_per_second=0.0,
+        latency=latency(p95) if p95 else None,
+        statements={},
+        errors_by_code={},
+        transactions_total=0,
+        worker_cpu=0.52,
+        lag_p99_ms=0.4,
+    )
+
+
+def server_part(elapsed: int, tps: float, threads: int, fsyncs: float) -> ServerPart:
+    return ServerPart(
+        uptime_seconds=11_000 + elapsed,
+        threads_running=max(1, threads - 3),
+        threads_connected=threads + 2,
+        max_connections=2000,
+        open_tables=214,
+        table_open_cache=2000,
+        questions_total=4_120_480 + 31_000 * elapsed,
+        slow_queries_total=12,
+        questions_per_second=tps * 20 + 4,
+        slow_queries=0,
+        commits_per_second=tps,
+        log_fsyncs_per_second=tps * fsyncs,
+        log_fsyncs_per_transaction=fsyncs,
+        buffer_pool_hit=0.9998,
+        row_lock_waits_per_second=3.1,
+    )
+
+
+HOST = HostPart(
+    cores=8,
+    cpu_total=93.0,
+    cpu_server=71.0,
+    cpu_tuibench=18.0,
+    cpu_rest=4.0,
+    memory_used_bytes=int(9.1 * GIB),
+    memory_total_bytes=24 * GIB,
+    disk_read_bytes_per_second=312_000.0,
+    disk_write_bytes_per_second=12_400_000.0,
+    net_received_bytes_per_second=41_000.0,
+    net_sent_bytes_per_second=58_000.0,
+)
+
+
+def samples(length: int = LENGTH) -> tuple[Sample, ...]:
+    """The story's samples, one a second from second 1; some ticks are missing."""
+    noise = random.Random(7)
+    return tuple(_sample(n, noise.gauss(0, 1)) for n in range(1, length + 1) if n not in MISSED)
+
+
+def _sample(number: int, noise: float) -> Sample:
+    threads = threads_at(number - 1)
+    unsafe = number > 66
+    base = {16: 1180.0, 32: 1490.0, 64: 1560.0}[threads] * (1.55 if unsafe else 1.0)
+    tps = base * (1 - 0.55 * math.exp(-number / 3)) * (1 + 0.03 * noise)
+    p95 = {16: 17.4, 32: 29.1, 64: 57.0}[threads] * (0.46 if unsafe else 1.0) * (1 + 0.06 * abs(noise))
+    return Sample(
+        number=number,
+        at=START + number,
+        elapsed_seconds=float(number),
+        late_ms=0.2,
+        load=load_part(tps, p95, threads),
+        server=server_part(number, tps, threads, 0.02 if unsafe else 1.04),
+        host=HOST,
+    )
+
+
+def hello(
+    length: int = LENGTH,
+    state: Status | None = None,
+    events: tuple[Event, ...] = EVENTS,
+    server: ServerInfo = SERVER,
+    seconds: float | None = None,
+) -> Hello:
+    """What a viewer gets that joins the story after `length` seconds."""
+    durability = ("0", "0") if length > 66 else ("1", "1")
+    return Hello(
+        protocol=1,
+        session="a1b2c3",
+        plan=Plan(profile="oltp_read_write", threads=16, seconds=seconds),
+        data_set="4 × 100,000 rows",
+        server=server,
+        status=state or status(threads=threads_at(length), durability=durability),
+        samples=samples(length),
+        events=tuple(event for event in events if event.elapsed_seconds <= length),
+    )
+
+
+def without(sample: Sample, *parts: str) -> Sample:
+    """The sample with some parts missing."""
+    return msgspec.structs.replace(sample, **dict.fromkeys(parts))
+
+
+def ended() -> Ended:
+    """An orderly end."""
+    summary = Summary(
+        session="a1b2c3",
+        profile="oltp_read_write",
+        threads=64,
+        seconds=84.0,
+        percentile=95.0,
+        outcome="stopped",
+        transactions=TransactionTotals(total=1, per_second=1.0),
+        queries=QueryTotals(read=1, write=0, other=0, total=1, per_second=1.0),
+        errors=ErrorTotals(total=0, by_code={}),
+        retries=0,
+        reconnects=0,
+        abandoned=0,
+        latency_ms=None,
+        latency_percentile_ms=None,
+        latency_sum_ms=0.0,
+        fairness=Fairness(events_avg=0.0, events_stddev=0.0, seconds_avg=0.0, seconds_stddev=0.0),
+        statements={},
+        server=ServerTotals(version="10.11.19", flavour="MariaDB", deltas={}),
+        reconciliation=Reconciliation(
+            questions_client=1,
+            questions_server=None,
+            own=0,
+            foreign=None,
+            commits_client=1,
+            commits_server=None,
+        ),
+        client=ClientTotals(workers=1, cpu_share=0.1, cpu_seconds=1.0, limited=False),
+        events=(),
+        warnings=(),
+    )
+    return Ended(summary=summary, text="SQL statistics:", run_directory="/runs/1")

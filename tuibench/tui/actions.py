@@ -1,0 +1,76 @@
+"""Everything the operator can do, in one table: it feeds the key bindings, footer, palette and help.
+
+An entry with a `command` submits it; one with a `change` steers the thread count; the others open something
+in the app, by its method `_open_NAME`. A new action is a line here.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from textual.binding import Binding, BindingType
+
+from tuibench.model.command import Command, Mark, Pause, Resume
+from tuibench.model.message import RunState
+from tuibench.tui.steering import Change
+from tuibench.tui.view import View
+
+STEERABLE = frozenset({RunState.RUNNING, RunState.PAUSED})
+ALWAYS = frozenset(RunState)
+
+
+class Action(NamedTuple):
+    """One thing the operator can do.
+
+    `keys` are Textual's names of the keys, `shown` is what the footer prints for them. `states` are those in
+    which it can be done; in others it is dimmed. Entries with the same `label` share a place in the footer.
+    """
+
+    name: str
+    keys: str
+    shown: str
+    label: str
+    help: str
+    states: frozenset[RunState] = STEERABLE
+    command: Callable[[View], Command] | None = None
+    change: Change | None = None
+
+
+def _pause_or_resume(view: View) -> Command:
+    return Resume() if view.status.state is RunState.PAUSED else Pause()
+
+
+ACTIONS = (
+    Action("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1),
+    Action("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1),
+    Action("halve", "left_square_bracket", "[", "threads", "Half the threads", change=lambda n: n // 2),
+    Action("double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2),
+    Action("type_threads", "t", "t", "threads", "Type a number of threads"),
+    Action("durability", "d", "d", "durability", "Choose what survives a crash: both settings or one"),
+    Action("pause", "p", "p", "pause", "Pause the load, or go on", command=_pause_or_resume),
+    Action(
+        "mark", "space", "space", "mark", "Put a numbered mark on the time axis", command=lambda _: Mark()
+    ),
+    Action("help", "question_mark,f1", "?", "help", "This help, and the warnings in full", states=ALWAYS),
+    Action("stop", "q", "q", "quit", "Stop, restore the settings, leave the summary", states=ALWAYS),
+)
+BY_NAME = {action.name: action for action in ACTIONS}
+
+
+def bindings() -> list[BindingType]:
+    """The table as Textual wants it; ids let a user's keymap change the keys."""
+    return [
+        Binding(
+            action.keys,
+            f"act('{action.name}')",
+            action.label,
+            tooltip=action.help,
+            id=action.name,
+            show=False,
+        )
+        for action in ACTIONS
+    ]
+
+
+def possible(action: Action, view: View) -> bool:
+    """Whether it can be done in the state that the session last told."""
+    return view.status.state in action.states

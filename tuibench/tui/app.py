@@ -1,0 +1,208 @@
+"""The viewer: joins a session, shows what it says, and sends it what the operator asks.
+
+The app holds the View and nothing else; what is drawn is decided in `panels`, what can be done in `actions`.
+Leaving the viewer never stops the session: only the operator's `q` does, by a command like any other.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+from textual.app import App, SystemCommand
+from textual.screen import Screen
+
+from tuibench.errors import RunError, TuibenchError
+from tuibench.model.command import Command, SetThreads, Stop
+from tuibench.model.message import Ended, Status
+from tuibench.session.client import SessionClient
+from tuibench.tui import themes
+from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, possible
+from tuibench.tui.bridge import Arrived, Client, Connect, read
+from tuibench.tui.screens.confirm import Proposal
+from tuibench.tui.screens.durability import DurabilityScreen
+from tuibench.tui.screens.help import HelpScreen
+from tuibench.tui.screens.live import LiveScreen
+from tuibench.tui.screens.threads import ThreadsScreen
+from tuibench.tui.steering import Change, Outstanding, ThreadSteering
+from tuibench.tui.view import View, after, begin, noted
+
+LEAVE_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+LOST = RunError(
+    "the session ended without a summary",
+    "its settings are put back by its guardian; `tuibench restore` says what is left",
+)
+
+
+def run(socket: Path, *, theme: str | None = None, ascii_only: bool | None = None) -> Ended | None:
+    """Show the session behind `socket` until the operator leaves; its last word, or None if it goes on.
+
+    Raises RunError when no session answers or when it vanishes without a word; the terminal is restored.
+    """
+    plain = needs_ascii() if ascii_only is None else ascii_only
+    app = TuibenchApp(partial(SessionClient.connect, socket), theme=theme, ascii_only=plain)
+    ended = app.run()
+    if app.failure is not None:
+        raise app.failure
+    return ended
+
+
+def needs_ascii() -> bool:
+    """Whether the terminal cannot be trusted with block characters."""
+    encoding = (sys.__stdout__.encoding if sys.__stdout__ else None) or "ascii"
+    return "utf" not in encoding.lower() or os.environ.get("TERM") in ("linux", "vt100", "vt220")
+
+
+class TuibenchApp(App[Ended]):
+    """One viewer of one session."""
+
+    CSS_PATH = "tuibench.tcss"
+    TITLE = "tuibench"
+    BINDINGS = bindings()
+    ALLOW_SELECT = False
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(self, connect: Connect, *, theme: str | None = None, ascii_only: bool = False) -> None:
+        without_colour = "NO_COLOR" in os.environ
+        super().__init__()
+        self.animation_level = "none"
+        self.failure: TuibenchError | None = None
+        self.view: View | None = None
+        self._connect = connect
+        self._ascii_only = ascii_only
+        self._client: Client | None = None
+        self._live: LiveScreen | None = None
+        self._threads = ThreadSteering()
+        self._outstanding = Outstanding()
+        for ours in themes.OURS:
+            self.register_theme(ours)
+        self.theme = theme or (themes.WITHOUT_COLOUR if without_colour else themes.DEFAULT)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return themes.variable_defaults(self.current_theme)
+
+    async def on_mount(self) -> None:
+        for number in LEAVE_SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, self.exit)
+        try:
+            self._client = await self._connect()
+        except TuibenchError as error:
+            self._fail(error)
+            return
+        self.view = begin(self._client.hello)
+        self._live = LiveScreen(self.view, ascii_only=self._ascii_only)
+        await self.push_screen(self._live)
+        self.run_worker(read(self._client, self.post_message), name="reader", exit_on_error=True)
+
+    async def on_unmount(self) -> None:
+        for number in LEAVE_SIGNALS:
+            asyncio.get_running_loop().remove_signal_handler(number)
+        if self._client is not None:
+            await self._client.close()
+
+    def on_arrived(self, message: Arrived) -> None:
+        """The session said something: a new view."""
+        if self.view is None:
+            return
+        if isinstance(message.content, Ended):
+            self.exit(message.content)
+            return
+        if isinstance(message.content, Status):
+            self._threads.told()
+        self._show(after(self.view, message.content))
+
+    def on_line_closed(self) -> None:
+        """The session is gone. After an orderly end the app is leaving already."""
+        if self.is_running and self.return_value is None:
+            self._fail(LOST)
+
+    def action_act(self, name: str) -> None:
+        """Do what a line of the table says, if it can be done now."""
+        action, view = BY_NAME[name], self.view
+        if view is None or not possible(action, view):
+            return
+        if action.change is not None:
+            self._steer(action.change)
+        elif action.command is not None:
+            self._submit(action.command(view))
+        else:
+            getattr(self, f"_open_{name}")(view)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Our keys belong to the live screen: a dialog over it has its own."""
+        if action == "act":
+            return self.screen is self._live
+        return True
+
+    def action_help_quit(self) -> None:
+        """ctrl+c means what it means everywhere: end this, properly the first time."""
+        if self.view is not None:
+            self._open_stop(self.view)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The table's actions first, and the themes."""
+        yield from self._palette(ACTIONS)
+        yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
+
+    def _palette(self, actions: Iterable[Action]) -> Iterator[SystemCommand]:
+        for action in actions:
+            if self.view is not None and possible(action, self.view):
+                yield SystemCommand(action.help, f"key {action.shown}", partial(self.action_act, action.name))
+
+    def _open_type_threads(self, view: View) -> None:
+        def chosen(number: int | None) -> None:
+            if number is not None:
+                self._steer(lambda _: number)
+
+        self.push_screen(ThreadsScreen(view), chosen)
+
+    def _open_durability(self, view: View) -> None:
+        def chosen(proposal: Proposal | None) -> None:
+            if proposal is not None:
+                self._submit(proposal.command)
+
+        self.push_screen(DurabilityScreen(view), chosen)
+
+    def _open_help(self, view: View) -> None:
+        self.push_screen(HelpScreen(view))
+
+    def _open_stop(self, view: View) -> None:
+        """The first time: stop the session and wait for its summary. The second: leave at once."""
+        if view.stopping or not self._submit(Stop()):
+            self.exit()
+
+    def _steer(self, change: Change) -> None:
+        if self.view is not None and (command := self._threads.press(change, self.view.status.threads)):
+            self._submit(command)
+
+    def _submit(self, command: Command) -> bool:
+        """Send it, unless one of its kind is on its way."""
+        if self._client is None or not self._outstanding.take(command):
+            return False
+        self.run_worker(self._answered(self._client, command), exit_on_error=True)
+        return True
+
+    async def _answered(self, client: Client, command: Command) -> None:
+        """Wait for the session's answer and show it, in its words."""
+        try:
+            answer = await client.submit(command)
+            ok, text = answer.ok, answer.text
+        except RunError as error:
+            ok, text = False, str(error)
+        self._outstanding.done(command)
+        if isinstance(command, SetThreads) and (following := self._threads.answered(ok=ok)):
+            self._submit(following)
+        if self.view is not None:
+            self._show(noted(self.view, text, ok=ok))
+
+    def _show(self, view: View) -> None:
+        self.view = view
+        if self._live is not None:
+            self._live.show(view)
+
+    def _fail(self, error: TuibenchError) -> None:
+        self.failure = error
+        self.exit(return_code=int(error.exit_code))

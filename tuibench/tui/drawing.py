@@ -1,0 +1,135 @@
+"""Values to characters: bars over time, markers, axes. Pure text, no colour, no widget."""
+
+from collections.abc import Mapping, Sequence
+
+FULL = 8
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_ASCII_EIGHTHS = " ..--==##"
+GAP = " "
+MARKER = "│"
+RULE = "─"
+CROSSING = "┼"
+AXIS_STEPS_SECONDS = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
+_LABEL_SPACING = 11
+
+_TO_ASCII = str.maketrans(
+    {
+        "│": "|",
+        "─": "-",
+        "┼": "+",
+        "█": "#",
+        "▓": "=",
+        "▒": "-",
+        "·": ".",
+        "–": "-",
+        "−": "-",
+        "×": "x",
+        "→": ">",
+        "…": "~",
+        "●": "*",
+        "○": "o",
+        "■": "#",
+        "‖": "=",
+        "▲": "!",
+        "✓": "+",
+        "✗": "x",
+        "µ": "u",
+        "▌": " ",
+        "▐": " ",
+    }
+)
+
+
+def to_ascii(text: str) -> str:
+    """The text for a terminal without Unicode, each character in one cell as before."""
+    return text.translate(_TO_ASCII).encode("ascii", "replace").decode("ascii")
+
+
+def bars(values: Sequence[float | None], top: float, height: int, *, ascii_only: bool = False) -> list[str]:
+    """One column a value, from a zero baseline up to `top`, as rows from the top down.
+
+    A measured value always leaves a mark on the baseline, zero too; a missing one (None) leaves its column
+    empty, so that a gap is a break in the baseline.
+    """
+    glyphs = _ASCII_EIGHTHS if ascii_only else _EIGHTHS
+    eighths = [_eighths(value, top, height) for value in values]
+    return ["".join(glyphs[_part(level, row)] for level in eighths) for row in range(height - 1, -1, -1)]
+
+
+def _eighths(value: float | None, top: float, height: int) -> int:
+    if value is None:
+        return 0
+    return min(max(1, round(value / top * height * FULL)), height * FULL)
+
+
+def _part(level: int, row: int) -> int:
+    """How many eighths of the cell in `row` (0 is the lowest) a bar of `level` eighths fills."""
+    return min(max(level - row * FULL, 0), FULL)
+
+
+def strike(row: str, columns: Mapping[int, int], mark: str = MARKER) -> str:
+    """The row with a marker line through it at each column of `columns` (column → marker number)."""
+    cells = list(row)
+    for column in columns:
+        cells[column] = mark
+    return "".join(cells)
+
+
+def flags(columns: Mapping[int, int], width: int) -> dict[int, str]:
+    """Where each marker's number stands: column → text. A later marker hides an earlier one under it."""
+    placed: dict[int, str] = {}
+    for column, number in sorted(columns.items()):
+        text = str(number)
+        start = min(column, width - len(text))
+        for other in [at for at, label in placed.items() if at + len(label) > start]:
+            del placed[other]
+        placed[start] = text
+    return placed
+
+
+def time_axis(width: int, seconds_per_column: float) -> str:
+    """Labels below the columns: −60s … now, with `now` at the right edge."""
+    step = _label_step(seconds_per_column)
+    cells = [" "] * width
+    _write(cells, width - 3, "now")
+    column_step = step / seconds_per_column
+    for position in range(1, int(width / column_step) + 1):
+        text = _ago(step * position)
+        start = round(width - 1 - position * column_step) - len(text) // 2
+        if start >= 0:
+            _write(cells, start, text)
+    return "".join(cells)
+
+
+def _label_step(seconds_per_column: float) -> int:
+    for step in AXIS_STEPS_SECONDS:
+        if step / seconds_per_column >= _LABEL_SPACING:
+            return step
+    return AXIS_STEPS_SECONDS[-1]
+
+
+def _ago(seconds: int) -> str:
+    if seconds <= 90 or seconds % 30:
+        return f"−{seconds}s"
+    minutes, rest = divmod(seconds, 60)
+    return f"−{minutes}m{rest:02}" if rest else f"−{minutes}m"
+
+
+def _write(cells: list[str], start: int, text: str) -> None:
+    if start >= 0:
+        cells[start : start + len(text)] = text
+
+
+def shares(parts: Sequence[tuple[float, str]], width: int, rest: str) -> list[str]:
+    """A bar of `width` cells split by percent: one run of its glyph a part, and the rest last.
+
+    Ends are rounded, not lengths, so that the parts together are as long as their sum says.
+    """
+    runs: list[str] = []
+    total, end = 0.0, 0
+    for percent, glyph in parts:
+        total += percent
+        stop = min(width, max(end, round(total / 100 * width)))
+        runs.append(glyph * (stop - end))
+        end = stop
+    return [*runs, rest * (width - end)]

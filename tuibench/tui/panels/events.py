@@ -1,0 +1,38 @@
+"""The last events, newest first; a change carries the number of its line in the charts."""
+
+from tuibench.model.event import Event, EventKind
+from tuibench.tui.spans import Line, Span, pad, shorten
+from tuibench.tui.view import View
+from tuibench.units import clock
+
+_BADGE_WIDTH = 3
+_GLYPHS = {
+    EventKind.ERRORS: ("▲", "warn"),
+    EventKind.WARNING: ("▲", "warn"),
+    EventKind.RECONNECT: ("▲", "warn"),
+    EventKind.RESTART: ("▲", "risk"),
+    EventKind.FOREIGN: ("▲", "warn"),
+}
+
+
+def events(view: View, width: int, height: int) -> list[Line]:
+    """As many of the newest events as there are rows."""
+    newest = reversed(view.events[-height:]) if height > 0 else iter(())
+    lines = [_line(event, width) for event in newest]
+    if not lines:
+        return [pad((Span("No events yet.", "muted"),), width)]
+    return lines
+
+
+def _line(event: Event, width: int) -> Line:
+    glyph, role = _GLYPHS.get(event.kind, ("·", "muted"))
+    if event.marker is not None:
+        label: Line = (Span(str(event.marker), "badge"),)
+    else:
+        label = (Span(glyph, role),)
+    time = f"{clock(event.elapsed_seconds):>6}  "
+    text_role = role if role in ("warn", "risk") else ""
+    room = width - _BADGE_WIDTH - len(time)
+    return pad(
+        (*pad(label, _BADGE_WIDTH), Span(time, "muted"), Span(shorten(event.text, room), text_role)), width
+    )

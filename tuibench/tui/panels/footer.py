@@ -1,0 +1,45 @@
+"""The two lines at the bottom: what the session answered, and the keys."""
+
+from tuibench.model.message import RunState
+from tuibench.tui.actions import ACTIONS, Action, possible
+from tuibench.tui.spans import Line, Span, pad, shorten
+from tuibench.tui.view import View
+
+STOPPING_TEXT = "stopping, restoring settings…   q again leaves without waiting"
+
+
+def note(view: View, width: int, height: int) -> list[Line]:
+    """The session's last answer, in its own words. A stop outweighs any answer."""
+    if view.status.state is RunState.STOPPING:
+        line: Line = (Span("■ ", "warn"), Span(shorten(STOPPING_TEXT, width - 2), "warn"))
+    elif view.note is None:
+        line = ()
+    else:
+        glyph, role = ("✓ ", "ok") if view.note.ok else ("✗ ", "risk")
+        line = (Span(glyph, role), Span(shorten(view.note.text, width - 2), "" if view.note.ok else "risk"))
+    return [pad(line, width)][:height]
+
+
+def footer(view: View, width: int, height: int) -> list[Line]:
+    """Every key once; keys that do nothing now are dimmed. Each can be clicked."""
+    line: Line = ()
+    for number, action in enumerate(ACTIONS):
+        following = ACTIONS[number + 1] if number + 1 < len(ACTIONS) else None
+        line = (*line, *_key(action, view, ends_group=following is None or following.label != action.label))
+    return [pad(line, width)][:height]
+
+
+def _key(action: Action, view: View, *, ends_group: bool) -> Line:
+    enabled = possible(action, view)
+    key = Span(action.shown, "key" if enabled else "faint", f"app.act('{action.name}')")
+    if not ends_group:
+        return (key, Span(" "))
+    label = _label(action, view)
+    return (key, Span(f" {label}", "muted" if enabled else "faint"), Span("  "))
+
+
+def _label(action: Action, view: View) -> str:
+    """`pause` says what it would do now."""
+    if action.name == "pause" and view.status.state is RunState.PAUSED:
+        return "resume"
+    return action.label

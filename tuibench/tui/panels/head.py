@@ -1,0 +1,71 @@
+"""The two lines at the top: which server, and what is running on it."""
+
+from tuibench.model.message import RunState
+from tuibench.tui.spans import Line, Span, fit, joined, shorten, shorten_start, spread, width_of
+from tuibench.tui.view import View
+from tuibench.units import clock, count, duration
+
+DOT = Span(" · ", "faint")
+_STATES = {
+    RunState.STARTING: Span("○ starting", "muted"),
+    RunState.RUNNING: Span("● running", "ok"),
+    RunState.PAUSED: Span("‖ paused", "warn"),
+    RunState.STOPPING: Span("■ stopping", "warn"),
+    RunState.ENDED: Span("■ ended", "muted"),
+}
+
+
+def head(view: View, width: int, height: int) -> list[Line]:
+    """Server line and run line."""
+    return [_server_line(view, width), _run_line(view, width)][:height]
+
+
+def _server_line(view: View, width: int) -> Line:
+    info = view.server_info
+    uptime = view.server.uptime_seconds if view.server else info.uptime_seconds
+    brand = Span(" tuibench ", "brand")
+    name: Line = (Span(f"{info.flavour} {info.version}", "strong"),)
+    up: Line = (Span(f"up {duration(uptime)}", "muted"),)
+    state = _state(view)
+    taken = sum(width_of(part) for part in ((brand,), name, up, state)) + 10
+    where: Line = (Span(shorten_start(info.where, max(width - taken, 8)), "muted"),)
+    return spread((brand, Span("  "), *joined((name, where, up), DOT)), state, width)
+
+
+def _state(view: View) -> Line:
+    limit = f" of {clock(view.plan.seconds)}" if view.plan.seconds else ""
+    return (
+        _STATES[view.status.state],
+        Span("  "),
+        Span(clock(view.elapsed_seconds), "strong"),
+        Span(limit, "muted"),
+    )
+
+
+def _run_line(view: View, width: int) -> Line:
+    status = view.status
+    parts = (
+        (Span(view.plan.profile, "strong"),),
+        (Span(view.data_set, "muted"),) if view.data_set else (),
+        (Span(f"{count(status.threads)} ", "strong"), Span(_plural("thread", status.threads), "muted")),
+        (Span(f"{count(status.workers)} {_plural('worker', status.workers)}", "muted"),),
+    )
+    left = fit(joined(parts, DOT), width)
+    return spread(left, _warnings(view, width - width_of(left) - 3), width)
+
+
+def _plural(word: str, number: int) -> str:
+    return word if number == 1 else f"{word}s"
+
+
+def _warnings(view: View, room: int) -> Line:
+    """The newest warning as far as there is room, and where to read the rest."""
+    warnings = view.status.warnings
+    if not warnings:
+        return ()
+    more = f" +{len(warnings) - 1}" if len(warnings) > 1 else ""
+    pointer = f"{more} (? help)"
+    text = shorten(f"▲ {warnings[-1]}", room - len(pointer))
+    if len(text) < len("▲ warning"):
+        text = "▲ warning"
+    return (Span(text, "warn"), Span(pointer, "muted"))

@@ -1,0 +1,77 @@
+"""Choose what survives a crash: a preset, or one of the settings by itself."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from tuibench.tui.proposals import Choice, groups
+from tuibench.tui.screens.confirm import ConfirmScreen, Proposal
+from tuibench.tui.spans import shorten
+from tuibench.tui.view import View
+
+_LABEL_WIDTH = 66
+
+
+class DurabilityScreen(ModalScreen[Proposal | None]):
+    """Answers the confirmed proposal, or None when the operator went back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("escape", "dismiss(None)", "Back"),
+        ("d", "dismiss(None)", "Back"),
+    ]
+
+    def __init__(self, view: View) -> None:
+        super().__init__()
+        self._groups = groups(view)
+        self._choices = [choice for group in self._groups for choice in group.choices]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = "Durability: what survives a crash"
+            dialog.border_subtitle = "↑ ↓ choose · enter asks once more · esc goes back"
+            yield OptionList(*self._options(), markup=False)
+            yield Static("", id="risk", markup=False)
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        choice = self._choice(event.option_id)
+        self.query_one("#risk", Static).update(f"▲ {choice.proposal.risk}" if choice else "")
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        choice = self._choice(event.option_id)
+        if choice is None:
+            return
+
+        def decided(apply: bool | None) -> None:
+            if apply:
+                self.dismiss(choice.proposal)
+
+        self.app.push_screen(ConfirmScreen(choice.proposal), decided)
+
+    def _options(self) -> list[Option | None]:
+        """Headings and choices; None draws a line between groups."""
+        options: list[Option | None] = []
+        number = 0
+        for group in self._groups:
+            options += [None] if options else []
+            options.append(Option(Content.styled(group.heading, "bold"), disabled=True))
+            for choice in group.choices:
+                options.append(Option(_label(choice), id=str(number), disabled=bool(choice.obstacle)))
+                number += 1
+        return options
+
+    def _choice(self, option_id: str | None) -> Choice | None:
+        return None if option_id is None else self._choices[int(option_id)]
+
+
+def _label(choice: Choice) -> str:
+    glyph = "●" if choice.current else " "
+    text = choice.label
+    if choice.obstacle:
+        text = f"{text.split('  ')[0]:<10}cannot be changed: {choice.obstacle}"
+    return f"{glyph} {shorten(text, _LABEL_WIDTH)}"

@@ -1,0 +1,56 @@
+"""The keys, what the screen's words mean, and the warnings in full."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from tuibench.tui.actions import ACTIONS
+from tuibench.tui.view import View
+
+_READING = (
+    "TPS counts transactions whose commit succeeded, QPS every statement that returned, p95 is the time that"
+    " 95 of 100 transactions stayed below, all in the last second, measured by the client. SERVER is what the"
+    " server counts itself: Questions/s above QPS is traffic of others.",
+    "A vertical line through the charts is a change; its number is the number in the events. A break in the"
+    " baseline is a second that was not measured. – is a value that is not known, never a zero.",
+    "AT RISK means that a transaction that was reported as committed can be lost in a crash.",
+)
+_MORE_KEYS = (
+    ("ctrl+q", "Leave the screen; the session goes on for its grace period"),
+    ("ctrl+p", "All commands, and the themes"),
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    """Scrolls when the terminal is small."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,question_mark,f1,q", "dismiss(None)", "Back")]
+
+    def __init__(self, view: View) -> None:
+        super().__init__()
+        self._view = view
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog", id="help-dialog") as dialog:
+            dialog.border_title = "Help"
+            dialog.border_subtitle = "↑ ↓ scroll · esc goes back"
+            yield Static("\n".join(keys()), markup=False)
+            for warning in self._view.status.warnings:
+                yield Static(f"▲ {warning}", classes="gap", markup=False)
+            if not self._view.status.warnings:
+                yield Static("No warnings about the measurement.", classes="gap")
+            for paragraph in _READING:
+                yield Static(paragraph, classes="gap quiet", markup=False)
+
+
+def keys() -> Iterator[str]:
+    """One line a key."""
+    for action in ACTIONS:
+        yield f"{action.shown:<8}{action.help}"
+    for key, text in _MORE_KEYS:
+        yield f"{key:<8}{text}"

@@ -1,0 +1,98 @@
+"""A widget that paints the lines of a pure function, and sends the terminal only the cells that changed.
+
+Textual sends every cell of a region that is refreshed. So the lines are made once a sample, compared with the
+ones on screen, and only the stretch of a line that differs is refreshed. That keeps a slow line quick.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tuibench.tui.drawing import to_ascii
+from tuibench.tui.spans import ROLES, Line, Span, plain
+from tuibench.tui.view import View
+
+Draw = Callable[[View, int, int], Sequence[Line]]
+"""From a view, a width and a height to lines."""
+
+
+class Panel(Widget, can_focus=False):
+    """A part of the screen. Its colours are the component classes `role--NAME` in the stylesheet."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"role--{role}" for role in ROLES}
+
+    def __init__(
+        self, draw: Draw, *, ascii_only: bool = False, id: str | None = None, classes: str = ""
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._draw = draw
+        self._ascii_only = ascii_only
+        self._view: View | None = None
+        self._lines: list[Line] = []
+        self._styles: dict[str, Style] = {}
+
+    def show(self, view: View) -> None:
+        """Paint this view."""
+        self._view = view
+        self._paint()
+
+    def on_resize(self) -> None:
+        self._paint()
+
+    def notify_style_update(self) -> None:
+        """The stylesheet or the theme changed: nothing that was resolved holds any more."""
+        super().notify_style_update()
+        self._styles.clear()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        base = self.rich_style
+        if y >= len(self._lines):
+            return Strip.blank(width, base)
+        segments = [Segment(span.text, self._style(span, base)) for span in self._lines[y]]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def role_style(self, role: str) -> Style:
+        """What a role looks like here."""
+        return self.get_component_rich_style(f"role--{role}") if role else self.rich_style
+
+    def text(self) -> str:
+        """What is painted, without styles."""
+        return "\n".join(plain(line).rstrip() for line in self._lines)
+
+    def _paint(self) -> None:
+        if self._view is None or not self.size.width or not self.size.height:
+            return
+        lines = list(self._draw(self._view, self.size.width, self.size.height))
+        if self._ascii_only:
+            lines = [tuple(span._replace(text=to_ascii(span.text)) for span in line) for line in lines]
+        before, self._lines = self._lines, lines
+        for row, (old, new) in enumerate(zip_longest(before, lines, fillvalue=())):
+            if old != new:
+                self.refresh(self._stretch(row, old, new))
+
+    def _stretch(self, row: int, old: Line, new: Line) -> Region:
+        """The cells of a row that differ, as a region of this widget."""
+        width = self.size.width
+        if len(plain(old)) != width or len(plain(new)) != width:
+            return Region(0, row, width, 1)
+        before, now = _cells(old), _cells(new)
+        first = next(column for column in range(width) if before[column] != now[column])
+        last = next(column for column in range(width - 1, -1, -1) if before[column] != now[column])
+        return Region(first, row, last - first + 1, 1)
+
+    def _style(self, span: Span, base: Style) -> Style:
+        style = self._styles.get(span.role)
+        if style is None:
+            style = self._styles[span.role] = base + self.role_style(span.role)
+        return style + Style.from_meta({"@click": span.action}) if span.action else style
+
+
+def _cells(line: Line) -> list[tuple[str, str]]:
+    return [(character, span.role) for span in line for character in span.text]
