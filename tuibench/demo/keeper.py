@@ -1,8 +1,8 @@
 """The process between a private server and its owners: it is the server's parent, and outlives every owner.
 
 It obeys instructions on its standard input, and holds the read end of a pipe whose write end the owners hold.
-When the last of them is gone, by exit or by kill -9, the kernel closes the pipe: the keeper ends the server and
-removes its directory. A server that is kept goes on until SIGTERM ends its keeper.
+When the last of them is gone, by exit or by kill -9, the kernel closes the pipe: the keeper ends the server
+and removes its directory. A server that is kept goes on until SIGTERM ends its keeper.
 """
 
 import contextlib
@@ -62,30 +62,37 @@ class Keeper:
 
     def _read(self, descriptor: int, data: bytes) -> None:
         if descriptor == self._signals_fd:
-            self._ended |= signal.SIGTERM in data or self._abandoned()
+            if signal.SIGTERM in data:
+                self._end(remove=True)
+            self._look_around()
         elif not data:
             self._readers.remove(descriptor)
-            self._ended |= self._abandoned()
+            self._look_around()
         else:
             *lines, self._pending = (self._pending + data).split(b"\n")
             for text in lines:
                 self._obey(instruction(text))
 
-    def _abandoned(self) -> bool:
-        """True if no owner is left and nothing is to be kept.
+    def _look_around(self) -> None:
+        """Ends if no owner is left and nothing is to be kept.
 
         The directory of a kept server that died by itself stays, to be looked at.
         """
         if self._watch_fd in self._readers:
-            return False
+            return
         if not self._keep:
-            return True
-        self._remove = False
-        return self._instance is None or not self._instance.alive
+            self._end(remove=True)
+        elif self._instance is None or not self._instance.alive:
+            self._end(remove=False)
+
+    def _end(self, *, remove: bool) -> None:
+        """Leaves the loop; the first reason to end decides what becomes of the directory."""
+        if not self._ended:
+            self._remove, self._ended = remove, True
 
     def _obey(self, order: Instruction) -> None:
         if isinstance(order, End):
-            self._remove, self._ended = order.remove, True
+            self._end(remove=order.remove)
             return
         try:
             self._answer(self._carry_out(order))

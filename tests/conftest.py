@@ -1,0 +1,34 @@
+"""What every test gets: a home of its own, gone afterwards, and an environment that names no server."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+FOREIGN_VARIABLES = (
+    "MYSQL_PWD",
+    "MYSQL_HOST",
+    "MYSQL_TCP_PORT",
+    "MYSQL_UNIX_PORT",
+    "NO_COLOR",
+    "COLUMNS",
+    "LINES",
+)
+KEPT_VARIABLES = ("TUIBENCH_TEST_MYSQLD",)
+
+
+@pytest.fixture(autouse=True)
+def tuibench_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty TUIBENCH_HOME below /tmp: its sockets must fit into a socket path, so tmp_path is too long."""
+    for name in [name for name in os.environ if name.startswith("TUIBENCH_")]:
+        if name not in KEPT_VARIABLES:
+            monkeypatch.delenv(name)
+    for name in FOREIGN_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    home = Path(tempfile.mkdtemp(prefix="tb-", dir="/tmp"))
+    monkeypatch.setenv("TUIBENCH_HOME", str(home))
+    yield home
+    shutil.rmtree(home)

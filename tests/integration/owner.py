@@ -1,0 +1,34 @@
+"""A program that owns a private server and does nothing else, for tests to kill: python -m … PROGRAM FOLDER.
+
+Prints one JSON line about the server, then waits for the end of its standard input.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import msgspec
+
+from tuibench.demo import binaries
+from tuibench.demo.server import PrivateServer
+
+
+class Owned(msgspec.Struct, frozen=True):
+    """What a test must know to see that nothing is left."""
+
+    server_pid: int
+    keeper_pid: int
+    directory: str
+    socket: str
+
+
+async def main() -> None:
+    program, folder = sys.argv[1:]
+    async with await PrivateServer.start(binaries.examine(program), base=Path(folder)) as server:
+        owned = Owned(server.pid, server.keeper_pid, str(server.directory), server.target.socket)
+        print(msgspec.json.encode(owned).decode(), flush=True)  # noqa: T201
+        await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

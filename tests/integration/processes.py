@@ -1,0 +1,33 @@
+"""Seeing that a process has ended, or goes on: polled with a deadline, as nothing tells us of strangers."""
+
+import time
+from collections.abc import Callable
+
+import psutil
+
+DEADLINE_SECONDS = 20.0
+STAYS_SECONDS = 0.3
+POLL_SECONDS = 0.02
+
+
+def gone(pid: int) -> bool:
+    """True if the process has ended, also if nobody has asked for its exit code yet."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def until(condition: Callable[[], bool], seconds: float = DEADLINE_SECONDS) -> bool:
+    """Waits until the condition holds; False if it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def stays(pid: int) -> bool:
+    """True if the process has not ended shortly after."""
+    return not until(lambda: gone(pid), STAYS_SECONDS)

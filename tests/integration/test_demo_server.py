@@ -1,0 +1,232 @@
+"""The private server: what it offers, and that nothing of it is left, whoever is killed."""
+
+import asyncio
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+from msgspec.structs import replace
+
+from tests.integration.owner import Owned
+from tests.integration.processes import gone, stays, until
+from tuibench.demo.binaries import Binary
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import RunError, ServerUnavailableError
+from tuibench.model.server import Flavour
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Row, connect
+
+CAT = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+
+
+def holder(server: PrivateServer) -> "subprocess.Popen[bytes]":
+    """A second owner: a process that does nothing but hold the server's pipe."""
+    return subprocess.Popen(CAT, stdin=subprocess.PIPE, pass_fds=[server.watch_fd])
+
+
+async def ask(target: Target, sql: str) -> list[Row]:
+    connection = await connect(target)
+    try:
+        return list(await connection.query(sql))
+    finally:
+        await connection.close()
+
+
+# What it offers
+
+
+async def test_durable_with_a_binary_log(server: PrivateServer) -> None:
+    asked = "SELECT @@log_bin, @@sync_binlog, @@innodb_flush_log_at_trx_commit, @@table_open_cache"
+    assert await ask(server.target, asked) == [(1, 1, 1, 2000)]
+
+
+async def test_room_for_thousands_of_connections(server: PrivateServer) -> None:
+    ((connections, statements),) = await ask(
+        server.target, "SELECT @@max_connections, @@max_prepared_stmt_count"
+    )
+    assert (connections, statements) == (4000, 1048576)
+
+
+async def test_login_over_socket_and_tcp(server: PrivateServer) -> None:
+    assert await ask(server.target, "SELECT CURRENT_USER(), DATABASE()") == [("tuibench@localhost", "sbtest")]
+    assert await ask(server.tcp_target, "SELECT CURRENT_USER(), DATABASE()") == [
+        ("tuibench@127.0.0.1", "sbtest")
+    ]
+
+
+@pytest.mark.parametrize("where", ["target", "tcp_target"])
+@pytest.mark.parametrize(
+    ("user", "password"), [("tuibench", ""), ("tuibench", "wrong"), ("root", ""), ("", "")]
+)
+async def test_nobody_else_gets_in(server: PrivateServer, where: str, user: str, password: str) -> None:
+    with pytest.raises(ServerUnavailableError, match="refuses"):
+        await connect(replace(getattr(server, where), user=user, password=password), use_database=False)
+
+
+async def test_may_change_settings_and_make_users(server: PrivateServer) -> None:
+    await ask(server.target, "SET GLOBAL sync_binlog = 1")
+    await ask(server.target, "CREATE USER 'other'@'localhost'")
+    await ask(server.target, "GRANT SELECT ON *.* TO 'other'@'localhost'")
+    await ask(server.target, "DROP USER 'other'@'localhost'")
+
+
+async def test_all_files_are_in_its_directory(server: PrivateServer) -> None:
+    names = ("datadir", "tmpdir", "pid_file", "socket", "log_error", "log_bin_basename")
+    for (path,) in [(await ask(server.target, f"SELECT @@{name}"))[0] for name in names]:
+        assert Path(path).resolve().is_relative_to(server.directory.resolve())
+
+
+def test_the_password_is_on_no_command_line(server: PrivateServer) -> None:
+    for pid in (server.pid, server.keeper_pid):
+        assert server.target.password not in " ".join(psutil.Process(pid).cmdline())
+
+
+def test_only_the_owner_reads_its_files(server: PrivateServer) -> None:
+    assert server.directory.stat().st_mode & 0o777 == 0o700
+    assert server.client_options.stat().st_mode & 0o777 == 0o600
+    assert server.target.password in server.client_options.read_text()
+    assert not list(server.directory.glob("*.sql"))
+
+
+# Its life
+
+
+async def test_stop_leaves_nothing(binary: Binary, base: Path) -> None:
+    server = await PrivateServer.start(binary, base=base)
+    await server.stop()
+    assert not list(base.iterdir())
+    assert not psutil.pid_exists(server.pid)
+    assert not psutil.pid_exists(server.keeper_pid)
+    with pytest.raises(ServerUnavailableError, match="cannot reach"):
+        await connect(server.tcp_target)
+    await server.stop()
+    with pytest.raises(RunError, match="stopped already"):
+        await server.restart()
+
+
+async def test_restart_keeps_place_and_data(server: PrivateServer) -> None:
+    await ask(server.target, "CREATE TABLE kept (id INT PRIMARY KEY)")
+    first = server.pid
+    await server.restart()
+    assert server.pid != first
+    assert await ask(server.tcp_target, "SHOW TABLES") == [("kept",)]
+    await ask(server.target, "DROP TABLE kept")
+
+
+async def test_what_was_committed_survives_a_kill(server: PrivateServer) -> None:
+    await ask(server.target, "CREATE TABLE kept (id INT PRIMARY KEY)")
+    await ask(server.target, "INSERT INTO kept VALUES (7)")
+    await server.kill()
+    with pytest.raises(ServerUnavailableError):
+        await connect(server.target)
+    await server.start_again()
+    assert await ask(server.target, "SELECT id FROM kept") == [(7,)]
+    await ask(server.target, "DROP TABLE kept")
+
+
+async def test_options_of_the_caller_win(mariadb_binary: Binary, base: Path) -> None:
+    options = ["--table-open-cache=400", "--skip-log-bin"]
+    async with await PrivateServer.start(mariadb_binary, base=base, options=options) as server:
+        assert await ask(server.target, "SELECT @@table_open_cache, @@log_bin") == [(400, 0)]
+
+
+async def test_a_failed_start_says_what_the_log_says(mariadb_binary: Binary, base: Path) -> None:
+    with pytest.raises(ServerUnavailableError, match=r"did not start; its log ends:\n.*no-such-option"):
+        await PrivateServer.start(mariadb_binary, base=base, options=["--no-such-option"])
+    assert not list(base.iterdir())
+
+
+async def test_a_cancelled_start_leaves_nothing(mariadb_binary: Binary, base: Path) -> None:
+    starting = asyncio.create_task(PrivateServer.start(mariadb_binary, base=base))
+    assert await asyncio.to_thread(until, lambda: bool(list(base.iterdir())))
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert not list(base.iterdir())
+
+
+# Its end
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_gone_with_its_owner(binary: Binary, base: Path, number: signal.Signals) -> None:
+    if binary.flavour is Flavour.MYSQL and number is not signal.SIGKILL:
+        pytest.skip("the signals make no difference to the server: once is enough")
+    command = [sys.executable, "-m", "tests.integration.owner", binary.path, str(base)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as owner:
+        assert owner.stdout is not None
+        owned = msgspec.json.decode(owner.stdout.readline(), type=Owned)
+        assert psutil.pid_exists(owned.server_pid)
+        owner.send_signal(number)
+        assert until(lambda: gone(owned.server_pid) and gone(owned.keeper_pid))
+    assert not Path(owned.directory).exists()
+
+
+async def test_lives_until_the_last_owner_lets_go(mariadb_binary: Binary, base: Path) -> None:
+    server = await PrivateServer.start(mariadb_binary, base=base)
+    with holder(server) as second:
+        server.release()
+        assert stays(server.keeper_pid)
+        await server.check_login()
+        second.kill()
+    assert until(lambda: gone(server.pid) and gone(server.keeper_pid))
+    assert not server.directory.exists()
+
+
+async def test_stop_does_not_wait_for_other_owners(mariadb_binary: Binary, base: Path) -> None:
+    server = await PrivateServer.start(mariadb_binary, base=base)
+    with holder(server) as second:
+        await server.stop()
+        assert second.poll() is None
+        assert not server.directory.exists()
+        second.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a child with its parent")
+async def test_the_server_dies_with_its_keeper(binary: Binary, base: Path) -> None:
+    server = await PrivateServer.start(binary, base=base)
+    psutil.Process(server.keeper_pid).kill()
+    assert until(lambda: gone(server.pid))
+    await server.stop()
+
+
+async def test_the_next_start_sweeps_what_a_killed_keeper_left(mariadb_binary: Binary, base: Path) -> None:
+    left = await PrivateServer.start(mariadb_binary, base=base)
+    psutil.Process(left.keeper_pid).kill()
+    assert until(lambda: gone(left.keeper_pid))
+    assert left.directory.exists()
+    async with await PrivateServer.start(mariadb_binary, base=base) as server:
+        assert list(base.iterdir()) == [server.directory]
+        assert gone(left.pid)
+    await left.stop()
+
+
+async def test_a_start_spares_the_servers_that_run(mariadb_binary: Binary, mariadb: PrivateServer) -> None:
+    async with await PrivateServer.start(mariadb_binary, base=mariadb.directory.parent):
+        await mariadb.check_login()
+
+
+async def test_a_kept_server_goes_on_until_its_keeper_is_told(mariadb_binary: Binary, base: Path) -> None:
+    async with await PrivateServer.start(mariadb_binary, base=base, keep=True) as server:
+        pass
+    assert stays(server.keeper_pid)
+    await server.check_login()
+    assert f"kill {server.keeper_pid} " in server.how_to_reach()
+    psutil.Process(server.keeper_pid).terminate()
+    assert until(lambda: gone(server.pid) and gone(server.keeper_pid))
+    assert not server.directory.exists()
+
+
+async def test_stopping_a_kept_server_keeps_its_files(mariadb_binary: Binary, base: Path) -> None:
+    server = await PrivateServer.start(mariadb_binary, base=base, keep=True)
+    await server.stop()
+    assert not psutil.pid_exists(server.pid)
+    assert (server.directory / "data").is_dir()
+    shutil.rmtree(server.directory)
