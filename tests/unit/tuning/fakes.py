@@ -1,0 +1,132 @@
+"""A server that knows only the statements of the control connection, and loses connections on request."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from tuibench.clock import Clock
+from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError
+from tuibench.model.server import Flavour, ServerInfo
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection, Row
+from tuibench.tuning.journal import Journal
+from tuibench.tuning.records import Header
+
+IDENTITY = {"hostname": "box", "port": "3306", "datadir": "/data/"}
+DURABLE = {
+    "innodb_flush_log_at_trx_commit": "1",
+    "sync_binlog": "1",
+    "innodb_flush_log_at_timeout": "1",
+}
+TARGET = Target(socket="/run/s.sock", user="u", password="secret")
+INFO = ServerInfo(
+    flavour=Flavour.MARIADB,
+    version="10.11.19",
+    version_text="10.11.19-MariaDB",
+    where="socket /run/s.sock",
+    identity="box:3306:/data/",
+    datadir="/data/",
+    pid_file="",
+    socket="/run/s.sock",
+    port=3306,
+    is_local=True,
+    uptime_seconds=1,
+)
+
+
+class FakeServer:
+    """`settings` are its variables; `on_set` is called with each SET GLOBAL and may raise or change them."""
+
+    def __init__(self, **settings: str) -> None:
+        self.settings = {**DURABLE, **settings}
+        self.identity = dict(IDENTITY)
+        self.grants = ["GRANT ALL PRIVILEGES ON *.* TO `u`@`localhost`"]
+        self.read_only: set[str] = set()
+        self.sent: list[str] = []
+        self.away = False
+        self.breaks = 0
+        self.refuses_login: SQLError | None = None
+        self.on_set: Callable[[str, str], None] | None = None
+
+    async def connect(self) -> Connection:
+        if self.refuses_login:
+            raise self.refuses_login
+        if self.away:
+            raise ServerUnavailableError("cannot reach a server")
+        return cast("Connection", FakeConnection(self))
+
+    def answer(self, sql: str) -> Sequence[Row]:
+        self.sent.append(sql)
+        if self.away or self.breaks:
+            self.breaks = max(0, self.breaks - 1)
+            raise ConnectionLostError(2013, "connection lost")
+        if sql == "SHOW GRANTS":
+            return [(line,) for line in self.grants]
+        if "READ_ONLY" in sql:
+            return [(name.upper(),) for name in self.read_only]
+        if sql.startswith("SHOW GLOBAL VARIABLES"):
+            known = self.settings | self.identity
+            return [(name, known[name]) for name in re.findall(r"'(\w+)'", sql) if name in known]
+        return self._set(sql)
+
+    def _set(self, sql: str) -> Sequence[Row]:
+        match = re.fullmatch(r"SET GLOBAL (\w+) = (.+)", sql)
+        assert match, sql
+        name, value = match.groups()
+        self.settings[name] = value
+        if self.on_set:
+            self.on_set(name, value)
+        return []
+
+
+class FakeConnection:
+    def __init__(self, server: FakeServer) -> None:
+        self._server = server
+        self.statements = 0
+
+    async def query(self, sql: str) -> Sequence[Row]:
+        self.statements += 1
+        return self._server.answer(sql)
+
+    def quote(self, value: Any) -> str:
+        return f"'{value}'"
+
+    async def close(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        pass
+
+
+class FakeClock(Clock):
+    """Time passes only by sleeping; `at_sleep` is called then."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.at_sleep: Callable[[], None] = lambda: None
+
+    def now_ns(self) -> int:
+        return int(self.seconds * 1e9)
+
+    def wall_seconds(self) -> float:
+        return 1_700_000_000.0 + self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.at_sleep()
+
+
+def header(session: str = "s1") -> Header:
+    return Header(
+        session=session,
+        pid=1,
+        started=1.0,
+        target=TARGET.without_password(),
+        identity=INFO.identity,
+        flavour=Flavour.MARIADB,
+    )
+
+
+def journal_in(folder: Path, session: str = "s1") -> Journal:
+    return Journal(folder / "journal" / f"{session}.jsonl", header(session))

@@ -1,0 +1,67 @@
+"""What SHOW GRANTS means for a setting, and how a refusal reads. The lines are the servers' own."""
+
+import msgspec
+import pytest
+
+from tests.unit.tuning.fakes import INFO, FakeServer
+from tuibench.errors import SQLError
+from tuibench.model.server import Flavour
+from tuibench.tuning import access, refusals
+from tuibench.tuning.catalogue import BY_NAME
+from tuibench.tuning.control import Control
+
+MYSQL = msgspec.structs.replace(INFO, flavour=Flavour.MYSQL, version="9.7.4")
+FLUSH_LOG = BY_NAME["innodb_flush_log_at_trx_commit"]
+SYNC_BINLOG = BY_NAME["sync_binlog"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "held"),
+    [
+        (["GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION"], {"ALL"}),
+        (["GRANT BINLOG ADMIN ON *.* TO `b`@`localhost`"], {"BINLOG ADMIN"}),
+        (["GRANT SELECT, SUPER ON *.* TO `s`@`%`", "GRANT `boss` TO `s`@`%`"], {"SELECT", "SUPER"}),
+        (["GRANT USAGE ON *.* TO `r`@`%`", "GRANT SUPER ON *.* TO `boss`"], {"USAGE", "SUPER"}),
+        (["GRANT ALL PRIVILEGES ON `sbtest`.* TO `u`@`%`", "GRANT PROXY ON ``@`%` TO `u`@`%`"], set()),
+        (["GRANT SUPER ON `*`.* TO `u`@`%`", "REVOKE SUPER ON *.* FROM `u`@`%`"], set()),
+    ],
+)
+def test_global_privileges(lines: list[str], held: set[str]) -> None:
+    assert access.global_privileges(lines) == held
+
+
+def test_the_missing_privilege_is_named() -> None:
+    assert access.missing_privilege(SYNC_BINLOG, INFO, frozenset({"BINLOG ADMIN"})) == ""
+    assert access.missing_privilege(FLUSH_LOG, INFO, frozenset({"BINLOG ADMIN"})).endswith("privilege SUPER")
+    reason = access.missing_privilege(FLUSH_LOG, MYSQL, frozenset({"USAGE"}))
+    assert reason.endswith("it needs the privilege SYSTEM_VARIABLES_ADMIN or SUPER")
+
+
+async def test_reasons_why_settings_cannot_be_changed() -> None:
+    server = FakeServer()
+    del server.settings["innodb_flush_log_at_timeout"]
+    server.read_only = {"sync_binlog"}
+    server.grants = ["GRANT SELECT ON *.* TO `u`@`%`"]
+    reasons = await access.unavailable(Control(server.connect), INFO)
+    assert reasons == {
+        "innodb_flush_log_at_timeout": "MariaDB 10.11.19 has no such variable",
+        "innodb_flush_log_at_trx_commit": "this login may not change it: it needs the privilege SUPER",
+        "sync_binlog": "it is read only on this server: only a restart changes it",
+    }
+    assert not any(sql.startswith("SET") for sql in server.sent)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "hint"),
+    [
+        (1227, "this login may not change sync_binlog (error 1227)", "SYSTEM_VARIABLES_ADMIN or SUPER"),
+        (1193, "MySQL 9.7.4 has no variable sync_binlog (error 1193)", "another setting"),
+        (1238, "sync_binlog is read only on this server (error 1238)", "restart"),
+        (1231, "MySQL 9.7.4 does not take 7 for sync_binlog (error 1231)", "0 to 4294967295"),
+        (3577, "MySQL 9.7.4 refused to set sync_binlog to 7: its words (error 3577)", ""),
+    ],
+)
+def test_refusals_in_words(code: int, message: str, hint: str) -> None:
+    error = refusals.explain(SQLError(code, "its words"), SYNC_BINLOG, "7", MYSQL)
+    assert (error.code, error.message) == (code, message)
+    assert hint in error.hint
