@@ -42,18 +42,24 @@ class Tick(NamedTuple):
     late_ns: int
 
 
-async def ticks(clock: Clock, start_ns: int, interval_ns: int) -> AsyncIterator[Tick]:
-    """Beats at start + n × interval, whatever the caller does in between.
+async def ticks(
+    clock: Clock, start_ns: int, interval_ns: int, end_ns: int | None = None
+) -> AsyncIterator[Tick]:
+    """Beats at start + n × interval up to `end_ns`, whatever the caller does in between; ends at `end_ns`.
 
     The schedule is absolute: a slow caller makes a late tick, never a drift. Beats that were missed
     entirely are skipped, so a caller that slept through five of them gets one late tick and no burst.
     """
     number = 1
-    while True:
+    while end_ns is None or start_ns + number * interval_ns <= end_ns:
         due_ns = start_ns + number * interval_ns
-        wait_ns = due_ns - clock.now_ns()
-        if wait_ns > 0:
-            await clock.sleep(wait_ns / NS_PER_SECOND)
-        late_ns = max(0, clock.now_ns() - due_ns)
-        yield Tick(number, due_ns, late_ns)
+        await _sleep_until(clock, due_ns)
+        yield Tick(number, due_ns, max(0, clock.now_ns() - due_ns))
         number = max(number + 1, (clock.now_ns() - start_ns) // interval_ns)
+    await _sleep_until(clock, end_ns)
+
+
+async def _sleep_until(clock: Clock, due_ns: int) -> None:
+    wait_ns = due_ns - clock.now_ns()
+    if wait_ns > 0:
+        await clock.sleep(wait_ns / NS_PER_SECOND)

@@ -62,5 +62,11 @@ class SQLError(TuibenchError):
         self.code = code
 
 
+class DeniedError(SQLError):
+    """The server refuses a statement for want of a privilege."""
+
+    exit_code = ExitCode.SERVER_UNAVAILABLE
+
+
 class ConnectionLostError(SQLError):
     """The connection broke; whether the last statement took effect is unknown."""

@@ -24,11 +24,10 @@ class Engine:
 
     def __init__(self, begin: Begin) -> None:
         self._begin = begin
-        statements = flat_statements(begin.program)
-        self._recorder = Recorder(statements)
+        self._recorder = Recorder(flat_statements(begin.program))
         self._work = Work(
             begin.target,
-            statements,
+            begin.program,
             self._recorder,
             ignored_errors=frozenset(begin.ignored_errors),
             max_retries=begin.max_retries,
@@ -78,6 +77,7 @@ class Engine:
             seconds_per_connection=Moments.of([user.busy_us / 1e6 for user in everyone]),
             failure=failure.message if failure else "",
             failure_hint=failure.hint if failure else "",
+            failure_exit=failure.exit_code if failure else 0,
         )
         self._reported_at, self._cpu_at = now, cpu
         return report

@@ -105,10 +105,7 @@ class Fleet:
         return await self._gather(self._workers)
 
     async def finish(self, grace_seconds: float) -> list[WorkerReport]:
-        """Ends the load and the processes; the last reports of those workers that still answer.
-
-        A worker that does not answer within the grace and a few seconds more is killed.
-        """
+        """Ends the load; the last reports of those workers that answer in time. `kill` comes after it."""
         self._tell(Finish(grace_seconds))
         answers = await asyncio.gather(
             *(
@@ -117,11 +114,10 @@ class Fleet:
             ),
             return_exceptions=True,
         )
-        await self.kill()
         return [answer for answer in answers if isinstance(answer, WorkerReport)]
 
     async def kill(self) -> None:
-        """Ends the processes, whatever they do."""
+        """Ends the processes, whatever they do; those that have finished end by themselves."""
         for worker in self._workers:
             await worker.channel.close()
             with contextlib.suppress(TimeoutError):

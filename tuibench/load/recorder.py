@@ -7,17 +7,18 @@ from collections.abc import Sequence
 
 from tuibench.load.report import Counters
 from tuibench.metrics.histogram import Histogram
-from tuibench.workload.program import FlatStatement
+from tuibench.workload.program import FlatStatement, StatementClass
 
 READ, WRITE, OTHER = 0, 1, 2
-_KINDS = {"read": READ, "write": WRITE, "other": OTHER}
+_KINDS = {StatementClass.READ: READ, StatementClass.WRITE: WRITE, StatementClass.OTHER: OTHER}
 
 
 class Recorder:
     """Shared by all connections of a worker; everything runs on one event loop, so nothing is locked.
 
     `tally` counts returned statements as reads, writes and others. `latencies_us[i]` collects the latencies
-    of flat statement i; statements of one name share a list.
+    of flat statement i; statements of one name share a list. `rejected` counts statements that the server
+    answered with an error, `unanswered` those it heard without an answer of use: cut off ones and goodbyes.
     """
 
     def __init__(self, statements: Sequence[FlatStatement]) -> None:
@@ -28,7 +29,7 @@ class Recorder:
         self.transactions_us: list[int] = []
         self._by_name: dict[str, list[int]] = {statement.name: [] for statement in statements}
         self.latencies_us = [self._by_name[statement.name] for statement in statements]
-        self.kinds = [_KINDS[statement.kind] for statement in statements]
+        self.kinds = [_KINDS[statement.cls] for statement in statements]
 
     def failed(self, code: int, *, answered: bool) -> None:
         """A statement that ended in an error, which the server `answered` or the network swallowed."""

@@ -12,7 +12,7 @@ class Counters(msgspec.Struct):
     """Everything since the worker began.
 
     Identity: started = completed + failed + abandoned + in_flight. Retries are counted apart. `questions` is
-    what the server has been asked and has answered, failed statements and rollbacks included.
+    what the server has been asked, as it counts itself: failed statements, rollbacks and goodbyes included.
     """
 
     started: int = 0
@@ -96,7 +96,8 @@ class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
     """One worker's answer to a tick.
 
     `seconds` is the interval the histograms cover, `cpu_seconds` what the process burnt in it, `lag_p99_ms`
-    how late its event loop ran. `failure` is why the worker cannot go on, else empty.
+    how late its event loop ran. `failure` is why the worker cannot go on, else empty; `failure_exit` the exit
+    code that goes with it.
     """
 
     worker: int
@@ -111,3 +112,4 @@ class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
     seconds_per_connection: Moments
     failure: str = ""
     failure_hint: str = ""
+    failure_exit: int = 0

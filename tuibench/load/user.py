@@ -25,8 +25,8 @@ from tuibench.mysql.errors import (
     CONNECTION_LOST_CODES,
     TOO_MANY_CONNECTIONS_CODES,
 )
-from tuibench.workload.generate import Generator, Transaction
-from tuibench.workload.program import FlatStatement
+from tuibench.workload.generate import Call, Generator
+from tuibench.workload.program import FlatStatement, Program, flat_statements
 
 TOO_MANY_PREPARED = 1461
 PASSING_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
@@ -43,7 +43,7 @@ class Work:
     def __init__(
         self,
         target: Target,
-        statements: Sequence[FlatStatement],
+        program: Program,
         recorder: Recorder,
         *,
         ignored_errors: frozenset[int],
@@ -51,7 +51,8 @@ class Work:
         opening: asyncio.Semaphore,
     ) -> None:
         self.target = target
-        self.statements = statements
+        self.statements = flat_statements(program)
+        self.explicit = [transaction.explicit for transaction in program.transactions]
         self.recorder = recorder
         self.ignored_errors = ignored_errors
         self.max_retries = max_retries
@@ -147,22 +148,24 @@ class VirtualUser:
         self._query = connection.query
         self._execute = []
         for statement in self._work.statements:
-            self._execute.append(await self._prepared(connection, statement.sql))
+            self._execute.append(await self._executor(connection, statement))
         self.connected = True
 
-    async def _prepared(self, connection: Connection, sql: str) -> Execute:
-        try:
-            return (await connection.prepare(sql)).execute
-        except SQLError as error:
-            if error.code != TOO_MANY_PREPARED:
-                raise
-            self._work.recorder.counters.count_refusal(error.code)
-            return TextStatement(connection, sql).execute
+    async def _executor(self, connection: Connection, statement: FlatStatement) -> Execute:
+        if statement.prepared:
+            try:
+                return (await connection.prepare(statement.sql)).execute
+            except SQLError as error:
+                if error.code != TOO_MANY_PREPARED:
+                    raise
+                self._work.recorder.counters.count_refusal(error.code)
+        return TextStatement(connection, statement.sql).execute
 
     async def _disconnect(self) -> None:
         self.connected = False
         connection, self._connection = self._connection, None
         if connection is not None:
+            self._work.recorder.unanswered += connection.is_open
             await connection.close()
 
     async def _run_transaction(self) -> None:
@@ -196,19 +199,21 @@ class VirtualUser:
     async def _try_until_committed(self) -> bool:
         """True once it succeeded; False when the retries are used up. Raises what must not be retried."""
         for attempt in range(self._work.max_retries + 1):
-            transaction = self._generator.next_transaction()
+            which, calls = self._generator.next_transaction()
+            explicit = self._work.explicit[which]
             try:
-                await self._attempt(transaction)
+                await self._attempt(calls)
             except ConnectionLostError as error:
                 self._work.recorder.failed(error.code, answered=False)
                 raise
             except SQLError as error:
                 self._work.recorder.failed(error.code, answered=True)
-                if transaction.bracketed:
-                    await self._control("ROLLBACK")
+                if explicit:
+                    await self._roll_back()
                 if error.code not in self._work.ignored_errors:
                     raise
             else:
+                self._work.recorder.counters.commits += explicit
                 return True
             if attempt < self._work.max_retries:
                 self._work.recorder.counters.retries += 1
@@ -217,7 +222,7 @@ class VirtualUser:
                 )
         return False
 
-    async def _attempt(self, transaction: Transaction) -> None:
+    async def _attempt(self, calls: Sequence[Call]) -> None:
         recorder = self._work.recorder
         tally, kinds, latencies, execute = (
             recorder.tally,
@@ -226,10 +231,8 @@ class VirtualUser:
             self._execute,
         )
         now = time.perf_counter_ns
-        if transaction.bracketed:
-            await self._control("BEGIN")
         try:
-            for index, values in transaction.calls:
+            for index, values in calls:
                 started = now()
                 affected = await execute[index](values)
                 latencies[index].append((now() - started) // 1000)
@@ -238,14 +241,7 @@ class VirtualUser:
         except asyncio.CancelledError:
             recorder.unanswered += 1
             raise
-        if transaction.bracketed:
-            await self._control("COMMIT")
-            recorder.counters.commits += 1
 
-    async def _control(self, sql: str) -> None:
-        try:
-            await self._query(sql)
-        except asyncio.CancelledError:
-            self._work.recorder.unanswered += 1
-            raise
+    async def _roll_back(self) -> None:
+        await self._query("ROLLBACK")
         self._work.recorder.tally[OTHER] += 1

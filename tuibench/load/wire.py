@@ -63,7 +63,7 @@ class Channel(Generic[Incoming]):
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, incoming: object) -> None:
         self._reader = reader
         self._writer = writer
-        self._decoder: msgspec.msgpack.Decoder[Incoming] = msgspec.msgpack.Decoder(incoming)  # type: ignore[arg-type]
+        self._decoder: msgspec.msgpack.Decoder[Incoming] = msgspec.msgpack.Decoder(incoming)
 
     @classmethod
     async def over(cls, sock: socket.socket, incoming: object) -> "Channel[Incoming]":

@@ -97,12 +97,21 @@ class Connection:
         except errors.FOREIGN as error:
             raise errors.statement_error(error) from error
 
+    @property
+    def is_open(self) -> bool:
+        """False once the connection is closed or known to be broken."""
+        return bool(self._raw.connected) and not self._raw._stream_broken
+
     def quote(self, value: Any) -> str:
         """A value as an SQL literal, for statements that cannot be prepared."""
         return str(self._raw.escape(value))
 
     async def close(self) -> None:
-        """Says goodbye; a connection that is broken already is dropped without a word."""
+        """Says goodbye; a connection that is broken already is dropped without a word.
+
+        The goodbye (COM_QUIT) is a statement to the server: it raises its Questions, on both flavours.
+        """
+        self.statements += self.is_open
         try:
             await self._raw.ensure_closed()
         except errors.FOREIGN:

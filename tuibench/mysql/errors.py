@@ -9,6 +9,7 @@ from asyncmy import errors as driver
 
 from tuibench.errors import (
     ConnectionLostError,
+    DeniedError,
     ServerAwayError,
     ServerUnavailableError,
     SQLError,
@@ -21,6 +22,9 @@ CONNECTION_LOST_CODES = frozenset({1053, 1077, 1152, 1927, 2006, 2013, 2014, 205
 
 TOO_MANY_CONNECTIONS_CODES = frozenset({1040, 1203, 1226})
 """Too many connections: for the server, for this user, for this account's resource limits."""
+
+DENIED_CODES = frozenset({1044, 1142, 1143, 1227, 1370})
+"""No privilege: for the database, the table, the column, a global one, a routine."""
 
 CLIENT_CANNOT_CONNECT = 2003
 NO_SUCH_DATABASE = 1049
@@ -43,6 +47,8 @@ def statement_error(error: BaseException) -> SQLError:
     code, text = code_and_text(error)
     if code in CONNECTION_LOST_CODES:
         return ConnectionLostError(code, f"connection lost: {text}")
+    if code in DENIED_CODES:
+        return DeniedError(code, text, "grant the privilege, or log in as another user")
     return SQLError(code, text)
 
 

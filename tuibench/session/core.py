@@ -14,7 +14,7 @@ from pathlib import Path
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
 from tuibench.errors import ExitCode, RunError, TuibenchError
 from tuibench.load.fleet import Fleet
-from tuibench.load.prepare import check_ready, describe
+from tuibench.load.prepare_check import check_ready
 from tuibench.load.report import WorkerReport
 from tuibench.metrics.histogram import US_PER_MS
 from tuibench.model.command import Command
@@ -37,6 +37,7 @@ from tuibench.session.settings import Settings
 from tuibench.session.spec import SessionSpec
 from tuibench.session.steering import Steering, checked_threads
 from tuibench.workload import library
+from tuibench.workload.datasets import data_set
 
 OPENING_POLL_SECONDS = 0.02
 OPENING_LIMIT_SECONDS = 30.0
@@ -148,7 +149,7 @@ class Session:
             protocol=PROTOCOL_VERSION,
             session=self.spec.session,
             plan=self.spec.plan,
-            data_set=describe(self._program),
+            data_set=data_set(self._program).describe(),
             server=self.server,
             status=self.status(),
             samples=tuple(self._samples),
@@ -240,23 +241,22 @@ class Session:
         return reports
 
     async def _beats(self) -> AsyncIterator[Tick]:
-        """The ticks of the run, until it is over. The last one comes when the time is up."""
-        interval_ns = int(self.spec.plan.interval_seconds * NS_PER_SECOND)
-        seconds = self.spec.plan.seconds
-        end_ns = self._zero_ns + int(seconds * NS_PER_SECOND) if seconds else None
-        beats = ticks(self._clock, self._zero_ns, interval_ns)
+        """The ticks of the run, until its time is up or it is told to stop."""
+        plan = self.spec.plan
+        interval_ns = int(plan.interval_seconds * NS_PER_SECOND)
+        end_ns = self._zero_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None
+        beats = ticks(self._clock, self._zero_ns, interval_ns, end_ns)
         over = asyncio.create_task(self._over.wait())
         try:
             while not self._over.is_set():
-                beat = asyncio.ensure_future(anext(beats))
-                left = (end_ns - self._clock.now_ns()) / NS_PER_SECOND if end_ns else None
-                await asyncio.wait({beat, over}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-                if beat.done() and not self._over.is_set():
-                    yield beat.result()
-                else:
+                beat = asyncio.ensure_future(anext(beats, None))
+                await asyncio.wait({beat, over}, return_when=asyncio.FIRST_COMPLETED)
+                if not beat.done():
                     beat.cancel()
-                if end_ns and self._clock.now_ns() >= end_ns:
-                    self._over.set()
+                    return
+                if (tick := beat.result()) is None:
+                    return
+                yield tick
         finally:
             over.cancel()
 
@@ -319,11 +319,13 @@ class Session:
 
     async def _close(self) -> Summary:
         """Ends the load, reads the counters a last time, puts the settings back, writes the summary."""
+        self._over.set()
         self._enter(RunState.STOPPING)
         reports = await self._fleet.finish(self.spec.drain_seconds)
         seconds = max(1e-9, (self._clock.now_ns() - self._zero_ns) / NS_PER_SECOND) if self._zero_ns else 0.0
         if self._zero_ns:
             self._accounting.tick(reports, self.threads)
+        await self._fleet.kill()
         before, after = await self._observer.end(self.settings.statements)
         for text in await self.settings.restore():
             self.tell(EventKind.RESTORE, text)

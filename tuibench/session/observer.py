@@ -17,7 +17,7 @@ from tuibench.observe.variables import changes
 from tuibench.session.summing import ServerReading
 
 VARIABLES_EVERY_TICKS = 10
-LAST_LOOK_ATTEMPTS = 5
+LAST_LOOK_ATTEMPTS = 10
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,11 +77,15 @@ class Observer:
         )
 
     async def end(self, steering_statements: int) -> tuple[ServerReading | None, ServerReading | None]:
-        """The first and the last reading; the load must have ended."""
-        last = None
+        """The first and the last reading; the load must have ended.
+
+        The server hears the goodbyes of many connections a little later than they are said: the last reading
+        is the one after which nothing but our own reading was counted.
+        """
+        before, last = None, None
         for _ in range(LAST_LOOK_ATTEMPTS):
-            last = _reading(await self._sampler.sample(), steering_statements)
-            if last is not None or self._first is None:
+            before, last = last, _reading(await self._sampler.sample(), steering_statements)
+            if before is not None and last is not None and _others(before) == _others(last):
                 break
         return self._first, last
 
@@ -114,6 +118,11 @@ class Observer:
             (EventKind.FOREIGN, f"somebody else set {change.name} {change.before} → {change.after}")
             for change in changes(before or after, after, ours)
         ]
+
+
+def _others(reading: ServerReading) -> int:
+    """Statements that were not our own sampling and steering."""
+    return reading.counters["Questions"] - reading.own
 
 
 def _reading(observation: Observation, steering_statements: int) -> ServerReading | None:

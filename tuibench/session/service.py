@@ -22,6 +22,8 @@ from tuibench.session.viewers import Viewer, peer_of
 
 STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FAREWELL_SECONDS = 2.0
+FIRST_VIEWER_SECONDS = 30.0
+"""The first viewer may take that long to come, whatever the grace."""
 
 
 class Service:
@@ -43,7 +45,7 @@ class Service:
         path.chmod(0o600)
         self._obey_signals()
         _tell_launcher(Launched(socket=str(path)))
-        self._expect_viewers()
+        self._expect_viewers(FIRST_VIEWER_SECONDS)
         guarding = asyncio.create_task(self._session.settings.guard())
         try:
             summary = await self._session.run()
@@ -86,13 +88,13 @@ class Service:
         for viewer in self._viewers:
             viewer.send_line(line)
 
-    def _expect_viewers(self) -> None:
+    def _expect_viewers(self, at_least_seconds: float = 0.0) -> None:
         """Without a viewer the session goes on for the grace only, unless it is detached."""
         if self._spec.grace_seconds is None:
             return
         self._cancel_grace()
-        loop = asyncio.get_running_loop()
-        self._grace = loop.call_later(self._spec.grace_seconds, self._session.request_stop, "stopped")
+        seconds = max(self._spec.grace_seconds, at_least_seconds)
+        self._grace = asyncio.get_running_loop().call_later(seconds, self._session.request_stop, "stopped")
 
     def _cancel_grace(self) -> None:
         if self._grace is not None:

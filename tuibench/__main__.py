@@ -1,0 +1,5 @@
+"""`python -m tuibench`."""
+
+from tuibench.cli.main import main
+
+main()

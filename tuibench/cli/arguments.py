@@ -1,0 +1,75 @@
+"""Command lines as their writers mean them, before the parser sees them.
+
+`--table_size` is `--table-size`, as sysbench has it. A password given on the command line is taken off it at
+once: the program starts itself anew without it and hands it over through a pipe, so that `ps` shows none.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from tuibench.errors import UsageError
+
+PASSWORD_OPTIONS = ("--password", "--mysql-password")
+PASSWORD_PIPE = "TUIBENCH_PASSWORD_FD"  # noqa: S105
+"""Names the environment variable with the pipe's number; never the password itself."""
+
+
+def normalised(arguments: Sequence[str]) -> list[str]:
+    """The arguments with `-` for `_` in option names. Restarts the program if they hold a password."""
+    spelt = [_spelt(argument) for argument in arguments]
+    password, rest = without_password(spelt)
+    if password is not None:
+        _start_anew(rest, password)
+    return rest
+
+
+def without_password(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The password given in plain sight, if any, and the arguments without it."""
+    password, rest = None, []
+    waiting = iter(arguments)
+    for argument in waiting:
+        name, equals, value = argument.partition("=")
+        if name in PASSWORD_OPTIONS:
+            password = value if equals else next(waiting, "")
+        elif argument.startswith("-p") and len(argument) > len("-p") and not argument.startswith("--"):
+            password = argument[2:]
+        else:
+            rest.append(argument)
+    return password, rest
+
+
+def inherited_password() -> str | None:
+    """The password that this program's first start took off its command line."""
+    number = os.environ.pop(PASSWORD_PIPE, None)
+    if number is None:
+        return None
+    with os.fdopen(int(number), "rb") as pipe:
+        return pipe.read().decode()
+
+
+def unknown_command(name: str, known: Iterable[str]) -> None:
+    """Raises UsageError with the nearest command."""
+    near = get_close_matches(name, list(known), 1)
+    raise UsageError(
+        f"there is no command '{name}'", f"did you mean '{near[0]}'?" if near else "see tuibench --help"
+    )
+
+
+def _spelt(argument: str) -> str:
+    if not argument.startswith("--"):
+        return argument
+    name, equals, value = argument.partition("=")
+    return name.replace("_", "-") + equals + value
+
+
+def _start_anew(arguments: Sequence[str], password: str) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, password.encode())
+    os.close(writing)
+    os.set_inheritable(reading, True)
+    os.environ[PASSWORD_PIPE] = str(reading)
+    sys.stderr.write("tuibench: a password on the command line is visible to others; -p asks for it\n")
+    sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "tuibench", *arguments])  # noqa: S606

@@ -1,0 +1,87 @@
+"""`tuibench demo`: a private server, small data, and the live monitor on it."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from tuibench.cli.driving import drive, say
+from tuibench.cli.groups import grouped
+from tuibench.cli.live import Theme, start_session, tell, watch
+from tuibench.cli.loop import run_async
+from tuibench.cli.prepare import make_tables
+from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import ExitCode
+from tuibench.model.plan import OptionValue
+from tuibench.session.spec import SessionSpec
+from tuibench.workload import library
+
+__all__ = ["CONTEXT", "demo"]
+
+DETAILS = (
+    "The server lives in a temporary directory and is gone afterwards, whatever happens, unless --keep is "
+    "given. Without a terminal it runs headless."
+)
+
+DATA: dict[str, OptionValue] = {"tables": 4, "table_size": 100_000}
+HEADLESS_SECONDS = 15.0
+LOADING_CONNECTIONS = 4
+
+
+@grouped
+def demo(
+    context: typer.Context,
+    profile: Annotated[str, typer.Option("--profile", help="Which load to drive.")] = "oltp_read_write",
+    threads: Annotated[int, typer.Option("--threads", help="Connections that work at a time.")] = 8,
+    time: Annotated[
+        float | None, typer.Option("--time", help="Seconds to run [until q; 15 without a screen].")
+    ] = None,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="No screen: interval lines and summary.")
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the server running, and say how to reach it.")
+    ] = False,
+    theme: Theme = "",
+) -> None:
+    on_screen = not headless and sys.stdin.isatty() and sys.stdout.isatty()
+    options = {**DATA, **profile_options(context.args)}
+    program = library.program(profile, options)
+    seconds = time if on_screen or time is not None else HEADLESS_SECONDS
+    plan = RunOptions(threads=threads, time=seconds or 0).plan(profile, options)
+    code = ExitCode.DONE
+    server = run_async(_start(keep=keep))
+    try:
+        run_async(make_tables(server.target, program, LOADING_CONNECTIONS))
+        spec = session_spec(plan, server.target, (server.watch_fd,))
+        if on_screen:
+            code = _on_screen(spec, server, theme)
+        else:
+            _, code = run_async(drive(spec, 1))
+    finally:
+        _end(server)
+    raise typer.Exit(code)
+
+
+async def _start(*, keep: bool) -> PrivateServer:
+    say("starting a private server …")
+    server = await PrivateServer.start(keep=keep)
+    say(f"{server.binary.flavour} {server.binary.version} in {server.directory}")
+    return server
+
+
+def _on_screen(spec: SessionSpec, server: PrivateServer, theme: str) -> ExitCode:
+    """The session holds the server's line, too: left alone it restores and records, then the server goes."""
+    socket = run_async(start_session(spec, 0, (server.watch_fd,)))
+    ended = watch(socket, theme)
+    if ended is None:
+        server.release()
+        return ExitCode.INTERRUPTED
+    return tell(ended)
+
+
+def _end(server: PrivateServer) -> None:
+    server.release() if server.keep else run_async(server.stop())
+    if server.keep:
+        say(server.how_to_reach())

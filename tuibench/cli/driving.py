@@ -1,0 +1,114 @@
+"""A run without a screen: interval lines to stdout as they come, then the summary; notes to stderr."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import typer
+
+from tuibench.cli.loop import ENDING_SIGNALS
+from tuibench.errors import ExitCode, UsageError
+from tuibench.model.event import Event, EventKind
+from tuibench.model.message import Downward
+from tuibench.model.summary import Summary
+from tuibench.record.recorder import pretty_json
+from tuibench.record.text import Interval, interval_line
+from tuibench.session.core import Session
+from tuibench.session.spec import SessionSpec
+
+NOTED = frozenset(
+    {
+        EventKind.WARNING,
+        EventKind.RESTART,
+        EventKind.FOREIGN,
+        EventKind.RESTORE,
+        EventKind.ERRORS,
+        EventKind.RECONNECT,
+    }
+)
+"""Events that a headless user is told of."""
+
+
+class Printer:
+    """Prints an interval line every so many seconds, adding up the ticks in between."""
+
+    def __init__(self, every_seconds: float, percentile: float) -> None:
+        self._every_seconds = every_seconds
+        self._percentile = percentile
+        self._gathered = Interval()
+        self._printed_at = 0.0
+
+    def tick(self, elapsed_seconds: float, threads: int, interval: Interval) -> None:
+        self._gathered.add(interval)
+        if self._every_seconds and elapsed_seconds - self._printed_at >= self._every_seconds - 1e-6:
+            typer.echo(interval_line(elapsed_seconds, threads, self._gathered, self._percentile))
+            self._gathered, self._printed_at = Interval(), elapsed_seconds
+
+    def note(self, message: Downward) -> None:
+        if isinstance(message, Event) and message.kind in NOTED:
+            say(f"[ {message.elapsed_seconds:.0f}s ] {message.text}")
+
+
+async def drive(spec: SessionSpec, report_interval_seconds: float) -> tuple[Summary, ExitCode]:
+    """Runs a session in this process. A signal ends it early, with its summary."""
+    session = Session(spec)
+    printer = Printer(report_interval_seconds, spec.plan.percentile)
+    session.interval_listeners.append(printer.tick)
+    session.listeners.append(printer.note)
+    await session.open()
+    loop = asyncio.get_running_loop()
+    for number in ENDING_SIGNALS:
+        loop.add_signal_handler(number, session.request_stop, "interrupted")
+    say(f"{session.server.version_text} at {session.server.where}, {session.hello().data_set}")
+    summary = await session.run()
+    typer.echo("\n" + session.text(summary), nl=False)
+    sys.stdout.flush()
+    for line in notes(summary, spec.run_directory):
+        say(line)
+    if session.error is not None:
+        return summary, ExitCode(session.error.exit_code)
+    return summary, ExitCode.INTERRUPTED if summary.outcome == "interrupted" else ExitCode.DONE
+
+
+def notes(summary: Summary, run_directory: str) -> list[str]:
+    """What sysbench's summary has no place for."""
+    lines = []
+    if summary.failure:
+        lines.append(f"failed: {summary.failure}")
+    if summary.errors.by_code:
+        codes = ", ".join(f"{code} × {times}" for code, times in summary.errors.by_code.items())
+        lines.append(f"errors by code: {codes}; transactions tried again: {summary.retries}")
+    if summary.abandoned:
+        lines.append(f"abandoned in flight at the end: {summary.abandoned}")
+    lines.append(_reconciled(summary))
+    lines += [f"warning: {warning}" for warning in summary.warnings]
+    lines.append(f"recorded in {run_directory}")
+    return lines
+
+
+def _reconciled(summary: Summary) -> str:
+    counted = summary.reconciliation
+    if counted.questions_server is None or counted.foreign is None:
+        return "the server's counters cannot be compared: it was restarted, or its counters were reset"
+    if counted.foreign == 0:
+        return f"the server counted the same {counted.questions_client:,} statements"
+    return (
+        f"the server counted {counted.questions_server - counted.own:,} statements, "
+        f"{counted.foreign:+,} more than ours: other clients are at work"
+    )
+
+
+def write_json(path: str, summary: Summary) -> None:
+    """The summary as `tuibench.summary/1`; `-` is stdout. Raises UsageError if it cannot be written."""
+    if path == "-":
+        typer.echo(pretty_json(summary).decode(), nl=False)
+        return
+    try:
+        Path(path).write_bytes(pretty_json(summary))
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def say(text: str) -> None:
+    """Talk, as opposed to data, goes to stderr."""
+    typer.echo(text, err=True)

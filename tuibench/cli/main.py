@@ -1,0 +1,94 @@
+"""The program `tuibench`: finds the command, prints an error as one line, ends with its exit code.
+
+A command's module is imported when it is called, so that help and mistakes are answered at once.
+"""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from tuibench import __version__
+from tuibench.cli import arguments
+from tuibench.errors import ExitCode, TuibenchError
+
+COMMANDS = {
+    "demo": "Start a private server, load small data, open the live monitor.",
+    "live": "Open the live monitor on a given server.",
+    "run": "Drive a load without a screen: interval lines, then the summary.",
+    "prepare": "Make the tables of a profile.",
+    "cleanup": "Drop the tables of a profile.",
+    "restore": "Put back the settings that a crashed session left changed.",
+}
+"""Each is the function of its own name in the module of its name."""
+
+
+class LazyGroup(TyperGroup):
+    """Lists commands from the table, and imports only the one that is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"tuibench.cli.{cmd_name}")
+        single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        single.command(
+            cmd_name,
+            help=COMMANDS[cmd_name] + "\n\n" + (getattr(module, "DETAILS", "")),
+            context_settings=getattr(module, "CONTEXT", {"help_option_names": ["--help"]}),
+        )(getattr(module, cmd_name))
+        return typer.main.get_command(single)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            arguments.unknown_command(name, COMMANDS)
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tuibench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    """Drive an OLTP load into MySQL or MariaDB, watch it, and steer it live."""
+
+
+def main() -> None:
+    """Entry point of the program; ends the process with one of `ExitCode`."""
+    try:
+        sys.argv[1:] = arguments.normalised(sys.argv[1:])
+        app()
+    except TuibenchError as error:
+        typer.echo(f"tuibench: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(ExitCode.RUN_FAILED)

@@ -1,0 +1,54 @@
+"""`tuibench prepare`: makes the tables of a profile."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from tuibench.cli.driving import say
+from tuibench.cli.groups import grouped
+from tuibench.cli.loop import run_async
+from tuibench.cli.progress import loading_bar
+from tuibench.cli.run_options import CONTEXT, profile_options
+from tuibench.cli.server_options import ServerOptions
+from tuibench.errors import UsageError
+from tuibench.load.prepare import prepare as load
+from tuibench.model.target import Target
+from tuibench.workload import library
+from tuibench.workload.datasets import data_set
+from tuibench.workload.program import Program
+
+__all__ = ["CONTEXT", "prepare"]
+
+DETAILS = "Options of the data set: --tables=1 --table-size=10000 --create-secondary=on --auto-inc=on …"
+MOST_CONNECTIONS = 1000
+
+
+@grouped
+def prepare(
+    context: typer.Context,
+    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")],
+    server: ServerOptions,
+    threads: Annotated[
+        int, typer.Option("--threads", "--num-threads", help="Connections that load at a time; 0: by cores.")
+    ] = 0,
+    create_database: Annotated[
+        bool, typer.Option("--create-database", help="Make the database if it is missing.")
+    ] = False,
+) -> None:
+    if not 0 <= threads <= MOST_CONNECTIONS:
+        raise UsageError(f"--threads must be between 0 and {MOST_CONNECTIONS} for prepare, not {threads}")
+    program = library.program(profile, profile_options(context.args))
+    parallel = threads or 2 * (os.cpu_count() or 1)
+    run_async(make_tables(server.target(), program, parallel, create_database=create_database))
+
+
+async def make_tables(
+    target: Target, program: Program, parallel: int, *, create_database: bool = False
+) -> None:
+    """Loads the data set with a progress bar, and says what was made."""
+    with loading_bar(f"loading {data_set(program).describe()}") as progress:
+        made = await load(
+            target, program, parallel=parallel, progress=progress, create_database=create_database
+        )
+    say(f"loaded {made.tables} tables with {made.rows:,} rows in {made.seconds:.1f} s")

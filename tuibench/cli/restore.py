@@ -1,0 +1,56 @@
+"""`tuibench restore`: puts back what a crashed session left changed on a server."""
+
+from typing import Annotated
+
+import msgspec
+import typer
+
+from tuibench.cli.driving import say
+from tuibench.cli.groups import grouped
+from tuibench.cli.loop import run_async
+from tuibench.cli.server_options import ServerOptions
+from tuibench.errors import ExitCode, TuibenchError
+from tuibench.model.target import Target
+from tuibench.tuning.restore import Leftover, leftovers, restore_leftover
+
+DETAILS = (
+    "The journal knows the server and the user of each session; the password comes from -p, MYSQL_PWD or an "
+    "option file. Only values that tuibench set, and that nobody changed since, are put back."
+)
+
+
+@grouped
+def restore(
+    server: ServerOptions,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is left, change nothing.")] = False,
+) -> None:
+    found = leftovers()
+    if not found:
+        typer.echo("nothing to restore")
+        return
+    if dry_run:
+        for leftover in found:
+            typer.echo(leftover.text)
+        return
+    login = server.target()
+    given = server.given()
+    results = [run_async(_put_back(leftover, login, given)) for leftover in found]
+    raise typer.Exit(ExitCode.DONE if all(results) else ExitCode.RUN_FAILED)
+
+
+async def _put_back(leftover: Leftover, login: Target, given: dict[str, object]) -> bool:
+    """True when nothing of it is left to be done."""
+    if leftover.header is None:
+        say(leftover.problem)
+        return False
+    where = leftover.header.target
+    target = msgspec.structs.replace(where, **{"password": login.password, **given})
+    typer.echo(leftover.text)
+    try:
+        restored = await restore_leftover(leftover, target)
+    except TuibenchError as error:
+        say(f"  {error}")
+        return False
+    for one in restored:
+        typer.echo(f"  {one.text}")
+    return not any(one.pending for one in restored)

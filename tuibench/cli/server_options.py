@@ -1,0 +1,100 @@
+"""Where the server is and how to log in: options first, then the environment, then option files."""
+
+import os
+from dataclasses import dataclass
+from getpass import getuser
+from typing import Annotated
+
+import msgspec
+import typer
+
+from tuibench.cli.arguments import inherited_password
+from tuibench.errors import UsageError
+from tuibench.model.target import Target
+from tuibench.mysql.optionfile import read_options
+
+DEFAULT_SOCKETS = ("/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/tmp/mysql.sock")  # noqa: S108
+"""Where packagers put the socket that `localhost` means."""
+
+
+def _option(*names: str, help: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(*names, help=help, show_default=False)
+    return option
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """The options in the MySQL clients' spelling and sysbench's."""
+
+    host: Annotated[
+        str | None, _option("-h", "--host", "--mysql-host", help="Server's host [localhost].")
+    ] = None
+    port: Annotated[int | None, _option("-P", "--port", "--mysql-port", help="TCP port [3306].")] = None
+    user: Annotated[str | None, _option("-u", "--user", "--mysql-user", help="User to log in as.")] = None
+    ask_password: Annotated[bool, _option("-p", help="Ask for the password.")] = False
+    password: Annotated[
+        str | None, _option("--password", "--mysql-password", help="Password; visible to others, prefer -p.")
+    ] = None
+    socket: Annotated[
+        str | None, _option("-S", "--socket", "--mysql-socket", help="Unix socket; wins over host and port.")
+    ] = None
+    database: Annotated[
+        str | None, _option("-D", "--database", "--mysql-db", help="Database of the tables [sbtest].")
+    ] = None
+    defaults_file: Annotated[
+        str | None, _option("--defaults-file", help="Read this option file instead of the usual ones.")
+    ] = None
+    defaults_group_suffix: Annotated[
+        str, _option("--defaults-group-suffix", help="Read the groups with this suffix, too.")
+    ] = ""
+    ssl_mode: Annotated[
+        str | None,
+        _option(
+            "--ssl-mode", help="disabled, preferred, required, verify-ca or verify-identity [preferred]."
+        ),
+    ] = None
+    ssl_ca: Annotated[str | None, _option("--ssl-ca", help="Certificates to trust.")] = None
+    ssl_cert: Annotated[str | None, _option("--ssl-cert", help="Client certificate.")] = None
+    ssl_key: Annotated[str | None, _option("--ssl-key", help="Key of the client certificate.")] = None
+
+    def target(self) -> Target:
+        """The server meant. Raises UsageError for what cannot be."""
+        given = self.given()
+        found: dict[str, object] = {**read_options(self.defaults_file, self.defaults_group_suffix)}
+        if "host" in given:
+            found.pop("socket", None)
+        found.update(_environment())
+        found.update(given)
+        if self.ask_password:
+            found["password"] = typer.prompt(
+                "Password", hide_input=True, default="", show_default=False, err=True
+            )
+        found.setdefault("user", getuser())
+        if isinstance(mode := found.get("ssl_mode"), str):
+            found["ssl_mode"] = mode.lower().replace("_", "-")
+        if (
+            not found.get("socket")
+            and "port" not in found
+            and str(found.get("host", "localhost")) == "localhost"
+        ):
+            found["socket"] = next((path for path in DEFAULT_SOCKETS if os.path.exists(path)), "")
+        try:
+            return msgspec.convert(found, Target, strict=False)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"the server options do not fit: {error}") from error
+
+    def given(self) -> dict[str, object]:
+        """What the options themselves say, by the fields of a Target."""
+        names = ("host", "port", "user", "socket", "database", "ssl_mode", "ssl_ca", "ssl_cert", "ssl_key")
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        password = inherited_password() if self.password is None else self.password
+        return given if password is None else {**given, "password": password}
+
+
+def _environment() -> dict[str, str]:
+    """TUIBENCH_HOST, TUIBENCH_PORT, … and MYSQL_PWD."""
+    names = {name: f"TUIBENCH_{name.upper()}" for name in ("host", "port", "user", "socket", "database")}
+    found = {name: os.environ[variable] for name, variable in names.items() if variable in os.environ}
+    if "MYSQL_PWD" in os.environ:
+        found["password"] = os.environ["MYSQL_PWD"]
+    return found
