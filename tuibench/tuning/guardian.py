@@ -36,7 +36,7 @@ async def start(target: Target, journal_path: Path, *, pass_fds: Sequence[int] =
     The target goes through a pipe, password and all. `pass_fds` stay open in the guardian until it ends.
     Raises RunError if it does not come up: then no setting should be changed.
     """
-    guardian = Guardian(Order(target=target, journal=os.path.abspath(journal_path)), tuple(pass_fds))
+    guardian = Guardian(Order(target=target, journal=str(journal_path)), tuple(pass_fds))
     await guardian.ensure_alive()
     return guardian
 

@@ -43,10 +43,10 @@ def main() -> int:
     if not line:
         return 0
     order = msgspec.json.decode(line, type=Order)
+    path, connect = Path(order.journal).absolute(), control_connect(order.target)
     os.write(_STDOUT, READY)
     _fall_silent()
     _wait_for_end()
-    path, connect = Path(order.journal), control_connect(order.target)
     try:
         return 0 if asyncio.run(restore_patiently(path, connect, SystemClock())) else 1
     except TuibenchError:

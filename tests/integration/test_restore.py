@@ -1,0 +1,285 @@
+"""Settings on real servers: changed, read back, and put back whatever becomes of those who changed them."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.integration.processes import gone, until
+from tuibench.clock import SystemClock
+from tuibench.demo.binaries import Binary
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import SQLError, UsageError
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.info import server_info
+from tuibench.tuning import guardian
+from tuibench.tuning.catalogue import SETTINGS
+from tuibench.tuning.control import Control, control_connect
+from tuibench.tuning.journal import path_of
+from tuibench.tuning.restore import leftovers, restore_leftover
+from tuibench.tuning.tuner import Tuner, session_journal
+from tuibench.tuning.undo import Outcome
+
+DURABILITY = ("innodb_flush_log_at_trx_commit", "sync_binlog")
+DURABLE = dict.fromkeys(DURABILITY, "1")
+UNSAFE = dict.fromkeys(DURABILITY, "0")
+
+Server = PrivateServer
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TUIBENCH_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+async def admin(server: PrivateServer) -> AsyncIterator[Control]:
+    """Somebody else on the server, who finds it durable."""
+    control = Control(control_connect(server.target))
+    for name in DURABILITY:
+        await control.set_global(name, "1")
+    yield control
+    await control.close()
+
+
+@pytest.fixture
+def changer(server: PrivateServer, admin: Control) -> Iterator["Changer"]:
+    changer = Changer(server.target)
+    yield changer
+    changer.end()
+
+
+class Changer:
+    """A process that has set the server to unsafe, and its guardian."""
+
+    def __init__(self, target: Target) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.integration.changer", "changer", "unsafe"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            cwd=Path(__file__).parents[2],
+        )
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(msgspec.json.encode(target) + b"\n")
+        self.guardian_pid = int(self.process.stdout.readline())
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        self.process.send_signal(number)
+        self.process.wait()
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe:
+                pipe.close()
+        assert until(lambda: gone(self.guardian_pid))
+
+
+async def opened(target: Target, **options: object) -> Tuner:
+    connection = await connect(target, use_database=False)
+    info = await server_info(connection)
+    await connection.close()
+    journal = session_journal("test", target, info, SystemClock())
+    tuner = Tuner(control_connect(target), journal, info, **options)  # type: ignore[arg-type]
+    await tuner.open()
+    return tuner
+
+
+async def test_every_setting_is_changed_read_back_and_restored(server: Server, admin: Control) -> None:
+    names = [setting.name for setting in SETTINGS]
+    before = await admin.values(names)
+    tuner = await opened(server.target)
+    for setting in SETTINGS:
+        for value in setting.offered:
+            state = await tuner.change(setting.name, value)
+            assert (state.value, (await admin.values(names))[setting.name]) == (value, value)
+            assert state.original == before[setting.name]
+    restored = await tuner.restore()
+    assert await admin.values(names) == before
+    assert {one.outcome for one in restored} <= {Outcome.RESTORED, Outcome.UNCHANGED}
+    assert not path_of("test").exists()
+    await tuner.close()
+
+
+async def test_limits_are_the_servers_own(server: Server, admin: Control) -> None:
+    tuner = await opened(server.target)
+    for setting in SETTINGS:
+        limits = setting.limits[server.binary.flavour]
+        for value in (limits.low, limits.high):
+            assert (await tuner.change(setting.name, str(value))).value == str(value)
+    await tuner.restore()
+    await tuner.close()
+    assert await admin.values(DURABILITY) == DURABLE
+
+
+async def test_a_foreign_change_stays(server: Server, admin: Control) -> None:
+    tuner = await opened(server.target)
+    await tuner.apply("unsafe")
+    await admin.set_global("sync_binlog", "7")
+    outcomes = {one.setting: one.outcome for one in await tuner.restore()}
+    assert outcomes == {DURABILITY[0]: Outcome.RESTORED, "sync_binlog": Outcome.LEFT}
+    assert await admin.values(DURABILITY) == {DURABILITY[0]: "1", "sync_binlog": "7"}
+    await tuner.close()
+
+
+async def test_statements_are_counted_as_the_server_counts_them(server: Server, admin: Control) -> None:
+    tuner = await opened(server.target)
+    observer = await connect(server.target)
+    before, ours = await questions(observer), tuner.own_statements
+    await tuner.apply("unsafe")
+    await tuner.restore()
+    ours = tuner.own_statements - ours
+    assert await questions(observer) - before == ours + 1
+    await observer.close()
+    await tuner.close()
+
+
+async def questions(connection: Connection) -> int:
+    """The server's count of statements, this one included."""
+    ((_, value),) = await connection.query("SHOW GLOBAL STATUS LIKE 'Questions'")
+    return int(value)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+async def test_the_guardian_restores_after_a_killed_session(
+    changer: Changer, admin: Control, number: signal.Signals
+) -> None:
+    assert await admin.values(DURABILITY) == UNSAFE
+    changer.kill(number)
+    assert until(lambda: gone(changer.guardian_pid))
+    assert await admin.values(DURABILITY) == DURABLE
+    assert not path_of("changer").exists()
+
+
+async def test_the_guardian_waits_for_a_server_that_restarts(binary: Binary, base: Path) -> None:
+    async with await PrivateServer.start(binary, base=base) as server:
+        changer = Changer(server.target)
+        await server.kill()
+        changer.kill()
+        await server.start_again()
+        admin = Control(control_connect(server.target))
+        configured = await admin.values(DURABILITY)
+        assert configured == DURABLE
+        changer.end()
+        assert not path_of("changer").exists()
+        assert await admin.values(DURABILITY) == DURABLE
+        await admin.close()
+
+
+async def test_restore_finds_what_session_and_guardian_left(
+    server: Server, changer: Changer, admin: Control
+) -> None:
+    assert leftovers() == []
+    os.kill(changer.guardian_pid, signal.SIGKILL)
+    changer.kill()
+    assert until(lambda: gone(changer.guardian_pid))
+    assert await admin.values(DURABILITY) == UNSAFE
+    (left,) = leftovers()
+    assert [(one.name, one.original, one.last) for one in left.settings] == [
+        (name, "1", "0") for name in DURABILITY
+    ]
+    assert server.target.password not in left.path.read_text()
+    restored = await restore_leftover(left, server.target)
+    assert [one.outcome for one in restored] == [Outcome.RESTORED, Outcome.RESTORED]
+    assert await admin.values(DURABILITY) == DURABLE
+    assert leftovers() == []
+    assert await restore_leftover(left, server.target) == []
+
+
+async def test_a_killed_guardian_is_replaced_before_the_next_change(server: Server, admin: Control) -> None:
+    watching = await guardian.start(server.target, path_of("test"))
+    tuner = await opened(server.target, guard=watching.ensure_alive)
+    await tuner.change("sync_binlog", "0")
+    first = watching.pid
+    os.kill(first, signal.SIGKILL)
+    assert until(lambda: gone(first))
+    await tuner.change("sync_binlog", "2")
+    assert watching.pid != first
+    await tuner.close()
+    assert await watching.release(wait_seconds=30)
+    assert await admin.values(DURABILITY) == DURABLE
+
+
+async def test_a_login_without_privilege_is_refused_in_words(server: Server, admin: Control) -> None:
+    reader = await a_user(server, "reader")
+    tuner = await opened(reader)
+    reasons = [state.unavailable for state in tuner.known]
+    assert all("needs the privilege" in reason and "SUPER" in reason for reason in reasons)
+    with pytest.raises(UsageError, match="cannot be changed here: this login may not change it"):
+        await tuner.apply("unsafe")
+    assert await admin.values(DURABILITY) == DURABLE
+    assert not path_of("test").exists()
+    await tuner.close()
+
+
+async def test_a_privilege_lost_meanwhile_is_the_servers_refusal_in_words(
+    server: Server, admin: Control
+) -> None:
+    fallen = await a_user(server, "fallen", "SUPER")
+    tuner = await opened(fallen)
+    await tuner.change("sync_binlog", "0")
+    root = await connect(server.target)
+    await root.query("REVOKE SUPER ON *.* FROM fallen@localhost")
+    for (number,) in await root.query("SELECT id FROM information_schema.processlist WHERE user = 'fallen'"):
+        await root.query(f"KILL {number}")
+    await root.close()
+    with pytest.raises(SQLError, match=r"this login may not change innodb_flush_log_at_trx_commit") as caught:
+        await tuner.change("innodb_flush_log_at_trx_commit", "0")
+    assert caught.value.code == 1227
+    assert tuner.journal.ledger.open_settings == ("sync_binlog",)
+    (refused,) = await tuner.restore()
+    assert refused.outcome == Outcome.REFUSED
+    assert refused.pending
+    await tuner.close()
+    (left,) = leftovers()
+    await restore_leftover(left, server.target)
+    assert await admin.values(DURABILITY) == DURABLE
+
+
+async def test_a_role_counts_as_a_privilege(server: Server, admin: Control) -> None:
+    member = await a_user(server, "member")
+    mariadb = "MariaDB" in server.binary.flavour
+    root = await connect(server.target)
+    await root.query("CREATE ROLE boss")
+    await root.query("GRANT SUPER ON *.* TO boss")
+    await root.query("GRANT boss TO member@localhost")
+    await root.query(f"SET DEFAULT ROLE boss {'FOR' if mariadb else 'TO'} member@localhost")
+    await root.close()
+    tuner = await opened(member)
+    assert not any(state.unavailable for state in tuner.known)
+    assert (await tuner.change("sync_binlog", "0")).value == "0"
+    await tuner.restore()
+    await tuner.close()
+
+
+async def test_the_session_survives_a_restart_of_the_server(binary: Binary, base: Path) -> None:
+    async with await PrivateServer.start(binary, base=base) as server:
+        tuner = await opened(server.target)
+        await tuner.apply("unsafe")
+        await server.restart()
+        assert not any(state.changed for state in await tuner.states())
+        await tuner.change("sync_binlog", "0")
+        outcomes = {one.setting: one.outcome for one in await tuner.restore()}
+        assert outcomes == {DURABILITY[0]: Outcome.UNCHANGED, "sync_binlog": Outcome.RESTORED}
+        await tuner.close()
+
+
+async def a_user(server: PrivateServer, name: str, *privileges: str) -> Target:
+    """A login that may see its own threads and what is named."""
+    root = await connect(server.target)
+    await root.query(f"DROP USER IF EXISTS {name}@localhost")
+    await root.query(f"CREATE USER {name}@localhost IDENTIFIED BY 'pass'")
+    if privileges:
+        await root.query(f"GRANT {', '.join(privileges)} ON *.* TO {name}@localhost")
+    await root.close()
+    return msgspec.structs.replace(server.target, user=name, password="pass")
