@@ -1,0 +1,72 @@
+"""What an empty directory is filled with."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.demo.conftest import make_spec
+from tuibench.demo import initialise
+from tuibench.demo.layout import Layout
+from tuibench.errors import ServerUnavailableError
+from tuibench.model.server import Flavour
+
+
+def share(root: Path, folder: str, prefix: str) -> Path:
+    made = root / folder
+    made.mkdir(parents=True)
+    for number, name in enumerate(initialise.SCRIPTS):
+        (made / f"{prefix}_{name}").write_text(f"select {number};")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("folder", "prefix"),
+    [
+        ("share/mysql", "mysql"),
+        ("share/mariadb", "mariadb"),
+        ("share", "mariadb"),
+        ("share/mysql", "mariadb"),
+    ],
+)
+def test_sql_files_beside_the_program(tmp_path: Path, folder: str, prefix: str) -> None:
+    made = share(tmp_path, folder, prefix)
+    assert initialise.share_directory(str(tmp_path / "sbin" / "mariadbd")) == made
+    sql = initialise.bootstrap_sql(made).decode()
+    assert sql.startswith("create database mysql;\nuse mysql;\nselect 0;\nselect 1;\nselect 2;\n")
+
+
+def test_sql_files_of_a_program_behind_a_link(tmp_path: Path) -> None:
+    made = share(tmp_path / "cellar", "share/mysql", "mariadb")
+    (tmp_path / "cellar" / "bin").mkdir()
+    (tmp_path / "cellar" / "bin" / "mariadbd").touch()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "mariadbd").symlink_to(tmp_path / "cellar" / "bin" / "mariadbd")
+    assert initialise.share_directory(str(tmp_path / "bin" / "mariadbd")) == made
+
+
+def test_missing_sql_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(initialise, "SHARE_NAMES", ("nowhere",))
+    with pytest.raises(ServerUnavailableError, match=r"missing.*reinstall"):
+        initialise.share_directory(str(tmp_path / "sbin" / "mariadbd"))
+
+
+def test_no_account_of_the_bootstrap_files_remains(tmp_path: Path) -> None:
+    last = initialise.bootstrap_sql(share(tmp_path, "share", "mariadb")).decode().splitlines()[-2:]
+    assert last == ["DELETE FROM global_priv WHERE User <> 'mariadb.sys';", "DELETE FROM proxies_priv;"]
+
+
+@pytest.mark.parametrize("flavour", list(Flavour))
+def test_accounts(flavour: Flavour) -> None:
+    lines = initialise.accounts_sql(make_spec(flavour)).splitlines()
+    created = [line for line in lines if line.startswith("CREATE USER")]
+    assert [line.split()[2] for line in created] == ["'tuibench'@'localhost'", "'tuibench'@'127.0.0.1'"]
+    assert all("'s3cret'" in line for line in created)
+    assert all(line.endswith(";") for line in lines)
+    assert lines[0] == "SET sql_log_bin = 0;"
+
+
+def test_client_options() -> None:
+    text = initialise.client_options(make_spec(), Layout(Path("/b/d")), 3307)
+    assert text == (
+        "[client]\nuser=tuibench\npassword=s3cret\nsocket=/b/d/mysql.sock\nport=3307\n\n[tuibench]\ndatabase=sbtest\n"
+    )
