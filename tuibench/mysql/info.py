@@ -29,7 +29,8 @@ async def server_info(connection: Connection) -> ServerInfo:
     """
     variables = await _pairs(connection, _VARIABLES_SQL)
     uptime = await _pairs(connection, _UPTIME_SQL)
-    variables.setdefault("version", connection.version_text)
+    if "version" not in variables:
+        variables["version"] = connection.version_text
     target = connection.target
     return describe(target, variables, int(uptime.get("Uptime", 0)), await runs_here(target))
 

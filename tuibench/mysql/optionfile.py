@@ -78,7 +78,7 @@ def values(entries: Iterable[Entry], group_suffix: str = "") -> OptionValues:
 def parse(text: str, file: str) -> Iterator[Entry | Include]:
     """The entries and includes of one file's text, in order. `file` is its name in messages."""
     group = ""
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
         place = f"{file}, line {number}"
         if not line or line[0] in "#;":

@@ -54,6 +54,11 @@ class HostSampler:
         if total is None or seconds <= 0:
             return None
         self._last = after
+        return self._part(before, after, own, seconds, total)
+
+    def _part(
+        self, before: HostTotals, after: HostTotals, own: set[int], seconds: float, total: float
+    ) -> HostPart:
         used = cpu_percents(before, after, seconds * self._cores)
         server = None if self._server.pid is None else used.get(self._server.pid)
         tuibench = sum(percent for pid, percent in used.items() if pid in own)

@@ -64,15 +64,18 @@ def observe(before: Reading | None, after: Reading) -> Observation:
 def has_restarted(before: Reading, after: Reading) -> bool:
     """True if this is another life of the server, or another server.
 
-    Uptime alone does not prove it, for the server's clock may be set back: the connection must have
-    broken as well, or the counters have begun again (a proxy keeps our connection over a restart).
+    One sign alone proves nothing: the server's clock may be set back, a connection may be killed, counters
+    may be reset; and a proxy keeps our connection over a restart. Two signs do.
     """
     if before.identity != after.identity:
         return True
     elapsed = (after.at_ns - before.at_ns) / NS_PER_SECOND
-    grown = after.status[counters.UPTIME] - before.status[counters.UPTIME]
-    began_again = after.status[counters.QUESTIONS] < before.status[counters.QUESTIONS]
-    return grown < elapsed - RESTART_SLACK_SECONDS and (began_again or before.connection != after.connection)
+    signs = (
+        after.status[counters.UPTIME] - before.status[counters.UPTIME] < elapsed - RESTART_SLACK_SECONDS,
+        after.status[counters.QUESTIONS] < before.status[counters.QUESTIONS],
+        after.connection != before.connection,
+    )
+    return sum(signs) >= 2
 
 
 def was_reset(before: Reading, after: Reading, interval: Interval) -> bool:

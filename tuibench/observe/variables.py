@@ -27,6 +27,16 @@ VOLATILE = (
 )
 """Patterns of variables that tell what the server did, not how it is set."""
 
+ALIASES = {
+    "log_slow_min_examined_row_limit": "min_examined_row_limit",
+    "log_slow_query": "slow_query_log",
+    "log_slow_query_file": "slow_query_log_file",
+    "log_slow_query_time": "long_query_time",
+    "tx_isolation": "transaction_isolation",
+    "tx_read_only": "transaction_read_only",
+}
+"""Second names that some servers list beside the first: one change is told once, under the first name."""
+
 
 class Change(NamedTuple):
     """A variable that has another value now."""
@@ -47,7 +57,10 @@ def changes(
     return tuple(
         Change(name, before[name], value)
         for name, value in sorted(after.items())
-        if before.get(name, value) != value and known.get(name) != value and not is_volatile(name)
+        if before.get(name, value) != value
+        and known.get(name) != value
+        and not is_volatile(name)
+        and ALIASES.get(name) not in after
     )
 
 

@@ -1,0 +1,119 @@
+"""A clock that stands still until told, and a server whose answers are scripted."""
+
+import asyncio
+from collections.abc import Sequence
+
+from tuibench.errors import ConnectionLostError, TuibenchError
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection, Row
+
+TARGET = Target(user="ann")
+
+STATUS = {
+    "Uptime": 1000,
+    "Uptime_since_flush_status": 1000,
+    "Threads_running": 3,
+    "Threads_connected": 9,
+    "Open_tables": 20,
+    "Questions": 5000,
+    "Slow_queries": 2,
+    "Com_commit": 700,
+    "Innodb_os_log_fsyncs": 400,
+    "Innodb_buffer_pool_reads": 10,
+    "Innodb_buffer_pool_read_requests": 9000,
+    "Innodb_row_lock_waits": 4,
+}
+VARIABLES = {
+    "hostname": "db",
+    "port": "3306",
+    "datadir": "/data/",
+    "version": "9.7.4",
+    "max_connections": "151",
+    "table_open_cache": "2000",
+}
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.ns = 0
+
+    def now_ns(self) -> int:
+        return self.ns
+
+    def wall_seconds(self) -> float:
+        return self.ns / 1e9
+
+    async def sleep(self, seconds: float) -> None:
+        self.advance(seconds)
+
+    def advance(self, seconds: float) -> None:
+        self.ns += round(seconds * 1e9)
+
+
+class FakeServer:
+    """Answers SHOW statements from its dictionaries.
+
+    `refusal` is raised at logins, `failure` by statements. From `hold` to `release` no statement is answered.
+    """
+
+    def __init__(self) -> None:
+        self.status = dict(STATUS)
+        self.variables = dict(VARIABLES)
+        self.refusal: TuibenchError | None = None
+        self.failure: TuibenchError | None = None
+        self.connections: list[FakeConnection] = []
+        self.received: list[str] = []
+        self._open = asyncio.Event()
+        self._open.set()
+
+    async def log_in(self, target: Target) -> Connection:
+        if self.refusal:
+            raise self.refusal
+        self.connections.append(FakeConnection(self, target))
+        return self.connections[-1]
+
+    async def answer(self, sql: str) -> Sequence[Row]:
+        self.received.append(sql)
+        await self._open.wait()
+        if self.failure:
+            raise self.failure
+        if "STATUS" in sql:
+            return [(name, str(value)) for name, value in self.status.items()]
+        return list(self.variables.items())
+
+    def hold(self) -> None:
+        self._open.clear()
+
+    def release(self) -> None:
+        self._open.set()
+
+    def grow(self, seconds: int, **counters: int) -> None:
+        """Time passes on the server, and these counters grow."""
+        for name, by in {"Uptime": seconds, "Uptime_since_flush_status": seconds, **counters}.items():
+            self.status[name] += by
+
+    def restart(self) -> None:
+        """The counters begin again and the connections are gone."""
+        self.status |= dict.fromkeys(("Uptime", "Uptime_since_flush_status", "Questions", "Com_commit"), 1)
+        for connection in self.connections:
+            connection.is_broken = True
+
+
+class FakeConnection(Connection):
+    def __init__(self, server: FakeServer, target: Target) -> None:
+        super().__init__(None, target)
+        self._server = server
+        self.is_broken = False
+        self.end = ""
+
+    async def query(self, sql: str) -> Sequence[Row]:
+        self.statements += 1
+        if self.is_broken:
+            raise ConnectionLostError(2013, "connection lost")
+        return await self._server.answer(sql)
+
+    async def close(self) -> None:
+        self.end = "closed"
+
+    def abort(self) -> None:
+        self.end = "aborted"
