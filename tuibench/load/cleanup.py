@@ -1,0 +1,42 @@
+"""Dropping the tables of a data set, and none that only look like it."""
+
+import msgspec
+
+from tuibench.load.prepare_check import catalogue
+from tuibench.model.target import Target
+from tuibench.mysql.connection import connect
+from tuibench.workload.datasets import data_set
+from tuibench.workload.program import Program
+
+
+class CleanupResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the tables.
+
+    `foreign` have sbtest's name but other columns, and were left; `missing` were not there; `others` are
+    sbtest tables beyond the number that was asked for, and were left, too.
+    """
+
+    dropped: tuple[str, ...]
+    foreign: tuple[str, ...]
+    missing: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+async def cleanup(target: Target, program: Program) -> CleanupResult:
+    """Drops the program's tables that are sbtest's by name and columns."""
+    names = data_set(program).table_names()
+    connection = await connect(target)
+    try:
+        found = await catalogue(connection)
+        dropped = tuple(table for table in names if table in found.ours)
+        for table in dropped:
+            await connection.execute(f"DROP TABLE {table}")
+    finally:
+        await connection.close()
+    foreign = tuple(table for table in names if table in found.foreign)
+    return CleanupResult(
+        dropped=dropped,
+        foreign=foreign,
+        missing=tuple(table for table in names if table not in found.ours and table not in found.foreign),
+        others=tuple(sorted(found.ours.difference(names), key=lambda table: (len(table), table))),
+    )

@@ -1,0 +1,62 @@
+"""Making the tables of a data set: refused when any of them exists, else loaded in parallel."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from tuibench.load.prepare_check import check_free
+from tuibench.load.prepare_load import Load, Progress
+from tuibench.model.target import Target
+from tuibench.mysql.connection import connect
+from tuibench.workload.datasets import data_set
+from tuibench.workload.program import Program
+
+
+class PrepareResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What was loaded, and how long it took with its indexes."""
+
+    tables: int
+    rows: int
+    seconds: float
+
+    @property
+    def rows_per_second(self) -> float:
+        return self.rows / self.seconds if self.seconds > 0 else 0.0
+
+
+async def prepare(
+    target: Target,
+    program: Program,
+    *,
+    parallel: int = 4,
+    progress: Callable[[Progress], None] | None = None,
+    create_database: bool = False,
+    seed: int = 0,
+) -> PrepareResult:
+    """Makes and fills the tables of a program over `parallel` connections.
+
+    Raises RunError when one of them exists already, and says what to do about it. When the load fails or is
+    cancelled, the tables it has not finished are dropped again.
+    """
+    if create_database:
+        await make_database(target)
+    first = await connect(target)
+    try:
+        await check_free(first, program)
+        limit = int((await first.query("SELECT @@max_allowed_packet"))[0][0])
+    finally:
+        await first.close()
+    spec = data_set(program)
+    load = Load(target, spec, parallel, limit, seed, progress or (lambda _: None))
+    await load.run()
+    return PrepareResult(tables=spec.tables, rows=load.rows, seconds=load.seconds)
+
+
+async def make_database(target: Target) -> None:
+    """Makes the target's database unless it is there."""
+    connection = await connect(target, use_database=False)
+    try:
+        name = target.database.replace("`", "``")
+        await connection.execute(f"CREATE DATABASE IF NOT EXISTS `{name}`")
+    finally:
+        await connection.close()

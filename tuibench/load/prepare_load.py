@@ -1,0 +1,186 @@
+"""The load itself: connections that make tables, fill them piece by piece, and index them.
+
+Rows travel as multi-row INSERTs in text. A load that fails or is cancelled drops the tables it has not
+finished, so that no half table is taken for a whole one.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from random import Random
+from time import perf_counter
+
+import msgspec
+
+from tuibench.errors import RunError, SQLError, TuibenchError
+from tuibench.load.prepare_check import named
+from tuibench.load.prepare_pieces import Piece, pieces
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection, connect
+from tuibench.workload.datasets import DataSet
+
+STATEMENT_BYTES = 256 * 1024
+"""Aimed size of an INSERT: the round trip does not count any more, and the parser's memory stays in cache."""
+
+TRANSACTION_BYTES = 4 * 1024 * 1024
+"""Aimed size of a transaction: few flushes of the logs, and nothing that a replica would choke on."""
+
+TABLE_EXISTS = 1050
+NO_SUCH_THREAD = 1094
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a load is, `seconds` after its start. A table counts when it has its index, too."""
+
+    rows: int
+    total_rows: int
+    tables: int
+    total_tables: int
+    seconds: float
+
+    @property
+    def rows_per_second(self) -> float:
+        return self.rows / self.seconds if self.seconds > 0 else 0.0
+
+
+class Load:
+    """One load of a data set. `rows` and `seconds` tell how far it is."""
+
+    def __init__(
+        self,
+        target: Target,
+        spec: DataSet,
+        parallel: int,
+        max_allowed_packet: int,
+        seed: int,
+        report: Callable[[Progress], None],
+    ) -> None:
+        self._target = target
+        self._spec = spec
+        self._pieces = pieces(spec.table_names(), spec.table_size, max(1, parallel))
+        self._parallel = min(max(1, parallel), len(self._pieces))
+        self._statement_bytes = min(STATEMENT_BYTES, max_allowed_packet // 2)
+        self._seed = seed
+        self._report = report
+        self._connections: list[Connection] = []
+        self._unfinished: set[str] = set()
+        self._pieces_left = dict.fromkeys(spec.table_names(), 0)
+        for piece in self._pieces:
+            self._pieces_left[piece.table] += 1
+        self._tables = 0
+        self._started = perf_counter()
+        self.rows = 0
+
+    @property
+    def seconds(self) -> float:
+        return perf_counter() - self._started
+
+    async def run(self) -> None:
+        """Loads everything; when that fails or is cancelled, puts away what is half done and says why."""
+        try:
+            await self._load()
+        except BaseException as error:
+            for connection in self._connections:
+                connection.abort()
+            await self._drop_unfinished(error)
+            raise
+        for connection in self._connections:
+            await connection.close()
+
+    async def _load(self) -> None:
+        await _together(self._connect() for _ in range(self._parallel))
+        names = iter(self._spec.table_names())
+        await _together(self._create(connection, names) for connection in self._connections)
+        work = iter(self._pieces)
+        await _together(self._fill(connection, work) for connection in self._connections)
+
+    async def _connect(self) -> None:
+        self._connections.append(await connect(self._target))
+
+    async def _create(self, connection: Connection, names: Iterator[str]) -> None:
+        """Makes tables as long as there are names. A table is ours from the moment we ask for it."""
+        for table in names:
+            self._unfinished.add(table)
+            try:
+                await connection.execute(self._spec.create_sql(table))
+            except SQLError as error:
+                if error.code == TABLE_EXISTS:
+                    self._unfinished.discard(table)
+                raise
+
+    async def _fill(self, connection: Connection, work: Iterator[Piece]) -> None:
+        await connection.execute("SET SESSION autocommit=0")
+        for piece in work:
+            await self._insert(connection, piece)
+            self._pieces_left[piece.table] -= 1
+            if not self._pieces_left[piece.table]:
+                await self._finish(connection, piece.table)
+
+    async def _insert(self, connection: Connection, piece: Piece) -> None:
+        """Sends the rows of one piece. What they hold depends on the seed and the piece alone."""
+        rows = self._spec.rows(Random(f"tuibench:{self._seed}:{piece.table}:{piece.first}"))
+        per_statement = max(1, self._statement_bytes // rows.row_bytes)
+        end, uncommitted = piece.first + piece.rows, 0
+        for first in range(piece.first, end, per_statement):
+            count = min(per_statement, end - first)
+            await connection.execute(rows.insert_sql(piece.table, first, count))
+            uncommitted += count * rows.row_bytes
+            if uncommitted >= TRANSACTION_BYTES:
+                await connection.execute("COMMIT")
+                uncommitted = 0
+            self.rows += count
+            self._tell()
+        await connection.execute("COMMIT")
+
+    async def _finish(self, connection: Connection, table: str) -> None:
+        if sql := self._spec.index_sql(table):
+            await connection.execute(sql)
+        self._unfinished.discard(table)
+        self._tables += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        self._report(
+            Progress(
+                rows=self.rows,
+                total_rows=self._spec.tables * self._spec.table_size,
+                tables=self._tables,
+                total_tables=self._spec.tables,
+                seconds=self.seconds,
+            )
+        )
+
+    async def _drop_unfinished(self, cause: BaseException) -> None:
+        """Ends what our connections still do on the server, then drops the tables."""
+        if not self._unfinished:
+            return
+        tables = sorted(self._unfinished)
+        try:
+            connection = await connect(self._target)
+            for loader in self._connections:
+                await _kill(connection, loader.thread_id)
+            await connection.execute(f"DROP TABLE IF EXISTS {', '.join(tables)}")
+            await connection.close()
+        except TuibenchError as error:
+            raise RunError(
+                f"the load ended early ({str(cause) or 'interrupted'}); {named(tables)} is left half loaded, "
+                f"as it could not be dropped: {error.message}",
+                "drop the tables with tuibench cleanup when the server is back",
+            ) from cause
+
+
+async def _kill(connection: Connection, thread_id: int) -> None:
+    try:
+        await connection.execute(f"KILL {thread_id}")
+    except SQLError as error:
+        if error.code != NO_SUCH_THREAD:
+            raise
+
+
+async def _together(coroutines: Iterator[Coroutine[None, None, None]]) -> None:
+    """Runs them all at once; the first error ends the others and is raised as itself."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for coroutine in coroutines:
+                group.create_task(coroutine)
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None

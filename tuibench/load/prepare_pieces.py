@@ -1,0 +1,32 @@
+"""How the rows of a data set are shared out to connections: pure arithmetic, no I/O."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+
+class Piece(NamedTuple):
+    """Rows of one table for one connection: ids from `first`, `rows` of them."""
+
+    table: str
+    first: int
+    rows: int
+
+
+def pieces(tables: Sequence[str], table_size: int, parallel: int) -> list[Piece]:
+    """Whole tables as long as all connections have one; the last tables are cut so that none stands idle.
+
+    Ten tables on four connections: eight whole ones, and the last two in two halves each.
+    """
+    whole = len(tables) // parallel * parallel
+    rest = len(tables) - whole
+    cuts = -(-parallel // rest) if rest else 1
+    parts = [Piece(table, 1, table_size) for table in tables[:whole]]
+    for table in tables[whole:]:
+        parts += _cut(table, table_size, min(cuts, table_size))
+    return parts
+
+
+def _cut(table: str, table_size: int, cuts: int) -> list[Piece]:
+    edges = [table_size * cut // cuts for cut in range(cuts + 1)]
+    return [Piece(table, low + 1, high - low) for low, high in pairwise(edges)]
