@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tests.tui import script
 from tests.tui.fake import FakeClient
+from tests.tui.svg import with_shapes
 from tuibench.model.message import Hello
 from tuibench.tui.app import TuibenchApp
 
@@ -46,7 +47,7 @@ async def draw(picture: Picture, folder: Path) -> Path:
         await pilot.press(*picture.keys)
         await pilot.pause()
         path = folder / f"{picture.name}.svg"
-        path.write_text(app.export_screenshot(title="tuibench", simplify=True), encoding="utf-8")
+        path.write_text(with_shapes(app.export_screenshot(title="tuibench")), encoding="utf-8")
     return path
 
 

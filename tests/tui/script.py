@@ -30,27 +30,32 @@ GIB = 1 << 30
 FLUSH, SYNC = "innodb_flush_log_at_trx_commit", "sync_binlog"
 MEANINGS = {
     FLUSH: {
-        "0": "log written and flushed once a second: about 1 s of commits can be lost",
         "1": "log flushed to disk at every commit: no commit is lost",
-        "2": "log written at commit, flushed once a second: an OS crash can lose 1 s",
+        "2": "log left to the OS at commit: about 1 s of commits lost if the host crashes",
+        "0": "log flushed once a second: about 1 s of commits lost in any crash",
     },
     SYNC: {
-        "0": "binary log left to the operating system: events can be lost in a power cut",
-        "1": "binary log flushed to disk at every commit: no event is lost",
-        "100": "binary log flushed every 100 commits: up to 100 can be lost in a power cut",
+        "1": "binlog flushed to disk at every commit: no event is lost",
+        "100": "binlog flushed every 100 commits: up to that many lost if the host crashes",
+        "0": "binlog left to the OS: its latest events lost if the host crashes",
     },
 }
 PRESETS = (
-    PresetState(name="durable", values={FLUSH: "1", SYNC: "1"}, risk="No commit is lost in any crash."),
+    PresetState(
+        name="durable",
+        values={FLUSH: "1", SYNC: "1"},
+        risk="Every commit is on disk before the client hears of it: a crash loses nothing.",
+    ),
     PresetState(
         name="relaxed",
         values={FLUSH: "2", SYNC: "100"},
-        risk="A crash of the operating system can lose the last second of commits.",
+        risk="A crash of the host loses about the last second of commits, and up to 100 in the binary log.",
     ),
     PresetState(
         name="unsafe",
         values={FLUSH: "0", SYNC: "0"},
-        risk="A crash of the server can lose the last second of commits, and replicas can differ.",
+        risk="Any crash of the server loses about the last second of commits; a crash of the host also loses "
+        "the latest of the binary log, and replicas then differ.",
     ),
 )
 

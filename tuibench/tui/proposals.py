@@ -52,7 +52,7 @@ def _value(setting: SettingState, value: str, meaning: str) -> Choice:
     command = ChangeSetting(setting.name, value)
     steps = (_step(setting.name, setting.value, value),)
     return Choice(
-        label=f"{value:<9} {meaning}",
+        label=f"{value:<5} {meaning}",
         current=value == setting.value,
         obstacle=setting.unavailable,
         proposal=Proposal(command, setting.name, steps, meaning),

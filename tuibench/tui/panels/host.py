@@ -8,22 +8,24 @@ from tuibench.units import DASH, data, percent
 
 _BAR = (("server", "█", "server"), ("tuibench", "▓", "own"), ("rest", "▒", "rest"))
 _IDLE = "·"
-_NAME = 6
+_NAME = 7
 
 
 def host_panel(view: View, width: int, height: int) -> list[Line]:
     """The figures in rows, for the side of a wide screen."""
     host = view.host
     if host is None:
-        return [pad(line, width) for line in (_title(view, ""), *_silent(view, width))][:height]
+        return [pad(line, width) for line in (_title(view), *_silent(view, width))][:height]
     cores = f"{host.cores} core{'s' if host.cores != 1 else ''}"
     lines: list[Line] = [
-        spread(_title(view, ""), (Span(cores, "muted"),), width),
+        spread(_title(view), (Span(cores, "muted"),), width),
         _named("CPU", _cpu_bar(host, width - _NAME - 6), percent(host.cpu_total), width),
         *_legend(host, width),
-        _named("Mem", _memory_bar(host, width - _NAME - 18), _memory(host), width),
-        _rates("Disk", host.disk_read_bytes_per_second, host.disk_write_bytes_per_second, "rw", width),
-        _rates("Net", host.net_received_bytes_per_second, host.net_sent_bytes_per_second, "io", width),
+        _named("Memory", _memory_bar(host, width - _NAME - 17), _memory(host), width),
+        _rate_row("Disk read", host.disk_read_bytes_per_second, width),
+        _rate_row("Disk write", host.disk_write_bytes_per_second, width),
+        _rate_row("Network in", host.net_received_bytes_per_second, width),
+        _rate_row("Network out", host.net_sent_bytes_per_second, width),
     ]
     return lines[:height]
 
@@ -32,25 +34,25 @@ def host_strip(view: View, width: int, height: int) -> list[Line]:
     """The same in one line, for a narrow screen."""
     host = view.host
     if host is None:
-        return [pad((Span("HOST ", "title"), *_silent(view, width)[0]), width)]
-    shares_text = f"server {_share(host.cpu_server)} own {host.cpu_tuibench:.0f} rest {host.cpu_rest:.0f}"
+        return [pad((Span("Host  ", "muted"), *_silent(view, width)[0]), width)]
+    memory = percent(100 * host.memory_used_bytes / max(host.memory_total_bytes, 1))
+    disk = f"{_brief(host.disk_read_bytes_per_second)}/{_brief(host.disk_write_bytes_per_second)}"
     left: Line = (
         Span("CPU ", "muted"),
-        *_cpu_bar(host, 12),
+        *_cpu_bar(host, max(8, width - 70)),
         Span(f" {percent(host.cpu_total):>5} ", "strong"),
-        Span(shares_text, "muted"),
+        *_parts(host, " "),
     )
-    write = _rate(host.disk_write_bytes_per_second)
     right: Line = (
         Span("Mem ", "muted"),
-        Span(percent(100 * host.memory_used_bytes / max(host.memory_total_bytes, 1)), "strong"),
-        Span("  Disk write ", "muted"),
-        Span(f"{write:>10}", "strong"),
+        Span(memory, "strong"),
+        Span("  Disk r/w ", "muted"),
+        Span(disk, "strong"),
     )
     return [spread(left, right, width)][:height]
 
 
-def _title(view: View, _unused: str) -> Line:
+def _title(view: View) -> Line:
     if view.server_info.is_local:
         return (Span("HOST", "title"),)
     return (Span("HOST", "title"), Span(" this one, not the server's", "muted"))
@@ -75,13 +77,20 @@ def _cpu_bar(host: HostPart, width: int) -> Line:
 
 def _legend(host: HostPart, width: int) -> list[Line]:
     """What the bar's parts are. A server that was not found says why in a line of its own."""
-    values = (host.cpu_server, host.cpu_tuibench, host.cpu_rest)
-    line: Line = (Span(" " * _NAME),)
-    for (name, glyph, role), value in zip(_BAR, values, strict=True):
-        line = (*line, Span(glyph, role), Span(f" {name} ", "muted"), Span(f"{_share(value)}  ", "strong"))
+    line = _parts(host, " ", glyphs=True)
     if not host.note:
         return [pad(line, width)]
     return [pad(line, width), *(pad((Span(text, "muted"),), width) for text in wrapped(host.note, width))]
+
+
+def _parts(host: HostPart, gap: str, *, glyphs: bool = False) -> Line:
+    """Who uses the processor, in the order of the bar."""
+    values = (host.cpu_server, host.cpu_tuibench, host.cpu_rest)
+    line: Line = ()
+    for (name, glyph, role), value in zip(_BAR, values, strict=True):
+        lead = (Span(f"{glyph} ", role),) if glyphs else ()
+        line = (*line, *lead, Span(f"{name} ", "muted"), Span(_share(value), "strong"), Span(gap))
+    return line[:-1]
 
 
 def _share(value: float | None) -> str:
@@ -102,24 +111,12 @@ def _memory(host: HostPart) -> str:
     return f"{used.split(' ')[0] if same_unit else used} of {total}"
 
 
-_DIRECTIONS = {"rw": ("read", "write"), "io": ("in", "out")}
+def _rate_row(name: str, bytes_per_second: float | None, width: int) -> Line:
+    if bytes_per_second is None:
+        return spread((Span(name, "muted"),), (Span(f"not readable here  {DASH}", "muted"),), width)
+    return spread((Span(name, "muted"),), (Span(f"{data(bytes_per_second)}/s", "strong"),), width)
 
 
-def _rates(name: str, first: float | None, second: float | None, kind: str, width: int) -> Line:
-    """Two rates side by side in fixed columns, so that nothing jumps when they change."""
-    if first is None and second is None:
-        return spread((Span(name, "muted"),), (Span(f"{DASH} not readable here", "muted"),), width)
-    words = _DIRECTIONS[kind]
-    column = (width - _NAME) // 2
-    line: Line = (Span(f"{name:<{_NAME}}", "muted"),)
-    for word, value in zip(words, (first, second), strict=True):
-        line = (
-            *line,
-            *spread((Span(f"{word} ", "muted"),), (Span(_rate(value), "strong"),), column - 1),
-            Span(" "),
-        )
-    return pad(line, width)
-
-
-def _rate(bytes_per_second: float | None) -> str:
-    return DASH if bytes_per_second is None else f"{data(bytes_per_second)}/s"
+def _brief(bytes_per_second: float | None) -> str:
+    """A rate in as few cells as can be: 11.8M."""
+    return DASH if bytes_per_second is None else data(bytes_per_second).removesuffix("iB").replace(" ", "")

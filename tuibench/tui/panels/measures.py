@@ -28,49 +28,62 @@ class Measure(NamedTuple):
     details: Callable[[LoadPart], tuple[Detail, ...]]
 
 
+def three_digits(value: float) -> str:
+    """Three significant digits and no fewer, so that a number keeps its width: 49.0, 4.82, 163."""
+    if value >= 99.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+
+
 def big_rate(value: float | None) -> tuple[str, str]:
     """Digits and prefix, at most four digits: ("2,412", ""), ("48.2", "k")."""
     if value is None:
         return units.DASH, ""
     if value < 9_999.5:
-        return (units.count(value) if value >= 99.95 else f"{value:.3g}"), ""
-    digits, _, prefix = units.si(value).partition(" ")
-    return digits, prefix
+        return ("0" if value == 0 else three_digits(value)), ""
+    factor, prefix = (1e6, "M") if value >= 999_500 else (1e3, "k")
+    return three_digits(value / factor), prefix
 
 
 def big_latency(value: float | None) -> tuple[str, str]:
     """Digits and unit: ("26.4", "ms")."""
     if value is None:
         return units.DASH, ""
-    digits, _, unit = units.milliseconds(value).partition(" ")
-    return digits, unit
+    return (three_digits(value / 1000), "s") if value >= 999.5 else (three_digits(value), "ms")
+
+
+def _written(number: tuple[str, str]) -> str:
+    return " ".join(number).rstrip()
 
 
 def _tps_details(load: LoadPart) -> tuple[Detail, ...]:
     errors, reconnects = load.errors_per_second, load.reconnects_per_second
+    clients = f"{load.connections:,} of {load.threads:,}"
     return (
-        Detail("errors/s", units.decimal(errors, 1) if errors else "0", alarm=errors > 0),
-        Detail("reconnects/s", units.decimal(reconnects, 1) if reconnects else "0", alarm=reconnects > 0),
-        Detail(
-            "connected", f"{load.connections:,} of {load.threads:,}", alarm=load.connections < load.threads
-        ),
+        Detail("errors/s", _none_or_rate(errors), alarm=errors > 0),
+        Detail("clients", clients, alarm=load.connections < load.threads),
+        Detail("reconnects/s", _none_or_rate(reconnects), alarm=reconnects > 0),
     )
+
+
+def _none_or_rate(value: float) -> str:
+    return units.decimal(value, 1) if value else "0"
 
 
 def _qps_details(load: LoadPart) -> tuple[Detail, ...]:
     return (
-        Detail("read", units.si(load.reads_per_second)),
-        Detail("write", units.si(load.writes_per_second)),
-        Detail("other", units.si(load.others_per_second)),
+        Detail("read", _written(big_rate(load.reads_per_second))),
+        Detail("write", _written(big_rate(load.writes_per_second))),
+        Detail("other", _written(big_rate(load.others_per_second))),
     )
 
 
 def _latency_details(load: LoadPart) -> tuple[Detail, ...]:
     latency = load.latency
     return (
-        Detail("p50", units.milliseconds(latency.p50 if latency else None)),
-        Detail("p99", units.milliseconds(latency.p99 if latency else None)),
-        Detail("max", units.milliseconds(latency.max if latency else None)),
+        Detail("p50", _written(big_latency(latency.p50 if latency else None))),
+        Detail("p99", _written(big_latency(latency.p99 if latency else None))),
+        Detail("max", _written(big_latency(latency.max if latency else None))),
     )
 
 

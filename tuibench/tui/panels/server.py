@@ -76,8 +76,10 @@ TILES = (
         "Threads running",
         lambda part: count(part.threads_running),
         lambda part: "",
-        "Running",
-        lambda part: count(part.threads_running),
+        "Threads",
+        lambda part: (
+            f"{part.threads_running}/{part.threads_connected}/{si(part.max_connections).replace(' ', '')}"
+        ),
     ),
     Tile(
         "Threads connected",
@@ -111,9 +113,9 @@ TILES = (
         lambda part: _rate(part.row_lock_waits_per_second),
     ),
 )
-STRIP = (0, 2, 3, 5, 6, 7, 8, 1)
+STRIP = (0, 2, 3, 4, 6, 7, 8, 1)
 """The tiles of the narrow screen, by number: two rows of four."""
-_STRIP_GAP = 3
+_STRIP_GAP = 2
 
 
 def server_panel(view: View, width: int, height: int) -> list[Line]:

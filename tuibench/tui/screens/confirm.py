@@ -34,9 +34,8 @@ class ConfirmScreen(ModalScreen[bool]):
         self._proposal = proposal
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as dialog:
+        with Vertical(classes="dialog", id="confirm-dialog") as dialog:
             dialog.border_title = self._proposal.title
-            dialog.border_subtitle = "y applies · n goes back"
             for step in self._proposal.steps:
                 yield Static(step, markup=False)
             yield Static(f"▲ {self._proposal.risk}", classes="risk", markup=False)

@@ -15,7 +15,9 @@ from tuibench.tui.screens.confirm import ConfirmScreen, Proposal
 from tuibench.tui.spans import shorten
 from tuibench.tui.view import View
 
-_LABEL_WIDTH = 66
+_WIDEST = 96
+_FRAME = 12
+"""Cells that the dialog takes around a label."""
 
 
 class DurabilityScreen(ModalScreen[Proposal | None]):
@@ -34,7 +36,7 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Durability: what survives a crash"
-            dialog.border_subtitle = "↑ ↓ choose · enter asks once more · esc goes back"
+            dialog.border_subtitle = "● now    ↑ ↓ choose    enter asks once more    esc goes back"
             yield OptionList(*self._options(), markup=False)
             yield Static("", id="risk", markup=False)
 
@@ -57,11 +59,12 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
         """Headings and choices; None draws a line between groups."""
         options: list[Option | None] = []
         number = 0
+        width = min(self.app.size.width, _WIDEST) - _FRAME
         for group in self._groups:
             options += [None] if options else []
             options.append(Option(Content.styled(group.heading, "bold"), disabled=True))
             for choice in group.choices:
-                options.append(Option(_label(choice), id=str(number), disabled=bool(choice.obstacle)))
+                options.append(Option(_label(choice, width), id=str(number), disabled=bool(choice.obstacle)))
                 number += 1
         return options
 
@@ -69,9 +72,9 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
         return None if option_id is None else self._choices[int(option_id)]
 
 
-def _label(choice: Choice) -> str:
+def _label(choice: Choice, width: int) -> str:
     glyph = "●" if choice.current else " "
     text = choice.label
     if choice.obstacle:
         text = f"{text.split('  ')[0]:<10}cannot be changed: {choice.obstacle}"
-    return f"{glyph} {shorten(text, _LABEL_WIDTH)}"
+    return f"{glyph} {shorten(text, width)}"

@@ -6,6 +6,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -39,18 +40,22 @@ class HelpScreen(ModalScreen[None]):
         with VerticalScroll(classes="dialog", id="help-dialog") as dialog:
             dialog.border_title = "Help"
             dialog.border_subtitle = "↑ ↓ scroll · esc goes back"
-            yield Static("\n".join(keys()), markup=False)
+            yield Static(_keys())
             for warning in self._view.status.warnings:
-                yield Static(f"▲ {warning}", classes="gap", markup=False)
+                yield Static(f"▲ {warning}", classes="gap warn", markup=False)
             if not self._view.status.warnings:
                 yield Static("No warnings about the measurement.", classes="gap")
             for paragraph in _READING:
                 yield Static(paragraph, classes="gap quiet", markup=False)
 
 
-def keys() -> Iterator[str]:
-    """One line a key."""
+def keys() -> Iterator[tuple[str, str]]:
+    """Every key and what it does."""
     for action in ACTIONS:
-        yield f"{action.shown:<8}{action.help}"
-    for key, text in _MORE_KEYS:
-        yield f"{key:<8}{text}"
+        yield action.shown, action.help
+    yield from _MORE_KEYS
+
+
+def _keys() -> Content:
+    lines = (Content.assemble((f"{key:<8}", "bold"), text) for key, text in keys())
+    return Content("\n").join(lines)

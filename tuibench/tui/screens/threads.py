@@ -39,16 +39,18 @@ class ThreadsScreen(ModalScreen[int | None]):
         self._view = view
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as dialog:
+        with Vertical(classes="dialog", id="threads-dialog") as dialog:
             dialog.border_title = "Threads"
             dialog.border_subtitle = "enter sets · esc goes back"
             yield Static(self._facts(), classes="quiet")
-            yield Input(
+            number = Input(
                 placeholder=str(self._view.status.threads),
                 validators=[ThreadCount()],
                 validate_on=["changed", "submitted"],
                 max_length=12,
             )
+            number.cursor_blink = False
+            yield number
             yield Static("", id="threads-error", classes="error")
 
     def on_input_changed(self, event: Input.Changed) -> None:

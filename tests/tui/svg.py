@@ -1,0 +1,72 @@
+"""Make a screenshot's block and line characters into shapes.
+
+As characters they depend on the viewer's font, which leaves seams between rows; as shapes the picture is the
+same in every browser. Everything else stays text.
+"""
+
+import html
+import re
+from collections.abc import Iterator
+
+CELL_WIDTH, CELL_HEIGHT = 12.2, 24.4
+_BASELINE = 18.5
+_LINE = 1.6
+_SPLIT = re.compile(
+    r'<text class="([^"]+)" x="([\d.]+)" y="([\d.]+)" textLength="[\d.]+"([^>]*)>([^<]*)</text>'
+)
+_RUN = re.compile(r"[▀▄█▁▂▃▄▅▆▇▓▒│─┼]+|[^▀▄█▁▂▃▄▅▆▇▓▒│─┼]+")
+
+Box = tuple[float, float, float, float, float]
+"""Left, top, width, height in cells, and opacity."""
+
+_THIN_X, _THIN_Y = _LINE / CELL_WIDTH, _LINE / CELL_HEIGHT
+_VERTICAL = (0.5 - _THIN_X / 2, 0.0, _THIN_X, 1.0, 1.0)
+_HORIZONTAL = (0.0, 0.5 - _THIN_Y / 2, 1.0, _THIN_Y, 1.0)
+_SHAPES: dict[str, tuple[Box, ...]] = {
+    "█": ((0, 0, 1, 1, 1),),
+    "▀": ((0, 0, 1, 0.5, 1),),
+    "▓": ((0, 0, 1, 1, 0.75),),
+    "▒": ((0, 0, 1, 1, 0.5),),
+    "│": (_VERTICAL,),
+    "─": (_HORIZONTAL,),
+    "┼": (_VERTICAL, _HORIZONTAL),
+    **{glyph: ((0, 1 - n / 8, 1, n / 8, 1),) for n, glyph in enumerate("▁▂▃▄▅▆▇", 1)},
+}
+
+
+def with_shapes(svg: str) -> str:
+    """The picture with shapes for blocks and lines, and blanks that are kept as they are."""
+    return _SPLIT.sub(_redrawn, svg)
+
+
+def _redrawn(match: re.Match[str]) -> str:
+    role, x, y, rest, text = match.groups()
+    left, top = float(x), float(y) - _BASELINE
+    pieces: list[str] = []
+    for run in _RUN.findall(html.unescape(text)):
+        width = len(run) * CELL_WIDTH
+        if run[0] in _SHAPES:
+            pieces += _boxes(run, role, left, top)
+        elif run.strip(" \xa0"):
+            pieces.append(
+                f'<text class="{role}" x="{left:.1f}" y="{y}" textLength="{width:.1f}"'
+                f' xml:space="preserve"{rest}>{html.escape(run)}</text>'
+            )
+        left += width
+    return "".join(pieces)
+
+
+def _boxes(run: str, role: str, left: float, top: float) -> Iterator[str]:
+    """One rectangle for each stretch of equal characters that are as wide as their cell."""
+    for stretch in re.finditer(r"(.)\1*", run):
+        glyph, start = stretch.group(1), left + stretch.start() * CELL_WIDTH
+        length = len(stretch.group())
+        for box_left, box_top, width, height, opacity in _SHAPES[glyph]:
+            copies, cells = (1, length) if width == 1 else (length, 1)
+            for copy in range(copies):
+                yield (
+                    f'<rect class="{role}" x="{start + (copy + box_left) * CELL_WIDTH:.2f}"'
+                    f' y="{top + box_top * CELL_HEIGHT:.2f}" width="{width * cells * CELL_WIDTH:.2f}"'
+                    f' height="{height * CELL_HEIGHT + (0.3 if box_top + height >= 1 else 0):.2f}"'
+                    f' opacity="{opacity}" shape-rendering="crispEdges"/>'
+                )
