@@ -15,6 +15,7 @@ from tuibench.record.recorder import pretty_json
 from tuibench.record.text import Interval, interval_line
 from tuibench.session.core import Session
 from tuibench.session.spec import SessionSpec
+from tuibench.tuning.restore import leftovers
 
 NOTED = frozenset(
     {
@@ -107,6 +108,12 @@ def write_json(path: str, summary: Summary) -> None:
         Path(path).write_bytes(pretty_json(summary))
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def announce_leftovers() -> None:
+    """Tells of settings that a crashed session left changed, before anything new is begun."""
+    for leftover in leftovers():
+        say(f"tuibench: left changed by an earlier session: {leftover.text}; `tuibench restore` puts it back")
 
 
 def say(text: str) -> None:

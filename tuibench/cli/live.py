@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tuibench import paths
-from tuibench.cli.driving import notes, say
+from tuibench.cli.driving import announce_leftovers, notes, say
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
@@ -43,6 +43,7 @@ def live(
 ) -> None:
     demand_terminal(f"tuibench run {profile} …")
     plan = options.plan(profile, profile_options(context.args))
+    announce_leftovers()
     spec = session_spec(plan, server.target())
     socket = run_async(start_session(spec, None if detach else grace))
     ended = watch(socket, theme)

@@ -92,3 +92,17 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(ExitCode.RUN_FAILED)
+    except Exception as error:
+        typer.echo(f"tuibench: {_mishap(error)}", err=True)
+        sys.exit(ExitCode.RUN_FAILED)
+
+
+def _mishap(error: Exception) -> str:
+    """A mistake of ours: one line for the user, the details in a file."""
+    import traceback
+
+    from tuibench import paths
+
+    file = paths.private(paths.state_dir()) / "crash.log"
+    file.write_text("".join(traceback.format_exception(error)))
+    return f"this is a mistake of tuibench, not yours: {type(error).__name__}: {error} (details in {file})"

@@ -25,7 +25,7 @@ def loading_bar(words: str) -> Iterator[Callable[[Progress], None] | None]:
         TimeRemainingColumn(),
     )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(words, total=None, rate=0.0)
+        task = bars.add_task(words, total=0, rate=0.0)
 
         def show(progress: Progress) -> None:
             bars.update(

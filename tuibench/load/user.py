@@ -146,6 +146,7 @@ class VirtualUser:
         await self._disconnect()
         self._connection = connection = await connect(self._work.target)
         self._query = connection.query
+        self._work.recorder.unanswered += connection.statements
         self._execute = []
         for statement in self._work.statements:
             self._execute.append(await self._executor(connection, statement))

@@ -152,7 +152,7 @@ async def _login(
                 password=target.password.encode(),
                 database=target.database if use_database else None,
                 connect_timeout=timeout_seconds,
-                autocommit=True,
+                autocommit=None,
                 program_name=program,
                 ssl=context,
             ),
@@ -161,7 +161,10 @@ async def _login(
     except errors.FOREIGN as error:
         raise errors.connect_error(error, target) from error
     raw._proto.buffer = bytearray(RECEIVE_BUFFER_BYTES)
-    return Connection(raw, target)
+    connection = Connection(raw, target)
+    if not raw.get_autocommit():
+        await connection.execute("SET autocommit=1")
+    return connection
 
 
 async def connect_patiently(

@@ -279,7 +279,7 @@ class Session:
             listener(sample.elapsed_seconds, self.threads, interval)
         for kind, text in (*observed.events, *self._alarms.look(load)):
             self.tell(kind, text)
-        if observed.foreign_settings:
+        if observed.settings_changed:
             await self.settings.refresh()
         self._doubt(sample)
         self._take_refusals(reports)

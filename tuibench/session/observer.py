@@ -21,12 +21,12 @@ LAST_LOOK_ATTEMPTS = 10
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """One tick's view. `foreign_settings` is True when somebody else changed a variable."""
+    """One tick's view. `settings_changed` is True when variables changed, but not by us."""
 
     server: ServerPart | None
     host: HostPart | None
     events: tuple[tuple[EventKind, str], ...] = ()
-    foreign_settings: bool = False
+    settings_changed: bool = False
 
 
 class Observer:
@@ -67,13 +67,13 @@ class Observer:
         foreign: list[tuple[EventKind, str]] = []
         if observation.restarted:
             await self._follow()
-        if tick % VARIABLES_EVERY_TICKS == 0 or observation.restarted:
+        elif tick % VARIABLES_EVERY_TICKS == 0:
             foreign = await self._foreign_changes(ours)
         return Look(
             server=observation.part,
             host=self._host.sample() if self._host is not None else None,
             events=(*events, *foreign),
-            foreign_settings=bool(foreign) or observation.restarted,
+            settings_changed=bool(foreign) or observation.restarted,
         )
 
     async def end(self, steering_statements: int) -> tuple[ServerReading | None, ServerReading | None]:
@@ -93,7 +93,8 @@ class Observer:
         await self._sampler.close()
 
     async def _follow(self) -> None:
-        """After a restart the server is another process."""
+        """After a restart the server is another process, with the variables it starts with."""
+        self._variables = await self._sampler.variables()
         info = await self._sampler.info()
         if self._host is not None and info is not None:
             self._host.follow(find_server(info))
