@@ -18,7 +18,8 @@ class Recorder:
 
     `tally` counts returned statements as reads, writes and others. `latencies_us[i]` collects the latencies
     of flat statement i; statements of one name share a list. `rejected` counts statements that the server
-    answered with an error, `unanswered` those it heard without an answer of use: cut off ones, goodbyes, and what a login takes.
+    answered with an error, `unanswered` those it heard beside the work: cut off ones, goodbyes, and what a
+    login takes.
     """
 
     def __init__(self, statements: Sequence[FlatStatement]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import asyncmy
 
-from tuibench.errors import ConnectionLostError, TuibenchError
+from tuibench.errors import TuibenchError
 from tuibench.model.target import Target
 from tuibench.mysql import errors, tls
 
@@ -165,17 +165,3 @@ async def _login(
     if not raw.get_autocommit():
         await connection.execute("SET autocommit=1")
     return connection
-
-
-async def connect_patiently(
-    target: Target, *, attempts: int, pause_seconds: float, use_database: bool = True
-) -> Connection:
-    """Logs in to a server that may be away for a while; raises the last error after `attempts`."""
-    for left in range(attempts - 1, -1, -1):
-        try:
-            return await connect(target, use_database=use_database)
-        except TuibenchError:
-            if not left:
-                raise
-            await asyncio.sleep(pause_seconds)
-    raise ConnectionLostError(2003, f"no attempt to reach {target.where}")
