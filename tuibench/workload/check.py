@@ -25,6 +25,7 @@ _QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`")
 _FIELD = re.compile(r"{([^{}]*)}")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 MAX_GROUPS = 1000
+MAX_REPEAT = 100_000
 
 
 class Checker:
@@ -92,6 +93,8 @@ class Checker:
             self._check_option(f"{path}.repeat", step.repeat, "integer")
         elif step.repeat < 0:
             self._fail(f"{path}.repeat", "a repeat count is not below 0")
+        elif step.repeat > MAX_REPEAT:
+            self._fail(f"{path}.repeat", f"at most {MAX_REPEAT:,} times")
         if step.when:
             self._check_option(f"{path}.when", step.when, "flag")
         if not step.statements:

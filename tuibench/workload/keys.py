@@ -56,12 +56,12 @@ def _special(low: int, high: int, stream: Random, special: Special) -> Draw:
     span = high - low
     cold_below, cold_scale = 1 - special.hot_share, span / special.iterations
     hot_scale = special.hot_width * span + 1
-    hot_from = low + span / 2 - special.hot_width * span / 2
+    hot_from = span / 2 - special.hot_width * span / 2
 
     def draw() -> int:
         chosen = random()
         if chosen >= cold_below:
-            return int(chosen * hot_scale + hot_from)
+            return low + int(chosen * hot_scale + hot_from)
         return low + int(uniforms() * cold_scale)
 
     return draw

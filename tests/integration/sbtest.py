@@ -1,0 +1,48 @@
+"""What the tests of sbtest tables share: programs of a handy size, and questions to the server."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection, connect
+from tuibench.workload import library
+from tuibench.workload.program import Program
+
+
+def program(name: str = "oltp_read_write", **options: object) -> Program:
+    return library.program(name, {"tables": 2, "table_size": 5000, **options})
+
+
+def in_database(target: Target, database: str) -> Target:
+    return msgspec.structs.replace(target, database=database)
+
+
+@asynccontextmanager
+async def connected(target: Target, *, use_database: bool = True) -> AsyncIterator[Connection]:
+    connection = await connect(target, use_database=use_database)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@asynccontextmanager
+async def empty_database(target: Target, database: str) -> AsyncIterator[Target]:
+    """A database of its own for a test, gone afterwards."""
+    async with connected(target, use_database=False) as connection:
+        await connection.execute(f"DROP DATABASE IF EXISTS {database}")
+        await connection.execute(f"CREATE DATABASE {database}")
+        yield in_database(target, database)
+        await connection.execute(f"DROP DATABASE {database}")
+
+
+async def tables(target: Target) -> list[str]:
+    async with connected(target) as connection:
+        return sorted(row[0] for row in await connection.query("SHOW TABLES"))
+
+
+async def definition(target: Target, table: str) -> str:
+    async with connected(target) as connection:
+        return str((await connection.query(f"SHOW CREATE TABLE {table}"))[0][1])

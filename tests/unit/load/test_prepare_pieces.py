@@ -1,0 +1,40 @@
+"""How rows are shared out to connections."""
+
+from collections import defaultdict
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuibench.load.prepare_pieces import Piece, pieces
+
+
+@given(tables=st.integers(1, 30), size=st.integers(1, 500), parallel=st.integers(1, 40))
+def test_every_row_belongs_to_one_piece(tables: int, size: int, parallel: int) -> None:
+    names = [f"sbtest{number}" for number in range(1, tables + 1)]
+    rows: dict[str, list[int]] = defaultdict(list)
+    for piece in pieces(names, size, parallel):
+        assert piece.rows > 0
+        rows[piece.table] += range(piece.first, piece.first + piece.rows)
+    assert {table: sorted(ids) for table, ids in rows.items()} == {
+        table: list(range(1, size + 1)) for table in names
+    }
+
+
+@given(tables=st.integers(1, 30), parallel=st.integers(1, 40))
+def test_every_connection_has_work_to_the_end(tables: int, parallel: int) -> None:
+    """As many pieces as connections or more, and no piece is longer than a table."""
+    names = [f"sbtest{number}" for number in range(1, tables + 1)]
+    assert len(pieces(names, 1000, parallel)) >= parallel
+
+
+def test_whole_tables_come_first() -> None:
+    assert pieces(["sbtest1", "sbtest2", "sbtest3"], 10, 2) == [
+        Piece("sbtest1", 1, 10),
+        Piece("sbtest2", 1, 10),
+        Piece("sbtest3", 1, 5),
+        Piece("sbtest3", 6, 5),
+    ]
+
+
+def test_one_table_is_cut_for_all() -> None:
+    assert [piece.rows for piece in pieces(["sbtest1"], 10, 4)] == [2, 3, 2, 3]

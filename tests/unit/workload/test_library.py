@@ -1,0 +1,57 @@
+"""Where profiles are found."""
+
+from pathlib import Path
+
+import pytest
+
+from tuibench.errors import UsageError
+from tuibench.workload import library
+
+BUILT_IN = ["oltp_point_select", "oltp_read_only", "oltp_read_write", "oltp_write_only"]
+
+
+def test_all_built_in_profiles_are_valid_and_called_as_their_file() -> None:
+    assert set(BUILT_IN) <= set(library.available())
+    for name, path in library.available().items():
+        assert library.load(name).name == path.stem
+
+
+def test_sysbenchs_suffix_is_tolerated() -> None:
+    assert library.find("oltp_read_write.lua") == library.find("oltp_read_write")
+
+
+def test_an_unknown_profile_gets_the_nearest_name() -> None:
+    with pytest.raises(UsageError) as error:
+        library.load("oltp_read_wirte")
+    assert error.value.message == "there is no profile 'oltp_read_wirte'"
+    assert error.value.hint == "did you mean 'oltp_read_write'?"
+
+
+def own(folder: Path, summary: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = library.find("oltp_read_only").read_text().replace("sysbench's", summary, 1)
+    path = folder / "oltp_read_only.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_users_profile_stands_before_the_built_in_one(tuibench_home: Path) -> None:
+    own(tuibench_home / "config" / "profiles", "my own")
+    assert library.load("oltp_read_only").summary.startswith("my own")
+
+
+def test_a_profile_may_be_given_by_path(tmp_path: Path) -> None:
+    assert library.load(str(own(tmp_path, "by path"))).summary.startswith("by path")
+
+
+@pytest.mark.parametrize("name", ["/nowhere/x.toml", "nowhere.toml", "some/dir"])
+def test_a_missing_file_is_a_usage_error(name: str) -> None:
+    with pytest.raises(UsageError, match="there is no profile file"):
+        library.load(name)
+
+
+def test_a_file_that_is_no_text_is_a_usage_error(tmp_path: Path) -> None:
+    path = tmp_path / "binary.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="cannot read the profile"):
+        library.load(str(path))
