@@ -16,10 +16,11 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from tuibench.errors import ConnectionLostError, ServerAwayError, SQLError, TuibenchError
+from tuibench.clock import Clock
+from tuibench.errors import ConnectionLostError, RunError, ServerAwayError, SQLError, TuibenchError
 from tuibench.load.recorder import OTHER, WRITE, Recorder
 from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, TextStatement, connect
+from tuibench.mysql.connection import Connection, TextStatement
 from tuibench.mysql.errors import (
     CLIENT_CANNOT_CONNECT,
     CONNECTION_LOST_CODES,
@@ -34,6 +35,7 @@ PASSING_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
 RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS = 0.001, 0.1
 RECONNECT_FIRST_SECONDS, RECONNECT_LONGEST_SECONDS = 0.05, 1.0
 
+Connect = Callable[[Target], Awaitable[Connection]]
 Execute = Callable[[tuple[Any, ...]], Awaitable[int]]
 
 
@@ -49,6 +51,8 @@ class Work:
         ignored_errors: frozenset[int],
         max_retries: int,
         opening: asyncio.Semaphore,
+        connect: Connect,
+        clock: Clock,
     ) -> None:
         self.target = target
         self.statements = flat_statements(program)
@@ -57,8 +61,14 @@ class Work:
         self.ignored_errors = ignored_errors
         self.max_retries = max_retries
         self.opening = opening
+        self.connect = connect
+        self.clock = clock
         self.paused = False
         self.failure: TuibenchError | None = None
+
+    def fail(self, error: TuibenchError) -> None:
+        """Nobody can go on; the first reason counts."""
+        self.failure = self.failure or error
 
 
 def back_off(attempt: int, first_seconds: float, longest_seconds: float, chance: float) -> float:
@@ -67,10 +77,11 @@ def back_off(attempt: int, first_seconds: float, longest_seconds: float, chance:
 
 
 class VirtualUser:
-    """A connection of the load with its own stream of values."""
+    """A connection of the load with its own stream of values. `admitted` once the server has let it in."""
 
     def __init__(self, work: Work, generator: Generator, number: int) -> None:
         self.connected = False
+        self.admitted = False
         self.events = 0
         self.busy_us = 0
         self._work = work
@@ -103,7 +114,9 @@ class VirtualUser:
                 lost += 1
                 await self._live()
         except TuibenchError as error:
-            self._work.failure = self._work.failure or error
+            self._work.fail(error)
+        except Exception as error:
+            self._work.fail(RunError(f"a connection of the load broke down: {type(error).__name__}: {error}"))
         finally:
             await self._disconnect()
 
@@ -136,7 +149,7 @@ class VirtualUser:
                 self._work.recorder.counters.count_error(CLIENT_CANNOT_CONNECT)
             else:
                 return True
-            await asyncio.sleep(
+            await self._work.clock.sleep(
                 back_off(attempt, RECONNECT_FIRST_SECONDS, RECONNECT_LONGEST_SECONDS, self._chance.random())
             )
             attempt += 1
@@ -144,13 +157,13 @@ class VirtualUser:
 
     async def _log_in(self) -> None:
         await self._disconnect()
-        self._connection = connection = await connect(self._work.target)
+        self._connection = connection = await self._work.connect(self._work.target)
         self._query = connection.query
         self._work.recorder.unanswered += connection.statements
         self._execute = []
         for statement in self._work.statements:
             self._execute.append(await self._executor(connection, statement))
-        self.connected = True
+        self.connected = self.admitted = True
 
     async def _executor(self, connection: Connection, statement: FlatStatement) -> Execute:
         if statement.prepared:
@@ -177,13 +190,10 @@ class VirtualUser:
         counters.in_flight += 1
         try:
             done = await self._try_until_committed()
-        except ConnectionLostError:
-            counters.failed += 1
-            raise
         except asyncio.CancelledError:
             counters.abandoned += 1
             raise
-        except TuibenchError:
+        except Exception:
             counters.failed += 1
             raise
         finally:
@@ -205,10 +215,10 @@ class VirtualUser:
             try:
                 await self._attempt(calls)
             except ConnectionLostError as error:
-                self._work.recorder.failed(error.code, answered=False)
+                self._note(error)
                 raise
             except SQLError as error:
-                self._work.recorder.failed(error.code, answered=True)
+                self._note(error)
                 if explicit:
                     await self._roll_back()
                 if error.code not in self._work.ignored_errors:
@@ -218,7 +228,7 @@ class VirtualUser:
                 return True
             if attempt < self._work.max_retries:
                 self._work.recorder.counters.retries += 1
-                await asyncio.sleep(
+                await self._work.clock.sleep(
                     back_off(attempt, RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS, self._chance.random())
                 )
         return False
@@ -244,5 +254,16 @@ class VirtualUser:
             raise
 
     async def _roll_back(self) -> None:
-        await self._query("ROLLBACK")
-        self._work.recorder.tally[OTHER] += 1
+        recorder = self._work.recorder
+        try:
+            await self._query("ROLLBACK")
+        except asyncio.CancelledError:
+            recorder.unanswered += 1
+            raise
+        except SQLError as error:
+            self._note(error)
+            raise
+        recorder.tally[OTHER] += 1
+
+    def _note(self, error: SQLError) -> None:
+        self._work.recorder.failed(error.code, answered=not isinstance(error, ConnectionLostError))
