@@ -1,0 +1,68 @@
+"""`make bench`: tuibench beside sysbench, in pairs, on a private server. Prints a table in Markdown."""
+
+import argparse
+import asyncio
+import shutil
+import tempfile
+from pathlib import Path
+
+from tests.bench.pairs import Bench, Case, Row
+from tuibench.demo import binaries
+from tuibench.demo.server import PrivateServer
+from tuibench.load.prepare import prepare
+from tuibench.workload import library
+
+PROFILES = ("oltp_read_write", "oltp_point_select")
+THREADS = (1, 8, 16, 64)
+TABLES, TABLE_SIZE = 4, 100_000
+
+HEAD = """\
+| profile | threads | TPS ratio (min–max) | sysbench | tuibench | CPU per query ratio | sysbench | tuibench |
+|---|---:|---:|---:|---:|---:|---:|---:|"""
+
+
+def main() -> None:
+    options = _options()
+    if shutil.which("sysbench") is None:
+        raise SystemExit("the bench needs sysbench on the PATH")
+    server = asyncio.run(PrivateServer.start(binaries.examine(options.server) if options.server else None))
+    try:
+        _bench(options, server)
+    finally:
+        asyncio.run(server.stop())
+
+
+def _bench(options: argparse.Namespace, server: PrivateServer) -> None:
+    program = library.program("oltp_read_write", {"tables": TABLES, "table_size": TABLE_SIZE})
+    asyncio.run(prepare(server.target, program))
+    print(f"{server.binary}, {options.pairs} pairs of {options.seconds:g} s\n\n{HEAD}", flush=True)
+    with tempfile.TemporaryDirectory() as home:
+        bench = Bench(server.target, TABLES, TABLE_SIZE, options.seconds, Path(home))
+        for profile in options.profile:
+            for threads in options.threads:
+                case = Case(profile, threads)
+                pairs = [bench.pair(case, sysbench_first=n % 2 == 0) for n in range(options.pairs)]
+                print(_line(Row.of(case, pairs)), flush=True)
+
+
+def _line(row: Row) -> str:
+    return (
+        f"| {row.case.profile} | {row.case.threads} "
+        f"| **{row.tps_ratio:.2f}** ({row.tps_ratio_low:.2f}–{row.tps_ratio_high:.2f}) "
+        f"| {row.sysbench_tps:,.0f} | {row.tuibench_tps:,.0f} "
+        f"| {row.cpu_ratio:.2f} | {row.sysbench_cpu_us:.0f} µs | {row.tuibench_cpu_us:.0f} µs |"
+    )
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--server", help="path of a mariadbd or mysqld [the first one found]")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--profile", nargs="+", default=PROFILES)
+    parser.add_argument("--threads", nargs="+", type=int, default=THREADS)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

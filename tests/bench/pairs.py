@@ -1,0 +1,137 @@
+"""One pair: sysbench and tuibench, one after the other, with the same load on the same tables of one server.
+
+Ratios within a pair survive a machine whose speed drifts; medians over pairs survive a bad moment.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import msgspec
+
+from tuibench.model.target import Target
+
+
+class Case(NamedTuple):
+    """A load to compare under."""
+
+    profile: str
+    threads: int
+
+
+class Outcome(NamedTuple):
+    """What one program reached: transactions per second, and its processor time per query in µs.
+
+    The processor time is that of the whole process with its children, start-up included.
+    """
+
+    transactions_per_second: float
+    cpu_us_per_query: float
+
+
+class Pair(NamedTuple):
+    sysbench: Outcome
+    tuibench: Outcome
+
+    @property
+    def tps_ratio(self) -> float:
+        return self.tuibench.transactions_per_second / self.sysbench.transactions_per_second
+
+    @property
+    def cpu_ratio(self) -> float:
+        return self.tuibench.cpu_us_per_query / self.sysbench.cpu_us_per_query
+
+
+class Row(msgspec.Struct, frozen=True):
+    """Medians over the pairs of a case."""
+
+    case: Case
+    tps_ratio: float
+    tps_ratio_low: float
+    tps_ratio_high: float
+    sysbench_tps: float
+    tuibench_tps: float
+    cpu_ratio: float
+    sysbench_cpu_us: float
+    tuibench_cpu_us: float
+
+    @classmethod
+    def of(cls, case: Case, pairs: list[Pair]) -> "Row":
+        ratios = [pair.tps_ratio for pair in pairs]
+        return cls(
+            case,
+            median(ratios),
+            min(ratios),
+            max(ratios),
+            median(pair.sysbench.transactions_per_second for pair in pairs),
+            median(pair.tuibench.transactions_per_second for pair in pairs),
+            median(pair.cpu_ratio for pair in pairs),
+            median(pair.sysbench.cpu_us_per_query for pair in pairs),
+            median(pair.tuibench.cpu_us_per_query for pair in pairs),
+        )
+
+
+class Bench:
+    """Runs pairs against one server, whose tables are there."""
+
+    def __init__(self, target: Target, tables: int, table_size: int, seconds: float, home: Path) -> None:
+        self._target = target
+        self._data = [f"--tables={tables}", f"--table-size={table_size}"]
+        self._seconds = seconds
+        self._home = home
+
+    def pair(self, case: Case, *, sysbench_first: bool) -> Pair:
+        """Both programs once; who begins alternates, so that neither always finds the warmer server."""
+        if sysbench_first:
+            theirs, ours = self.sysbench(case), self.tuibench(case)
+        else:
+            ours, theirs = self.tuibench(case), self.sysbench(case)
+        return Pair(theirs, ours)
+
+    def sysbench(self, case: Case) -> Outcome:
+        login = [
+            f"--mysql-socket={self._target.socket}",
+            f"--mysql-user={self._target.user}",
+            f"--mysql-password={self._target.password}",
+            f"--mysql-db={self._target.database}",
+        ]
+        load = [*self._data, f"--threads={case.threads}", f"--time={self._seconds:g}"]
+        text, cpu_seconds = _timed(["sysbench", case.profile, *login, *load, "run"], {})
+        transactions = _number(r"transactions: +\d+ +\(([\d.]+) per sec", text)
+        queries = _number(r"queries: +(\d+) +\(", text)
+        return Outcome(transactions, cpu_seconds * 1e6 / queries)
+
+    def tuibench(self, case: Case) -> Outcome:
+        login = [f"--socket={self._target.socket}", f"--user={self._target.user}"]
+        load = [*self._data, f"--threads={case.threads}", f"--time={self._seconds:g}", "--report-interval=0"]
+        file = self._home / "summary.json"
+        command = [sys.executable, "-m", "tuibench", "run", case.profile, *login, *load, f"--json={file}"]
+        environment = {"MYSQL_PWD": self._target.password, "TUIBENCH_HOME": str(self._home)}
+        _, cpu_seconds = _timed([*command, f"--database={self._target.database}"], environment)
+        summary = json.loads(file.read_text())
+        return Outcome(summary["transactions"]["per_second"], cpu_seconds * 1e6 / summary["queries"]["total"])
+
+
+def _timed(command: list[str], environment: dict[str, str]) -> tuple[str, float]:
+    """Runs a program; what it printed, and the processor seconds of it and its children."""
+    before = os.times()
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+    after = os.times()
+    if done.returncode:
+        raise SystemExit(f"{command[0]} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+    user = after.children_user - before.children_user
+    return done.stdout, user + after.children_system - before.children_system
+
+
+def _number(pattern: str, text: str) -> float:
+    found = re.search(pattern, text)
+    if found is None:
+        raise SystemExit(f"no figure for {pattern!r} in:\n{text}")
+    return float(found[1])
