@@ -17,7 +17,6 @@ from tests.integration.processes import gone, stays, until
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError, ServerUnavailableError
-from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Row, connect
 
@@ -153,10 +152,8 @@ async def test_a_cancelled_start_leaves_nothing(mariadb_binary: Binary, base: Pa
 # Its end
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_gone_with_its_owner(binary: Binary, base: Path, number: signal.Signals) -> None:
-    if binary.flavour is Flavour.MYSQL and number is not signal.SIGKILL:
-        pytest.skip("the signals make no difference to the server: once is enough")
+def end_an_owner(binary: Binary, base: Path, number: signal.Signals) -> None:
+    """Starts a program that owns a server, sends it a signal, and sees to it that all is gone."""
     command = [sys.executable, "-m", "tests.integration.owner", binary.path, str(base)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -167,6 +164,17 @@ def test_gone_with_its_owner(binary: Binary, base: Path, number: signal.Signals)
         owner.send_signal(number)
         assert until(lambda: gone(owned.server_pid) and gone(owned.keeper_pid))
     assert not Path(owned.directory).exists()
+
+
+def test_gone_with_an_owner_that_was_killed(binary: Binary, base: Path) -> None:
+    end_an_owner(binary, base, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_gone_with_an_owner_that_was_told_to_end(
+    mariadb_binary: Binary, base: Path, number: signal.Signals
+) -> None:
+    end_an_owner(mariadb_binary, base, number)
 
 
 async def test_lives_until_the_last_owner_lets_go(mariadb_binary: Binary, base: Path) -> None:
