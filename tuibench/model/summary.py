@@ -7,7 +7,6 @@ import msgspec
 from tuibench.model.event import Event
 from tuibench.model.sample import Latency
 
-
 Outcome = Literal["done", "stopped", "interrupted", "failed"]
 """Time was up, the operator or a signal ended it, or it could not go on."""
 
@@ -86,7 +85,8 @@ class Fairness(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"):
     """The whole run in figures. Latencies are milliseconds, `seconds` is the measured time of the load.
 
-    With the outcome "failed", `failure` says why.
+    With the outcome "failed", `failure` says why. `latency_histogram` holds all transaction latencies in µs,
+    in HdrHistogram's compressed encoding (base64), so that runs can be merged and compared.
     """
 
     schema: Literal["tuibench.summary/1"] = "tuibench.summary/1"
@@ -106,6 +106,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     latency_ms: Latency | None
     latency_percentile_ms: float | None
     latency_sum_ms: float
+    latency_histogram: str
     fairness: Fairness
     statements: dict[str, StatementTotals]
     server: ServerTotals

@@ -16,7 +16,6 @@ from tuibench.errors import ExitCode, RunError, TuibenchError
 from tuibench.load.fleet import Fleet
 from tuibench.load.prepare_check import check_ready
 from tuibench.load.report import WorkerReport
-from tuibench.metrics.histogram import US_PER_MS
 from tuibench.model.command import Command
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import PROTOCOL_VERSION, Downward, Hello, RunState, Status
@@ -330,47 +329,29 @@ class Session:
         for text in await self.settings.restore():
             self.tell(EventKind.RESTORE, text)
         self.tell(EventKind.STOP, f"{self._outcome} after {seconds:.1f} s")
-        summary = self._summary(seconds, before, after)
+        summary = summing.summary(
+            self.spec,
+            self.server,
+            self._accounting,
+            summing.Ending(
+                seconds=seconds,
+                threads=self.threads,
+                workers=len(self._fleet),
+                outcome=self._outcome,
+                failure=str(self.error) if self.error else "",
+                limited=self._limit.overall,
+                warnings=(self._limit.words(),) if self._limit.overall else (),
+                events=tuple(self._log.events),
+                before=before,
+                after=after,
+            ),
+        )
         self._recorder.summary(summary)
         self._recorder.close()
         await self._observer.close()
         await self.settings.close()
         self._enter(RunState.ENDED)
         return summary
-
-    def _summary(
-        self, seconds: float, before: summing.ServerReading | None, after: summing.ServerReading | None
-    ) -> Summary:
-        totals, accounting, plan = self._accounting.totals, self._accounting, self.spec.plan
-        measured = seconds or 1e-9
-        (percentile_us,) = accounting.transactions.percentiles((plan.percentile,))
-        return Summary(
-            session=self.spec.session,
-            profile=plan.profile,
-            threads=self.threads,
-            seconds=seconds,
-            percentile=plan.percentile,
-            outcome=self._outcome,
-            failure=str(self.error) if self.error else "",
-            transactions=summing.transaction_totals(totals, measured),
-            queries=summing.query_totals(totals, measured),
-            errors=summing.error_totals(totals),
-            retries=totals.retries,
-            reconnects=totals.reconnects,
-            abandoned=totals.abandoned,
-            latency_ms=accounting.transactions.latency(),
-            latency_percentile_ms=percentile_us / US_PER_MS if accounting.transactions.count else None,
-            latency_sum_ms=accounting.transactions.sum_us / US_PER_MS,
-            fairness=summing.fairness(accounting),
-            statements={name: summing.statement_totals(each) for name, each in accounting.statements.items()},
-            server=summing.server_totals(
-                self.server.version_text, self.server.flavour, summing.deltas(before, after)
-            ),
-            reconciliation=summing.reconciliation(totals, before, after),
-            client=summing.client_totals(accounting, len(self._fleet), measured, limited=self._limit.overall),
-            events=tuple(self._log.events),
-            warnings=(self._limit.words(),) if self._limit.overall else (),
-        )
 
     # What everybody hears.
 

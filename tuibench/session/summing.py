@@ -6,17 +6,23 @@ import msgspec
 
 from tuibench.load.report import Counters
 from tuibench.metrics.histogram import US_PER_MS, Histogram
+from tuibench.model.event import Event
+from tuibench.model.server import ServerInfo
 from tuibench.model.summary import (
     ClientTotals,
     ErrorTotals,
     Fairness,
+    Outcome,
     QueryTotals,
     Reconciliation,
     ServerTotals,
     StatementTotals,
+    Summary,
     TransactionTotals,
 )
+from tuibench.record.hdr import encoded
 from tuibench.session.accounting import Accounting
+from tuibench.session.spec import SessionSpec
 
 
 class ServerReading(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +65,64 @@ def reconciliation(
     )
 
 
-def query_totals(totals: Counters, seconds: float) -> QueryTotals:
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended: what the summary needs beside the accounting. `seconds` is the time of the load."""
+
+    seconds: float
+    threads: int
+    workers: int
+    outcome: Outcome
+    failure: str
+    limited: bool
+    warnings: tuple[str, ...]
+    events: tuple[Event, ...]
+    before: ServerReading | None
+    after: ServerReading | None
+
+
+def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, ending: Ending) -> Summary:
+    """The whole run in figures."""
+    totals, plan, seconds = accounting.totals, spec.plan, ending.seconds or 1e-9
+    transactions = accounting.transactions
+    (percentile_us,) = transactions.percentiles((plan.percentile,))
+    return Summary(
+        session=spec.session,
+        profile=plan.profile,
+        threads=ending.threads,
+        seconds=ending.seconds,
+        percentile=plan.percentile,
+        outcome=ending.outcome,
+        failure=ending.failure,
+        transactions=TransactionTotals(total=totals.completed, per_second=totals.completed / seconds),
+        queries=_queries(totals, seconds),
+        errors=_errors(totals),
+        retries=totals.retries,
+        reconnects=totals.reconnects,
+        abandoned=totals.abandoned,
+        latency_ms=transactions.latency(),
+        latency_percentile_ms=percentile_us / US_PER_MS if transactions.count else None,
+        latency_sum_ms=transactions.sum_us / US_PER_MS,
+        latency_histogram=encoded(transactions),
+        fairness=_fairness(accounting),
+        statements={name: _statement(each) for name, each in accounting.statements.items()},
+        server=ServerTotals(
+            version=server.version_text,
+            flavour=server.flavour,
+            deltas=deltas(ending.before, ending.after) or {},
+        ),
+        reconciliation=reconciliation(totals, ending.before, ending.after),
+        client=ClientTotals(
+            workers=ending.workers,
+            cpu_share=accounting.cpu_seconds / seconds / max(1, ending.workers),
+            cpu_seconds=accounting.cpu_seconds,
+            limited=ending.limited,
+        ),
+        events=ending.events,
+        warnings=ending.warnings,
+    )
+
+
+def _queries(totals: Counters, seconds: float) -> QueryTotals:
     return QueryTotals(
         read=totals.reads,
         write=totals.writes,
@@ -69,23 +132,19 @@ def query_totals(totals: Counters, seconds: float) -> QueryTotals:
     )
 
 
-def transaction_totals(totals: Counters, seconds: float) -> TransactionTotals:
-    return TransactionTotals(total=totals.completed, per_second=totals.completed / seconds)
-
-
-def error_totals(totals: Counters) -> ErrorTotals:
+def _errors(totals: Counters) -> ErrorTotals:
     return ErrorTotals(
         total=sum(totals.errors.values()),
         by_code={str(code): times for code, times in totals.errors.items()},
     )
 
 
-def statement_totals(histogram: Histogram) -> StatementTotals:
+def _statement(histogram: Histogram) -> StatementTotals:
     p50, p95, p99 = (us / US_PER_MS for us in histogram.percentiles((50, 95, 99)))
     return StatementTotals(count=histogram.count, p50=p50, p95=p95, p99=p99, max=histogram.max_us / US_PER_MS)
 
 
-def fairness(accounting: Accounting) -> Fairness:
+def _fairness(accounting: Accounting) -> Fairness:
     events, seconds = accounting.events_per_connection, accounting.seconds_per_connection
     return Fairness(
         events_avg=events.mean,
@@ -93,16 +152,3 @@ def fairness(accounting: Accounting) -> Fairness:
         seconds_avg=seconds.mean,
         seconds_stddev=seconds.deviation,
     )
-
-
-def client_totals(accounting: Accounting, workers: int, seconds: float, *, limited: bool) -> ClientTotals:
-    return ClientTotals(
-        workers=workers,
-        cpu_share=accounting.cpu_seconds / seconds / max(1, workers),
-        cpu_seconds=accounting.cpu_seconds,
-        limited=limited,
-    )
-
-
-def server_totals(version: str, flavour: str, grown: dict[str, int] | None) -> ServerTotals:
-    return ServerTotals(version=version, flavour=flavour, deltas=grown or {})
