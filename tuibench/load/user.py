@@ -34,6 +34,8 @@ PASSING_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
 """What a login may meet while a server goes down and comes back."""
 RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS = 0.001, 0.1
 RECONNECT_FIRST_SECONDS, RECONNECT_LONGEST_SECONDS = 0.05, 1.0
+MOST_DOUBLINGS = 30
+"""A server may stay away for days: 2 to the power of the attempts would outgrow a float."""
 
 Connect = Callable[[Target], Awaitable[Connection]]
 Execute = Callable[[tuple[Any, ...]], Awaitable[int]]
@@ -73,7 +75,8 @@ class Work:
 
 def back_off(attempt: int, first_seconds: float, longest_seconds: float, chance: float) -> float:
     """Seconds to wait before attempt n (from 0): doubling, capped, and spread by a chance in [0, 1)."""
-    return float(min(longest_seconds, first_seconds * 2**attempt) * (0.5 + chance / 2))
+    step = first_seconds * 2 ** min(attempt, MOST_DOUBLINGS)
+    return float(min(longest_seconds, step) * (0.5 + chance / 2))
 
 
 class VirtualUser:
