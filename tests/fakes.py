@@ -1,0 +1,147 @@
+"""Time that passes only when asked to, and a server whose answers are scripted."""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection, Row, Statement
+
+SILENCE = "silence"
+"""A result that never comes: the statement hangs until it is cancelled."""
+
+Result = int | Exception | str
+
+
+class FakeClock:
+    """Sleeping passes time at once, and `overshoot_seconds` more; other tasks get their turn meanwhile."""
+
+    def __init__(self, overshoot_seconds: float = 0.0) -> None:
+        self.ns = 0
+        self.overshoot_seconds = overshoot_seconds
+        self.slept: list[float] = []
+
+    def now_ns(self) -> int:
+        return self.ns
+
+    def wall_seconds(self) -> float:
+        return 1_700_000_000.0 + self.ns / 1e9
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.advance(seconds + self.overshoot_seconds)
+        await asyncio.sleep(0)
+
+    def advance(self, seconds: float) -> None:
+        self.ns += round(seconds * 1e9)
+
+
+class FakeServer:
+    """Plays `results` to the statements and `logins` to the logins, in the order they come; then all is well.
+
+    A result is a number of rows, an error, or `SILENCE`. ROLLBACK takes its results from `rollbacks`. `heard`
+    holds (connection, SQL) of every statement, `returned` the SQL of those that ended without an error;
+    `questions` is the server's own count.
+    """
+
+    def __init__(
+        self,
+        results: Iterable[Result] = (),
+        *,
+        logins: Iterable[TuibenchError | None] = (),
+        rollbacks: Iterable[Result] = (),
+        prepares: Iterable[SQLError | None] = (),
+    ) -> None:
+        self.results = deque(results)
+        self.logins = deque(logins)
+        self.rollbacks = deque(rollbacks)
+        self.prepares = deque(prepares)
+        self.heard: list[tuple[int, str]] = []
+        self.returned: list[str] = []
+        self.questions = 0
+        self.connections: list[FakeConnection] = []
+
+    @property
+    def open_connections(self) -> int:
+        return sum(connection.is_open for connection in self.connections)
+
+    def heard_by(self, connection: int) -> list[str]:
+        """What one connection has sent, in order."""
+        return [sql for number, sql in self.heard if number == connection]
+
+    async def connect(self, target: Target) -> Connection:
+        await asyncio.sleep(0)
+        if self.logins and (refusal := self.logins.popleft()) is not None:
+            raise refusal
+        self.connections.append(FakeConnection(self, target, len(self.connections)))
+        return self.connections[-1]
+
+    async def answer(self, connection: "FakeConnection", sql: str) -> int:
+        results = self.rollbacks if sql == "ROLLBACK" else self.results
+        result = results.popleft() if results else 1
+        if isinstance(result, ConnectionLostError):
+            connection.break_off()
+            raise result
+        self.heard.append((connection.number, sql))
+        self.questions += 1
+        try:
+            await (asyncio.Event().wait() if result == SILENCE else asyncio.sleep(0))
+        except asyncio.CancelledError:
+            connection.break_off()
+            raise
+        if isinstance(result, Exception):
+            raise result
+        self.returned.append(sql)
+        return int(result)
+
+
+class FakeConnection(Connection):
+    """A connection to a `FakeServer`: a statement lost with it was never heard, one cut off was."""
+
+    def __init__(self, server: FakeServer, target: Target, number: int) -> None:
+        super().__init__(None, target)
+        self.number = number
+        self._server = server
+        self._open = True
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    async def query(self, sql: str) -> Sequence[Row]:
+        await self._server.answer(self, sql)
+        return ()
+
+    async def execute(self, sql: str) -> int:
+        return await self._server.answer(self, sql)
+
+    async def prepare(self, sql: str) -> Statement:
+        if self._server.prepares and (refusal := self._server.prepares.popleft()) is not None:
+            raise refusal
+        return FakeStatement(self, sql)
+
+    def quote(self, value: Any) -> str:
+        return repr(value)
+
+    async def close(self) -> None:
+        self._server.questions += self._open
+        self.break_off()
+
+    def abort(self) -> None:
+        self.break_off()
+
+    def break_off(self) -> None:
+        self._open = False
+
+
+class FakeStatement(Statement):
+    """A prepared statement; it shows up at the server with its placeholders."""
+
+    def __init__(self, connection: FakeConnection, sql: str) -> None:
+        self._fake = connection
+        self._sql = sql
+
+    async def execute(self, values: tuple[Any, ...]) -> int:
+        return await self._fake.execute(self._sql)

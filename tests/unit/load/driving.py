@@ -1,0 +1,70 @@
+"""An engine on a scripted server, and a way to wait for what it does."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from tests.fakes import FakeClock, FakeServer
+from tuibench.load.engine import Engine
+from tuibench.load.report import Counters, WorkerReport
+from tuibench.load.wire import Begin
+from tuibench.metrics.histogram import Histogram
+
+TURNS_LIMIT = 20_000
+
+
+class Drive:
+    """An engine, and the latencies of all the reports it gave so far."""
+
+    def __init__(self, server: FakeServer, begin: Begin, clock: FakeClock) -> None:
+        self.server = server
+        self.clock = clock
+        self.engine = Engine(begin, connect=server.connect, clock=clock)
+        self.transactions = Histogram()
+        self.statements: dict[str, Histogram] = {}
+
+    def report(self) -> WorkerReport:
+        report = self.engine.report()
+        self.transactions.add(report.transactions)
+        for name, histogram in report.statements.items():
+            self.statements.setdefault(name, Histogram()).add(histogram)
+        return report
+
+    @property
+    def counters(self) -> Counters:
+        return self.report().counters
+
+    async def until_ended(self, transactions: int) -> None:
+        """Waits until so many transactions came to an end, whichever."""
+        await until(lambda: ended(self.counters) >= transactions)
+
+
+@asynccontextmanager
+async def driving(
+    server: FakeServer, begin: Begin, connections: int = 1, clock: FakeClock | None = None
+) -> AsyncIterator[Drive]:
+    """Drives this many connections; stops them without grace at the end."""
+    drive = Drive(server, begin, clock or FakeClock())
+    drive.engine.set_connections(connections)
+    try:
+        yield drive
+    finally:
+        await drive.engine.stop(0)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Lets the loop turn until something holds; fails when it never does."""
+    for _ in range(TURNS_LIMIT):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it did not come to pass")
+
+
+async def turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def ended(counters: Counters) -> int:
+    return counters.completed + counters.failed + counters.abandoned

@@ -1,0 +1,66 @@
+"""Small programs, with and without a transaction around their statements, and a worker's first message."""
+
+from tuibench.load.wire import Begin
+from tuibench.model.target import Target
+from tuibench.workload.program import (
+    Key,
+    Program,
+    Statement,
+    StatementClass,
+    Step,
+    Transaction,
+    Uniform,
+)
+
+TARGET = Target(host="db", user="ann", password="secret")
+KEY = Key(low=1, high=100, distribution=Uniform())
+
+BEGIN = Statement(name="begin", cls=StatementClass.OTHER, sql=("BEGIN",), prepared=False)
+COMMIT = Statement(name="commit", cls=StatementClass.OTHER, sql=("COMMIT",))
+SELECT = Statement(
+    name="point_select", cls=StatementClass.READ, sql=("SELECT c FROM t WHERE id=?",), bind=("id",)
+)
+UPDATE = Statement(
+    name="update", cls=StatementClass.WRITE, sql=("UPDATE t SET k=k+1 WHERE id=?",), bind=("id",)
+)
+
+EXPLICIT = Transaction(
+    name="explicit",
+    weight=1,
+    explicit=True,
+    steps=(
+        Step(repeat=1, let={}, statements=(BEGIN,)),
+        Step(repeat=2, let={"id": KEY}, statements=(SELECT,)),
+        Step(repeat=1, let={"id": KEY}, statements=(UPDATE,)),
+        Step(repeat=1, let={}, statements=(COMMIT,)),
+    ),
+)
+SINGLE = Transaction(
+    name="single",
+    weight=1,
+    explicit=False,
+    steps=(Step(repeat=1, let={"id": KEY}, statements=(UPDATE,)),),
+)
+EXPLICIT_SQL = [BEGIN.sql[0], SELECT.sql[0], SELECT.sql[0], UPDATE.sql[0], COMMIT.sql[0]]
+
+
+def program(*transactions: Transaction) -> Program:
+    return Program(profile="test", data_set="none", tables=("t",), options={}, transactions=transactions)
+
+
+def begin(
+    *transactions: Transaction,
+    max_retries: int = 3,
+    ignored_errors: tuple[int, ...] = (1213, 1020, 1205),
+    worker: int = 0,
+    workers: int = 1,
+) -> Begin:
+    return Begin(
+        worker=worker,
+        workers=workers,
+        target=TARGET,
+        program=program(*transactions),
+        seed=1,
+        ignored_errors=ignored_errors,
+        max_retries=max_retries,
+    )

@@ -1,0 +1,198 @@
+"""The books of the load balance, whatever the server answers and whatever is asked of the engine."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fakes import SILENCE, FakeServer, Result
+from tests.unit.load.driving import Drive, driving, turns, until
+from tests.unit.load.programs import EXPLICIT, SINGLE, begin
+from tests.unit.load.test_user import AWAY, DEADLOCK, DUPLICATE, LOCK_WAIT, LOST, TOO_MANY
+from tuibench.load.report import Counters
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection
+from tuibench.workload.program import Transaction
+
+Action = Callable[[Drive], Coroutine[Any, Any, None]]
+
+
+@dataclass(frozen=True)
+class Do:
+    """One thing to do with an engine, in words that a failing example shows."""
+
+    what: str
+    how_many: int = 0
+
+    async def on(self, drive: Drive) -> None:
+        match self.what:
+            case "connections":
+                drive.engine.set_connections(self.how_many)
+            case "pause":
+                drive.engine.pause()
+            case "resume":
+                drive.engine.resume()
+            case _:
+                await turns(self.how_many)
+
+
+actions = st.lists(
+    st.one_of(
+        st.builds(Do, st.just("connections"), st.integers(0, 5)),
+        st.builds(Do, st.sampled_from(["pause", "resume"])),
+        st.builds(Do, st.just("turns"), st.integers(0, 25)),
+    ),
+    max_size=12,
+)
+usual_results = st.sampled_from([1, 1, 1, 0, DEADLOCK, LOCK_WAIT, LOST])
+some_results = st.lists(st.one_of(usual_results, st.sampled_from([SILENCE, DUPLICATE])), max_size=60)
+some_logins = st.lists(st.sampled_from([None, None, TOO_MANY, AWAY, LOST]), max_size=8)
+some_rollbacks = st.lists(st.sampled_from([1, 1, LOST, SILENCE]), max_size=5)
+programs = st.sampled_from([(EXPLICIT,), (SINGLE,), (EXPLICIT, SINGLE)])
+
+
+def balanced(counters: Counters) -> bool:
+    ended = counters.completed + counters.failed + counters.abandoned
+    return counters.started == ended + counters.in_flight and counters.in_flight >= 0
+
+
+@given(programs, some_results, some_logins, some_rollbacks, actions, st.integers(0, 2))
+@settings(deadline=None)
+def test_every_transaction_and_every_question_is_accounted_for(
+    transactions: tuple[Transaction, ...],
+    results: list[Result],
+    logins: list[Exception | None],
+    rollbacks: list[Result],
+    asked: list[Do],
+    max_retries: int,
+) -> None:
+    async def scenario() -> None:
+        server = FakeServer(results, logins=logins, rollbacks=rollbacks)  # type: ignore[arg-type]
+        work = begin(*transactions, max_retries=max_retries)
+        async with driving(server, work, connections=2) as drive:
+            for action in asked:
+                await action.on(drive)
+                assert balanced(drive.counters)
+            await drive.engine.stop(0)
+            counters = drive.counters
+        assert balanced(counters)
+        assert counters.in_flight == 0
+        assert counters.questions == server.questions
+        assert drive.transactions.count == counters.completed
+        assert counters.queries == len(server.returned)
+        of_profile = [sql for sql in server.returned if sql != "ROLLBACK"]
+        assert sum(each.count for each in drive.statements.values()) == len(of_profile)
+        assert server.open_connections == 0
+
+    asyncio.run(scenario())
+
+
+@given(some_results)
+@settings(deadline=None)
+def test_a_single_statement_program_never_rolls_back(results: list[Result]) -> None:
+    async def scenario() -> None:
+        server = FakeServer(results)
+        async with driving(server, begin(SINGLE), connections=3):
+            await turns(80)
+        assert not [sql for _, sql in server.heard if sql == "ROLLBACK"]
+
+    asyncio.run(scenario())
+
+
+@given(some_results)
+@settings(deadline=None)
+def test_on_one_connection_a_failed_statement_is_followed_by_its_rollback(results: list[Result]) -> None:
+    """And BEGIN comes only first, after COMMIT or after ROLLBACK: nothing is committed by halves."""
+
+    async def scenario() -> None:
+        server = FakeServer(results)
+        async with driving(server, begin(EXPLICIT), connections=2):
+            await turns(120)
+        for connection in server.connections:
+            heard = server.heard_by(connection.number)
+            for before, after in zip(["COMMIT", *heard], heard, strict=False):
+                assert (after == "BEGIN") == (before in ("COMMIT", "ROLLBACK"))
+
+    asyncio.run(scenario())
+
+
+async def test_refused_connections_leave_their_numbers_to_the_next() -> None:
+    """Two connections with one number would draw the same keys and wait for each other's locks."""
+    server = FakeServer(logins=[None, TOO_MANY, None])
+    async with driving(server, begin(SINGLE), connections=3) as drive:
+        await until(lambda: drive.report().connections == 2)
+        drive.engine.set_connections(3)
+        await until(lambda: drive.report().connections == 3)
+        assert connections_running() == ["connection 0", "connection 1", "connection 2"]
+
+
+async def test_connections_are_numbered_over_all_workers() -> None:
+    async with driving(FakeServer(), begin(SINGLE, worker=1, workers=3), connections=3):
+        await turns(1)
+        assert connections_running() == ["connection 1", "connection 4", "connection 7"]
+
+
+def connections_running() -> list[str]:
+    return sorted(task.get_name() for task in asyncio.all_tasks() if "connection" in task.get_name())
+
+
+async def test_departed_connections_keep_their_figures() -> None:
+    async with driving(FakeServer(), begin(SINGLE), connections=4) as drive:
+        await drive.until_ended(40)
+        drive.engine.set_connections(1)
+        await until(lambda: drive.report().connections == 1)
+        await drive.engine.stop(1)
+        report = drive.report()
+        assert report.events_per_connection.n == report.seconds_per_connection.n == 4
+        assert report.events_per_connection.total == report.counters.completed
+
+
+async def test_connections_are_opened_a_few_at_a_time() -> None:
+    gate = asyncio.Event()
+
+    class SlowServer(FakeServer):
+        waiting = 0
+
+        async def connect(self, target: Target) -> Connection:
+            self.waiting += 1
+            await gate.wait()
+            return await super().connect(target)
+
+    server = SlowServer()
+    async with driving(server, begin(SINGLE), connections=100) as drive:
+        await turns(20)
+        assert server.waiting == 32
+        gate.set()
+        await until(lambda: drive.report().connections == 100)
+
+
+async def test_stop_lets_a_transaction_end_within_the_grace() -> None:
+    async with driving(FakeServer(), begin(EXPLICIT), connections=5) as drive:
+        await until(lambda: drive.counters.in_flight == 5)
+        await drive.engine.stop(grace_seconds=5)
+        counters = drive.counters
+        assert (counters.abandoned, counters.in_flight) == (0, 0)
+        assert counters.completed == counters.started
+
+
+async def test_counters_are_cumulative_and_histograms_are_not() -> None:
+    async with driving(FakeServer(), begin(SINGLE)) as drive:
+        await drive.until_ended(3)
+        first = drive.report()
+        await drive.until_ended(first.counters.completed + 3)
+        drive.engine.pause()
+        await until(lambda: drive.counters.in_flight == 0)
+        assert drive.report().transactions.count == 0
+        assert drive.report().counters.completed == drive.transactions.count > first.counters.completed
+
+
+@pytest.mark.parametrize("connections", [0, 1, 7])
+async def test_the_number_of_connections_is_the_one_asked_for(connections: int) -> None:
+    async with driving(FakeServer(), begin(SINGLE), connections=3) as drive:
+        await until(lambda: drive.report().connections == 3)
+        drive.engine.set_connections(connections)
+        await until(lambda: drive.report().connections == connections == drive.server.open_connections)

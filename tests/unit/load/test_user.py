@@ -1,0 +1,234 @@
+"""One connection of the load: what it sends after each kind of mishap, and how that is counted."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes import SILENCE, FakeClock, FakeServer, Result
+from tests.unit.load.driving import driving, turns, until
+from tests.unit.load.programs import BEGIN, EXPLICIT, EXPLICIT_SQL, SINGLE, UPDATE, begin
+from tuibench.errors import (
+    ConnectionLostError,
+    ExitCode,
+    ServerAwayError,
+    ServerUnavailableError,
+    SQLError,
+)
+from tuibench.load.user import RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS, back_off
+
+ROLLBACK = "ROLLBACK"
+DEADLOCK = SQLError(1213, "deadlock")
+LOCK_WAIT = SQLError(1205, "lock wait timeout")
+DUPLICATE = SQLError(1062, "duplicate entry")
+LOST = ConnectionLostError(2013, "connection lost")
+TOO_MANY = SQLError(1040, "too many connections")
+AWAY = ServerAwayError("cannot reach a server at db:3306", "is it running?")
+DENIED = ServerUnavailableError("the server refuses user 'ann'", "give --user")
+
+
+# Back-off
+
+
+@given(st.integers(0, 60), st.floats(1e-4, 1), st.floats(1, 10), st.floats(0, 1, exclude_max=True))
+def test_back_off_doubles_between_half_and_all_of_its_step_up_to_the_longest(
+    attempt: int, first: float, longest: float, chance: float
+) -> None:
+    step = min(longest, first * 2**attempt)
+    assert step / 2 <= back_off(attempt, first, longest, chance) < step
+
+
+def test_back_off_of_a_very_long_wait_is_still_the_longest() -> None:
+    assert back_off(10_000, RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS, 0) == RETRY_LONGEST_SECONDS / 2
+
+
+# Retries
+
+
+@pytest.mark.parametrize("error", [DEADLOCK, LOCK_WAIT])
+async def test_an_explicit_transaction_is_rolled_back_before_it_is_tried_again(error: SQLError) -> None:
+    async with driving(FakeServer([1, 1, error]), begin(EXPLICIT)) as drive:
+        await drive.until_ended(1)
+        assert drive.server.heard_by(0)[:9] == [*EXPLICIT_SQL[:3], ROLLBACK, *EXPLICIT_SQL]
+        counters = drive.counters
+        assert (counters.completed, counters.failed, counters.retries) == (1, 0, 1)
+        assert (counters.errors, counters.commits) == ({error.code: 1}, 1)
+
+
+async def test_a_single_statement_is_tried_again_without_a_rollback() -> None:
+    async with driving(FakeServer([DEADLOCK, LOCK_WAIT]), begin(SINGLE)) as drive:
+        await drive.until_ended(1)
+        assert set(drive.server.heard_by(0)) == {UPDATE.sql[0]}
+        counters = drive.counters
+        assert (counters.retries, counters.commits) == (2, 0)
+        assert counters.errors == {1213: 1, 1205: 1}
+
+
+async def test_retries_that_are_used_up_make_one_failed_transaction_rolled_back() -> None:
+    server = FakeServer([DEADLOCK, DEADLOCK, DEADLOCK])
+    async with driving(server, begin(EXPLICIT, max_retries=2)) as drive:
+        await drive.until_ended(1)
+        assert server.heard_by(0)[:6] == [BEGIN.sql[0], ROLLBACK] * 3
+        counters = drive.counters
+        assert (counters.failed, counters.retries, counters.errors) == (1, 2, {1213: 3})
+        await drive.until_ended(2)
+        assert drive.counters.completed >= 1
+
+
+async def test_each_retry_waits_longer_and_never_beyond_the_longest() -> None:
+    clock = FakeClock()
+    async with driving(FakeServer([DEADLOCK] * 12), begin(SINGLE, max_retries=12), clock=clock) as drive:
+        await drive.until_ended(1)
+        waits = [seconds for seconds in clock.slept if seconds != pytest.approx(0.02)][:12]
+        assert waits[0] < 2 * RETRY_FIRST_SECONDS
+        assert RETRY_LONGEST_SECONDS / 2 <= waits[-1] <= RETRY_LONGEST_SECONDS
+
+
+# What ends a run
+
+
+async def test_an_error_that_is_not_ignored_is_rolled_back_and_ends_everything() -> None:
+    async with driving(FakeServer([1, DUPLICATE]), begin(EXPLICIT), connections=3) as drive:
+        await until(lambda: bool(drive.report().failure) and not drive.report().connections)
+        report = drive.report()
+        assert (report.failure, report.failure_exit) == ("duplicate entry", ExitCode.RUN_FAILED)
+        assert report.counters.errors == {1062: 1}
+        assert report.counters.failed == 1
+        assert sum(sql == ROLLBACK for _, sql in drive.server.heard) == 1
+
+
+async def test_a_refused_login_ends_the_run_with_its_hint_and_exit_code() -> None:
+    async with driving(FakeServer(logins=[DENIED]), begin(SINGLE)) as drive:
+        await until(lambda: bool(drive.report().failure))
+        report = drive.report()
+        assert (report.failure, report.failure_hint) == (DENIED.message, DENIED.hint)
+        assert report.failure_exit == ExitCode.SERVER_UNAVAILABLE
+
+
+async def test_a_statement_that_cannot_be_prepared_ends_the_run() -> None:
+    missing = SQLError(1146, "table 't' does not exist")
+    async with driving(FakeServer(prepares=[missing]), begin(SINGLE)) as drive:
+        await until(lambda: bool(drive.report().failure))
+        assert drive.server.open_connections == 0
+        assert drive.report().failure == missing.message
+
+
+async def test_a_mistake_of_ours_ends_the_run_with_a_reason_and_keeps_the_books() -> None:
+    async with driving(FakeServer([1, ZeroDivisionError("oh")]), begin(SINGLE)) as drive:
+        await until(lambda: bool(drive.report().failure))
+        report = drive.report()
+        assert "ZeroDivisionError: oh" in report.failure
+        assert (report.counters.started, report.counters.completed, report.counters.failed) == (2, 1, 1)
+
+
+# Connections
+
+
+async def test_too_many_connections_end_a_new_one_and_are_counted() -> None:
+    async with driving(FakeServer(logins=[None, TOO_MANY]), begin(SINGLE), connections=2) as drive:
+        await drive.until_ended(5)
+        report = drive.report()
+        assert (report.connections, report.failure) == (1, "")
+        assert report.counters.refused == {1040: 1}
+        assert report.events_per_connection.n == 1
+
+
+async def test_too_many_connections_while_coming_back_are_waited_out() -> None:
+    server = FakeServer([1, LOST], logins=[None, TOO_MANY, TOO_MANY, None])
+    async with driving(server, begin(SINGLE)) as drive:
+        await drive.until_ended(3)
+        report = drive.report()
+        assert (report.connections, report.counters.refused) == (1, {})
+        assert (report.counters.reconnects, report.counters.completed >= 2) == (1, True)
+
+
+async def test_a_lost_connection_fails_its_transaction_and_comes_back() -> None:
+    async with driving(FakeServer([1, 1, LOST]), begin(EXPLICIT)) as drive:
+        await drive.until_ended(2)
+        counters = drive.counters
+        assert (counters.failed, counters.completed, counters.retries) == (1, 1, 0)
+        assert (counters.reconnects, counters.errors) == (1, {2013: 1})
+        assert ROLLBACK not in drive.server.heard_by(0) + drive.server.heard_by(1)
+        assert drive.server.heard_by(1)[:5] == EXPLICIT_SQL
+
+
+async def test_a_connection_lost_in_a_rollback_counts_both_errors() -> None:
+    async with driving(FakeServer([DEADLOCK], rollbacks=[LOST]), begin(EXPLICIT)) as drive:
+        await drive.until_ended(2)
+        assert drive.counters.errors == {1213: 1, 2013: 1}
+        assert drive.counters.failed == 1
+
+
+async def test_a_server_that_is_away_is_tried_again_with_growing_waits() -> None:
+    clock = FakeClock()
+    server = FakeServer([1, LOST], logins=[None, *[AWAY] * 4, None])
+    async with driving(server, begin(SINGLE), clock=clock) as drive:
+        await drive.until_ended(3)
+        counters = drive.counters
+        assert (counters.errors, counters.reconnects) == ({2013: 1, 2003: 4}, 1)
+        waits = [seconds for seconds in clock.slept if seconds > 0.02]
+        assert len(waits) == 4
+        assert waits[0] < 0.05 < waits[3]
+
+
+async def test_prepared_statements_beyond_the_limit_are_sent_as_text() -> None:
+    limit = SQLError(1461, "max_prepared_stmt_count")
+    async with driving(FakeServer(prepares=[limit]), begin(SINGLE)) as drive:
+        await drive.until_ended(1)
+        assert drive.server.heard_by(0)[0].startswith("UPDATE t SET k=k+1 WHERE id=")
+        assert "?" not in drive.server.heard_by(0)[0]
+        assert drive.counters.refused == {1461: 1}
+
+
+# Counting
+
+
+@pytest.mark.parametrize(("affected", "figures"), [(1, (2, 1, 2)), (0, (2, 0, 3))])
+async def test_a_write_without_an_effect_counts_as_other(
+    affected: int, figures: tuple[int, int, int]
+) -> None:
+    stop: list[Result] = [1, 1, 1, affected, 1, SILENCE]
+    async with driving(FakeServer(stop), begin(EXPLICIT)) as drive:
+        await drive.until_ended(1)
+        counters = drive.counters
+        assert (counters.reads, counters.writes, counters.others) == figures
+        assert counters.queries == 5
+
+
+async def test_a_statement_cut_off_at_the_end_was_a_question_and_its_transaction_is_abandoned() -> None:
+    async with driving(FakeServer([1, SILENCE]), begin(EXPLICIT)) as drive:
+        await until(lambda: len(drive.server.heard) == 2)
+        assert drive.counters.in_flight == 1
+        await drive.engine.stop(0)
+        counters = drive.counters
+        assert (counters.abandoned, counters.in_flight, counters.queries) == (1, 0, 1)
+        assert counters.questions == drive.server.questions == 2
+
+
+async def test_a_rollback_cut_off_at_the_end_was_a_question_too() -> None:
+    async with driving(FakeServer([DEADLOCK], rollbacks=[SILENCE]), begin(EXPLICIT)) as drive:
+        await until(lambda: len(drive.server.heard) == 2)
+        await drive.engine.stop(0)
+        assert drive.counters.questions == drive.server.questions == 2
+
+
+async def test_a_departure_ends_the_transaction_in_flight_then_says_goodbye() -> None:
+    async with driving(FakeServer(), begin(EXPLICIT)) as drive:
+        await until(lambda: len(drive.server.heard) == 3)
+        drive.engine.set_connections(0)
+        await until(lambda: drive.server.open_connections == 0)
+        counters = drive.counters
+        assert drive.server.heard_by(0) == EXPLICIT_SQL
+        assert (counters.completed, counters.abandoned) == (1, 0)
+        assert counters.questions == drive.server.questions == len(EXPLICIT_SQL) + 1
+
+
+async def test_nothing_starts_while_the_load_is_held() -> None:
+    async with driving(FakeServer(), begin(EXPLICIT), connections=4) as drive:
+        await drive.until_ended(4)
+        drive.engine.pause()
+        await until(lambda: drive.counters.in_flight == 0)
+        held = drive.counters
+        await turns(50)
+        assert drive.counters == held
+        drive.engine.resume()
+        await drive.until_ended(held.completed + 4)
