@@ -68,6 +68,7 @@ def setting(name: str, value: str, original: str = "1", unavailable: str = "") -
         meaning=MEANINGS[name][value],
         at_risk=value != "1",
         choices=MEANINGS[name],
+        risky=tuple(choice for choice in MEANINGS[name] if choice != "1"),
         unavailable=unavailable,
     )
 
@@ -268,6 +269,7 @@ def ended() -> Ended:
         latency_ms=None,
         latency_percentile_ms=None,
         latency_sum_ms=0.0,
+        latency_histogram="",
         fairness=Fairness(events_avg=0.0, events_stddev=0.0, seconds_avg=0.0, seconds_stddev=0.0),
         statements={},
         server=ServerTotals(version="10.11.19", flavour="MariaDB", deltas={}),

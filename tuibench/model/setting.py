@@ -7,8 +7,9 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     """One setting as the server has it now.
 
     `original` is the value before our first change. `meaning` says in words what the value does; `at_risk`
-    is True when committed data can be lost with it. `choices` are the values to offer, each with its meaning.
-    `unavailable` says why it cannot be changed, else it is empty.
+    is True when committed data can be lost with it. `choices` are the values to offer, each with its meaning;
+    `risky` are those of them with which committed data can be lost. `unavailable` says why it cannot be
+    changed, else it is empty.
     """
 
     name: str
@@ -17,6 +18,7 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     meaning: str
     at_risk: bool
     choices: dict[str, str] = {}
+    risky: tuple[str, ...] = ()
     unavailable: str = ""
 
     @property

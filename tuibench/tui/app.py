@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
+import msgspec
 from textual.app import App, SystemCommand
 from textual.screen import Screen
 
@@ -31,17 +32,20 @@ from tuibench.tui.steering import Change, Outstanding, ThreadSteering
 from tuibench.tui.view import View, after, begin, noted
 
 LEAVE_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-LOST = RunError(
+LOST = (
     "the session ended without a summary",
-    "its settings are put back by its guardian; `tuibench restore` says what is left",
+    "its guardian puts the settings back; `tuibench restore` says what is left",
 )
 
 
 def run(socket: Path, *, theme: str | None = None, ascii_only: bool | None = None) -> Ended | None:
     """Show the session behind `socket` until the operator leaves; its last word, or None if it goes on.
 
-    Raises RunError when no session answers or when it vanishes without a word; the terminal is restored.
+    Raises RunError when no session answers or when it vanishes without a word (the terminal is restored),
+    UsageError for a theme that does not exist.
     """
+    if theme is not None:
+        themes.check(theme)
     plain = needs_ascii() if ascii_only is None else ascii_only
     app = TuibenchApp(partial(SessionClient.connect, socket), theme=theme, ascii_only=plain)
     ended = app.run()
@@ -117,7 +121,7 @@ class TuibenchApp(App[Ended]):
     def on_line_closed(self) -> None:
         """The session is gone. After an orderly end the app is leaving already."""
         if self.is_running and self.return_value is None:
-            self._fail(LOST)
+            self._fail(RunError(*LOST))
 
     def action_act(self, name: str) -> None:
         """Do what a line of the table says, if it can be done now."""
@@ -171,8 +175,11 @@ class TuibenchApp(App[Ended]):
 
     def _open_stop(self, view: View) -> None:
         """The first time: stop the session and wait for its summary. The second: leave at once."""
-        if view.stopping or not self._submit(Stop()):
+        if view.stopping:
             self.exit()
+            return
+        self._show(msgspec.structs.replace(view, leaving=True))
+        self._submit(Stop())
 
     def _steer(self, change: Change) -> None:
         if self.view is not None and (command := self._threads.press(change, self.view.status.threads)):
@@ -196,7 +203,8 @@ class TuibenchApp(App[Ended]):
         if isinstance(command, SetThreads) and (following := self._threads.answered(ok=ok)):
             self._submit(following)
         if self.view is not None:
-            self._show(noted(self.view, text, ok=ok))
+            leaving = self.view.leaving and (ok or not isinstance(command, Stop))
+            self._show(msgspec.structs.replace(noted(self.view, text, ok=ok), leaving=leaving))
 
     def _show(self, view: View) -> None:
         self.view = view

@@ -34,12 +34,13 @@ def _preset(preset: PresetState, view: View) -> Choice:
     settings = [(view.setting(name), name, value) for name, value in preset.values.items()]
     values = " · ".join(preset.values.values())
     steps = tuple(_step(name, setting.value if setting else "?", value) for setting, name, value in settings)
+    at_risk = any(setting is not None and value in setting.risky for setting, _, value in settings)
     obstacles = [setting.unavailable for setting, _, _ in settings if setting and setting.unavailable]
     return Choice(
         label=f"{preset.name:<9} {values}",
         current=all(setting is not None and setting.value == value for setting, _, value in settings),
         obstacle=obstacles[0] if obstacles else "",
-        proposal=Proposal(ApplyPreset(preset.name), f"Preset {preset.name}", steps, preset.risk),
+        proposal=Proposal(ApplyPreset(preset.name), f"Preset {preset.name}", steps, preset.risk, at_risk),
     )
 
 
@@ -55,7 +56,7 @@ def _value(setting: SettingState, value: str, meaning: str) -> Choice:
         label=f"{value:<5} {meaning}",
         current=value == setting.value,
         obstacle=setting.unavailable,
-        proposal=Proposal(command, setting.name, steps, meaning),
+        proposal=Proposal(command, setting.name, steps, meaning, value in setting.risky),
     )
 
 

@@ -1,6 +1,11 @@
 """Our two themes, and the colours that any other theme gives to our charts."""
 
-from textual.theme import Theme
+import difflib
+
+from textual.color import Color
+from textual.theme import BUILTIN_THEMES, Theme
+
+from tuibench.errors import UsageError
 
 DARK = Theme(
     name="tuibench-dark",
@@ -73,14 +78,28 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
     if theme.ansi:
         return _ANSI
     colours = theme.to_color_system().generate()
-    foreground = colours["foreground"]
+    ground, ink = Color.parse(colours["background"]), Color.parse(colours["foreground"])
     return {
         "tps": colours["success"],
         "qps": colours["primary"],
         "latency": colours["accent"],
-        "muted": f"{foreground} 60%",
-        "faint": f"{foreground} 25%",
-        "strong": foreground,
+        "muted": ground.blend(ink, 0.6).hex,
+        "faint": ground.blend(ink, 0.25).hex,
+        "strong": ink.hex,
         "alarm-text": colours["background"],
-        "alarm-ground": f"{colours['error']} 20%",
+        "alarm-ground": ground.blend(Color.parse(colours["error"]), 0.2).hex,
     }
+
+
+def names() -> list[str]:
+    """Every theme, ours first."""
+    return [theme.name for theme in OURS] + sorted(BUILTIN_THEMES)
+
+
+def check(name: str) -> None:
+    """Raises UsageError with the nearest name if there is no such theme."""
+    if name in names():
+        return
+    near = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]}?" if near else "there are: " + ", ".join(names())
+    raise UsageError(f"there is no theme '{name}'", hint)

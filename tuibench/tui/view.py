@@ -41,7 +41,7 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the live screen draws."""
+    """All that the live screen draws. `leaving` is True once the operator has asked the session to stop."""
 
     plan: Plan
     data_set: str
@@ -51,6 +51,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     points: tuple[Point, ...] = ()
     events: tuple[Event, ...] = ()
     note: Note | None = None
+    leaving: bool = False
 
     @property
     def load(self) -> LoadPart | None:
@@ -70,7 +71,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stopping(self) -> bool:
-        return self.status.state in (RunState.STOPPING, RunState.ENDED)
+        return self.leaving or self.status.state in (RunState.STOPPING, RunState.ENDED)
 
     @property
     def durability(self) -> tuple[SettingState, ...]:

@@ -147,5 +147,6 @@ def state(setting: Setting, value: str, original: str, unavailable: str = "") ->
         meaning=setting.meaning(value) if value else "",
         at_risk=bool(value) and setting.at_risk(value),
         choices={choice: setting.meaning(choice) for choice in setting.offered},
+        risky=tuple(choice for choice in setting.offered if setting.at_risk(choice)),
         unavailable=unavailable,
     )

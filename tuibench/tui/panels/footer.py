@@ -10,7 +10,7 @@ STOPPING_TEXT = "stopping, restoring settings…   q again leaves without waitin
 
 def note(view: View, width: int, height: int) -> list[Line]:
     """The session's last answer, in its own words. A stop outweighs any answer."""
-    if view.status.state is RunState.STOPPING:
+    if view.stopping:
         line: Line = (Span("■ ", "warn"), Span(shorten(STOPPING_TEXT, width - 2), "warn"))
     elif view.note is None:
         line = ()

@@ -55,7 +55,7 @@ def host_strip(view: View, width: int, height: int) -> list[Line]:
 def _title(view: View) -> Line:
     if view.server_info.is_local:
         return (Span("HOST", "title"),)
-    return (Span("HOST", "title"), Span(" this one, not the server's", "muted"))
+    return (Span("HOST", "title"), Span(" of the client", "muted"))
 
 
 def _silent(view: View, width: int) -> list[Line]:

@@ -28,11 +28,16 @@ def _rate(value: float | None) -> str:
     return count(value) if value >= 100 or value == 0 else decimal(value, 1)
 
 
+def _total(value: int) -> str:
+    """A count that grows without end, in the width of its column."""
+    return count(value) if value < 1_000_000_000 else si(value)
+
+
 def _why_no_rate(value: float | None, part: ServerPart, otherwise: str) -> str:
     """Beside a dash stands the reason, as far as the sample tells it."""
     if value is not None:
         return ""
-    return "from next tick" if part.questions_per_second is None else otherwise
+    return "next tick" if part.questions_per_second is None else otherwise
 
 
 def _hit(part: ServerPart) -> str:
@@ -43,7 +48,7 @@ TILES = (
     Tile(
         "Questions/s",
         lambda part: _rate(part.questions_per_second),
-        lambda part: count(part.questions_total),
+        lambda part: _total(part.questions_total),
         "Questions/s",
         lambda part: (
             si(part.questions_per_second)

@@ -12,12 +12,20 @@ from tuibench.model.command import ApplyPreset, ChangeSetting
 
 
 class Proposal(NamedTuple):
-    """A change of the server, ready to be asked about. `steps` are lines of "name  from → to"."""
+    """A change of the server, ready to be asked about. `steps` are lines of "name  from → to".
+
+    `meaning` says what it risks, or that it risks nothing; `at_risk` tells the two apart.
+    """
 
     command: ApplyPreset | ChangeSetting
     title: str
     steps: tuple[str, ...]
-    risk: str
+    meaning: str
+    at_risk: bool
+
+    @property
+    def verdict(self) -> str:
+        return f"{'▲' if self.at_risk else '●'} {self.meaning}"
 
 
 class ConfirmScreen(ModalScreen[bool]):
@@ -38,7 +46,8 @@ class ConfirmScreen(ModalScreen[bool]):
             dialog.border_title = self._proposal.title
             for step in self._proposal.steps:
                 yield Static(step, markup=False)
-            yield Static(f"▲ {self._proposal.risk}", classes="risk", markup=False)
+            role = "risk" if self._proposal.at_risk else "calm"
+            yield Static(self._proposal.verdict, classes=role, markup=False)
             yield Static(
                 "The old value is journalled first and put back when the run ends.", classes="quiet gap"
             )

@@ -16,7 +16,7 @@ from tuibench.tui.spans import shorten
 from tuibench.tui.view import View
 
 _WIDEST = 96
-_FRAME = 12
+_FRAME = 14
 """Cells that the dialog takes around a label."""
 
 
@@ -36,13 +36,15 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Durability: what survives a crash"
-            dialog.border_subtitle = "● now    ↑ ↓ choose    enter asks once more    esc goes back"
+            dialog.border_subtitle = "● now  ▲ at risk    ↑ ↓ choose    enter asks once more    esc back"
             yield OptionList(*self._options(), markup=False)
-            yield Static("", id="risk", markup=False)
+            yield Static("", id="verdict", markup=False)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         choice = self._choice(event.option_id)
-        self.query_one("#risk", Static).update(f"▲ {choice.proposal.risk}" if choice else "")
+        verdict = self.query_one("#verdict", Static)
+        verdict.update(choice.proposal.verdict if choice else "")
+        verdict.set_class(choice is not None and choice.proposal.at_risk, "-at-risk")
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         choice = self._choice(event.option_id)
@@ -73,8 +75,9 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
 
 
 def _label(choice: Choice, width: int) -> str:
-    glyph = "●" if choice.current else " "
+    now = "●" if choice.current else " "
+    risk = "▲" if choice.proposal.at_risk else " "
     text = choice.label
     if choice.obstacle:
         text = f"{text.split('  ')[0]:<10}cannot be changed: {choice.obstacle}"
-    return f"{glyph} {shorten(text, width)}"
+    return f"{now} {risk} {shorten(text, width)}"

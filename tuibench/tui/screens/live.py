@@ -24,7 +24,7 @@ from tuibench.tui.panels.server import server_panel, server_strip
 from tuibench.tui.spans import Line
 from tuibench.tui.view import View
 from tuibench.tui.widgets.chart import Chart
-from tuibench.tui.widgets.panel import Panel
+from tuibench.tui.widgets.panel import Palette, Panel
 
 SMALLEST = (80, 24)
 FULL = (110, 32)
@@ -57,6 +57,7 @@ class LiveScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         panel = partial(Panel, ascii_only=self._ascii_only)
+        yield Palette()
         yield Static(id="too-small")
         with Vertical(id="live"):
             yield panel(head, id="head")

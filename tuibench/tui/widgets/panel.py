@@ -22,10 +22,22 @@ Draw = Callable[[View, int, int], Sequence[Line]]
 """From a view, a width and a height to lines."""
 
 
-class Panel(Widget, can_focus=False):
-    """A part of the screen. Its colours are the component classes `role--NAME` in the stylesheet."""
+class Palette(Widget):
+    """Holds the component classes `role--NAME` of the stylesheet, once for all panels of a screen.
+
+    It is never displayed. A component class costs time wherever it is: styles are computed for each of them
+    whenever the stylesheet is applied to their widget.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"role--{role}" for role in ROLES}
+
+    def role_style(self, role: str) -> Style:
+        """The role's own part of a style; what it leaves open is the panel's."""
+        return self.get_component_rich_style(f"role--{role}", partial=True)
+
+
+class Panel(Widget, can_focus=False):
+    """A part of the screen. What a role looks like, it asks its screen's `Palette`."""
 
     def __init__(
         self, draw: Draw, *, ascii_only: bool = False, id: str | None = None, classes: str = ""
@@ -55,12 +67,14 @@ class Panel(Widget, can_focus=False):
         base = self.rich_style
         if y >= len(self._lines):
             return Strip.blank(width, base)
-        segments = [Segment(span.text, self._style(span, base)) for span in self._lines[y]]
+        segments = [Segment(span.text, self._style(span)) for span in self._lines[y]]
         return Strip(segments).adjust_cell_length(width, base)
 
     def role_style(self, role: str) -> Style:
         """What a role looks like here."""
-        return self.get_component_rich_style(f"role--{role}") if role else self.rich_style
+        if not role:
+            return self.rich_style
+        return self.rich_style + self.screen.query_one(Palette).role_style(role)
 
     def text(self) -> str:
         """What is painted, without styles."""
@@ -87,10 +101,10 @@ class Panel(Widget, can_focus=False):
         last = next(column for column in range(width - 1, -1, -1) if before[column] != now[column])
         return Region(first, row, last - first + 1, 1)
 
-    def _style(self, span: Span, base: Style) -> Style:
+    def _style(self, span: Span) -> Style:
         style = self._styles.get(span.role)
         if style is None:
-            style = self._styles[span.role] = base + self.role_style(span.role)
+            style = self._styles[span.role] = self.role_style(span.role)
         return style + Style.from_meta({"@click": span.action}) if span.action else style
 
 

@@ -1,0 +1,51 @@
+"""A viewer on a scripted session, driven by keys."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from textual.pilot import Pilot
+
+from tests.tui.fake import FakeClient
+from tuibench.model.message import Ended, Hello
+from tuibench.tui.app import TuibenchApp
+from tuibench.tui.view import Message
+from tuibench.tui.widgets.panel import Panel
+
+LARGE, SMALL = (120, 36), (80, 24)
+
+
+class Viewer(NamedTuple):
+    """The app, its keys, and the session it believes to talk to."""
+
+    app: TuibenchApp
+    pilot: Pilot[Ended]
+    client: FakeClient
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.settle()
+
+    async def hear(self, *messages: Message) -> None:
+        """The session says this; afterwards the screen has painted it."""
+        self.client.say(*messages)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Wait until nothing is left to be handled: messages, answers, paint."""
+        for _ in range(4):
+            await self.pilot.pause()
+
+    def shown(self, panel: str) -> str:
+        return self.app.screen_stack[1].query_one(f"#{panel}", Panel).text()
+
+
+@asynccontextmanager
+async def viewer(hello: Hello, size: tuple[int, int] = LARGE, **options: object) -> AsyncIterator[Viewer]:
+    """A running viewer; it is closed at the end unless the test has made it leave."""
+    client = FakeClient(hello)
+    app = TuibenchApp(client.connected, **options)  # type: ignore[arg-type]
+    async with app.run_test(size=size) as pilot:
+        found = Viewer(app, pilot, client)
+        await found.settle()
+        yield found

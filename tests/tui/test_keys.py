@@ -1,0 +1,170 @@
+"""Every key submits its command, and the screen shows what the session answered."""
+
+import pytest
+
+from tests.tui import script
+from tests.tui.driving import Viewer, viewer
+from tuibench.model.command import (
+    ApplyPreset,
+    ChangeSetting,
+    Command,
+    Mark,
+    Pause,
+    Resume,
+    SetThreads,
+    Stop,
+)
+from tuibench.model.message import Answer, RunState
+from tuibench.tui.screens.durability import DurabilityScreen
+from tuibench.tui.screens.help import HelpScreen
+from tuibench.tui.screens.threads import ThreadsScreen
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (["plus"], SetThreads(65)),
+        (["minus"], SetThreads(63)),
+        (["left_square_bracket"], SetThreads(32)),
+        (["right_square_bracket"], SetThreads(128)),
+        (["t", "9", "6", "enter"], SetThreads(96)),
+        (["p"], Pause()),
+        (["space"], Mark()),
+        (["q"], Stop()),
+        (["ctrl+c"], Stop()),
+        (["d", "down", "down", "enter", "y"], ApplyPreset("unsafe")),
+        (["d", "down", "enter", "y"], ApplyPreset("relaxed")),
+        (["d", "down", "down", "down", "down", "enter", "y"], ChangeSetting(script.FLUSH, "2")),
+        (["d", "end", "enter", "y"], ChangeSetting(script.SYNC, "0")),
+    ],
+)
+async def test_a_key_submits_its_command(keys: list[str], expected: Command) -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press(*keys)
+        assert it.client.submitted == [expected]
+
+
+async def test_a_paused_run_is_resumed() -> None:
+    async with viewer(script.hello(60, script.status(RunState.PAUSED))) as it:
+        await it.press("p")
+        assert it.client.submitted == [Resume()]
+
+
+async def test_the_answer_is_shown_and_not_the_wish() -> None:
+    async with viewer(script.hello(60)) as it:
+        it.client.answer = Answer(id=1, ok=True, text="running 40 of 65 threads")
+        await it.press("plus")
+        assert it.shown("note") == "✓ running 40 of 65 threads"
+        assert "64 threads" in it.shown("head")
+
+
+async def test_a_refusal_is_shown_in_words() -> None:
+    async with viewer(script.hello(60)) as it:
+        it.client.answer = Answer(id=1, ok=False, text="1227: access denied; you need SUPER")
+        await it.press("d", "down", "down", "enter", "y")
+        assert it.shown("note") == "✗ 1227: access denied; you need SUPER"
+        assert "DURABLE" in it.shown("durability")
+
+
+async def test_a_held_key_makes_one_following_change() -> None:
+    async with viewer(script.hello(60)) as it:
+        it.client.hold()
+        await it.press(*["plus"] * 30)
+        assert it.client.submitted == [SetThreads(65)]
+        it.client.release()
+        await it.settle()
+        assert it.client.submitted == [SetThreads(65), SetThreads(94)]
+
+
+async def test_a_held_space_bar_makes_one_mark() -> None:
+    async with viewer(script.hello(60)) as it:
+        it.client.hold()
+        await it.press(*["space"] * 30)
+        assert it.client.submitted == [Mark()]
+
+
+@pytest.mark.parametrize("key", ["plus", "d", "p", "space", "t"])
+async def test_nothing_is_submitted_before_the_run_can_be_steered(key: str) -> None:
+    async with viewer(script.hello(0, script.status(RunState.STARTING))) as it:
+        await it.press(key)
+        assert it.client.submitted == []
+        assert it.app.screen is it.app.screen_stack[1]
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason"),
+    [
+        ("0", "a run has at least 1 thread"),
+        ("999999", "at most 100,000 threads"),
+        ("8x", "'8x' is not a whole number"),
+    ],
+)
+async def test_an_impossible_number_is_explained_and_not_submitted(typed: str, reason: str) -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("t", *typed, "enter")
+        assert isinstance(it.app.screen, ThreadsScreen)
+        assert reason in str(it.app.screen.query_one("#threads-error").render())
+        await it.press("escape")
+        assert it.client.submitted == []
+
+
+@pytest.mark.parametrize("back", [["n"], ["escape"], ["enter"]])
+async def test_only_yes_changes_the_server(back: list[str]) -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("d", "down", "down", "enter", *back)
+        assert it.client.submitted == []
+
+
+async def test_going_back_from_the_question_leads_to_the_choices() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("d", "enter", "n")
+        assert isinstance(it.app.screen, DurabilityScreen)
+        await it.press("escape")
+        assert it.client.submitted == []
+
+
+async def test_what_cannot_be_changed_cannot_be_chosen() -> None:
+    status = script.status(unavailable="1227: no SUPER privilege")
+    async with viewer(script.hello(60, status)) as it:
+        await it.press("d")
+        assert screen_text(it).count("cannot be changed: 1227: no SUPER privilege") == 9
+        await it.press("down", "enter", "y")
+        assert it.client.submitted == []
+
+
+async def test_the_help_lists_keys_and_warnings() -> None:
+    status = script.status(warnings=("client-limited: a worker is full",))
+    async with viewer(script.hello(60, status)) as it:
+        await it.press("question_mark")
+        assert isinstance(it.app.screen, HelpScreen)
+        assert "Twice the threads" in screen_text(it)
+        assert "client-limited: a worker is full" in screen_text(it)
+        await it.press("escape", "f1")
+        assert isinstance(it.app.screen, HelpScreen)
+
+
+async def test_keys_of_a_dialog_do_not_steer_the_run() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("question_mark", "plus", "space", "p")
+        assert it.client.submitted == []
+
+
+async def test_a_click_on_a_key_does_what_the_key_does() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.pilot.click("#footer", offset=(it.shown("footer").index("p pause"), 0))
+        await it.settle()
+        assert it.client.submitted == [Pause()]
+
+
+async def test_the_palette_offers_the_same_actions() -> None:
+    async with viewer(script.hello(60)) as it:
+        commands = {command.title: command for command in it.app.get_system_commands(it.app.screen)}
+        commands["Twice the threads"].callback()
+        await it.settle()
+        assert it.client.submitted == [SetThreads(128)]
+
+
+def screen_text(it: Viewer) -> str:
+    return "\n".join(
+        "".join(segment.text for segment in strip) for strip in it.app.screen._compositor.render_strips()
+    )

@@ -1,0 +1,121 @@
+"""How a viewer ends: the session's last word, a second q, a signal, a session that is gone."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.tui import script
+from tests.tui.driving import viewer
+from tests.tui.fake import FakeClient
+from tuibench.errors import RunError
+from tuibench.model.command import Stop
+from tuibench.model.message import Answer
+from tuibench.tui.app import TuibenchApp, run
+from tuibench.tui.panels.footer import STOPPING_TEXT
+
+
+async def test_q_waits_for_the_summary() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("q")
+        assert STOPPING_TEXT in it.shown("note")
+        assert it.app.is_running
+        await it.hear(script.ended())
+    assert it.app.return_value == script.ended()
+    assert it.app.failure is None
+    assert it.client.closed
+
+
+@pytest.mark.parametrize("second", ["q", "ctrl+c"])
+async def test_a_second_time_leaves_at_once(second: str) -> None:
+    async with viewer(script.hello(60)) as it:
+        it.client.hold()
+        await it.press("q", second)
+        assert it.client.submitted == [Stop()]
+    assert it.app.return_value is None
+    assert it.app.failure is None
+
+
+async def test_a_refused_stop_can_be_asked_again() -> None:
+    async with viewer(script.hello(60)) as it:
+        it.client.answer = Answer(id=1, ok=False, text="still starting")
+        await it.press("q")
+        assert it.shown("note") == "✗ still starting"
+        await it.press("q")
+        assert it.client.submitted == [Stop(), Stop()]
+
+
+async def test_ctrl_q_leaves_and_the_session_goes_on() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("ctrl+q")
+    assert it.client.submitted == []
+    assert it.app.return_value is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_leaves_quietly_and_the_session_goes_on(number: signal.Signals) -> None:
+    async with viewer(script.hello(60)) as it:
+        os.kill(os.getpid(), number)
+        await it.settle()
+    assert it.client.submitted == []
+    assert it.client.closed
+    assert it.app.failure is None
+
+
+async def test_a_lost_session_is_said_in_words() -> None:
+    async with viewer(script.hello(60)) as it:
+        it.client.hang_up()
+        await it.settle()
+    assert isinstance(it.app.failure, RunError)
+    assert it.app.failure.message == "the session ended without a summary"
+    assert "tuibench restore" in it.app.failure.hint
+
+
+async def test_hanging_up_after_the_summary_is_no_loss() -> None:
+    async with viewer(script.hello(60)) as it:
+        it.client.say(script.ended())
+        it.client.hang_up()
+        await it.settle()
+    assert it.app.failure is None
+    assert it.app.return_value == script.ended()
+
+
+async def test_a_command_that_the_session_took_to_its_grave_is_a_refusal() -> None:
+    class Dying(FakeClient):
+        async def submit(self, command: object) -> Answer:
+            raise RunError("the session ended before it answered")
+
+    app = TuibenchApp(Dying(script.hello(60)).connected)
+    async with app.run_test() as pilot:
+        await pilot.press("plus")
+        await pilot.pause()
+        assert app.view is not None
+        assert app.view.note is not None
+        assert app.view.note.text == "the session ended before it answered"
+
+
+async def test_a_session_that_cannot_be_joined_ends_the_viewer() -> None:
+    async def refuse() -> FakeClient:
+        raise RunError("no session answers")
+
+    app = TuibenchApp(refuse)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+    assert app.failure is not None
+    assert app.return_code == 1
+
+
+def test_a_theme_that_does_not_exist_is_told_before_the_screen_opens(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="no theme 'pink'"):
+        run(tmp_path / "socket", theme="pink")
+
+
+def test_signals_are_the_loops_own_again_afterwards() -> None:
+    async def visit() -> bool:
+        async with viewer(script.hello(60)):
+            pass
+        return asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
+
+    assert asyncio.run(visit()) is False

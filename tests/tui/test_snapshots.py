@@ -1,0 +1,34 @@
+"""The pictures of the screens, to be looked at when they change: `pytest --snapshot-update`."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.tui import pictures, script
+from tests.tui.driving import LARGE, SMALL
+from tests.tui.fake import FakeClient
+from tests.tui.pictures import Picture
+from tuibench.tui.app import TuibenchApp
+
+EXTRA = (
+    Picture("live-ansi-80x24", SMALL, script.hello(), theme="ansi-dark"),
+    Picture("live-ascii-80x24", SMALL, script.hello(), ascii_only=True),
+    Picture("live-starting-120x36", LARGE, script.hello(0, events=())),
+)
+
+
+@pytest.mark.parametrize("picture", [*pictures.PICTURES, *EXTRA], ids=lambda picture: picture.name)
+def test_picture(picture: Picture, snap_compare: Callable[..., bool]) -> None:
+    client = FakeClient(picture.hello)
+    app = TuibenchApp(client.connected, theme=picture.theme, ascii_only=picture.ascii_only)
+    assert snap_compare(app, press=picture.keys, terminal_size=picture.size)
+
+
+@pytest.mark.parametrize("size", [LARGE, SMALL])
+def test_without_colour(
+    size: tuple[int, int], snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "")
+    app = TuibenchApp(FakeClient(script.hello()).connected)
+    assert app.theme == "ansi-dark"
+    assert snap_compare(app, terminal_size=size)

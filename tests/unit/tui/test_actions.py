@@ -1,0 +1,64 @@
+"""The table of actions feeds everything that names a key."""
+
+from collections import Counter
+
+import pytest
+
+from tests.tui import script
+from tuibench.errors import UsageError
+from tuibench.model.message import RunState
+from tuibench.tui import themes
+from tuibench.tui.actions import ACTIONS, BY_NAME, possible
+from tuibench.tui.app import TuibenchApp
+from tuibench.tui.screens.help import keys
+from tuibench.tui.screens.live import arrangement, too_small
+from tuibench.tui.view import begin
+
+
+def test_no_key_means_two_things() -> None:
+    counted = Counter(key for action in ACTIONS for key in action.keys.split(","))
+    assert max(counted.values()) == 1
+
+
+def test_the_help_lists_every_key() -> None:
+    assert {action.shown for action in ACTIONS} <= {key for key, _ in keys()}
+
+
+def test_every_action_leads_somewhere() -> None:
+    for action in ACTIONS:
+        assert action.command or action.change or hasattr(TuibenchApp, f"_open_{action.name}")
+
+
+def test_nothing_but_help_and_quit_works_while_stopping() -> None:
+    view = begin(script.hello(10, script.status(RunState.STOPPING)))
+    assert {action.name for action in ACTIONS if possible(action, view)} == {"help", "stop"}
+    assert possible(BY_NAME["more"], begin(script.hello(10)))
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        ((80, 24), "-compact"),
+        ((79, 24), "-small"),
+        ((80, 23), "-small"),
+        ((120, 36), "-full"),
+        ((200, 24), "-compact"),
+        ((100, 60), "-compact"),
+        ((200, 60), "-full"),
+    ],
+)
+def test_the_arrangement_follows_the_size(size: tuple[int, int], expected: str) -> None:
+    assert arrangement(*size) == expected
+
+
+def test_a_small_terminal_is_told_the_way_out() -> None:
+    notice = too_small(70, 20, "oltp_read_write")
+    assert "80×24" in notice
+    assert "70×20" in notice
+    assert "tuibench run oltp_read_write" in notice
+
+
+def test_an_unknown_theme_names_the_nearest() -> None:
+    with pytest.raises(UsageError, match="did you mean tuibench-light"):
+        themes.check("tuibench-lihgt")
+    themes.check("ansi-dark")
