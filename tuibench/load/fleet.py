@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import socket
 import sys
-from collections.abc import Iterable
 
 import msgspec
 
@@ -100,9 +99,15 @@ class Fleet:
         self._tell(Resume())
 
     async def report(self) -> list[WorkerReport]:
-        """One report of every worker. Raises RunError when one is gone."""
+        """One report of every worker. Raises RunError when one is gone, after all others have answered."""
         self._tell(Report())
-        return await self._gather(self._workers)
+        answers = await asyncio.gather(*(worker.report() for worker in self._workers), return_exceptions=True)
+        reports = []
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+            reports.append(answer)
+        return reports
 
     async def finish(self, grace_seconds: float) -> list[WorkerReport]:
         """Ends the load; the last reports of those workers that answer in time. `kill` comes after it."""
@@ -129,6 +134,3 @@ class Fleet:
     def _tell(self, message: msgspec.Struct) -> None:
         for worker in self._workers:
             worker.channel.send(message)
-
-    async def _gather(self, workers: Iterable[Worker]) -> list[WorkerReport]:
-        return list(await asyncio.gather(*(worker.report() for worker in workers)))
