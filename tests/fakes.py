@@ -42,8 +42,8 @@ class FakeServer:
     """Plays `results` to the statements and `logins` to the logins, in the order they come; then all is well.
 
     A result is a number of rows, an error, or `SILENCE`. ROLLBACK takes its results from `rollbacks`. `heard`
-    holds (connection, SQL) of every statement, `returned` the SQL of those that ended without an error;
-    `questions` is the server's own count.
+    holds (connection, SQL) of every statement, `rejected` the places in it of those that ended in an error,
+    `returned` the SQL of those that did not; `questions` is the server's own count.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class FakeServer:
         self.rollbacks = deque(rollbacks)
         self.prepares = deque(prepares)
         self.heard: list[tuple[int, str]] = []
+        self.rejected: list[int] = []
         self.returned: list[str] = []
         self.questions = 0
         self.connections: list[FakeConnection] = []
@@ -84,6 +85,7 @@ class FakeServer:
         if isinstance(result, ConnectionLostError):
             connection.break_off()
             raise result
+        place = len(self.heard)
         self.heard.append((connection.number, sql))
         self.questions += 1
         try:
@@ -92,6 +94,7 @@ class FakeServer:
             connection.break_off()
             raise
         if isinstance(result, Exception):
+            self.rejected.append(place)
             raise result
         self.returned.append(sql)
         return int(result)

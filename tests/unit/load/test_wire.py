@@ -1,0 +1,94 @@
+"""Messages between session and worker arrive as they were sent, or not at all."""
+
+import socket
+from collections.abc import AsyncIterator
+
+import msgspec
+import pytest
+
+from tests.unit.load.programs import EXPLICIT, begin
+from tuibench.load.report import Counters, Moments, WorkerReport
+from tuibench.load.wire import (
+    Channel,
+    Finish,
+    Pause,
+    Report,
+    Resume,
+    SessionEnd,
+    SetConnections,
+    ToWorker,
+    WorkerEnd,
+)
+from tuibench.metrics.histogram import Histogram
+
+REPORT = WorkerReport(
+    worker=3,
+    seconds=1.01,
+    cpu_seconds=0.4,
+    lag_p99_ms=0.2,
+    connections=8,
+    counters=Counters(started=5, completed=4, in_flight=1, errors={1213: 2}, refused={1040: 1}),
+    transactions=Histogram.of([100, 20_000, 3_000_000]),
+    statements={"point_select": Histogram.of([90])},
+    events_per_connection=Moments.of([1.0, 3.0]),
+    seconds_per_connection=Moments.of([0.5]),
+    failure="no",
+    failure_hint="do this",
+    failure_exit=3,
+)
+Ends = tuple[SessionEnd, WorkerEnd]
+
+
+@pytest.fixture
+async def ends() -> AsyncIterator[Ends]:
+    ours, theirs = socket.socketpair()
+    session: SessionEnd = await Channel.over(ours, WorkerReport)
+    worker: WorkerEnd = await Channel.over(theirs, ToWorker)
+    yield session, worker
+    await session.close()
+    await worker.close()
+
+
+@pytest.mark.parametrize(
+    "message", [begin(EXPLICIT), SetConnections(7), Pause(), Resume(), Report(), Finish(2.5)], ids=repr
+)
+async def test_a_worker_hears_what_the_session_says(ends: Ends, message: msgspec.Struct) -> None:
+    session, worker = ends
+    session.send(message)
+    assert await worker.receive() == message
+
+
+async def test_a_password_reaches_the_worker_though_no_repr_shows_it(ends: Ends) -> None:
+    session, worker = ends
+    session.send(begin(EXPLICIT))
+    received = await worker.receive()
+    assert received == begin(EXPLICIT)
+    assert "secret" not in repr(received)
+
+
+async def test_a_report_arrives_whole_and_in_order(ends: Ends) -> None:
+    session, worker = ends
+    huge = msgspec.structs.replace(REPORT, transactions=Histogram.of(list(range(60_000))))
+    for report in (REPORT, huge, REPORT):
+        worker.send(report)
+    assert [await session.receive() for _ in range(3)] == [REPORT, huge, REPORT]
+
+
+async def test_a_peer_that_hung_up_says_nothing(ends: Ends) -> None:
+    session, worker = ends
+    worker.send(REPORT)
+    await worker.close()
+    assert await session.receive() == REPORT
+    assert await session.receive() is None
+    session.send(Report())
+    assert await session.receive() is None
+
+
+@pytest.mark.parametrize("sent", [b"\x00", b"\x00\x00\x01\x00half a message"])
+async def test_half_a_message_is_none(sent: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    session: SessionEnd = await Channel.over(ours, WorkerReport)
+    theirs.sendall(sent)
+    theirs.close()
+    assert await session.receive() is None
+    await session.close()
