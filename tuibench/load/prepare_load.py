@@ -24,6 +24,9 @@ STATEMENT_BYTES = 256 * 1024
 TRANSACTION_BYTES = 4 * 1024 * 1024
 """Aimed size of a transaction: few flushes of the logs, and nothing that a replica would choke on."""
 
+NOT_FOR_CLIENTS = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
+"""Character sets that are not ASCII's superset; servers refuse them from clients."""
+
 TABLE_EXISTS = 1050
 NO_SUCH_THREAD = 1094
 
@@ -109,6 +112,7 @@ class Load:
 
     async def _fill(self, connection: Connection, work: Iterator[Piece]) -> None:
         await connection.execute("SET SESSION autocommit=0")
+        await _speak_the_tables_charset(connection)
         for piece in work:
             await self._insert(connection, piece)
             self._pieces_left[piece.table] -= 1
@@ -166,6 +170,16 @@ class Load:
                 f"as it could not be dropped: {error.message}",
                 "drop the tables with tuibench cleanup when the server is back",
             ) from cause
+
+
+async def _speak_the_tables_charset(connection: Connection) -> None:
+    """Spares the server a conversion of every value: 4 of 15 µs a row on MariaDB with latin1 tables.
+
+    All we send is ASCII, so any character set that a client may speak at all will do.
+    """
+    charset = str((await connection.query("SELECT @@character_set_database"))[0][0])
+    if charset not in NOT_FOR_CLIENTS:
+        await connection.execute(f"SET NAMES {charset}")
 
 
 async def _kill(connection: Connection, thread_id: int) -> None:
