@@ -27,6 +27,9 @@ DENIED_CODES = frozenset({1044, 1142, 1143, 1227, 1370})
 """No privilege: for the database, the table, the column, a global one, a routine."""
 
 CLIENT_CANNOT_CONNECT = 2003
+AWAY_CODES = CONNECTION_LOST_CODES | {CLIENT_CANNOT_CONNECT}
+"""Nobody listens, or the server went down while it greeted us."""
+
 NO_SUCH_DATABASE = 1049
 ACCESS_DENIED_CODES = frozenset({1044, 1045, 1698})
 
@@ -67,7 +70,7 @@ def connect_error(error: BaseException, target: Target) -> TuibenchError:
         )
     if code in TOO_MANY_CONNECTIONS_CODES:
         return SQLError(code, f"the server at {target.where} takes no more connections: {text}")
-    if code == CLIENT_CANNOT_CONNECT or isinstance(error, OSError | TimeoutError):
+    if code in AWAY_CODES or isinstance(error, OSError | TimeoutError):
         return ServerAwayError(
             f"cannot reach a server at {target.where}: {text}",
             "is it running? give --host and --port, or --socket",

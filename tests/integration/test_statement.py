@@ -1,0 +1,56 @@
+"""Prepared statements of the load, whose rows the driver is told to step over."""
+
+import pytest
+
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import SQLError
+from tuibench.mysql.connection import Connection, TextStatement, connect
+
+
+async def _numbers(connection: Connection, rows: int) -> None:
+    await connection.execute("DROP TABLE IF EXISTS numbers")
+    await connection.execute("CREATE TABLE numbers (id INT PRIMARY KEY, word CHAR(120) NOT NULL)")
+    values = ", ".join(f"({number}, REPEAT('x', 119))" for number in range(1, rows + 1))
+    await connection.execute(f"INSERT INTO numbers VALUES {values}")
+
+
+@pytest.mark.parametrize("rows", [0, 1, 100, 1000])
+async def test_the_rows_of_a_result_are_counted_however_many_pieces_it_comes_in(
+    server: PrivateServer, rows: int
+) -> None:
+    connection = await connect(server.target)
+    try:
+        await _numbers(connection, 1000)
+        statement = await connection.prepare("SELECT word FROM numbers WHERE id <= ?")
+        assert [await statement.execute((rows,)) for _ in range(3)] == [rows] * 3
+        assert [await statement.execute((wanted,)) for wanted in (1000, 1, 1000)] == [1000, 1, 1000]
+    finally:
+        await connection.close()
+
+
+async def test_an_error_leaves_the_statement_and_its_connection_usable(server: PrivateServer) -> None:
+    connection = await connect(server.target)
+    try:
+        await _numbers(connection, 3)
+        insert = await connection.prepare("INSERT INTO numbers VALUES (?, ?)")
+        select = await connection.prepare("SELECT * FROM numbers WHERE id = ?")
+        assert await select.execute((3,)) == 1
+        with pytest.raises(SQLError) as raised:
+            await insert.execute((3, "again"))
+        assert raised.value.code == 1062
+        assert await insert.execute((4, "new")) == 1
+        assert await select.execute((4,)) == 1
+        assert await connection.query("SELECT word FROM numbers WHERE id = 4") == (("new",),)
+    finally:
+        await connection.close()
+
+
+async def test_a_statement_sent_as_text_does_the_same(server: PrivateServer) -> None:
+    connection = await connect(server.target)
+    try:
+        await _numbers(connection, 3)
+        update = TextStatement(connection, "UPDATE numbers SET word = ? WHERE id = ?")
+        assert await update.execute(("it's", 2)) == 1
+        assert await connection.query("SELECT word FROM numbers WHERE id = 2") == (("it's",),)
+    finally:
+        await connection.close()
