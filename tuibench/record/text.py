@@ -33,10 +33,10 @@ class Interval(msgspec.Struct, kw_only=True):
 
 
 def interval_line(elapsed_seconds: float, threads: int, interval: Interval, percentile: float) -> str:
-    """sysbench's line of intermediate results. Percentiles have no decimals unless they need them."""
+    """sysbench's line of intermediate results. A percentile of 0 is none; others show decimals at need."""
     seconds = interval.seconds or 1.0
     queries = interval.reads + interval.writes + interval.others
-    (latency_us,) = interval.latency.percentiles((percentile,))
+    (latency_us,) = interval.latency.percentiles((percentile,)) if percentile else (0.0,)
     return (
         f"[ {elapsed_seconds:.0f}s ] thds: {threads} tps: {interval.transactions / seconds:4.2f} "
         f"qps: {queries / seconds:4.2f} (r/w/o: {interval.reads / seconds:4.2f}/"
@@ -50,7 +50,7 @@ def summary_text(summary: Summary) -> str:
     """sysbench's final report, ending in a newline."""
     seconds = summary.seconds or 1.0
     queries, latency, fairness = summary.queries, summary.latency_ms, summary.fairness
-    transactions = summary.transactions.total
+    transactions, errors, reconnects = summary.transactions, summary.errors.total, summary.reconnects
     return f"""\
 SQL statistics:
     queries performed:
@@ -58,21 +58,20 @@ SQL statistics:
         write:                           {queries.write}
         other:                           {queries.other}
         total:                           {queries.total}
-    transactions:                        {transactions:<6} ({transactions / seconds:.2f} per sec.)
-    queries:                             {queries.total:<6} ({queries.total / seconds:.2f} per sec.)
-    ignored errors:                      {summary.errors.total:<6} \
-({summary.errors.total / seconds:.2f} per sec.)
-    reconnects:                          {summary.reconnects:<6} ({summary.reconnects / seconds:.2f} per sec.)
+    transactions:                        {transactions.total:<6} ({transactions.per_second:.2f} per sec.)
+    queries:                             {queries.total:<6} ({queries.per_second:.2f} per sec.)
+    ignored errors:                      {errors:<6} ({errors / seconds:.2f} per sec.)
+    reconnects:                          {reconnects:<6} ({reconnects / seconds:.2f} per sec.)
 
 General statistics:
     total time:                          {summary.seconds:.4f}s
-    total number of events:              {transactions}
+    total number of events:              {transactions.total}
 
 Latency (ms):
          min:                              {latency.min if latency else 0:10.2f}
          avg:                              {latency.avg if latency else 0:10.2f}
          max:                              {latency.max if latency else 0:10.2f}
-        {summary.percentile:>3g}th percentile:                  {summary.latency_percentile_ms or 0:10.2f}
+{_percentile_line(summary)}
          sum:                              {summary.latency_sum_ms:10.2f}
 
 Threads fairness:
@@ -80,3 +79,10 @@ Threads fairness:
     execution time (avg/stddev):   {fairness.seconds_avg:.4f}/{fairness.seconds_stddev:.2f}
 
 """
+
+
+def _percentile_line(summary: Summary) -> str:
+    if not summary.percentile:
+        return "         percentile stats:               disabled"
+    label = f"        {summary.percentile:>3g}th percentile:"
+    return f"{label:<43}{summary.latency_percentile_ms or 0:10.2f}"

@@ -100,7 +100,7 @@ def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, endin
         reconnects=totals.reconnects,
         abandoned=totals.abandoned,
         latency_ms=transactions.latency(),
-        latency_percentile_ms=percentile_us / US_PER_MS if transactions.count else None,
+        latency_percentile_ms=percentile_us / US_PER_MS if transactions.count and plan.percentile else None,
         latency_sum_ms=transactions.sum_us / US_PER_MS,
         latency_histogram=encoded(transactions),
         fairness=_fairness(accounting),
