@@ -1,0 +1,130 @@
+"""Plausible figures for tests that need all fields and care for few."""
+
+from typing import Any
+
+import msgspec
+
+from tuibench.model.event import Event, EventKind
+from tuibench.model.message import Hello, RunState, Status
+from tuibench.model.plan import Plan
+from tuibench.model.sample import Latency, LoadPart, Sample
+from tuibench.model.server import Flavour, ServerInfo
+from tuibench.model.summary import (
+    ClientTotals,
+    ErrorTotals,
+    Fairness,
+    QueryTotals,
+    Reconciliation,
+    ServerTotals,
+    Summary,
+    TransactionTotals,
+)
+
+PLAN = Plan(profile="oltp_read_write", threads=8)
+SERVER = ServerInfo(
+    flavour=Flavour.MARIADB,
+    version="10.11.19",
+    version_text="10.11.19-MariaDB",
+    where="socket /run/s.sock",
+    identity="box:3306:/data/",
+    datadir="/data/",
+    pid_file="/data/box.pid",
+    socket="/run/s.sock",
+    port=3306,
+    is_local=True,
+    uptime_seconds=100,
+)
+LATENCY = Latency(count=158, min=3.55, avg=153.08, p50=120.0, p95=590.56, p99=700.0, p999=789.0, max=789.19)
+EVENT = Event(at=1_700_000_000.0, elapsed_seconds=0.0, kind=EventKind.START, text="oltp_read_write")
+
+_LOAD = LoadPart(
+    threads=8,
+    connections=8,
+    seconds=1.0,
+    transactions_per_second=100.0,
+    queries_per_second=2000.0,
+    reads_per_second=1400.0,
+    writes_per_second=400.0,
+    others_per_second=200.0,
+    errors_per_second=0.0,
+    reconnects_per_second=0.0,
+    latency=LATENCY,
+    statements={},
+    errors_by_code={},
+    transactions_total=100,
+    worker_cpu=0.2,
+    lag_p99_ms=0.1,
+)
+_SUMMARY = Summary(
+    session="20260101-120000-oltp_read_write",
+    profile="oltp_read_write",
+    threads=8,
+    seconds=3.0373,
+    percentile=95.0,
+    outcome="done",
+    transactions=TransactionTotals(total=158, per_second=52.0),
+    queries=QueryTotals(read=2240, write=635, other=318, total=3193, per_second=1050.77),
+    errors=ErrorTotals(total=2, by_code={"1213": 2}),
+    retries=2,
+    reconnects=0,
+    abandoned=0,
+    latency_ms=LATENCY,
+    latency_percentile_ms=590.56,
+    latency_sum_ms=24185.86,
+    latency_histogram="",
+    fairness=Fairness(events_avg=19.75, events_stddev=3.23, seconds_avg=3.0232, seconds_stddev=0.01),
+    statements={},
+    server=ServerTotals(version="10.11.19-MariaDB", flavour="MariaDB", deltas={}),
+    reconciliation=Reconciliation(
+        questions_client=3195,
+        questions_server=3200,
+        own=5,
+        foreign=0,
+        commits_client=158,
+        commits_server=158,
+    ),
+    client=ClientTotals(workers=1, cpu_share=0.2, cpu_seconds=0.6, limited=False),
+    events=(EVENT,),
+    warnings=(),
+)
+_STATUS = Status(state=RunState.RUNNING, threads=8, workers=1, settings=(), presets=())
+_HELLO = Hello(
+    protocol=1,
+    session="20260101-120000-oltp_read_write",
+    plan=PLAN,
+    data_set="4 × 100,000 rows",
+    server=SERVER,
+    status=_STATUS,
+    samples=(),
+    events=(),
+)
+
+
+def load_part(**changes: Any) -> LoadPart:
+    return msgspec.structs.replace(_LOAD, **changes)
+
+
+def summary(**changes: Any) -> Summary:
+    """The figures of tests/data/sysbench-summary.txt, changed."""
+    return msgspec.structs.replace(_SUMMARY, **changes)
+
+
+def status(**changes: Any) -> Status:
+    return msgspec.structs.replace(_STATUS, **changes)
+
+
+def hello(**changes: Any) -> Hello:
+    return msgspec.structs.replace(_HELLO, **changes)
+
+
+def sample(number: int = 1, **changes: Any) -> Sample:
+    made = Sample(
+        number=number,
+        at=1_700_000_000.0 + number,
+        elapsed_seconds=float(number),
+        late_ms=0.1,
+        load=_LOAD,
+        server=None,
+        host=None,
+    )
+    return msgspec.structs.replace(made, **changes)

@@ -1,0 +1,105 @@
+"""The run directory: what is in it at every moment, and that it holds no password."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.examples import EVENT, PLAN, SERVER, sample, summary
+from tuibench.errors import RunError
+from tuibench.model.event import Event
+from tuibench.model.sample import Sample
+from tuibench.model.summary import Summary
+from tuibench.model.target import Target
+from tuibench.record.recorder import PlanRecord, Recorder, pretty_json
+
+TARGET = Target(host="db", user="ann", password="secret")
+RECORD = PlanRecord(session="s1", started_at=1.0, plan=PLAN, target=TARGET.without_password(), server=SERVER)
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Recorder:
+    made = Recorder(tmp_path / "runs" / "s1")
+    made.open(RECORD)
+    return made
+
+
+def lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines()
+
+
+def test_the_plan_is_there_from_the_start(recorder: Recorder) -> None:
+    plan = (recorder.directory / "plan.json").read_bytes()
+    assert msgspec.json.decode(plan, type=PlanRecord) == RECORD
+    assert b"secret" not in plan
+    recorder.close()
+
+
+def test_each_line_is_on_disk_before_the_next(recorder: Recorder) -> None:
+    for number in (1, 2, 3):
+        recorder.sample(sample(number))
+        written = lines(recorder.directory / "samples.jsonl")
+        assert [msgspec.json.decode(line, type=Sample).number for line in written] == list(
+            range(1, number + 1)
+        )
+    recorder.event(EVENT)
+    (line,) = lines(recorder.directory / "events.jsonl")
+    assert msgspec.json.decode(line, type=Event) == EVENT
+    recorder.close()
+
+
+def test_the_summary_reads_back_under_its_schema(recorder: Recorder) -> None:
+    recorder.summary(summary())
+    recorder.close()
+    written = (recorder.directory / "summary.json").read_bytes()
+    assert msgspec.json.decode(written, type=Summary) == summary()
+    assert msgspec.json.decode(written)["schema"] == "tuibench.summary/1"
+
+
+def test_json_is_indented_and_ends_in_a_newline() -> None:
+    assert pretty_json(summary()).startswith(b'{\n  "type": "summary",\n  "schema": "tuibench.summary/1",\n')
+    assert pretty_json(summary()).endswith(b"}\n")
+
+
+def test_the_json_has_the_keys_that_scripts_rely_on() -> None:
+    figures = msgspec.json.decode(pretty_json(summary(statements={})))
+    promised = {
+        "profile": None,
+        "threads": None,
+        "seconds": None,
+        "transactions": {"total", "per_second"},
+        "queries": {"read", "write", "other", "total", "per_second"},
+        "errors": {"total", "by_code"},
+        "retries": None,
+        "reconnects": None,
+        "latency_ms": {"min", "avg", "p50", "p95", "p99", "p999", "max"},
+        "statements": None,
+        "server": {"version", "flavour", "deltas"},
+        "reconciliation": {"questions_client", "questions_server", "own", "foreign"},
+        "client": {"workers", "cpu_share", "limited"},
+        "events": None,
+        "warnings": None,
+    }
+    for key, inner in promised.items():
+        assert key in figures
+        assert inner is None or inner <= figures[key].keys()
+
+
+def test_a_place_that_cannot_be_written_is_named_with_a_way_out(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match=r"cannot write the run's record to .*--run-dir"):
+        Recorder(tmp_path / "file" / "s1").open(RECORD)
+
+
+def test_a_record_that_is_there_already_is_not_overwritten(recorder: Recorder) -> None:
+    recorder.close()
+    with pytest.raises(RunError, match="cannot write"):
+        Recorder(recorder.directory).open(RECORD)
+
+
+def test_before_it_is_open_and_after_a_failed_open_there_is_nothing_to_write_to(tmp_path: Path) -> None:
+    never = Recorder(tmp_path / "never")
+    never.sample(sample())
+    never.event(EVENT)
+    never.close()
+    assert not never.directory.exists()
