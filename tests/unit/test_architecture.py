@@ -1,0 +1,59 @@
+"""What no linter checks: which processes stay light, what every file says of itself, and how long it is."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tuibench
+
+PACKAGE = Path(tuibench.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+MOST_LINES_A_FILE = 400
+MOST_LINES_A_FUNCTION = 60
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def imported_by(*modules: str) -> set[str]:
+    """Top-level names of all modules that a fresh interpreter holds after importing these."""
+    statement = f"import sys, {', '.join(modules)}; print(*sorted(sys.modules), sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", statement], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+@pytest.mark.parametrize(
+    "modules", [("tuibench.load.worker",), ("tuibench.session.service", "tuibench.tuning.guardian")]
+)
+def test_processes_without_a_screen_load_nothing_to_draw_with(modules: tuple[str, ...]) -> None:
+    loaded = imported_by(*modules)
+    assert "tuibench" in loaded
+    assert not loaded & {"textual", "rich", "typer"}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(PACKAGE.parent))
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(tree: ast.Module) -> Iterator[Function]:
+    return (node for node in ast.walk(tree) if isinstance(node, Function))
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(FILES) > 80
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_a_file_says_what_it_is_for_and_stays_readable(path: Path) -> None:
+    tree = parsed(path)
+    assert ast.get_docstring(tree), f"{name_of(path)} has no docstring"
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES_A_FILE
+    lengths = {each.name: (each.end_lineno or each.lineno) - each.lineno + 1 for each in functions(tree)}
+    assert not {name: lines for name, lines in lengths.items() if lines > MOST_LINES_A_FUNCTION}

@@ -1,0 +1,53 @@
+"""Where files go, with and without the user's word."""
+
+from pathlib import Path
+
+import pytest
+
+from tuibench import paths
+
+ALL = (
+    paths.data_dir,
+    paths.state_dir,
+    paths.config_dir,
+    paths.runtime_dir,
+    paths.runs_dir,
+    paths.journal_dir,
+)
+
+
+def test_one_variable_moves_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUIBENCH_HOME", str(tmp_path))
+    assert all(directory().is_relative_to(tmp_path) for directory in ALL)
+    assert paths.runs_dir() == paths.data_dir() / "runs"
+    assert len({directory() for directory in ALL}) == len(ALL)
+
+
+def test_a_home_may_be_given_with_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUIBENCH_HOME", "~/bench")
+    assert paths.home() == Path.home() / "bench"
+
+
+def test_without_it_the_usual_folders_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TUIBENCH_HOME")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert paths.home() is None
+    assert paths.data_dir().name == paths.state_dir().name == "tuibench"
+    assert paths.runtime_dir() == tmp_path / "tuibench"
+
+
+@pytest.mark.parametrize("runtime", [None, "/nowhere/at/all"])
+def test_without_a_runtime_folder_sockets_are_kept_with_the_state(
+    runtime: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TUIBENCH_HOME")
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    if runtime:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+    assert paths.runtime_dir() == paths.state_dir() / "run"
+
+
+def test_a_private_folder_is_made_and_closed_to_others(tmp_path: Path) -> None:
+    made = paths.private(tmp_path / "a" / "b")
+    made.chmod(0o755)
+    assert paths.private(made).stat().st_mode & 0o777 == 0o700
