@@ -33,7 +33,7 @@ class Viewer(NamedTuple):
 
     async def settle(self) -> None:
         """Wait until nothing is left to be handled: messages, answers, paint."""
-        for _ in range(4):
+        for _ in range(2):
             await self.pilot.pause()
 
     def shown(self, panel: str) -> str:

@@ -1,7 +1,5 @@
 """Every key submits its command, and the screen shows what the session answered."""
 
-import pytest
-
 from tests.tui import script
 from tests.tui.driving import Viewer, viewer
 from tuibench.model.command import (
@@ -15,33 +13,46 @@ from tuibench.model.command import (
     Stop,
 )
 from tuibench.model.message import Answer, RunState
+from tuibench.tui.actions import ACTIONS
 from tuibench.tui.screens.durability import DurabilityScreen
 from tuibench.tui.screens.help import HelpScreen
+from tuibench.tui.screens.live import LiveScreen
 from tuibench.tui.screens.threads import ThreadsScreen
 
-
-@pytest.mark.parametrize(
-    ("keys", "expected"),
-    [
-        (["plus"], SetThreads(65)),
-        (["minus"], SetThreads(63)),
-        (["left_square_bracket"], SetThreads(32)),
-        (["right_square_bracket"], SetThreads(128)),
-        (["t", "9", "6", "enter"], SetThreads(96)),
-        (["p"], Pause()),
-        (["space"], Mark()),
-        (["q"], Stop()),
-        (["ctrl+c"], Stop()),
-        (["d", "down", "down", "enter", "y"], ApplyPreset("unsafe")),
-        (["d", "down", "enter", "y"], ApplyPreset("relaxed")),
-        (["d", "down", "down", "down", "down", "enter", "y"], ChangeSetting(script.FLUSH, "2")),
-        (["d", "end", "enter", "y"], ChangeSetting(script.SYNC, "0")),
-    ],
+KEYS: tuple[tuple[list[str], Command], ...] = (
+    (["plus"], SetThreads(65)),
+    (["minus"], SetThreads(63)),
+    (["left_square_bracket"], SetThreads(32)),
+    (["right_square_bracket"], SetThreads(128)),
+    (["t", "9", "6", "enter"], SetThreads(96)),
+    (["p"], Pause()),
+    (["space"], Mark()),
+    (["d", "down", "down", "enter", "y"], ApplyPreset("unsafe")),
+    (["d", "down", "down", "down", "down", "enter", "y"], ChangeSetting(script.FLUSH, "2")),
+    (["d", "end", "enter", "y"], ChangeSetting(script.SYNC, "0")),
+    (["q"], Stop()),
 )
-async def test_a_key_submits_its_command(keys: list[str], expected: Command) -> None:
+
+
+async def test_a_key_submits_its_command() -> None:
+    """One key after the other; after each the session says again that it runs with 64 threads."""
     async with viewer(script.hello(60)) as it:
-        await it.press(*keys)
-        assert it.client.submitted == [expected]
+        for keys, expected in KEYS:
+            it.client.submitted.clear()
+            await it.press(*keys)
+            assert it.client.submitted == [expected]
+            await it.hear(script.status())
+
+
+def test_no_key_of_the_table_is_left_untried() -> None:
+    tried = {keys[0] for keys, _ in KEYS} | {"question_mark"}
+    assert all(tried & set(action.keys.split(",")) for action in ACTIONS)
+
+
+async def test_control_c_stops_like_q() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("ctrl+c")
+        assert it.client.submitted == [Stop()]
 
 
 async def test_a_paused_run_is_resumed() -> None:
@@ -69,56 +80,52 @@ async def test_a_refusal_is_shown_in_words() -> None:
 async def test_a_held_key_makes_one_following_change() -> None:
     async with viewer(script.hello(60)) as it:
         it.client.hold()
-        await it.press(*["plus"] * 30)
+        await it.press(*["plus"] * 8)
         assert it.client.submitted == [SetThreads(65)]
         it.client.release()
         await it.settle()
-        assert it.client.submitted == [SetThreads(65), SetThreads(94)]
+        assert it.client.submitted == [SetThreads(65), SetThreads(72)]
 
 
 async def test_a_held_space_bar_makes_one_mark() -> None:
     async with viewer(script.hello(60)) as it:
         it.client.hold()
-        await it.press(*["space"] * 30)
+        await it.press(*["space"] * 8)
         assert it.client.submitted == [Mark()]
 
 
-@pytest.mark.parametrize("key", ["plus", "d", "p", "space", "t"])
-async def test_nothing_is_submitted_before_the_run_can_be_steered(key: str) -> None:
+async def test_nothing_is_submitted_before_the_run_can_be_steered() -> None:
     async with viewer(script.hello(0, script.status(RunState.STARTING))) as it:
-        await it.press(key)
+        await it.press("plus", "d", "p", "space", "t")
         assert it.client.submitted == []
-        assert it.app.screen is it.app.screen_stack[1]
+        assert isinstance(it.app.screen, LiveScreen)
 
 
-@pytest.mark.parametrize(
-    ("typed", "reason"),
-    [
-        ("0", "a run has at least 1 thread"),
-        ("999999", "at most 100,000 threads"),
-        ("8x", "'8x' is not a whole number"),
-    ],
-)
-async def test_an_impossible_number_is_explained_and_not_submitted(typed: str, reason: str) -> None:
+async def test_an_impossible_number_is_explained_and_not_submitted() -> None:
+    reasons = {
+        "0": "a run has at least 1 thread",
+        "999999": "at most 100,000 threads",
+        "8x": "'8x' is not a whole number",
+    }
     async with viewer(script.hello(60)) as it:
-        await it.press("t", *typed, "enter")
-        assert isinstance(it.app.screen, ThreadsScreen)
-        assert reason in str(it.app.screen.query_one("#threads-error").render())
+        await it.press("t")
+        for typed, reason in reasons.items():
+            await it.press(*typed, "enter")
+            assert isinstance(it.app.screen, ThreadsScreen)
+            assert reason in screen_text(it)
+            await it.press("ctrl+u")
+        await it.press("enter")
+        assert "type a number" in screen_text(it)
         await it.press("escape")
         assert it.client.submitted == []
 
 
-@pytest.mark.parametrize("back", [["n"], ["escape"], ["enter"]])
-async def test_only_yes_changes_the_server(back: list[str]) -> None:
+async def test_only_yes_changes_the_server() -> None:
     async with viewer(script.hello(60)) as it:
-        await it.press("d", "down", "down", "enter", *back)
-        assert it.client.submitted == []
-
-
-async def test_going_back_from_the_question_leads_to_the_choices() -> None:
-    async with viewer(script.hello(60)) as it:
-        await it.press("d", "enter", "n")
-        assert isinstance(it.app.screen, DurabilityScreen)
+        await it.press("d", "down", "down")
+        for no in ("n", "escape"):
+            await it.press("enter", "enter", no)
+            assert isinstance(it.app.screen, DurabilityScreen)
         await it.press("escape")
         assert it.client.submitted == []
 

@@ -71,7 +71,7 @@ class TuibenchApp(App[Ended]):
 
     def __init__(self, connect: Connect, *, theme: str | None = None, ascii_only: bool = False) -> None:
         without_colour = "NO_COLOR" in os.environ
-        super().__init__()
+        super().__init__(ansi_color=True if without_colour else None)
         self.animation_level = "none"
         self.failure: TuibenchError | None = None
         self.view: View | None = None

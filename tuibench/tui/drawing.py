@@ -94,7 +94,7 @@ def time_axis(width: int, seconds_per_column: float) -> str:
     _write(cells, width - 3, "now")
     column_step = step / seconds_per_column
     for position in range(1, int(width / column_step) + 1):
-        text = _ago(step * position)
+        text = _ago(step * position, step)
         start = round(width - 1 - position * column_step) - len(text) // 2
         if start >= 0:
             _write(cells, start, text)
@@ -108,11 +108,9 @@ def _label_step(seconds_per_column: float) -> int:
     return AXIS_STEPS_SECONDS[-1]
 
 
-def _ago(seconds: int) -> str:
-    if seconds <= 90 or seconds % 30:
-        return f"−{seconds}s"
-    minutes, rest = divmod(seconds, 60)
-    return f"−{minutes}m{rest:02}" if rest else f"−{minutes}m"
+def _ago(seconds: int, step: int) -> str:
+    """In minutes where every label is a whole number of them, so that the labels of an axis look alike."""
+    return f"−{seconds}s" if step % 60 else f"−{seconds // 60}m"
 
 
 def _write(cells: list[str], start: int, text: str) -> None:

@@ -29,6 +29,8 @@ from tuibench.tui.widgets.panel import Palette, Panel
 SMALLEST = (80, 24)
 FULL = (110, 32)
 """From this size on the full arrangement fits."""
+TALL = 48
+"""From this height on there is room for more events."""
 
 
 def arrangement(width: int, height: int) -> str:
@@ -52,6 +54,7 @@ class LiveScreen(Screen[None]):
 
     def __init__(self, view: View, *, ascii_only: bool = False) -> None:
         super().__init__()
+        self.VERTICAL_BREAKPOINTS = [(0, "-short"), (TALL, "-tall")]
         self._view = view
         self._ascii_only = ascii_only
 
