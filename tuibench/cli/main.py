@@ -24,6 +24,9 @@ COMMANDS = {
 }
 """Each is the function of its own name in the module of its name."""
 
+PARSER_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
+"""All that can be wrong with a command line. Typer has no name of its own for it."""
+
 
 class LazyGroup(TyperGroup):
     """Lists commands from the table, and imports only the one that is called."""
@@ -59,7 +62,6 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    no_args_is_help=True,
     context_settings={"help_option_names": ["--help"]},
 )
 
@@ -82,11 +84,16 @@ def options(
 def main() -> None:
     """Entry point of the program; ends the process with one of `ExitCode`."""
     try:
-        sys.argv[1:] = arguments.normalised(sys.argv[1:])
-        app()
+        sys.argv[1:] = arguments.normalised(sys.argv[1:]) or ["--help"]
+        sys.exit(app(prog_name="tuibench", standalone_mode=False) or ExitCode.DONE)
     except TuibenchError as error:
         typer.echo(f"tuibench: {error}", err=True)
         sys.exit(error.exit_code)
+    except PARSER_ERROR as error:
+        typer.echo(f"tuibench: {_misread(error)}", err=True)
+        sys.exit(ExitCode.WRONG_USAGE)
+    except typer.Abort:
+        sys.exit(ExitCode.INTERRUPTED)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
@@ -95,6 +102,14 @@ def main() -> None:
     except Exception as error:
         typer.echo(f"tuibench: {_mishap(error)}", err=True)
         sys.exit(ExitCode.RUN_FAILED)
+
+
+def _misread(error: Any) -> str:
+    """What the parser could not make sense of, on one line."""
+    context = error.ctx
+    command = f" {context.info_name}" if context is not None and context.parent is not None else ""
+    text = error.format_message().rstrip(".")
+    return f"{text[:1].lower()}{text[1:]} (see tuibench{command} --help)"
 
 
 def _mishap(error: Exception) -> str:

@@ -41,7 +41,7 @@ class RunOptions:
     time: Annotated[float, _option("--time", "--max-time", help="Seconds to run; 0 for no limit.")] = 10
     interval: Annotated[float, _option("--interval", help="Seconds between samples.")] = 1
     percentile: Annotated[
-        float, _option("--percentile", help="Percentile of the interval lines and summary.")
+        float, _option("--percentile", help="Percentile of the interval lines and summary; 0 for none.")
     ] = 95
     rand_seed: Annotated[int, _option("--rand-seed", help="Seed of all random values; 0 for a new one.")] = 0
     mysql_ignore_errors: Annotated[
@@ -57,7 +57,7 @@ class RunOptions:
         _within("--threads", self.threads, 1, MAX_THREADS)
         _within("--time", self.time, 0, 10**9)
         _within("--interval", self.interval, 0.1, 3600)
-        _within("--percentile", self.percentile, 0.1, 100)
+        _within("--percentile", self.percentile, 0, 100)
         _within("--workers", self.workers, 0, 1024)
         if self.run_dir:
             os.environ["TUIBENCH_HOME"] = os.path.abspath(self.run_dir)
@@ -92,24 +92,23 @@ def session_spec(plan: Plan, target: Target, inherit_fds: tuple[int, ...] = ()) 
 
 
 def profile_options(arguments: Sequence[str]) -> dict[str, OptionValue]:
-    """The profile's options from what the parser left over: `--name=value`, or `--name value`."""
+    """The profile's options in what the parser left over: `--name=value`, `--name value`, `--flag`."""
     options: dict[str, OptionValue] = {}
-    waiting = iter(arguments)
-    for argument in waiting:
+    left = list(arguments)
+    while left:
+        argument = left.pop(0)
         if not argument.startswith("--"):
             raise UsageError(f"'{argument}' is not an option", "options look like --table-size=1000")
         name, equals, value = argument[2:].partition("=")
-        if not equals:
-            value = next(waiting, "")
-            if not value:
-                raise UsageError(f"--{name} needs a value")
+        if not equals and left and not left[0].startswith("--"):
+            value = left.pop(0)
         options[name.replace("-", "_")] = value
     return options
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
-        raise UsageError(f"{name} must be between {low:,g} and {high:,g}, not {value:,g}")
+        raise UsageError(f"{name} must be between {low:,.12g} and {high:,.12g}, not {value:,.12g}")
 
 
 def _numbers(name: str, text: str) -> tuple[int, ...]:

@@ -16,6 +16,8 @@ from tuibench.mysql.optionfile import read_options
 DEFAULT_SOCKETS = ("/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/tmp/mysql.sock")  # noqa: S108
 """Where packagers put the socket that `localhost` means."""
 
+LARGEST_PORT = 65535
+
 
 def _option(*names: str, help: str) -> typer.models.OptionInfo:
     option: typer.models.OptionInfo = typer.Option(*names, help=help, show_default=False)
@@ -79,9 +81,12 @@ class ServerOptions:
         ):
             found["socket"] = next((path for path in DEFAULT_SOCKETS if os.path.exists(path)), "")
         try:
-            return msgspec.convert(found, Target, strict=False)
+            target = msgspec.convert(found, Target, strict=False)
         except msgspec.ValidationError as error:
             raise UsageError(f"the server options do not fit: {error}") from error
+        if not 1 <= target.port <= LARGEST_PORT:
+            raise UsageError(f"--port must be between 1 and {LARGEST_PORT}, not {target.port}")
+        return target
 
     def given(self) -> dict[str, object]:
         """What the options themselves say, by the fields of a Target."""
