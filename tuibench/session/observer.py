@@ -38,6 +38,7 @@ class Observer:
         self._variables: dict[str, str] | None = None
         self._first: ServerReading | None = None
         self._away = False
+        self._began_anew = False
 
     @classmethod
     def of(
@@ -62,7 +63,7 @@ class Observer:
 
     async def observe(self, tick: int, transactions_total: int, ours: Mapping[str, str]) -> Look:
         """Looks at server and host now. `ours` are the values of the settings that we changed."""
-        observation = await self._sampler.sample(transactions_total)
+        observation = await self._sample(transactions_total)
         events = self._noticed(observation)
         foreign: list[tuple[EventKind, str]] = []
         if observation.restarted:
@@ -79,18 +80,25 @@ class Observer:
     async def end(self, steering_statements: int) -> tuple[ServerReading | None, ServerReading | None]:
         """The first and the last reading; the load must have ended.
 
+        There is no first one to compare with when the counters have begun anew in between.
+
         The server hears the goodbyes of many connections a little later than they are said: the last reading
         is the one after which nothing but our own reading was counted.
         """
         before, last = None, None
         for _ in range(LAST_LOOK_ATTEMPTS):
-            before, last = last, _reading(await self._sampler.sample(), steering_statements)
+            before, last = last, _reading(await self._sample(), steering_statements)
             if before is not None and last is not None and _others(before) == _others(last):
                 break
-        return self._first, last
+        return None if self._began_anew else self._first, last
 
     async def close(self) -> None:
         await self._sampler.close()
+
+    async def _sample(self, transactions_total: int | None = None) -> Observation:
+        observation = await self._sampler.sample(transactions_total)
+        self._began_anew |= observation.restarted or observation.counters_reset
+        return observation
 
     async def _follow(self) -> None:
         """After a restart the server is another process, with the variables it starts with."""
