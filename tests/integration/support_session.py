@@ -1,0 +1,162 @@
+"""A session of its own process and a viewer of it, as the tests of this folder start and watch them."""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.integration.processes import until
+from tests.integration.support import DEADLINE_SECONDS, ours
+from tuibench import paths
+from tuibench.errors import RunError
+from tuibench.model.command import Command
+from tuibench.model.event import Event, EventKind
+from tuibench.model.message import Answer, Ended, Status
+from tuibench.model.plan import OptionValue, Plan
+from tuibench.model.sample import LoadPart, Sample
+from tuibench.model.target import Target
+from tuibench.session.client import SessionClient
+from tuibench.session.launch import launch
+from tuibench.session.spec import ServiceSpec, SessionSpec
+
+SERVICE = "tuibench.session.service"
+DURABILITY = "SELECT @@innodb_flush_log_at_trx_commit, @@sync_binlog"
+DURABLE, UNSAFE = (1, 1), (0, 0)
+_numbers = itertools.count(1)
+
+
+class Watcher:
+    """A viewer that keeps everything it hears, and can wait for what it has not heard yet."""
+
+    def __init__(self, client: SessionClient, pid: int, directory: Path) -> None:
+        self.pid = pid
+        self.directory = directory
+        self.hello = client.hello
+        self.status: Status = client.hello.status
+        self.samples: list[Sample] = []
+        self.events: list[Event] = []
+        self.ended: Ended | None = None
+        self.hung_up = False
+        self._client = client
+        self._heard = asyncio.Condition()
+        self._listening = asyncio.create_task(self._listen())
+
+    @property
+    def loads(self) -> list[LoadPart]:
+        return [sample.load for sample in self.samples if sample.load is not None]
+
+    def told(self, kind: EventKind) -> list[Event]:
+        return [event for event in self.events if event.kind is kind]
+
+    async def submit(self, command: Command) -> Answer:
+        return await asyncio.wait_for(self._client.submit(command), DEADLINE_SECONDS)
+
+    async def until(self, condition: Callable[[], bool], seconds: float = DEADLINE_SECONDS) -> None:
+        """Listens until the condition on what was heard holds; fails with what was heard if time is up."""
+        try:
+            async with asyncio.timeout(seconds), self._heard:
+                await self._heard.wait_for(condition)
+        except TimeoutError:
+            pytest.fail(f"not heard in {seconds:.0f} s; {self._account()}")
+
+    async def ticks(self, number: int = 1) -> None:
+        """Listens to so many more samples."""
+        wanted = len(self.samples) + number
+        await self.until(lambda: len(self.samples) >= wanted)
+
+    async def end(self) -> Ended:
+        """Listens to the last word."""
+        await self.until(lambda: self.hung_up)
+        assert self.ended is not None
+        return self.ended
+
+    async def close(self) -> None:
+        self._listening.cancel()
+        await self._client.close()
+
+    def _account(self) -> str:
+        told = [f"{event.elapsed_seconds:.1f}s {event.kind} {event.text}" for event in self.events]
+        return (
+            f"{len(self.samples)} samples, the last: {self.samples[-1:]}; {self.status.state}; events: {told}"
+        )
+
+    async def _listen(self) -> None:
+        async for message in self._client.messages():
+            await self._take(message)
+        async with self._heard:
+            self.hung_up = True
+            self._heard.notify_all()
+
+    async def _take(self, message: Sample | Event | Status | Ended) -> None:
+        async with self._heard:
+            match message:
+                case Sample():
+                    self.samples.append(message)
+                case Event():
+                    self.events.append(message)
+                case Status():
+                    self.status = message
+                case Ended():
+                    self.ended = message
+            self._heard.notify_all()
+
+
+def session_spec(
+    target: Target,
+    profile: str = "oltp_read_write",
+    *,
+    threads: int = 2,
+    interval_seconds: float = 0.25,
+    **options: OptionValue,
+) -> SessionSpec:
+    """A session without a time limit on small tables: 2 × 500 rows unless `options` say otherwise."""
+    name = f"test-{next(_numbers)}"
+    plan = Plan(
+        profile=profile,
+        options={"tables": 2, "table_size": 500, **options},
+        threads=threads,
+        seconds=None,
+        interval_seconds=interval_seconds,
+        seed=1,
+    )
+    return SessionSpec(session=name, plan=plan, target=target, run_directory=str(paths.runs_dir() / name))
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+async def join(socket: Path, pid: int, directory: Path) -> Watcher:
+    return Watcher(await SessionClient.connect(socket), pid, directory)
+
+
+@contextlib.asynccontextmanager
+async def watched(spec: SessionSpec, grace_seconds: float | None = 60.0) -> AsyncIterator[Watcher]:
+    """A session in its own process, with a viewer. On leaving, its process and its helpers must have ended.
+
+    A test that fails does not wait for the grace: its session is killed.
+    """
+    home = paths.runtime_dir().parent
+    socket = paths.runtime_dir() / f"{spec.session}.sock"
+    before, log = ours(home), home / "log" / "service"
+    try:
+        await launch(ServiceSpec(session=spec, socket=str(socket), grace_seconds=grace_seconds), log)
+    except RunError as error:
+        error.add_note(log.read_text())
+        raise
+    (pid,) = [pid for pid, module in ours(home).items() if module == SERVICE and pid not in before]
+    watcher = await join(socket, pid, Path(spec.run_directory))
+    try:
+        yield watcher
+    except BaseException:
+        _kill(pid)
+        raise
+    finally:
+        await watcher.close()
+        assert await asyncio.to_thread(until, lambda: not ours(home), DEADLINE_SECONDS), ours(home)

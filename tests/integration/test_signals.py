@@ -1,0 +1,154 @@
+"""Every way a run can end, orderly or not: the server has its settings back, and nothing of ours is left."""
+
+import os
+import signal
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import pytest
+
+from tests.integration.support import (
+    ask,
+    assert_nothing_left,
+    eventually_asked,
+    finished,
+    ours,
+    prepare,
+    started,
+    tuibench,
+)
+from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE, session_spec, watched
+from tuibench import paths
+from tuibench.demo.server import PrivateServer
+from tuibench.model.command import ApplyPreset, Stop
+from tuibench.model.event import Event, EventKind
+from tuibench.model.sample import Sample
+from tuibench.model.summary import Summary
+
+GUARDIAN = "tuibench.tuning.guardian"
+Line = TypeVar("Line", Sample, Event)
+
+
+@pytest.fixture(scope="module")
+def tables(server: PrivateServer) -> PrivateServer:
+    """A server with 2 × 500 rows."""
+    prepare(server.target, tables=2, rows=500)
+    return server
+
+
+def journals() -> list[Path]:
+    return list(paths.journal_dir().glob("*"))
+
+
+def lines(path: Path, kind: type[Line]) -> list[Line]:
+    return [msgspec.json.decode(line, type=kind) for line in path.read_bytes().splitlines()]
+
+
+# A session
+
+
+@pytest.mark.parametrize("end", ["stop", signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+async def test_an_orderly_end_puts_all_back(
+    tables: PrivateServer, tuibench_home: Path, end: signal.Signals | str
+) -> None:
+    async with watched(session_spec(tables.target)) as watcher:
+        assert (await watcher.submit(ApplyPreset("unsafe"))).ok
+        assert await ask(tables.target, DURABILITY) == [UNSAFE]
+        await watcher.ticks(2)
+        if isinstance(end, signal.Signals):
+            os.kill(watcher.pid, end)
+        else:
+            assert (await watcher.submit(Stop())).ok
+        ended = await watcher.end()
+        assert await ask(tables.target, DURABILITY) == [DURABLE]
+    assert_nothing_left(tuibench_home)
+    assert ended.summary.outcome == ("stopped" if end == "stop" else "interrupted")
+    assert ended.text.startswith("SQL statistics:\n")
+    assert {event.kind for event in watcher.events} >= {EventKind.RESTORE, EventKind.STOP}
+    record = Path(ended.run_directory)
+    assert msgspec.json.decode((record / "summary.json").read_bytes(), type=Summary) == ended.summary
+    assert lines(record / "samples.jsonl", Sample)[-len(watcher.samples) :] == watcher.samples
+    assert lines(record / "events.jsonl", Event)[-len(watcher.events) :] == watcher.events
+    assert tables.target.password not in "".join(path.read_text() for path in record.iterdir())
+
+
+async def test_a_killed_session_is_put_back_by_its_guardian(
+    tables: PrivateServer, tuibench_home: Path
+) -> None:
+    async with watched(session_spec(tables.target)) as watcher:
+        assert (await watcher.submit(ApplyPreset("unsafe"))).ok
+        await watcher.ticks(2)
+        os.kill(watcher.pid, signal.SIGKILL)
+        await watcher.until(lambda: watcher.hung_up)
+        assert watcher.ended is None
+        assert await eventually_asked(tables.target, DURABILITY, DURABLE)
+    assert not ours(tuibench_home)
+    assert not journals()
+    assert not (watcher.directory / "summary.json").exists()
+    recorded = lines(watcher.directory / "samples.jsonl", Sample)
+    assert recorded[: len(watcher.samples)][-1] in watcher.samples
+    assert len(recorded) >= len(watcher.samples) - 1
+    assert (watcher.directory / "plan.json").exists()
+    async with watched(session_spec(tables.target)) as next_one:
+        await next_one.ticks()
+        await next_one.submit(Stop())
+        assert (await next_one.end()).summary.transactions.total > 0
+
+
+async def test_restore_puts_back_what_killed_session_and_guardian_left(
+    tables: PrivateServer, tuibench_home: Path
+) -> None:
+    async with watched(session_spec(tables.target)) as watcher:
+        assert (await watcher.submit(ApplyPreset("unsafe"))).ok
+        for pid, module in ours(tuibench_home).items():
+            if module == "tuibench.tuning.guardian":
+                os.kill(pid, signal.SIGKILL)
+        os.kill(watcher.pid, signal.SIGKILL)
+    assert await ask(tables.target, DURABILITY) == [UNSAFE]
+    shown = tuibench("restore", "--dry-run", target=tables.target)
+    assert "sync_binlog 1 → 0" in shown.out
+    assert await ask(tables.target, DURABILITY) == [UNSAFE]
+    restored = tuibench("restore", env={"MYSQL_PWD": tables.target.password})
+    assert restored.code == 0, restored.err
+    assert await ask(tables.target, DURABILITY) == [DURABLE]
+    assert not journals()
+    assert tuibench("restore").out == "nothing to restore\n"
+
+
+# A run without a screen
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_run_early_with_its_summary(
+    tables: PrivateServer, tuibench_home: Path, number: signal.Signals
+) -> None:
+    command = ("run", "oltp_read_write", "--tables=2", "--table-size=500", "--time=0", "--interval=0.2")
+    with started(*command, "--report-interval=0.2", target=tables.target) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        process.send_signal(number)
+        ended = finished(process)
+    assert first.startswith("[ 0s ] thds: 1 tps: ")
+    assert ended.code == 130
+    assert "SQL statistics:" in ended.out
+    assert "Traceback" not in ended.err
+    assert_nothing_left(tuibench_home)
+    (record,) = paths.runs_dir().iterdir()
+    summary = msgspec.json.decode((record / "summary.json").read_bytes(), type=Summary)
+    assert summary.outcome == "interrupted"
+    assert summary.reconciliation.foreign == 0
+
+
+def test_a_killed_run_leaves_no_process(tables: PrivateServer, tuibench_home: Path) -> None:
+    command = ("run", "oltp_read_write", "--tables=2", "--table-size=500", "--time=0", "--interval=0.2")
+    with started(*command, "--report-interval=0.2", target=tables.target) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert "tuibench.load.worker" in ours(tuibench_home).values()
+        process.kill()
+        process.communicate()
+    assert_nothing_left(tuibench_home)
+    (record,) = paths.runs_dir().iterdir()
+    assert lines(record / "samples.jsonl", Sample)
+    assert not (record / "summary.json").exists()

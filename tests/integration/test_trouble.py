@@ -1,0 +1,142 @@
+"""Trouble on real servers: locks, deadlocks, a server that goes away under load, very many connections."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.integration.support import ask, assert_nothing_left, finished, prepare, started
+from tests.integration.support_session import session_spec, watched
+from tuibench import paths
+from tuibench.demo.binaries import Binary
+from tuibench.demo.server import PrivateServer
+from tuibench.model.command import SetThreads, Stop
+from tuibench.model.event import EventKind
+from tuibench.model.summary import Summary
+from tuibench.mysql.connection import connect
+
+DEADLOCK, LOCK_WAIT_TIMEOUT = "1213", "1205"
+
+
+@contextlib.asynccontextmanager
+async def locks_held(server: PrivateServer, table: str, row: int) -> AsyncIterator[None]:
+    """Somebody else holds a row's lock, and everybody's patience with locks is one second."""
+    other = await connect(server.target)
+    ((patience,),) = await other.query("SELECT @@GLOBAL.innodb_lock_wait_timeout")
+    await other.query("SET GLOBAL innodb_lock_wait_timeout = 1")
+    await other.query("BEGIN")
+    await other.query(f"SELECT id FROM {table} WHERE id = {row} FOR UPDATE")
+    try:
+        yield
+    finally:
+        await other.query("ROLLBACK")
+        await other.query(f"SET GLOBAL innodb_lock_wait_timeout = {patience}")
+        await other.close()
+
+
+async def test_no_row_is_lost_to_deadlocks_and_lock_wait_timeouts(server: PrivateServer) -> None:
+    prepare(server.target, tables=2, rows=50)
+    spec = session_spec(server.target, threads=16, table_size=50, rand_type="uniform")
+    async with locks_held(server, "sbtest1", 25), watched(spec) as watcher:
+        await watcher.until(
+            lambda: (
+                {DEADLOCK, LOCK_WAIT_TIMEOUT}
+                <= {code for load in watcher.loads for code in load.errors_by_code}
+            )
+        )
+        await watcher.submit(Stop())
+        summary = (await watcher.end()).summary
+    assert summary.errors.by_code[DEADLOCK] > 0
+    assert summary.errors.by_code[LOCK_WAIT_TIMEOUT] > 0
+    assert summary.errors.total == sum(summary.errors.by_code.values())
+    assert summary.retries > 0
+    assert summary.transactions.total > 0
+    assert watcher.told(EventKind.ERRORS)
+    counted = "SELECT COUNT(*), COUNT(DISTINCT id), MIN(id), MAX(id) FROM"
+    assert await ask(server.target, f"{counted} sbtest1") == [(50, 50, 1, 50)]
+    assert await ask(server.target, f"{counted} sbtest2") == [(50, 50, 1, 50)]
+
+
+@pytest.mark.parametrize("how", ["restart", "kill"])
+async def test_the_load_resumes_after_a_restart(
+    binary: Binary, base: Path, tuibench_home: Path, how: str
+) -> None:
+    async with await PrivateServer.start(binary, base=base) as server:
+        prepare(server.target, tables=2, rows=500)
+        async with watched(session_spec(server.target, threads=4)) as watcher:
+            await watcher.ticks(2)
+            if how == "kill":
+                await server.kill()
+                await watcher.until(lambda: watcher.samples[-1].server is None)
+                await server.start_again()
+            else:
+                await server.restart()
+            await watcher.until(lambda: bool(watcher.told(EventKind.RESTART)))
+            await watcher.ticks(3)
+            assert watcher.loads[-1].connections == 4
+            assert watcher.loads[-1].transactions_per_second > 0
+            await watcher.submit(Stop())
+            ended = await watcher.end()
+        gaps = [sample for sample in watcher.samples if sample.server is None]
+        assert gaps
+        assert len(watcher.told(EventKind.RESTART)) == 1
+        assert ended.summary.outcome == "stopped"
+        assert ended.summary.reconnects >= 4
+        assert ended.summary.reconciliation.foreign is None
+        counted = "SELECT COUNT(*) FROM"
+        for table in ("sbtest1", "sbtest2"):
+            assert await ask(server.target, f"{counted} {table}") == [(500,)]
+    assert_nothing_left(tuibench_home)
+
+
+async def test_a_run_without_a_screen_survives_a_restart(mariadb_binary: Binary, base: Path) -> None:
+    async with await PrivateServer.start(mariadb_binary, base=base) as server:
+        prepare(server.target, tables=2, rows=500)
+        options = ("--tables=2", "--table-size=500", "--threads=4", "--time=6", "--interval=0.5")
+        with started("run", "oltp_read_write", *options, target=server.target) as process:
+            assert process.stdout is not None
+            await asyncio.to_thread(process.stdout.readline)
+            await server.restart()
+            ended = await asyncio.to_thread(finished, process)
+    assert ended.code == 0
+    assert "the server was restarted" in ended.err
+    (record,) = paths.runs_dir().iterdir()
+    summary = msgspec.json.decode((record / "summary.json").read_bytes(), type=Summary)
+    assert summary.reconnects >= 4
+
+
+async def test_a_run_ends_in_order_on_a_server_that_stays_away(mariadb_binary: Binary, base: Path) -> None:
+    async with await PrivateServer.start(mariadb_binary, base=base) as server:
+        prepare(server.target, tables=2, rows=500)
+        options = ("--tables=2", "--table-size=500", "--threads=4", "--time=3", "--interval=0.5")
+        with started("run", "oltp_read_write", *options, target=server.target) as process:
+            assert process.stdout is not None
+            await asyncio.to_thread(process.stdout.readline)
+            await server.kill()
+            ended = await asyncio.to_thread(finished, process)
+    assert ended.code == 0
+    assert "does not answer" in ended.err
+    assert "SQL statistics:" in ended.out
+    assert "Traceback" not in ended.err
+
+
+async def test_two_thousand_connections(mariadb: PrivateServer) -> None:
+    prepare(mariadb.target, tables=2, rows=500)
+    spec = session_spec(mariadb.target, "oltp_point_select", threads=2000, interval_seconds=1)
+    async with watched(spec) as watcher:
+        await watcher.ticks(2)
+        counted = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'tuibench'"
+        ((connected,),) = await ask(mariadb.target, counted)
+        assert connected >= 2000
+        assert (await watcher.submit(SetThreads(10))).ok
+        await watcher.until(lambda: watcher.loads[-1].connections == 10)
+        await watcher.submit(Stop())
+        summary = (await watcher.end()).summary
+    assert {2000, 10} <= {load.connections for load in watcher.loads}
+    assert all(load.transactions_per_second > 0 for load in watcher.loads)
+    assert summary.errors.total == 0
+    assert summary.reconnects == 0
+    assert summary.reconciliation.commits_client == 0
