@@ -93,10 +93,10 @@ def _reconciled(summary: Summary) -> str:
         return "the server's counters cannot be compared: it was restarted, or its counters were reset"
     if counted.foreign == 0:
         return f"the server counted the same {counted.questions_client:,} statements"
-    return (
-        f"the server counted {counted.questions_server - counted.own:,} statements, "
-        f"{counted.foreign:+,} more than ours: other clients are at work"
-    )
+    said = f"the server counted {counted.questions_server - counted.own:,} statements"
+    if counted.foreign < 0:
+        return f"{said}, {-counted.foreign:,} fewer than ours: it did not hear all of them"
+    return f"{said}, {counted.foreign:,} more than ours: other clients are at work"
 
 
 def write_json(path: str, summary: Summary) -> None:
