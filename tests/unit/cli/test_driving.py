@@ -1,0 +1,120 @@
+"""What a run without a screen prints: data to stdout, talk to stderr."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.examples import EVENT, sample, summary
+from tuibench.cli.driving import Printer, notes, write_json
+from tuibench.errors import UsageError
+from tuibench.metrics.histogram import Histogram
+from tuibench.model.event import EventKind
+from tuibench.model.summary import ErrorTotals, Reconciliation, Summary
+from tuibench.record.recorder import pretty_json
+from tuibench.record.text import Interval
+
+
+def second_of(transactions: int) -> Interval:
+    return Interval(seconds=1.0, transactions=transactions, latency=Histogram.of([1000] * transactions))
+
+
+def test_ticks_between_two_lines_add_up(capsys: pytest.CaptureFixture[str]) -> None:
+    printer = Printer(2.0, 95)
+    for number in range(1, 6):
+        printer.tick(float(number), 8, second_of(number * 10))
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("[ 2s ] thds: 8 tps: 15.00 ")
+    assert second.startswith("[ 4s ] thds: 8 tps: 35.00 ")
+
+
+def test_an_interval_of_zero_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    printer = Printer(0, 95)
+    printer.tick(1.0, 8, second_of(10))
+    assert capsys.readouterr().out == ""
+
+
+def test_a_tick_that_is_a_little_early_still_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    printer = Printer(0.3, 95)
+    for tenths in range(1, 10):
+        printer.tick(0.1 * tenths, 1, second_of(1))
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_what_an_operator_must_know_is_said_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    printer = Printer(1, 95)
+    printer.note(
+        msgspec.structs.replace(EVENT, kind=EventKind.RESTART, elapsed_seconds=12.4, text="restarted")
+    )
+    printer.note(msgspec.structs.replace(EVENT, kind=EventKind.START))
+    printer.note(sample())
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "[ 12s ] restarted\n")
+
+
+# Notes below the summary
+
+
+def counted(server: int | None, foreign: int | None) -> Summary:
+    return summary(
+        reconciliation=Reconciliation(
+            questions_client=3195,
+            questions_server=server,
+            own=5,
+            foreign=foreign,
+            commits_client=158,
+            commits_server=158,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("figures", "words"),
+    [
+        (counted(3200, 0), "the server counted the same 3,195 statements"),
+        (counted(4200, 1000), "counted 4,195 statements, 1,000 more than ours: other clients are at work"),
+        (counted(3190, -10), "counted 3,185 statements, 10 fewer than ours"),
+        (counted(None, None), "the server's counters cannot be compared"),
+    ],
+)
+def test_the_reconciliation_in_words(figures: Summary, words: str) -> None:
+    assert words in "\n".join(notes(figures, "/runs/1"))
+
+
+def test_all_that_sysbench_has_no_place_for() -> None:
+    figures = summary(
+        outcome="failed",
+        failure="the server went away",
+        errors=ErrorTotals(total=5, by_code={"1205": 2, "1213": 3}),
+        retries=4,
+        abandoned=2,
+        warnings=("client-limited",),
+    )
+    assert notes(figures, "/runs/1") == [
+        "failed: the server went away",
+        "errors by code: 1205 × 2, 1213 × 3; transactions tried again: 4",
+        "abandoned in flight at the end: 2",
+        "the server counted the same 3,195 statements",
+        "warning: client-limited",
+        "recorded in /runs/1",
+    ]
+
+
+def test_a_quiet_run_has_two_notes() -> None:
+    quiet = summary(errors=ErrorTotals(total=0, by_code={}), retries=0)
+    assert len(notes(quiet, "/runs/1")) == 2
+
+
+# JSON
+
+
+def test_json_goes_to_a_file_or_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_json(str(tmp_path / "s.json"), summary())
+    assert (tmp_path / "s.json").read_bytes() == pretty_json(summary())
+    write_json("-", summary())
+    assert capsys.readouterr().out.encode() == pretty_json(summary())
+
+
+def test_json_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot write .*: No such file or directory"):
+        write_json(str(tmp_path / "no" / "s.json"), summary())

@@ -1,0 +1,187 @@
+"""The program as scripts meet it: exit codes, one line on stderr, no traceback, nothing loaded for help."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import typer
+
+from tuibench import __version__
+from tuibench.cli import main as program
+from tuibench.errors import ExitCode, RunError
+
+NOBODY = ("-h", "127.0.0.1", "-P", "1", "--defaults-file", "/dev/null")
+
+
+class Ended(NamedTuple):
+    code: int | str | None
+    out: str
+    err: str
+
+
+@pytest.fixture
+def tuibench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Program":
+    return Program(monkeypatch, capsys)
+
+
+class Program:
+    """Runs the program in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> Ended:
+        self._monkeypatch.setattr(sys, "argv", ["tuibench", *arguments])
+        with pytest.raises(SystemExit) as ending:
+            program.main()
+        captured = self._capsys.readouterr()
+        return Ended(ending.value.code, captured.out, captured.err)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",)])
+def test_help_lists_the_commands(tuibench: Program, arguments: tuple[str, ...]) -> None:
+    code, out, err = tuibench(*arguments)
+    assert (code, err) == (ExitCode.DONE, "")
+    assert out.startswith("Usage: tuibench ")
+    for name, words in program.COMMANDS.items():
+        assert name in out
+        assert words.split(",")[0].split(":")[0] in out
+
+
+@pytest.mark.parametrize("command", program.COMMANDS)
+def test_each_command_has_help_and_h_is_not_it(tuibench: Program, command: str) -> None:
+    code, out, _ = tuibench(command, "--help")
+    assert code == ExitCode.DONE
+    assert out.startswith(f"Usage: tuibench {command} ")
+    assert "-h, --help" not in out
+
+
+def test_the_version(tuibench: Program) -> None:
+    assert tuibench("--version") == (ExitCode.DONE, f"tuibench {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("rnu", "there is no command 'rnu' (did you mean 'run'?)"),
+        ("--nope", "no such option: --nope"),
+        ("run", "missing argument 'profile' (see tuibench run --help)"),
+        ("run oltp_read_rwite", "did you mean 'oltp_read_write'?"),
+        ("run ./none.toml", "there is no profile file ./none.toml"),
+        ("run oltp_read_write --threads 0", "--threads must be between 1 and 100,000, not 0"),
+        ("run oltp_read_write --threads 1000000", "not 1,000,000"),
+        ("run oltp_read_write --threads many", "invalid value for '--threads'"),
+        ("run oltp_read_write --table-sice=5", "did you mean '--table-size'?"),
+        ("run oltp_read_write --tables=0", "--tables: 0 is too small"),
+        ("run oltp_read_write extra", "'extra' is not an option"),
+        ("run oltp_read_write --ssl-mode=never", "ssl_mode"),
+        ("run oltp_read_write --defaults-file=/none.cnf", "cannot read the option file /none.cnf"),
+        ("prepare oltp_read_write --threads=-1", "--threads must be between"),
+        ("cleanup nothing", "there is no profile 'nothing'"),
+        ("demo --threads=0 --headless", "--threads must be between"),
+        ("demo --profile=nothing --headless", "there is no profile 'nothing'"),
+        ("live oltp_read_write", "the live monitor needs a terminal"),
+        ("restore --nope", "no such option: --nope (see tuibench restore --help)"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(tuibench: Program, line: str, words: str) -> None:
+    code, out, err = tuibench(*line.split())
+    assert (code, out) == (ExitCode.WRONG_USAGE, "")
+    assert err.startswith("tuibench: ")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["run", "prepare", "cleanup"])
+def test_a_server_that_is_down_is_one_line_and_exit_code_3(
+    tuibench: Program, command: str, tuibench_home: Path
+) -> None:
+    code, out, err = tuibench(command, "oltp_read_write", *NOBODY)
+    assert (code, out) == (ExitCode.SERVER_UNAVAILABLE, "")
+    assert err.startswith("tuibench: cannot reach a server at 127.0.0.1:1")
+    assert err.count("\n") == 1
+    assert list(tuibench_home.rglob("*.json*")) == []
+
+
+def test_nothing_to_restore_is_fine(tuibench: Program) -> None:
+    assert tuibench("restore", "--defaults-file=/dev/null") == (ExitCode.DONE, "nothing to restore\n", "")
+
+
+# Endings that are not of the user's making
+
+
+def failing(error: BaseException) -> object:
+    def app(**_: object) -> None:
+        raise error
+
+    return app
+
+
+def test_an_error_of_the_tree_ends_with_its_code(tuibench: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "app", failing(RunError("it broke", "mend it")))
+    assert tuibench("run") == (ExitCode.RUN_FAILED, "", "tuibench: it broke (mend it)\n")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), typer.Abort()])
+def test_an_interruption_ends_with_130(
+    tuibench: Program, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    monkeypatch.setattr(program, "app", failing(error))
+    assert tuibench("run").code == ExitCode.INTERRUPTED
+
+
+def test_a_mistake_of_ours_is_one_line_with_the_details_in_a_file(
+    tuibench: Program, monkeypatch: pytest.MonkeyPatch, tuibench_home: Path
+) -> None:
+    monkeypatch.setattr(program, "app", failing(ZeroDivisionError("oh")))
+    code, _, err = tuibench("run")
+    assert code == ExitCode.RUN_FAILED
+    assert err.count("\n") == 1
+    assert "a mistake of tuibench, not yours: ZeroDivisionError: oh" in err
+    (log,) = tuibench_home.rglob("crash.log")
+    assert "Traceback" in log.read_text()
+
+
+# A fresh interpreter
+
+
+def test_help_loads_no_room_and_no_heavy_library() -> None:
+    code = (
+        "import sys; from tuibench.cli.main import main; sys.argv = ['tuibench', '--help']\n"
+        "try: main()\n"
+        "except SystemExit: print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    heavy = {
+        "textual",
+        "rich",
+        "msgspec",
+        "asyncio",
+        "asyncmy",
+        "psutil",
+        "hdrh",
+        "platformdirs",
+        "cryptography",
+    }
+    assert not loaded & heavy
+    assert {name for name in loaded if name.startswith("tuibench.")} == {
+        "tuibench.cli",
+        "tuibench.cli.arguments",
+        "tuibench.cli.main",
+        "tuibench.errors",
+    }
+
+
+def test_the_module_is_the_program_and_takes_a_password_off_its_command_line() -> None:
+    """Its second start has no password in its arguments, and still uses it."""
+    line = [sys.executable, "-m", "tuibench", "run", "oltp_read_write", "-psecret", *NOBODY]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == ExitCode.SERVER_UNAVAILABLE
+    warning, error = done.stderr.splitlines()
+    assert "visible to others" in warning
+    assert error.startswith("tuibench: cannot reach a server")
+    assert "secret" not in done.stderr

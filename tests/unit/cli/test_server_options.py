@@ -1,0 +1,125 @@
+"""Where the server is: options, then the environment, then option files."""
+
+import os
+from getpass import getuser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from tuibench.cli import server_options
+from tuibench.cli.arguments import PASSWORD_PIPE
+from tuibench.cli.server_options import ServerOptions
+from tuibench.errors import UsageError
+from tuibench.model.target import Target
+
+
+@pytest.fixture
+def option_file(tmp_path: Path) -> Path:
+    path = tmp_path / "my.cnf"
+    path.write_text(
+        "[client]\nhost=filehost\nport=3310\nuser=fileuser\npassword=filesecret\nsocket=/file.sock\n"
+        "[tuibench]\ndatabase=filedb\n[client-test]\nuser=testuser\n"
+    )
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _no_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_options, "DEFAULT_SOCKETS", ())
+
+
+def target(file: Path | None = None, **given: Any) -> Target:
+    """The target of these options; of no option file unless one is given."""
+    return ServerOptions(defaults_file=str(file or os.devnull), **given).target()
+
+
+def test_without_anything_it_is_ours_on_localhost() -> None:
+    made = target()
+    assert (made.host, made.port, made.socket, made.database) == ("localhost", 3306, "", "sbtest")
+    assert (made.user, made.password) == (getuser(), "")
+
+
+def test_an_option_file_says_the_rest(option_file: Path) -> None:
+    made = target(option_file)
+    assert (made.host, made.port, made.user, made.database) == ("filehost", 3310, "fileuser", "filedb")
+    assert (made.password, made.socket) == ("filesecret", "/file.sock")
+    assert target(option_file, defaults_group_suffix="-test").user == "testuser"
+
+
+def test_options_stand_before_the_environment_and_that_before_files(
+    option_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUIBENCH_USER", "envuser")
+    monkeypatch.setenv("TUIBENCH_PORT", "3320")
+    monkeypatch.setenv("MYSQL_PWD", "envsecret")
+    made = target(option_file, user="me")
+    assert (made.user, made.port, made.password, made.database) == ("me", 3320, "envsecret", "filedb")
+
+
+def test_a_host_given_means_that_host_and_not_a_files_socket(option_file: Path) -> None:
+    assert target(option_file, host="other").socket == ""
+    assert target(option_file, host="other", socket="/mine.sock").socket == "/mine.sock"
+
+
+def test_localhost_means_the_packagers_socket_unless_a_port_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "mysqld.sock"
+    there.touch()
+    monkeypatch.setattr(server_options, "DEFAULT_SOCKETS", ("/not/there.sock", str(there)))
+    assert target().socket == target(host="localhost").socket == str(there)
+    assert target(port=3306).socket == target(host="127.0.0.1").socket == ""
+
+
+# Passwords
+
+
+def test_a_password_that_was_taken_off_the_command_line_comes_first(
+    option_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"piped")
+    os.close(writing)
+    monkeypatch.setenv(PASSWORD_PIPE, str(reading))
+    monkeypatch.setenv("MYSQL_PWD", "envsecret")
+    assert target(option_file).password == "piped"
+
+
+def test_p_asks_and_what_is_typed_counts(option_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, object]] = []
+
+    def prompt(text: str, **how: object) -> str:
+        asked.append(how)
+        return "typed"
+
+    monkeypatch.setattr(typer, "prompt", prompt)
+    assert target(option_file, ask_password=True).password == "typed"
+    assert asked[0]["hide_input"] is True
+    assert asked[0]["err"] is True
+
+
+# What cannot be
+
+
+@pytest.mark.parametrize("port", [0, -1, 65_536, 99_999_999])
+def test_a_port_that_cannot_be_is_refused(port: int) -> None:
+    with pytest.raises(UsageError, match="--port must be between 1 and 65535"):
+        target(host="db", port=port)
+
+
+def test_an_environment_that_makes_no_sense_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUIBENCH_PORT", "many")
+    with pytest.raises(UsageError, match=r"the server options do not fit: .*port"):
+        target()
+
+
+@pytest.mark.parametrize("mode", ["REQUIRED", "verify_ca", "disabled"])
+def test_ssl_modes_are_taken_in_the_servers_spelling(mode: str) -> None:
+    assert target(ssl_mode=mode).ssl_mode == mode.lower().replace("_", "-")
+
+
+def test_an_unknown_ssl_mode_is_refused() -> None:
+    with pytest.raises(UsageError, match="ssl_mode"):
+        target(ssl_mode="sometimes")
