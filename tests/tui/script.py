@@ -182,7 +182,7 @@ def server_part(elapsed: int, tps: float, threads: int, fsyncs: float) -> Server
         commits_per_second=tps,
         log_fsyncs_per_second=tps * fsyncs,
         log_fsyncs_per_transaction=fsyncs,
-        buffer_pool_hit=0.9998,
+        buffer_pool_hit=99.98,
         row_lock_waits_per_second=3.1,
     )
 

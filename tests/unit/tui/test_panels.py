@@ -213,6 +213,10 @@ def test_a_dash_has_its_reason_beside_it(field: str, row: str, reason: str) -> N
     assert line.endswith(reason)
 
 
+def test_a_full_hundred_needs_no_digits() -> None:
+    assert "Buffer pool hit   100 %" in text(server_panel(with_server(buffer_pool_hit=100.0), 35, 10))
+
+
 def test_a_silent_server_says_so() -> None:
     assert "no answer from the server this second" in text(server_panel(without("server"), 50, 10))
     assert "no answer from the server this second" in text(server_strip(without("server"), 78, 2))

@@ -41,7 +41,9 @@ def _why_no_rate(value: float | None, part: ServerPart, otherwise: str) -> str:
 
 
 def _hit(part: ServerPart) -> str:
-    return percent(None if part.buffer_pool_hit is None else part.buffer_pool_hit * 100, 2)
+    """In percent; 99.99 is worth its digits, a full hundred is not."""
+    hit = part.buffer_pool_hit
+    return percent(hit, 0 if hit is not None and hit >= 99.995 else 2)
 
 
 TILES = (
