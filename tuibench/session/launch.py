@@ -1,42 +1,43 @@
-"""Starts a session as a process of its own, out of the terminal's reach."""
+"""Starts a session as a process of its own, out of the terminal's reach.
+
+It is started with plain `subprocess`: asyncio's transports close with their loop, and complain of a child
+that outlives it.
+"""
 
 import asyncio
+import contextlib
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO, cast
 
 import msgspec
 
 from tuibench.errors import ExitCode, RunError, TuibenchError
 from tuibench.session.spec import Launched, ServiceSpec
 
+_COMMAND = (sys.executable, "-m", "tuibench.session.service")
+
+Process = subprocess.Popen[bytes]
+
 
 async def launch(spec: ServiceSpec, log: Path, pass_fds: Sequence[int] = ()) -> Path:
     """Starts the service and waits until it listens; the path of its socket.
 
     The process leads a session of its own, so a terminal that closes does not take it along; what it has to
-    say on stderr goes to `log`. Raises the service's own error if it cannot run.
+    say on stderr goes to `log`. Raises the service's own error if it cannot run. Cancelled, it ends it again.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as stderr:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "tuibench.session.service",
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            start_new_session=True,
-            pass_fds=tuple(pass_fds),
-        )
-    if process.stdin is None or process.stdout is None:
-        raise RunError("the session's process has no pipes")
-    process.stdin.write(msgspec.json.encode(spec) + b"\n")
-    process.stdin.close()
-    line = await process.stdout.readline()
+    process = _spawn(log, tuple(pass_fds))
+    try:
+        line = await asyncio.to_thread(_first_word, process, spec)
+    except BaseException:
+        process.terminate()
+        raise
+    finally:
+        threading.Thread(target=process.wait, name="reaper", daemon=True).start()
     if not line:
-        await process.wait()
         raise RunError("the session's process ended before it could serve", f"see {log}")
     launched = msgspec.json.decode(line, type=Launched)
     if launched.exit_code:
@@ -44,3 +45,26 @@ async def launch(spec: ServiceSpec, log: Path, pass_fds: Sequence[int] = ()) -> 
         error.exit_code = ExitCode(launched.exit_code)
         raise error
     return Path(launched.socket)
+
+
+def _spawn(log: Path, pass_fds: tuple[int, ...]) -> Process:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as stderr:
+        return subprocess.Popen(
+            _COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            bufsize=0,
+            start_new_session=True,
+            pass_fds=pass_fds,
+        )
+
+
+def _first_word(process: Process, spec: ServiceSpec) -> bytes:
+    """Hands the specification over and waits for the answer; empty if the process ends without one."""
+    stdin, stdout = cast("tuple[IO[bytes], IO[bytes]]", (process.stdin, process.stdout))
+    with contextlib.suppress(BrokenPipeError), stdin:
+        stdin.write(msgspec.json.encode(spec) + b"\n")
+    with stdout:
+        return stdout.readline()
