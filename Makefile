@@ -37,7 +37,7 @@ bench: setup-test
 	$(BIN)/python -m tests.bench $(ARGS)
 
 screenshots: setup-test
-	$(BIN)/python screenshots/draw.py $(ARGS)
+	$(BIN)/python -m tests.tui.pictures screenshots $(ARGS)
 
 format: setup-test
 	$(BIN)/ruff format

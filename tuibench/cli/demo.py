@@ -1,13 +1,12 @@
 """`tuibench demo`: a private server, small data, and the live monitor on it."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from tuibench.cli.driving import drive, say
 from tuibench.cli.groups import grouped
-from tuibench.cli.live import Theme, start_session, tell, watch
+from tuibench.cli.live import Theme, is_on_terminal, start_session, tell, watch
 from tuibench.cli.loop import run_async
 from tuibench.cli.prepare import make_tables
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
@@ -45,7 +44,7 @@ def demo(
     ] = False,
     theme: Theme = "",
 ) -> None:
-    on_screen = not headless and sys.stdin.isatty() and sys.stdout.isatty()
+    on_screen = not headless and is_on_terminal()
     options = {**DATA, **profile_options(context.args)}
     program = library.program(profile, options)
     seconds = time if on_screen or time is not None else HEADLESS_SECONDS

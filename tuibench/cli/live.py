@@ -54,8 +54,13 @@ def live(
 
 def demand_terminal(instead: str) -> None:
     """Raises UsageError when there is no screen to draw on."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not is_on_terminal():
         raise UsageError("the live monitor needs a terminal", f"without one: {instead}")
+
+
+def is_on_terminal() -> bool:
+    """True if all three streams are a terminal's: keys come in on one, and the screen goes out on stderr."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
 async def start_session(

@@ -50,7 +50,8 @@ class ServerPart(msgspec.Struct, frozen=True, kw_only=True):
     """What SHOW GLOBAL STATUS and SHOW GLOBAL VARIABLES said.
 
     Rates are None in the first tick after a connect, a restart or a FLUSH STATUS, and where the counter does
-    not exist. `counters` are the cumulative counters the rates came from, by the server's own names.
+    not exist. `buffer_pool_hit` is a percentage (0 to 100). `counters` are the cumulative counters the rates
+    came from, by the server's own names.
     """
 
     uptime_seconds: int
