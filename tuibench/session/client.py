@@ -35,9 +35,13 @@ class SessionClient:
         """Joins the session behind a socket. Raises RunError when nobody answers, or in another protocol."""
         try:
             reader, writer = await asyncio.open_unix_connection(path, limit=LONGEST_LINE_BYTES)
+            first = await reader.readline()
         except OSError as error:
             raise RunError(f"no session answers at {path}: {error.strerror}", "it may have ended") from error
-        hello = _decoded(await reader.readline())
+        if not first:
+            writer.close()
+            raise RunError(f"the session at {path} hung up", "it may have ended")
+        hello = _decoded(first)
         if not isinstance(hello, Hello) or hello.protocol != PROTOCOL_VERSION:
             writer.close()
             raise RunError(

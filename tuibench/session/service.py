@@ -14,13 +14,14 @@ from pathlib import Path
 import msgspec
 
 from tuibench import paths
-from tuibench.errors import ExitCode, TuibenchError
+from tuibench.errors import ExitCode, RunError, TuibenchError
 from tuibench.model.message import Downward, Ended
 from tuibench.session.core import Session
 from tuibench.session.spec import Launched, ServiceSpec
 from tuibench.session.viewers import Viewer, peer_of
 
 STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LONGEST_COMMAND_BYTES = 1 << 16
 FAREWELL_SECONDS = 2.0
 FIRST_VIEWER_SECONDS = 30.0
 """The first viewer may take that long to come, whatever the grace."""
@@ -41,8 +42,7 @@ class Service:
         paths.private(path.parent)
         await self._session.open()
         self._session.listeners.append(self._broadcast)
-        server = await asyncio.start_unix_server(self._welcome, path, limit=1 << 16)
-        path.chmod(0o600)
+        server = await self._listen(path)
         self._obey_signals()
         _tell_launcher(Launched(socket=str(path)))
         self._expect_viewers(FIRST_VIEWER_SECONDS)
@@ -61,6 +61,14 @@ class Service:
             guarding.cancel()
             server.close()
             path.unlink(missing_ok=True)
+
+    async def _listen(self, path: Path) -> asyncio.Server:
+        try:
+            server = await asyncio.start_unix_server(self._welcome, path, limit=LONGEST_COMMAND_BYTES)
+            path.chmod(0o600)
+        except OSError as error:
+            raise RunError(f"cannot listen at {path}: {error}", "give TUIBENCH_HOME a short path") from error
+        return server
 
     async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One viewer, from its coming to its leaving."""

@@ -53,10 +53,15 @@ class Steering:
         self._one_at_a_time = asyncio.Lock()
 
     async def carry_out(self, command: Command) -> str:
-        """Does what the command says; returns the answer in words once it is done."""
-        if self._session.state in (RunState.STOPPING, RunState.ENDED) and not isinstance(command, Stop):
-            raise UsageError("the run is ending; nothing can be changed any more")
+        """Does what the command says; returns the answer in words once it is done.
+
+        A stop waits for nobody: what is under way may hang.
+        """
+        if isinstance(command, Stop):
+            self._session.request_stop()
+            return "stopping"
         async with self._one_at_a_time:
+            self._demand_that_it_runs()
             match command:
                 case SetThreads(threads=threads):
                     return self._threads(checked_threads(threads))
@@ -71,11 +76,13 @@ class Steering:
                 case Mark(text=text):
                     self._session.tell(EventKind.MARK, text or "mark")
                     return "marked"
-                case Stop():
-                    self._session.request_stop()
-                    return "stopping"
                 case _:
                     assert_never(command)
+
+    def _demand_that_it_runs(self) -> None:
+        """Looked at when a command's turn comes: settings that are put back must not be changed again."""
+        if self._session.state in (RunState.STOPPING, RunState.ENDED):
+            raise UsageError("the run is ending; nothing can be changed any more")
 
     def _threads(self, threads: int) -> str:
         before = self._session.threads
@@ -86,6 +93,8 @@ class Steering:
         return f"threads: {threads}"
 
     def _pause(self) -> str:
+        if self._session.state is RunState.STARTING:
+            raise UsageError("the load has not started yet")
         if self._session.state is RunState.PAUSED:
             return "already paused"
         self._session.hold()

@@ -49,7 +49,7 @@ class Viewer:
     def send_line(self, line: bytes) -> None:
         """Queues a line; never waits for the viewer."""
         if self._writer.transport.get_write_buffer_size() > BACKLOG_LIMIT_BYTES:
-            self.drop()
+            self._writer.transport.abort()
         elif not self._writer.is_closing():
             self._writer.write(line)
 
