@@ -1,0 +1,140 @@
+"""The summary's figures, and client against server."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hdrh.histogram import HdrHistogram
+
+from tests.examples import EVENT, PLAN, SERVER
+from tests.unit.session.reports import report
+from tuibench.load.report import Counters, Moments
+from tuibench.metrics.histogram import Histogram
+from tuibench.model.summary import Summary
+from tuibench.model.target import Target
+from tuibench.session.accounting import Accounting
+from tuibench.session.spec import SessionSpec
+from tuibench.session.summing import Ending, ServerReading, deltas, reconciliation, summary
+
+
+def reading(questions: int, own: int = 0, uptime: int = 100, **counters: int) -> ServerReading:
+    return ServerReading(counters={"Questions": questions, **counters}, own=own, uptime_seconds=uptime)
+
+
+CLIENT = Counters(questions=1000, commits=50, reads=900, others=100)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "foreign"),
+    [
+        (reading(500, own=10), reading(1520, own=30), 0),
+        (reading(500, own=10), reading(1620, own=30), 100),
+        (reading(500, own=10), reading(1510, own=30), -10),
+        (None, reading(1520), None),
+        (reading(500), None, None),
+        (reading(500, uptime=100), reading(1520, uptime=3), None),
+        (reading(500), reading(400), None),
+    ],
+)
+def test_what_is_left_over_was_sent_by_others(
+    before: ServerReading | None, after: ServerReading | None, foreign: int | None
+) -> None:
+    result = reconciliation(CLIENT, before, after)
+    assert (result.foreign, result.questions_client, result.commits_client) == (foreign, 1000, 50)
+    assert (result.questions_server is None) == (foreign is None)
+
+
+def test_commits_are_compared_too() -> None:
+    result = reconciliation(CLIENT, reading(0, Com_commit=7), reading(1000, Com_commit=57))
+    assert (result.commits_client, result.commits_server) == (50, 50)
+    assert reconciliation(CLIENT, reading(0), reading(1000)).commits_server is None
+
+
+def test_a_counter_that_was_not_there_before_has_no_delta() -> None:
+    assert deltas(reading(1, Com_commit=3), reading(5, Com_commit=9, Slow_queries=2)) == {
+        "Questions": 4,
+        "Com_commit": 6,
+    }
+
+
+# The whole summary
+
+
+def finished() -> Accounting:
+    accounting = Accounting()
+    accounting.begin([report(0)])
+    accounting.tick(
+        [
+            report(
+                0,
+                1_000,
+                3_000,
+                8_000,
+                counters=Counters(
+                    started=4,
+                    completed=3,
+                    abandoned=1,
+                    reads=40,
+                    writes=12,
+                    others=8,
+                    questions=62,
+                    commits=3,
+                    retries=2,
+                    reconnects=1,
+                    errors={1213: 2},
+                ),
+                statements={"commit": Histogram.of([500, 900])},
+                events_per_connection=Moments.of([1.0, 2.0]),
+                seconds_per_connection=Moments.of([0.004, 0.008]),
+                cpu_seconds=0.5,
+            )
+        ],
+        2,
+    )
+    return accounting
+
+
+def summed(accounting: Accounting, percentile: float = 95.0, **changes: Any) -> Summary:
+    plan = msgspec.structs.replace(PLAN, percentile=percentile)
+    spec = SessionSpec(session="s1", plan=plan, target=Target(), run_directory="/runs/s1")
+    ending = Ending(
+        seconds=2.0,
+        threads=2,
+        workers=1,
+        outcome="done",
+        failure="",
+        limited=False,
+        warnings=(),
+        events=(EVENT,),
+        before=reading(100),
+        after=reading(164, own=2),
+    )
+    return summary(spec, SERVER, accounting, msgspec.structs.replace(ending, **changes))
+
+
+def test_figures_of_a_run() -> None:
+    made = summed(finished())
+    assert (made.transactions.total, made.transactions.per_second) == (3, 1.5)
+    assert (made.queries.read, made.queries.write, made.queries.other) == (40, 12, 8)
+    assert (made.queries.total, made.queries.per_second) == (60, 30.0)
+    assert (made.errors.total, made.errors.by_code) == (2, {"1213": 2})
+    assert (made.retries, made.reconnects, made.abandoned) == (2, 1, 1)
+    assert (made.latency_percentile_ms, made.latency_sum_ms) == (8.0, 12.0)
+    assert (made.fairness.events_avg, made.fairness.events_stddev) == (1.5, 0.5)
+    assert (made.client.cpu_share, made.client.cpu_seconds) == (0.25, 0.5)
+    assert made.statements["commit"].max == 0.9
+    assert made.reconciliation.foreign == 0
+    assert made.server.deltas == {"Questions": 64}
+    assert HdrHistogram.decode(made.latency_histogram).get_total_count() == 3
+
+
+def test_no_percentile_was_asked_for() -> None:
+    assert summed(finished(), percentile=0.0).latency_percentile_ms is None
+
+
+def test_a_run_that_failed_before_its_load_began() -> None:
+    made = summed(Accounting(), seconds=0.0, outcome="failed", failure="why", before=None, after=None)
+    assert (made.transactions.per_second, made.queries.per_second, made.client.cpu_share) == (0.0, 0.0, 0.0)
+    assert (made.latency_ms, made.latency_percentile_ms, made.failure) == (None, None, "why")
+    assert (made.server.deltas, made.reconciliation.foreign) == ({}, None)
+    assert made.fairness.events_avg == 0.0
