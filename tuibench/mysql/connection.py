@@ -79,7 +79,7 @@ class Connection:
         self._raw = raw
         self.target = target
         self.statements = 0
-        self._cursor = raw.cursor()
+        self._cursor: Any = None
 
     @property
     def thread_id(self) -> int:
@@ -108,6 +108,8 @@ class Connection:
 
     async def prepare(self, sql: str) -> Statement:
         """Prepares a statement with `?` placeholders on the server."""
+        if self._cursor is None:
+            self._cursor = self._raw.cursor()
         try:
             return Statement(self._raw, await self._raw.prepare(sql), self._cursor)
         except errors.FOREIGN as error:
