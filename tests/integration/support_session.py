@@ -8,6 +8,7 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.integration.processes import until
@@ -127,6 +128,16 @@ def session_spec(
     return SessionSpec(session=name, plan=plan, target=target, run_directory=str(paths.runs_dir() / name))
 
 
+def _service_pid(home: Path) -> int:
+    """The session that was started last, and by us: its own children look like it until they have begun."""
+    services = [
+        process
+        for process in map(psutil.Process, [pid for pid, module in ours(home).items() if module == SERVICE])
+        if process.ppid() == os.getpid()
+    ]
+    return max(services, key=lambda process: process.create_time()).pid
+
+
 def _kill(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
@@ -144,13 +155,13 @@ async def watched(spec: SessionSpec, grace_seconds: float | None = 60.0) -> Asyn
     """
     home = paths.runtime_dir().parent
     socket = paths.runtime_dir() / f"{spec.session}.sock"
-    before, log = ours(home), home / "log" / "service"
+    log = home / "log" / "service"
     try:
         await launch(ServiceSpec(session=spec, socket=str(socket), grace_seconds=grace_seconds), log)
     except RunError as error:
         error.add_note(log.read_text())
         raise
-    (pid,) = [pid for pid, module in ours(home).items() if module == SERVICE and pid not in before]
+    pid = _service_pid(home)
     watcher = await join(socket, pid, Path(spec.run_directory))
     try:
         yield watcher

@@ -1,5 +1,6 @@
 """Every way a run can end, orderly or not: the server has its settings back, and nothing of ours is left."""
 
+import asyncio
 import os
 import signal
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TypeVar
 import msgspec
 import pytest
 
+from tests.integration.processes import until
 from tests.integration.support import (
     ask,
     assert_nothing_left,
@@ -25,6 +27,8 @@ from tuibench.model.command import ApplyPreset, Stop
 from tuibench.model.event import Event, EventKind
 from tuibench.model.sample import Sample
 from tuibench.model.summary import Summary
+from tuibench.session.launch import launch
+from tuibench.session.spec import ServiceSpec
 
 GUARDIAN = "tuibench.tuning.guardian"
 Line = TypeVar("Line", Sample, Event)
@@ -114,6 +118,18 @@ async def test_restore_puts_back_what_killed_session_and_guardian_left(
     assert await ask(tables.target, DURABILITY) == [DURABLE]
     assert not journals()
     assert tuibench("restore").out == "nothing to restore\n"
+
+
+async def test_a_cancelled_start_leaves_nothing(tables: PrivateServer, tuibench_home: Path) -> None:
+    spec = ServiceSpec(
+        session=session_spec(tables.target), socket=str(paths.runtime_dir() / "cancelled.sock")
+    )
+    starting = asyncio.create_task(launch(spec, tuibench_home / "log"))
+    assert await asyncio.to_thread(until, lambda: bool(ours(tuibench_home)))
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    await asyncio.to_thread(assert_nothing_left, tuibench_home)
 
 
 # A run without a screen
