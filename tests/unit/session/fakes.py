@@ -1,0 +1,129 @@
+"""A session that steering and service can be tried on: it notes what it is told to do."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from tests import examples
+from tuibench.errors import TuibenchError
+from tuibench.model.command import Command
+from tuibench.model.event import EventKind
+from tuibench.model.message import Downward, Hello, RunState
+from tuibench.model.summary import Summary
+from tuibench.model.target import Target
+from tuibench.session.spec import ServiceSpec, SessionSpec
+
+
+class FakeHand:
+    """The hand on the settings: answers from `answers`, raises `refusal`, waits while `gate` is closed."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+        self.refusal: TuibenchError | None = None
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.working = 0
+        self.most_working = 0
+
+    async def change(self, name: str, value: str) -> str:
+        return await self._work(name, value)
+
+    async def apply(self, preset: str) -> str:
+        return await self._work(preset)
+
+    async def _work(self, *words: str) -> str:
+        self.asked.append(words)
+        self.working += 1
+        self.most_working = max(self.most_working, self.working)
+        await self.gate.wait()
+        self.working -= 1
+        if self.refusal:
+            raise self.refusal
+        return f"{' '.join(words)}: old → new"
+
+
+class FakeSteered:
+    """What steering needs of a session."""
+
+    def __init__(self, state: RunState = RunState.RUNNING, threads: int = 8) -> None:
+        self.state = state
+        self.threads = threads
+        self.hand = FakeHand()
+        self.done: list[str] = []
+        self.told: list[tuple[EventKind, str]] = []
+
+    def set_threads(self, threads: int) -> None:
+        self.threads = threads
+        self.done.append(f"threads {threads}")
+
+    def hold(self) -> None:
+        self.state = RunState.PAUSED
+        self.done.append("hold")
+
+    def go_on(self) -> None:
+        self.state = RunState.RUNNING
+        self.done.append("go on")
+
+    def request_stop(self) -> None:
+        self.done.append("stop")
+
+    def tell(self, kind: EventKind, text: str) -> None:
+        self.told.append((kind, text))
+
+
+class FakeSettings:
+    async def guard(self) -> None:
+        return
+
+
+class FakeSession:
+    """What the service needs of a session; it runs until `end` or until it is asked to stop."""
+
+    def __init__(self, folder: Path) -> None:
+        self.spec = SessionSpec(
+            session="s1", plan=examples.PLAN, target=Target(), run_directory=str(folder / "runs" / "s1")
+        )
+        self.listeners: list[Callable[[Downward], None]] = []
+        self.viewer_pids: set[int] = set()
+        self.settings = FakeSettings()
+        self.submitted: list[Command] = []
+        self.stops: list[str] = []
+        self.refusal: Exception | None = None
+        self.answering = asyncio.Event()
+        self.answering.set()
+        self._over = asyncio.Event()
+
+    async def open(self) -> None:
+        return
+
+    async def run(self) -> Summary:
+        await self._over.wait()
+        return examples.summary()
+
+    def end(self) -> None:
+        self._over.set()
+
+    def request_stop(self, outcome: str = "stopped") -> None:
+        self.stops.append(outcome)
+        self._over.set()
+
+    async def submit(self, command: Command) -> str:
+        self.submitted.append(command)
+        await self.answering.wait()
+        if self.refusal:
+            raise self.refusal
+        return f"did {len(self.submitted)}"
+
+    def text(self, summary: Summary) -> str:
+        return "the summary\n"
+
+    def hello(self) -> Hello:
+        return examples.hello()
+
+    def say(self, message: Downward) -> None:
+        for listener in self.listeners:
+            listener(message)
+
+
+def service_spec(session: FakeSession, socket: Path, grace_seconds: float | None = 60.0) -> ServiceSpec:
+    return ServiceSpec(session=session.spec, socket=str(socket), grace_seconds=grace_seconds)

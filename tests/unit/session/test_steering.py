@@ -1,0 +1,168 @@
+"""What each command does, what is answered, and what is refused."""
+
+import asyncio
+
+import pytest
+
+from tests.unit.session.fakes import FakeSteered
+from tuibench.errors import SQLError, TuibenchError, UsageError
+from tuibench.model.command import (
+    ApplyPreset,
+    ChangeSetting,
+    Command,
+    Mark,
+    Pause,
+    Resume,
+    SetThreads,
+    Stop,
+)
+from tuibench.model.event import EventKind
+from tuibench.model.message import RunState
+from tuibench.model.plan import MAX_THREADS
+from tuibench.session.steering import Steering, checked_threads
+
+Told = list[tuple[EventKind, str]]
+CHANGE = ChangeSetting("sync_binlog", "0")
+COMMANDS: list[Command] = [
+    SetThreads(4),
+    CHANGE,
+    ApplyPreset("unsafe"),
+    Pause(),
+    Resume(),
+    Mark("x"),
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "answer", "done", "told"),
+    [
+        (SetThreads(16), "threads: 16", ["threads 16"], [(EventKind.THREADS, "threads 8 → 16")]),
+        (SetThreads(8), "threads: 8, as before", [], []),
+        (CHANGE, "sync_binlog 0: old → new", [], [(EventKind.SETTING, "sync_binlog 0: old → new")]),
+        (ApplyPreset("unsafe"), "unsafe: old → new", [], [(EventKind.SETTING, "unsafe: old → new")]),
+        (Pause(), "paused", ["hold"], [(EventKind.PAUSE, "paused")]),
+        (Resume(), "not paused", [], []),
+        (Mark("here"), "marked", [], [(EventKind.MARK, "here")]),
+        (Mark(), "marked", [], [(EventKind.MARK, "mark")]),
+        (Stop(), "stopping", ["stop"], []),
+    ],
+)
+async def test_each_command_has_its_effect_its_event_and_its_answer(
+    command: Command, answer: str, done: list[str], told: Told
+) -> None:
+    session = FakeSteered()
+    assert await Steering(session).carry_out(command) == answer
+    assert (session.done, session.told) == (done, told)
+
+
+async def test_a_pause_ends_with_resume_and_is_not_doubled() -> None:
+    session = FakeSteered()
+    steering = Steering(session)
+    answers = [await steering.carry_out(command) for command in (Pause(), Pause(), Resume(), Resume())]
+    assert answers == ["paused", "already paused", "running again", "not paused"]
+    assert session.done == ["hold", "go on"]
+    assert [kind for kind, _ in session.told] == [EventKind.PAUSE, EventKind.RESUME]
+
+
+async def test_threads_change_while_paused() -> None:
+    session = FakeSteered(RunState.PAUSED)
+    assert await Steering(session).carry_out(SetThreads(3)) == "threads: 3"
+    assert session.state is RunState.PAUSED
+
+
+async def test_a_load_that_has_not_started_cannot_be_paused() -> None:
+    session = FakeSteered(RunState.STARTING)
+    with pytest.raises(UsageError, match="has not started yet"):
+        await Steering(session).carry_out(Pause())
+    assert session.done == []
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("threads", [0, -1, MAX_THREADS + 1, 10**9])
+async def test_threads_out_of_range_are_refused_in_words(threads: int) -> None:
+    session = FakeSteered()
+    with pytest.raises(UsageError, match="threads must be between 1 and 100,000"):
+        await Steering(session).carry_out(SetThreads(threads))
+    assert (session.threads, session.done, session.told) == (8, [], [])
+
+
+@pytest.mark.parametrize("threads", [1, MAX_THREADS])
+def test_the_ends_of_the_range_are_in_it(threads: int) -> None:
+    assert checked_threads(threads) == threads
+
+
+@pytest.mark.parametrize("command", [CHANGE, ApplyPreset("unsafe")])
+async def test_a_change_the_server_refuses_is_no_event(command: Command) -> None:
+    session = FakeSteered()
+    session.hand.refusal = SQLError(1227, "you need SUPER", "grant it")
+    with pytest.raises(SQLError, match=r"you need SUPER \(grant it\)"):
+        await Steering(session).carry_out(command)
+    assert session.told == []
+
+
+async def test_after_a_refusal_the_next_command_has_its_turn() -> None:
+    session = FakeSteered()
+    steering = Steering(session)
+    session.hand.refusal = TuibenchError("no")
+    with pytest.raises(TuibenchError):
+        await steering.carry_out(CHANGE)
+    assert await steering.carry_out(SetThreads(2)) == "threads: 2"
+
+
+@pytest.mark.parametrize("state", [RunState.STOPPING, RunState.ENDED])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: type(command).__name__)
+async def test_nothing_is_changed_once_the_run_is_ending(state: RunState, command: Command) -> None:
+    session = FakeSteered(state)
+    with pytest.raises(UsageError, match="the run is ending"):
+        await Steering(session).carry_out(command)
+    assert (session.done, session.told, session.hand.asked) == ([], [], [])
+
+
+async def test_stopping_twice_is_fine() -> None:
+    assert await Steering(FakeSteered(RunState.STOPPING)).carry_out(Stop()) == "stopping"
+
+
+# One at a time
+
+
+async def test_commands_are_carried_out_one_after_the_other_in_order() -> None:
+    session = FakeSteered()
+    session.hand.gate.clear()
+    steering = Steering(session)
+    changes = [asyncio.create_task(steering.carry_out(ChangeSetting("s", str(n)))) for n in range(3)]
+    threads = asyncio.create_task(steering.carry_out(SetThreads(2)))
+    await asyncio.sleep(0)
+    assert (session.hand.asked, session.done) == ([("s", "0")], [])
+    session.hand.gate.set()
+    await asyncio.gather(*changes, threads)
+    assert session.hand.asked == [("s", "0"), ("s", "1"), ("s", "2")]
+    assert session.hand.most_working == 1
+
+
+async def test_a_stop_does_not_wait_for_a_change_that_hangs() -> None:
+    session = FakeSteered()
+    session.hand.gate.clear()
+    steering = Steering(session)
+    hanging = asyncio.create_task(steering.carry_out(CHANGE))
+    await asyncio.sleep(0)
+    assert await steering.carry_out(Stop()) == "stopping"
+    session.hand.gate.set()
+    await hanging
+
+
+async def test_a_command_whose_turn_comes_after_the_end_is_refused() -> None:
+    """It would change the server after its settings were put back."""
+    session = FakeSteered()
+    session.hand.gate.clear()
+    steering = Steering(session)
+    first = asyncio.create_task(steering.carry_out(CHANGE))
+    second = asyncio.create_task(steering.carry_out(ApplyPreset("unsafe")))
+    await asyncio.sleep(0)
+    session.state = RunState.STOPPING
+    session.hand.gate.set()
+    await first
+    with pytest.raises(UsageError, match="the run is ending"):
+        await second
+    assert session.hand.asked == [("sync_binlog", "0")]
