@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.integration.support import ask, assert_nothing_left, finished, prepare, started
+from tests.integration.support import ask, assert_nothing_left, finished, prepare, started, tuibench
 from tests.integration.support_session import session_spec, watched
 from tuibench import paths
 from tuibench.demo.binaries import Binary
@@ -121,6 +121,24 @@ async def test_a_run_ends_in_order_on_a_server_that_stays_away(mariadb_binary: B
     assert "does not answer" in ended.err
     assert "SQL statistics:" in ended.out
     assert "Traceback" not in ended.err
+
+
+async def test_a_run_without_a_single_connection_has_no_summary(
+    server: PrivateServer, tuibench_home: Path
+) -> None:
+    """The account may have one connection at a time, and our look at the server takes it."""
+    await ask(
+        server.target,
+        "CREATE USER lonely@localhost IDENTIFIED BY 'pass' WITH MAX_USER_CONNECTIONS 1",
+        f"GRANT ALL ON {server.target.database}.* TO lonely@localhost",
+    )
+    lonely = msgspec.structs.replace(server.target, user="lonely", password="pass")
+    options = ("--tables=2", "--table-size=50", "--time=1")
+    done = await asyncio.to_thread(tuibench, "run", "oltp_read_write", *options, target=lonely)
+    assert (done.code, done.out) == (1, "")
+    last = done.err.splitlines()[-1]
+    assert last == "tuibench: the server refused every connection (raise its max_connections)"
+    assert_nothing_left(tuibench_home)
 
 
 async def test_two_thousand_connections(mariadb: PrivateServer) -> None:
