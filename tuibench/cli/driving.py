@@ -51,7 +51,10 @@ class Printer:
 
 
 async def drive(spec: SessionSpec, report_interval_seconds: float) -> tuple[Summary, ExitCode]:
-    """Runs a session in this process. A signal ends it early, with its summary."""
+    """Runs a session in this process. A signal ends it early, with its summary.
+
+    Raises what kept the load from ever beginning: there is nothing to sum up then.
+    """
     session = Session(spec)
     printer = Printer(report_interval_seconds, spec.plan.percentile)
     session.interval_listeners.append(printer.tick)
@@ -62,6 +65,8 @@ async def drive(spec: SessionSpec, report_interval_seconds: float) -> tuple[Summ
         loop.add_signal_handler(number, session.request_stop, "interrupted")
     say(f"{session.server.version_text} at {session.server.where}, {session.hello().data_set}")
     summary = await session.run()
+    if session.error is not None and not summary.seconds:
+        raise session.error
     typer.echo("\n" + session.text(summary), nl=False)
     sys.stdout.flush()
     for line in notes(summary, spec.run_directory):
@@ -106,6 +111,16 @@ def write_json(path: str, summary: Summary) -> None:
         return
     try:
         Path(path).write_bytes(pretty_json(summary))
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def demand_writable(path: str) -> None:
+    """Raises UsageError when the summary could not be written there: better before the run than after it."""
+    if path in ("", "-"):
+        return
+    try:
+        Path(path).open("ab").close()
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from tuibench.cli.driving import announce_leftovers, drive, write_json
+from tuibench.cli.driving import announce_leftovers, demand_writable, drive, write_json
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
@@ -29,6 +29,7 @@ def run(
     ] = "",
 ) -> None:
     plan = options.plan(profile, profile_options(context.args))
+    demand_writable(json_file)
     announce_leftovers()
     spec = session_spec(plan, server.target())
     summary, code = run_async(drive(spec, report_interval))

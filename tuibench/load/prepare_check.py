@@ -9,11 +9,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tuibench.errors import RunError
+from tuibench.errors import RunError, SQLError
+from tuibench.load.user import TOO_MANY_PREPARED
 from tuibench.mysql.connection import Connection
 from tuibench.workload.datasets import data_set
 from tuibench.workload.datasets.sbtest import COLUMNS, NAME
-from tuibench.workload.program import Program
+from tuibench.workload.program import Program, flat_statements
 
 ENOUGH = 0.99
 """A table is large enough with this share of its ids: workloads that delete may have taken the last ones."""
@@ -80,6 +81,22 @@ async def check_ready(connection: Connection, program: Program) -> None:
                 f"or drop the tables with: tuibench cleanup {program.profile} --tables={spec.tables} "
                 f"and make them with: {command}",
             )
+
+
+async def check_allowed(connection: Connection, program: Program) -> None:
+    """Has the server prepare every statement once: what this login may not send is refused before the load.
+
+    Raises DeniedError then, or SQLError for a statement that the server does not understand.
+    """
+    for flat in flat_statements(program):
+        if not flat.prepared:
+            continue
+        try:
+            await connection.prepare(flat.sql)
+        except SQLError as error:
+            if error.code == TOO_MANY_PREPARED:
+                return
+            raise
 
 
 async def check_free(connection: Connection, program: Program) -> None:

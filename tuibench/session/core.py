@@ -14,7 +14,7 @@ from pathlib import Path
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
 from tuibench.errors import ExitCode, RunError, TuibenchError
 from tuibench.load.fleet import Fleet
-from tuibench.load.prepare_check import check_ready
+from tuibench.load.prepare_check import check_allowed, check_ready
 from tuibench.load.report import WorkerReport
 from tuibench.model.command import Command
 from tuibench.model.event import Event, EventKind
@@ -85,6 +85,7 @@ class Session:
         try:
             self.server = await server_info(connection)
             await check_ready(connection, self._program)
+            await check_allowed(connection, self._program)
         finally:
             await connection.close()
         self._fleet = await Fleet.start(self._workers(), plan, target, self._program)
