@@ -3,17 +3,22 @@
 import asyncio
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.load.driving import turns
 from tests.unit.load.programs import SINGLE, begin, program
+from tests.unit.load.test_wire import REPORT
 from tuibench.errors import RunError
 from tuibench.load.fleet import Fleet, Worker, share
-from tuibench.load.wire import Finish, Report, SetConnections
+from tuibench.load.report import WorkerReport
+from tuibench.load.wire import Channel, Finish, Report, SessionEnd, SetConnections, ToWorker, WorkerEnd
 from tuibench.model.plan import MAX_THREADS, Plan
 from tuibench.model.target import Target
 
@@ -82,14 +87,42 @@ async def test_a_fleet_reports_finishes_and_leaves_no_process() -> None:
             os.kill(pid, 0)
 
 
-async def test_a_killed_worker_is_named_and_the_others_still_give_their_last_report() -> None:
+async def test_a_killed_worker_is_named() -> None:
     async with fleet(2) as workers:
         await workers.report()
         killed = workers.pids[0]
         os.kill(killed, signal.SIGKILL)
         with pytest.raises(RunError, match=f"worker process {killed} ended"):
             await workers.report()
-        assert [report.worker for report in await workers.finish(0)] == [1]
+
+
+async def test_a_dead_worker_does_not_cost_a_slower_one_its_last_report() -> None:
+    (dead, dead_end), (slow, slow_end) = [await pretended() for _ in range(2)]
+    workers = Fleet([dead, slow])
+    await dead_end.close()
+    asked = asyncio.create_task(workers.report())
+    assert await slow_end.receive() == Report()
+    await turns(50)
+    assert not asked.done()
+    slow_end.send(REPORT)
+    with pytest.raises(RunError, match="ended unexpectedly"):
+        await asked
+    slow_end.send(REPORT)
+    assert await workers.finish(0) == [REPORT]
+    for end in (dead.channel, slow.channel, slow_end):
+        await end.close()
+
+
+class PretendedProcess:
+    pid = 4242
+
+
+async def pretended() -> tuple[Worker, WorkerEnd]:
+    """A worker that the test plays, and the end at which it does."""
+    ours, theirs = socket.socketpair()
+    session: SessionEnd = await Channel.over(ours, WorkerReport)
+    process = cast("asyncio.subprocess.Process", PretendedProcess())
+    return Worker(process, session), await Channel.over(theirs, ToWorker)
 
 
 async def test_a_worker_that_does_not_answer_is_killed() -> None:

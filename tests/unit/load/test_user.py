@@ -34,7 +34,7 @@ def test_back_off_doubles_between_half_and_all_of_its_step_up_to_the_longest(
     attempt: int, first: float, longest: float, chance: float
 ) -> None:
     step = min(longest, first * 2**attempt)
-    assert step / 2 <= back_off(attempt, first, longest, chance) < step
+    assert step / 2 <= back_off(attempt, first, longest, chance) <= step
 
 
 def test_back_off_of_a_very_long_wait_is_still_the_longest() -> None:
