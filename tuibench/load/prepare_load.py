@@ -11,7 +11,7 @@ from time import perf_counter
 
 import msgspec
 
-from tuibench.errors import RunError, SQLError, TuibenchError
+from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchError
 from tuibench.load.prepare_check import named
 from tuibench.load.prepare_pieces import Piece, pieces
 from tuibench.model.target import Target
@@ -27,7 +27,6 @@ TRANSACTION_BYTES = 4 * 1024 * 1024
 NOT_FOR_CLIENTS = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 """Character sets that are not ASCII's superset; servers refuse them from clients."""
 
-TABLE_EXISTS = 1050
 NO_SUCH_THREAD = 1094
 
 
@@ -100,14 +99,18 @@ class Load:
         self._connections.append(await connect(self._target))
 
     async def _create(self, connection: Connection, names: Iterator[str]) -> None:
-        """Makes tables as long as there are names. A table is ours from the moment we ask for it."""
+        """Makes tables as long as there are names.
+
+        A table is ours from the moment we ask for it, until the server says that it has not made it.
+        """
         for table in names:
             self._unfinished.add(table)
             try:
                 await connection.execute(self._spec.create_sql(table))
-            except SQLError as error:
-                if error.code == TABLE_EXISTS:
-                    self._unfinished.discard(table)
+            except ConnectionLostError:
+                raise
+            except SQLError:
+                self._unfinished.discard(table)
                 raise
 
     async def _fill(self, connection: Connection, work: Iterator[Piece]) -> None:
