@@ -56,7 +56,8 @@ def demo(base: Path, env: dict[str, str]) -> Iterator[Demo]:
 
 
 def test_a_demo_from_nothing_to_nothing(base: Path, env: dict[str, str], tuibench_home: Path) -> None:
-    done = tuibench("demo", "--headless", "--time=3", *SMALL, env=env)
+    """Without a terminal it needs no --headless."""
+    done = tuibench("demo", "--time=3", *SMALL, env=env)
     assert done.code == 0, done.err
     lines = INTERVAL_LINE.findall(done.out)
     assert [second for second, _ in lines] == ["1", "2", "3"]
@@ -65,13 +66,6 @@ def test_a_demo_from_nothing_to_nothing(base: Path, env: dict[str, str], tuibenc
     assert "the server counted the same" in done.err
     assert not list(base.iterdir())
     assert_nothing_left(tuibench_home)
-
-
-def test_without_a_terminal_a_demo_needs_no_option(base: Path, env: dict[str, str]) -> None:
-    done = tuibench("demo", "--time=1", "--profile=oltp_point_select", "--threads=2", *SMALL, env=env)
-    assert done.code == 0, done.err
-    assert "[ 1s ] thds: 2 tps: " in done.out
-    assert not list(base.iterdir())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -93,7 +87,7 @@ def test_a_killed_demo_takes_everything_along(demo: Demo, tuibench_home: Path) -
     demo.assert_gone(tuibench_home)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_demo_that_is_ended_while_it_starts_leaves_nothing(
     base: Path, env: dict[str, str], tuibench_home: Path, number: signal.Signals
 ) -> None:
