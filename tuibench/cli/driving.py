@@ -12,8 +12,9 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Downward
 from tuibench.model.summary import Summary
 from tuibench.record.recorder import pretty_json
-from tuibench.record.text import Interval, interval_line
+from tuibench.record.text import Interval, interval_line, queue_line
 from tuibench.session.core import Session
+from tuibench.session.loading import Load
 from tuibench.session.spec import SessionSpec
 from tuibench.tuning.restore import leftovers
 
@@ -33,16 +34,18 @@ NOTED = frozenset(
 class Printer:
     """Prints an interval line every so many seconds, adding up the ticks in between."""
 
-    def __init__(self, every_seconds: float, percentile: float) -> None:
+    def __init__(self, every_seconds: float, percentiles: tuple[float, ...]) -> None:
         self._every_seconds = every_seconds
-        self._percentile = percentile
+        self._percentile = percentiles[0] if percentiles else 0.0
         self._gathered = Interval()
         self._printed_at = 0.0
 
-    def tick(self, elapsed_seconds: float, threads: int, interval: Interval) -> None:
+    def tick(self, elapsed_seconds: float, load: Load, interval: Interval) -> None:
         self._gathered.add(interval)
         if self._every_seconds and elapsed_seconds - self._printed_at >= self._every_seconds - 1e-6:
-            typer.echo(interval_line(elapsed_seconds, threads, self._gathered, self._percentile))
+            typer.echo(interval_line(elapsed_seconds, load.threads, self._gathered, self._percentile))
+            if load.rate:
+                typer.echo(queue_line(elapsed_seconds, self._gathered))
             self._gathered, self._printed_at = Interval(), elapsed_seconds
 
     def note(self, message: Downward) -> None:
@@ -56,7 +59,7 @@ async def drive(spec: SessionSpec, report_interval_seconds: float) -> tuple[Summ
     Raises what kept the load from ever beginning: there is nothing to sum up then.
     """
     session = Session(spec)
-    printer = Printer(report_interval_seconds, spec.plan.percentile)
+    printer = Printer(report_interval_seconds, spec.plan.percentiles)
     session.interval_listeners.append(printer.tick)
     session.listeners.append(printer.note)
     await session.open()

@@ -1,23 +1,27 @@
 """Runs a program on many connections of one process, and tells what came of it.
 
-The surface is small on purpose (`set_connections`, `pause`, `resume`, `report`, `stop`): another engine
-can run the same programs behind it.
+The surface is small on purpose (`set_connections`, `set_rate`, `pause`, `resume`, `report`, `stop`): another
+engine can run the same programs behind it.
 """
 
 import asyncio
-import itertools
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from tuibench.clock import Clock, SystemClock
+from tuibench.load.alarm import Alarm, system_alarm
+from tuibench.load.arrivals import Arrivals
 from tuibench.load.lag import LagProbe
+from tuibench.load.pacing import Pacer
 from tuibench.load.recorder import Recorder
-from tuibench.load.report import Moments, WorkerReport
-from tuibench.load.user import Connect, VirtualUser, Work
+from tuibench.load.report import Counters, Moments, WorkerReport
+from tuibench.load.user import VirtualUser
 from tuibench.load.wire import Begin
+from tuibench.load.work import Connect, Work
+from tuibench.model.plan import Backlog
 from tuibench.mysql.connection import connect
-from tuibench.workload.generate import Generator
+from tuibench.workload.generate import Generator, stream
 from tuibench.workload.program import flat_statements
 
 OPENING_AT_ONCE = 32
@@ -29,16 +33,26 @@ Member = tuple[VirtualUser, asyncio.Task[None]]
 class Engine:
     """The virtual users of one worker."""
 
-    def __init__(self, begin: Begin, *, connect: Connect = connect, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        begin: Begin,
+        *,
+        connect: Connect = connect,
+        clock: Clock | None = None,
+        alarm: Callable[[Callable[[], None]], Alarm] = system_alarm,
+    ) -> None:
         clock = clock or SystemClock()
+        self.finished = asyncio.Event()
         self._begin = begin
         self._recorder = Recorder(flat_statements(begin.program))
+        pacer = Pacer(stream(begin.seed, -1 - begin.worker), begin.arrival, begin.worker / begin.workers)
+        self._arrivals = Arrivals(pacer, clock, alarm, begin.limit)
         self._work = Work(
             begin.target,
             begin.program,
             self._recorder,
-            ignored_errors=frozenset(begin.ignored_errors),
-            max_retries=begin.max_retries,
+            begin.rules,
+            self._arrivals,
             opening=asyncio.Semaphore(OPENING_AT_ONCE),
             connect=connect,
             clock=clock,
@@ -50,30 +64,42 @@ class Engine:
         self._reported_at = time.monotonic()
         self._cpu_at = time.process_time()
 
-    def set_connections(self, wanted: int) -> None:
-        """Keeps this many connections from now on. Returns at once; they come and go in the background."""
+    def set_connections(self, numbers: Collection[int]) -> None:
+        """Keeps these connections from now on. Returns at once; they come and go in the background."""
         self._bury()
-        while len(self._users) > wanted:
-            _, (user, task) = self._users.popitem()
+        for number in self._users.keys() - set(numbers):
+            user, task = self._users.pop(number)
             user.leave()
             self._departing.append((user, task))
-        free = (position for position in itertools.count() if position not in self._users)
-        while len(self._users) < wanted:
-            position = next(free)
-            self._users[position] = self._new_user(position)
+        for number in numbers:
+            if number not in self._users:
+                self._users[number] = self._new_user(number)
+
+    def set_rate(self, rate_per_second: float) -> None:
+        """Paces the load: so many transactions are meant to start a second, 0 for as many as can be."""
+        self._recorder.counters.abandoned += self._arrivals.set_rate(rate_per_second)
+
+    def forget_backlog(self) -> None:
+        """Drops what is due and not started."""
+        self._recorder.counters.abandoned += self._arrivals.forget()
 
     def pause(self) -> None:
+        """Starts nothing more, and lets nothing come due."""
         self._work.paused = True
+        self._arrivals.hold()
 
     def resume(self) -> None:
         self._work.paused = False
+        if self._begin.rules.backlog is Backlog.DROP:
+            self.forget_backlog()
+        self._arrivals.release()
         for user, _ in self._users.values():
             user.wake()
 
     def report(self) -> WorkerReport:
         """What happened since the last report, and the counters since the beginning."""
         now, cpu = time.monotonic(), time.process_time()
-        transactions, statements = self._recorder.take()
+        latencies = self._recorder.take()
         present = [user for user, _ in (*self._users.values(), *self._departing)]
         fairness = self._departed.merged(Fairness.of(present))
         failure = self._work.failure
@@ -83,11 +109,13 @@ class Engine:
             cpu_seconds=cpu - self._cpu_at,
             lag_p99_ms=self._lag.take_p99_ms(),
             connections=sum(user.connected for user in present),
-            counters=self._recorder.totals(),
-            transactions=transactions,
-            statements=statements,
+            counters=self._counters(),
+            transactions=latencies.response,
+            service=latencies.service,
+            statements=latencies.statements,
             events_per_connection=fairness.events,
             seconds_per_connection=fairness.seconds,
+            last_refusal=self._work.last_refusal,
             failure=failure.message if failure else "",
             failure_hint=failure.hint if failure else "",
             failure_exit=failure.exit_code if failure else 0,
@@ -96,8 +124,10 @@ class Engine:
         return report
 
     async def stop(self, grace_seconds: float) -> None:
-        """Lets transactions in flight end; those that outlast the grace are abandoned."""
-        self.set_connections(0)
+        """Lets transactions in flight end; those that outlast the grace, and the backlog, are abandoned."""
+        self._arrivals.hold()
+        self.forget_backlog()
+        self.set_connections(())
         tasks = [task for _, task in self._departing]
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=grace_seconds)
@@ -106,21 +136,31 @@ class Engine:
             await asyncio.gather(*tasks, return_exceptions=True)
         self._bury()
         self._lag.close()
+        self._arrivals.close()
 
-    def _new_user(self, position: int) -> Member:
-        begin = self._begin
-        number = position * begin.workers + begin.worker
-        user = VirtualUser(self._work, Generator(begin.program, begin.seed, number), number)
-        return user, asyncio.create_task(user.run(), name=f"connection {number}")
+    def _counters(self) -> Counters:
+        counters = self._recorder.totals()
+        counters.scheduled, counters.backlog = self._arrivals.scheduled, self._arrivals.backlog
+        return counters
+
+    def _look_whether_finished(self, _: object) -> None:
+        """The last one to leave, when nothing may be started any more, closes the book."""
+        if self._arrivals.is_finished and all(task.done() for _, task in self._users.values()):
+            self.finished.set()
+
+    def _new_user(self, number: int) -> Member:
+        generator = Generator(self._begin.program, self._begin.seed, number)
+        user = VirtualUser(self._work, generator, number)
+        task = asyncio.create_task(user.run(), name=f"connection {number}")
+        task.add_done_callback(self._look_whether_finished)
+        return user, task
 
     def _bury(self) -> None:
         """Forgets users that ended: their places are free, their figures stay."""
         members = (*self._users.values(), *self._departing)
         self._departed = self._departed.merged(Fairness.of(user for user, task in members if task.done()))
         self._departing = [(user, task) for user, task in self._departing if not task.done()]
-        self._users = {
-            position: (user, task) for position, (user, task) in self._users.items() if not task.done()
-        }
+        self._users = {number: member for number, member in self._users.items() if not member[1].done()}
 
 
 class Fairness(NamedTuple):

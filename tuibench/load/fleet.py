@@ -4,12 +4,27 @@ import asyncio
 import contextlib
 import socket
 import sys
+from typing import assert_never
 
 import msgspec
 
 from tuibench.errors import RunError
-from tuibench.load.report import WorkerReport
-from tuibench.load.wire import Begin, Channel, Finish, Pause, Report, Resume, SessionEnd, SetConnections
+from tuibench.load.assignment import Assignment, parts
+from tuibench.load.report import Finished, WorkerReport
+from tuibench.load.rules import rules_of
+from tuibench.load.wire import (
+    Begin,
+    Channel,
+    Finish,
+    ForgetBacklog,
+    FromWorker,
+    Pause,
+    Report,
+    Resume,
+    SessionEnd,
+    SetConnections,
+    SetRate,
+)
 from tuibench.model.plan import Plan
 from tuibench.model.target import Target
 from tuibench.workload.program import Program
@@ -17,18 +32,15 @@ from tuibench.workload.program import Program
 LAST_REPORT_SECONDS = 5.0
 
 
-def share(total: int, worker: int, workers: int) -> int:
-    """How many of `total` connections belong to a worker, if connection i belongs to worker i mod workers."""
-    return (total - worker + workers - 1) // workers if total > worker else 0
-
-
 class Worker:
-    """One worker process and the line to it."""
+    """One worker process and the line to it. `finished` is set when it has nothing left to start."""
 
     def __init__(self, process: asyncio.subprocess.Process, channel: SessionEnd) -> None:
         self.process = process
         self.channel = channel
-        self.last: WorkerReport | None = None
+        self.finished = asyncio.Event()
+        self._reports: asyncio.Queue[WorkerReport | None] = asyncio.Queue()
+        self._reading = asyncio.create_task(self._read(), name=f"worker {process.pid}")
 
     @classmethod
     async def start(cls) -> "Worker":
@@ -42,43 +54,53 @@ class Worker:
                 pass_fds=(theirs.fileno(),),
                 stdin=asyncio.subprocess.DEVNULL,
             )
-        return cls(process, await Channel.over(ours, WorkerReport))
+        return cls(process, await Channel.over(ours, FromWorker))
 
     async def report(self) -> WorkerReport:
         """The next report. Raises RunError when the worker is gone."""
-        report = await self.channel.receive()
+        report = await self._reports.get()
         if report is None:
+            self._reports.put_nowait(None)
             raise RunError(
                 f"worker process {self.process.pid} ended unexpectedly",
                 "look for a kernel out-of-memory message, and start again",
             )
-        self.last = report
         return report
+
+    async def end(self) -> None:
+        """Ends the process; one that has finished ends by itself."""
+        await self.channel.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.process.wait(), 1)
+        if self.process.returncode is None:
+            self.process.kill()
+            await self.process.wait()
+        self._reading.cancel()
+
+    async def _read(self) -> None:
+        while (message := await self.channel.receive()) is not None:
+            match message:
+                case WorkerReport():
+                    self._reports.put_nowait(message)
+                case Finished():
+                    self.finished.set()
+                case _:
+                    assert_never(message)
+        self._reports.put_nowait(None)
 
 
 class Fleet:
-    """All workers of a run."""
+    """All workers of a run. More are started as the threads grow, up to `most`."""
 
-    def __init__(self, workers: list[Worker]) -> None:
-        self._workers = workers
-
-    @classmethod
-    async def start(cls, count: int, plan: Plan, target: Target, program: Program) -> "Fleet":
-        """Starts the processes; they wait without a connection until `set_threads`."""
-        workers = list(await asyncio.gather(*(Worker.start() for _ in range(count))))
-        for number, worker in enumerate(workers):
-            worker.channel.send(
-                Begin(
-                    worker=number,
-                    workers=count,
-                    target=target,
-                    program=program,
-                    seed=plan.seed,
-                    ignored_errors=plan.ignored_errors,
-                    max_retries=plan.max_retries,
-                )
-            )
-        return cls(workers)
+    def __init__(self, plan: Plan, target: Target, program: Program, most: int) -> None:
+        self._plan = plan
+        self._target = target
+        self._program = program
+        self._most = most
+        self._rate = plan.rate
+        self._paused = False
+        self._assignment = Assignment()
+        self._workers: list[Worker] = []
 
     def __len__(self) -> int:
         return len(self._workers)
@@ -87,16 +109,40 @@ class Fleet:
     def pids(self) -> list[int]:
         return [worker.process.pid for worker in self._workers]
 
-    def set_threads(self, threads: int) -> None:
-        """Spreads the connections over the workers."""
-        for number, worker in enumerate(self._workers):
-            worker.channel.send(SetConnections(share(threads, number, len(self._workers))))
+    async def start(self) -> None:
+        """Starts the processes that the plan's threads need; they wait without a connection."""
+        await self._grow(self._plan.threads)
+
+    async def set_threads(self, threads: int) -> None:
+        """Spreads the connections over the workers; with a limit of transactions no worker is added."""
+        if self._plan.events is None:
+            await self._grow(threads)
+        spread = self._assignment.spread(threads, len(self._workers))
+        for worker, numbers in zip(self._workers, spread, strict=True):
+            worker.channel.send(SetConnections(numbers))
+        self._pace([len(numbers) for numbers in spread])
+
+    def set_rate(self, rate_per_second: float) -> None:
+        """Paces the whole load; 0 for a closed loop."""
+        self._rate = rate_per_second
+        spread = self._assignment.spread(self._assignment.total, len(self._workers))
+        self._pace([len(numbers) for numbers in spread])
+
+    def forget_backlog(self) -> None:
+        self._tell(ForgetBacklog())
 
     def pause(self) -> None:
+        self._paused = True
         self._tell(Pause())
 
     def resume(self) -> None:
+        self._paused = False
         self._tell(Resume())
+
+    async def finished(self) -> None:
+        """Returns when every worker has ended all the transactions it was allowed."""
+        for worker in self._workers:
+            await worker.finished.wait()
 
     async def report(self) -> list[WorkerReport]:
         """One report of every worker. Raises RunError when one is gone, after all others have answered."""
@@ -122,15 +168,46 @@ class Fleet:
         return [answer for answer in answers if isinstance(answer, WorkerReport)]
 
     async def kill(self) -> None:
-        """Ends the processes, whatever they do; those that have finished end by themselves."""
-        for worker in self._workers:
-            await worker.channel.close()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(worker.process.wait(), 1)
-            if worker.process.returncode is None:
-                worker.process.kill()
-                await worker.process.wait()
+        """Ends the processes, whatever they do."""
+        await asyncio.gather(*(worker.end() for worker in self._workers))
+
+    async def _grow(self, threads: int) -> None:
+        """As many workers as there are threads, but no more than allowed."""
+        wanted = max(1, min(threads, self._most))
+        limits = _limits(self._plan, wanted)
+        new = await asyncio.gather(*(Worker.start() for _ in range(len(self._workers), wanted)))
+        for worker in new:
+            worker.channel.send(self._begin(len(self._workers), limits))
+            if self._paused:
+                worker.channel.send(Pause())
+            self._workers.append(worker)
+
+    def _begin(self, number: int, limits: list[int | None]) -> Begin:
+        return Begin(
+            worker=number,
+            workers=len(limits),
+            target=self._target,
+            program=self._program,
+            seed=self._plan.seed,
+            rules=rules_of(self._plan),
+            arrival=self._plan.arrival,
+            limit=limits[number],
+        )
+
+    def _pace(self, connections: list[int]) -> None:
+        """Each worker gets a part of the rate that fits its connections."""
+        total = sum(connections) or 1
+        for worker, number in zip(self._workers, connections, strict=True):
+            worker.channel.send(SetRate(self._rate * number / total))
 
     def _tell(self, message: msgspec.Struct) -> None:
         for worker in self._workers:
             worker.channel.send(message)
+
+
+def _limits(plan: Plan, workers: int) -> list[int | None]:
+    """How many transactions each worker may start, by its share of the threads."""
+    if plan.events is None:
+        return [None] * workers
+    threads = [len(numbers) for numbers in Assignment().spread(plan.threads, workers)]
+    return list(parts(plan.events, threads))

@@ -4,13 +4,23 @@ The hot path appends raw microseconds to plain lists; they become histograms whe
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.load.report import Counters
 from tuibench.metrics.histogram import Histogram
 from tuibench.workload.program import FlatStatement, StatementClass
 
 READ, WRITE, OTHER = 0, 1, 2
 _KINDS = {StatementClass.READ: READ, StatementClass.WRITE: WRITE, StatementClass.OTHER: OTHER}
+
+
+class Latencies(NamedTuple):
+    """Histograms of an interval. `service` is empty in a closed loop: there it is the response."""
+
+    response: Histogram
+    service: Histogram
+    statements: dict[str, Histogram]
 
 
 class Recorder:
@@ -27,15 +37,24 @@ class Recorder:
         self.tally = [0, 0, 0]
         self.unanswered = 0
         self.rejected = 0
-        self.transactions_us: list[int] = []
+        self.response_us: list[int] = []
+        self.service_us: list[int] = []
         self._by_name: dict[str, list[int]] = {statement.name: [] for statement in statements}
         self.latencies_us = [self._by_name[statement.name] for statement in statements]
         self.kinds = [_KINDS[statement.cls] for statement in statements]
 
-    def failed(self, code: int, *, answered: bool) -> None:
-        """A statement that ended in an error, which the server `answered` or the network swallowed."""
-        self.counters.count_error(code)
-        if answered:
+    def completed(self, ended_ns: int, started_ns: int, intended_ns: int, *, is_paced: bool) -> None:
+        """A transaction that succeeded. In a closed loop it was meant to start when it did."""
+        if is_paced:
+            self.response_us.append((ended_ns - intended_ns) // 1000)
+            self.service_us.append((ended_ns - started_ns) // 1000)
+        else:
+            self.response_us.append((ended_ns - started_ns) // 1000)
+
+    def failed(self, error: SQLError) -> None:
+        """A statement that ended in an error: the server answered with it, or the network swallowed it."""
+        self.counters.count_error(error.code)
+        if not isinstance(error, ConnectionLostError):
             self.rejected += 1
 
     def totals(self) -> Counters:
@@ -46,11 +65,13 @@ class Recorder:
         now.questions = reads + writes + others + self.rejected + self.unanswered
         return now
 
-    def take(self) -> tuple[Histogram, dict[str, Histogram]]:
-        """The latencies since the last call, as histograms: of transactions, and of statements by name."""
-        transactions = Histogram.of(self.transactions_us)
-        self.transactions_us.clear()
-        statements = {name: Histogram.of(values) for name, values in self._by_name.items() if values}
-        for values in self._by_name.values():
+    def take(self) -> Latencies:
+        """The latencies since the last call."""
+        taken = Latencies(
+            response=Histogram.of(self.response_us),
+            service=Histogram.of(self.service_us),
+            statements={name: Histogram.of(values) for name, values in self._by_name.items() if values},
+        )
+        for values in (self.response_us, self.service_us, *self._by_name.values()):
             values.clear()
-        return transactions, statements
+        return taken

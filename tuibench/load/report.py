@@ -11,11 +11,13 @@ from tuibench.metrics.histogram import Histogram
 class Counters(msgspec.Struct):
     """Everything since the worker began.
 
-    Identity: started = completed + failed + abandoned + in_flight. Retries are counted apart. `questions` is
-    what the server has been asked, as it counts itself: failed statements, rollbacks and goodbyes included.
+    Identity: scheduled = completed + failed + abandoned + in_flight + backlog, where a closed loop schedules
+    a transaction when it starts. Retries are counted apart. `questions` is what the server has been asked, as
+    it counts itself: failed statements, rollbacks and goodbyes included.
     """
 
-    started: int = 0
+    scheduled: int = 0
+    backlog: int = 0
     completed: int = 0
     failed: int = 0
     abandoned: int = 0
@@ -92,9 +94,15 @@ class Moments(msgspec.Struct, frozen=True):
         return float(max(0.0, self.squares / self.n - self.mean**2) ** 0.5)
 
 
+class Finished(msgspec.Struct, frozen=True, tag="finished"):
+    """A worker has ended all the transactions it was allowed to start."""
+
+
 class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
     """One worker's answer to a tick.
 
+    `transactions` are response times, from the intended start; `service` times, from the real one, are kept
+    in an open loop only. `last_refusal` is the latest reason why a login is being tried again.
     `seconds` is the interval the histograms cover, `cpu_seconds` what the process burnt in it, `lag_p99_ms`
     how late its event loop ran. `failure` is why the worker cannot go on, else empty; `failure_exit` the exit
     code that goes with it.
@@ -107,9 +115,11 @@ class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
     connections: int
     counters: Counters
     transactions: Histogram
+    service: Histogram
     statements: dict[str, Histogram]
     events_per_connection: Moments
     seconds_per_connection: Moments
+    last_refusal: str = ""
     failure: str = ""
     failure_hint: str = ""
     failure_exit: int = 0

@@ -5,96 +5,43 @@
         └── lost <────┘
 
 connecting  logs in and prepares; refused for want of connections it ends, for want of a server it tries again
-working     runs one transaction after the other, holding before each while the load is paused
+working     runs one transaction after the other, or (open loop) each as it comes due; holds while paused
 lost        the connection broke: the transaction failed, a new connection is made after a back-off
-leaving     asked to go: the transaction in flight ends, then the connection is closed
+leaving     asked to go, or out of work: the transaction in flight ends, then the connection is closed
 """
 
 import asyncio
 import random
-import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from tuibench.clock import Clock
-from tuibench.errors import ConnectionLostError, RunError, ServerAwayError, SQLError, TuibenchError
-from tuibench.load.recorder import OTHER, WRITE, Recorder
-from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, TextStatement
-from tuibench.mysql.errors import (
-    CLIENT_CANNOT_CONNECT,
-    CONNECTION_LOST_CODES,
-    TOO_MANY_CONNECTIONS_CODES,
-)
+from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchError
+from tuibench.load.login import Line, Refused, back_off, open_line
+from tuibench.load.recorder import OTHER, WRITE
+from tuibench.load.work import Work
+from tuibench.model.plan import OnError
 from tuibench.workload.generate import Call, Generator
-from tuibench.workload.program import FlatStatement, Program, flat_statements
 
-TOO_MANY_PREPARED = 1461
-PASSING_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
-"""What a login may meet while a server goes down and comes back."""
 RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS = 0.001, 0.1
-RECONNECT_FIRST_SECONDS, RECONNECT_LONGEST_SECONDS = 0.05, 1.0
-MOST_DOUBLINGS = 30
-"""A server may stay away for days: 2 to the power of the attempts would outgrow a float."""
-
-Connect = Callable[[Target], Awaitable[Connection]]
-Execute = Callable[[tuple[Any, ...]], Awaitable[int]]
-
-
-class Work:
-    """What all connections of a worker share: where to go, what to run, and the rules."""
-
-    def __init__(
-        self,
-        target: Target,
-        program: Program,
-        recorder: Recorder,
-        *,
-        ignored_errors: frozenset[int],
-        max_retries: int,
-        opening: asyncio.Semaphore,
-        connect: Connect,
-        clock: Clock,
-    ) -> None:
-        self.target = target
-        self.statements = flat_statements(program)
-        self.explicit = [transaction.explicit for transaction in program.transactions]
-        self.recorder = recorder
-        self.ignored_errors = ignored_errors
-        self.max_retries = max_retries
-        self.opening = opening
-        self.connect = connect
-        self.clock = clock
-        self.paused = False
-        self.failure: TuibenchError | None = None
-
-    def fail(self, error: TuibenchError) -> None:
-        """Nobody can go on; the first reason counts."""
-        self.failure = self.failure or error
-
-
-def back_off(attempt: int, first_seconds: float, longest_seconds: float, chance: float) -> float:
-    """Seconds to wait before attempt n (from 0): doubling, capped, and spread by a chance in [0, 1)."""
-    step = first_seconds * 2 ** min(attempt, MOST_DOUBLINGS)
-    return float(min(longest_seconds, step) * (0.5 + chance / 2))
+ROLLBACK = "ROLLBACK"
 
 
 class VirtualUser:
     """A connection of the load with its own stream of values. `admitted` once the server has let it in."""
 
     def __init__(self, work: Work, generator: Generator, number: int) -> None:
-        self.connected = False
         self.admitted = False
         self.events = 0
         self.busy_us = 0
         self._work = work
         self._generator = generator
-        self._chance = random.Random(number)
+        self._chance = random.Random(number).random
         self._wake = asyncio.Event()
         self._leaving = False
-        self._connection: Connection | None = None
-        self._execute: list[Execute] = []
-        self._query: Callable[[str], Awaitable[object]]
+        self._line: Line | None = None
+
+    @property
+    def connected(self) -> bool:
+        return self._line is not None
 
     def leave(self) -> None:
         """Ends after the transaction in flight."""
@@ -102,18 +49,14 @@ class VirtualUser:
         self._wake.set()
 
     def wake(self) -> None:
-        """Looks again whether the load is paused."""
+        """Looks again whether there is something to do."""
         self._wake.set()
 
     async def run(self) -> None:
-        """Lives until told to leave, refused by the server, or cancelled."""
+        """Lives until told to leave, refused by the server, out of work, or cancelled."""
         try:
             lost = 0
-            while not self._leaving and self._work.failure is None:
-                if not await self._connect(is_new=lost == 0):
-                    return
-                if lost:
-                    self._work.recorder.counters.reconnects += 1
+            while not self._is_done() and await self._connect(lost):
                 lost += 1
                 await self._live()
         except TuibenchError as error:
@@ -123,73 +66,62 @@ class VirtualUser:
         finally:
             await self._disconnect()
 
-    async def _live(self) -> None:
-        """Works until it leaves or the connection is lost."""
+    def _is_done(self) -> bool:
+        return self._leaving or self._work.is_over
+
+    async def _connect(self, lost: int) -> bool:
+        """True when the connection is ready; `lost` is how many it had before."""
         try:
-            while not self._leaving and self._work.failure is None:
-                if self._work.paused:
-                    self._wake.clear()
-                    await self._wake.wait()
-                else:
-                    await self._run_transaction()
-        except ConnectionLostError:
-            await self._disconnect()
-
-    async def _connect(self, *, is_new: bool) -> bool:
-        """Logs in and prepares, as often as it takes. False when the server takes no more connections."""
-        attempt = 0
-        while not self._leaving:
-            try:
-                async with self._work.opening:
-                    await self._log_in()
-            except SQLError as error:
-                if error.code in TOO_MANY_CONNECTIONS_CODES and is_new:
-                    self._work.recorder.counters.count_refusal(error.code)
-                    return False
-                if error.code not in PASSING_CODES:
-                    raise
-            except ServerAwayError:
-                self._work.recorder.counters.count_error(CLIENT_CANNOT_CONNECT)
-            else:
-                return True
-            await self._work.clock.sleep(
-                back_off(attempt, RECONNECT_FIRST_SECONDS, RECONNECT_LONGEST_SECONDS, self._chance.random())
+            self._line = await open_line(
+                self._work, is_new=lost == 0, is_leaving=lambda: self._leaving, chance=self._chance
             )
-            attempt += 1
-        return False
-
-    async def _log_in(self) -> None:
-        await self._disconnect()
-        self._connection = connection = await self._work.connect(self._work.target)
-        self._query = connection.query
-        self._work.recorder.unanswered += connection.statements
-        self._execute = []
-        for statement in self._work.statements:
-            self._execute.append(await self._executor(connection, statement))
-        self.connected = self.admitted = True
-
-    async def _executor(self, connection: Connection, statement: FlatStatement) -> Execute:
-        if statement.prepared:
-            try:
-                return (await connection.prepare(statement.sql)).execute
-            except SQLError as error:
-                if error.code != TOO_MANY_PREPARED:
-                    raise
-                self._work.recorder.counters.count_refusal(error.code)
-        return TextStatement(connection, statement.sql).execute
+        except Refused:
+            return False
+        if self._line is None:
+            return False
+        self.admitted = True
+        self._work.joined()
+        if lost:
+            self._work.recorder.counters.reconnects += 1
+        return True
 
     async def _disconnect(self) -> None:
-        self.connected = False
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            self._work.recorder.unanswered += connection.is_open
-            await connection.close()
+        line, self._line = self._line, None
+        if line is not None:
+            self._work.parted()
+            await line.close(self._work)
 
-    async def _run_transaction(self) -> None:
-        """One transaction with its retries; its latency covers them all, as sysbench counts it."""
-        counters = self._work.recorder.counters
-        started = time.perf_counter_ns()
-        counters.started += 1
+    async def _live(self) -> None:
+        """Works until it is done or the connection is lost."""
+        work, arrivals = self._work, self._work.arrivals
+        try:
+            while not self._is_done():
+                if work.paused:
+                    await self._sleep()
+                elif not arrivals.is_open:
+                    arrivals.start_unasked()
+                    await self._run_transaction(work.clock.now_ns(), is_paced=False)
+                elif (intended_ns := arrivals.take()) is not None:
+                    await self._run_transaction(intended_ns, is_paced=True)
+                else:
+                    arrivals.wait(self)
+                    await self._sleep()
+        except ConnectionLostError:
+            await self._disconnect()
+        finally:
+            arrivals.withdraw(self)
+
+    async def _sleep(self) -> None:
+        self._wake.clear()
+        await self._wake.wait()
+
+    async def _run_transaction(self, intended_ns: int, *, is_paced: bool) -> None:
+        """One transaction with its retries; its latency covers them all, as sysbench counts it.
+
+        Response time counts from the intended start, service time from now.
+        """
+        counters, now = self._work.recorder.counters, self._work.clock.now_ns
+        started_ns = now()
         counters.in_flight += 1
         try:
             done = await self._try_until_committed()
@@ -204,52 +136,52 @@ class VirtualUser:
         if not done:
             counters.failed += 1
             return
-        took_us = (time.perf_counter_ns() - started) // 1000
+        ended_ns = now()
         counters.completed += 1
         self.events += 1
-        self.busy_us += took_us
-        self._work.recorder.transactions_us.append(took_us)
+        self.busy_us += (ended_ns - started_ns) // 1000
+        self._work.recorder.completed(ended_ns, started_ns, intended_ns, is_paced=is_paced)
 
     async def _try_until_committed(self) -> bool:
-        """True once it succeeded; False when the retries are used up. Raises what must not be retried."""
-        for attempt in range(self._work.max_retries + 1):
+        """True once it succeeded; False when it is given up. Raises what ends the connection or the run."""
+        rules, recorder = self._work.rules, self._work.recorder
+        for attempt in range(rules.max_retries + 1):
             which, calls = self._generator.next_transaction()
             explicit = self._work.explicit[which]
             try:
                 await self._attempt(calls)
             except ConnectionLostError as error:
-                self._note(error)
+                recorder.failed(error)
                 raise
             except SQLError as error:
-                self._note(error)
+                recorder.failed(error)
                 if explicit:
                     await self._roll_back()
-                if error.code not in self._work.ignored_errors:
-                    raise
+                if not rules.ignores(error.code):
+                    if rules.on_error is OnError.STOP:
+                        raise
+                    return False
             else:
-                self._work.recorder.counters.commits += explicit
+                recorder.counters.commits += explicit
                 return True
-            if attempt < self._work.max_retries:
-                self._work.recorder.counters.retries += 1
+            if attempt < rules.max_retries:
+                recorder.counters.retries += 1
                 await self._work.clock.sleep(
-                    back_off(attempt, RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS, self._chance.random())
+                    back_off(attempt, RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS, self._chance())
                 )
         return False
 
     async def _attempt(self, calls: Sequence[Call]) -> None:
-        recorder = self._work.recorder
-        tally, kinds, latencies, execute = (
-            recorder.tally,
-            recorder.kinds,
-            recorder.latencies_us,
-            self._execute,
-        )
-        now = time.perf_counter_ns
+        line, recorder = self._line, self._work.recorder
+        if line is None:
+            raise RunError("a transaction was begun without a connection")
+        execute, tally, kinds, latencies = line.execute, recorder.tally, recorder.kinds, recorder.latencies_us
+        now = self._work.clock.now_ns
         try:
             for index, values in calls:
-                started = now()
+                started_ns = now()
                 affected = await execute[index](values)
-                latencies[index].append((now() - started) // 1000)
+                latencies[index].append((now() - started_ns) // 1000)
                 kind = kinds[index]
                 tally[kind if affected or kind != WRITE else OTHER] += 1
         except asyncio.CancelledError:
@@ -258,15 +190,14 @@ class VirtualUser:
 
     async def _roll_back(self) -> None:
         recorder = self._work.recorder
+        if self._line is None:
+            return
         try:
-            await self._query("ROLLBACK")
+            await self._line.connection.query(ROLLBACK)
         except asyncio.CancelledError:
             recorder.unanswered += 1
             raise
         except SQLError as error:
-            self._note(error)
+            recorder.failed(error)
             raise
         recorder.tally[OTHER] += 1
-
-    def _note(self, error: SQLError) -> None:
-        self._work.recorder.failed(error.code, answered=not isinstance(error, ConnectionLostError))

@@ -6,7 +6,9 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from tuibench.load.report import WorkerReport
+from tuibench.load.report import Finished, WorkerReport
+from tuibench.load.rules import Rules
+from tuibench.model.plan import Arrival
 from tuibench.model.target import Target
 from tuibench.workload.program import Program
 
@@ -16,7 +18,7 @@ LENGTH_BYTES = 4
 class Begin(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     """First message to a worker: everything it needs.
 
-    Connection i of the run belongs to worker i mod `workers`.
+    `limit` is how many transactions this worker may start in all. `workers` spreads evenly spaced arrivals.
     """
 
     worker: int
@@ -24,14 +26,25 @@ class Begin(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     target: Target
     program: Program
     seed: int
-    ignored_errors: tuple[int, ...]
-    max_retries: int
+    rules: Rules
+    arrival: Arrival
+    limit: int | None
 
 
 class SetConnections(msgspec.Struct, frozen=True, tag="connections"):
-    """How many connections this worker keeps open from now on."""
+    """Which connections of the run this worker keeps open from now on."""
 
-    connections: int
+    numbers: tuple[int, ...]
+
+
+class SetRate(msgspec.Struct, frozen=True, tag="rate"):
+    """This worker's part of the rate, in transactions per second; 0 for a closed loop."""
+
+    rate: float
+
+
+class ForgetBacklog(msgspec.Struct, frozen=True, tag="forget"):
+    """Drop what is due and not started."""
 
 
 class Pause(msgspec.Struct, frozen=True, tag="pause"):
@@ -52,7 +65,8 @@ class Finish(msgspec.Struct, frozen=True, tag="finish"):
     grace_seconds: float
 
 
-ToWorker = Begin | SetConnections | Pause | Resume | Report | Finish
+ToWorker = Begin | SetConnections | SetRate | ForgetBacklog | Pause | Resume | Report | Finish
+FromWorker = WorkerReport | Finished
 
 Incoming = TypeVar("Incoming")
 
@@ -91,5 +105,5 @@ class Channel(Generic[Incoming]):
             return
 
 
-SessionEnd = Channel[WorkerReport]
+SessionEnd = Channel[FromWorker]
 WorkerEnd = Channel[ToWorker]

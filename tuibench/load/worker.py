@@ -8,14 +8,17 @@ import sys
 from typing import assert_never
 
 from tuibench.load.engine import Engine
+from tuibench.load.report import Finished
 from tuibench.load.wire import (
     Begin,
     Channel,
     Finish,
+    ForgetBacklog,
     Pause,
     Report,
     Resume,
     SetConnections,
+    SetRate,
     ToWorker,
     WorkerEnd,
 )
@@ -30,10 +33,15 @@ async def obey(channel: WorkerEnd) -> None:
     if not isinstance(begin, Begin):
         return
     engine = Engine(begin)
+    telling = asyncio.create_task(_tell_when_finished(engine, channel))
     while (message := await channel.receive()) is not None:
         match message:
-            case SetConnections(connections=wanted):
-                engine.set_connections(wanted)
+            case SetConnections(numbers=numbers):
+                engine.set_connections(numbers)
+            case SetRate(rate=rate):
+                engine.set_rate(rate)
+            case ForgetBacklog():
+                engine.forget_backlog()
             case Pause():
                 engine.pause()
             case Resume():
@@ -43,13 +51,20 @@ async def obey(channel: WorkerEnd) -> None:
             case Finish(grace_seconds=grace):
                 await engine.stop(grace)
                 channel.send(engine.report())
+                telling.cancel()
                 await channel.close()
                 return
             case Begin():
                 raise AssertionError("a worker begins once")
             case _:
                 assert_never(message)
+    telling.cancel()
     await engine.stop(0)
+
+
+async def _tell_when_finished(engine: Engine, channel: WorkerEnd) -> None:
+    await engine.finished.wait()
+    channel.send(Finished())
 
 
 async def serve(descriptor: int) -> None:

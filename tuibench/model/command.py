@@ -9,6 +9,12 @@ class SetThreads(msgspec.Struct, frozen=True, tag="threads"):
     threads: int
 
 
+class SetRate(msgspec.Struct, frozen=True, tag="rate"):
+    """Start so many transactions a second from now on; 0 for as many as the connections can do."""
+
+    rate: float
+
+
 class ChangeSetting(msgspec.Struct, frozen=True, tag="set"):
     """Set one of the server's global variables; journalled first, restored at the end."""
 
@@ -40,4 +46,4 @@ class Stop(msgspec.Struct, frozen=True, tag="stop"):
     """End the load, restore the settings, write the summary."""
 
 
-Command = SetThreads | ChangeSetting | ApplyPreset | Pause | Resume | Mark | Stop
+Command = SetThreads | SetRate | ChangeSetting | ApplyPreset | Pause | Resume | Mark | Stop

@@ -11,6 +11,7 @@ class EventKind(StrEnum):
     START = "start"
     STOP = "stop"
     THREADS = "threads"
+    RATE = "rate"
     SETTING = "setting"
     FOREIGN = "foreign"
     PAUSE = "pause"
@@ -26,6 +27,7 @@ class EventKind(StrEnum):
 CHANGES = frozenset(
     {
         EventKind.THREADS,
+        EventKind.RATE,
         EventKind.SETTING,
         EventKind.FOREIGN,
         EventKind.PAUSE,

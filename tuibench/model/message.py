@@ -20,6 +20,7 @@ PROTOCOL_VERSION = 1
 
 class RunState(StrEnum):
     STARTING = "starting"
+    WARMING = "warming up"
     RUNNING = "running"
     PAUSED = "paused"
     STOPPING = "stopping"
@@ -31,6 +32,7 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
 
     state: RunState
     threads: int
+    rate: float = 0.0
     workers: int
     settings: tuple[SettingState, ...]
     presets: tuple[PresetState, ...]

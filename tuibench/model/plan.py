@@ -1,28 +1,67 @@
 """All that a run needs to be repeated, apart from the server."""
 
+from enum import StrEnum
+
 import msgspec
 
 OptionValue = bool | int | float | str
 
 MAX_THREADS = 100_000
+MAX_RATE = 10_000_000
+"""Transactions per second."""
+
 IGNORED_ERRORS = (1213, 1020, 1205)
 """sysbench's default --mysql-ignore-errors: deadlock, record changed, lock wait timeout."""
+
+
+class Arrival(StrEnum):
+    """How the starts of an open loop are spread: at random (a Poisson process) or evenly."""
+
+    POISSON = "poisson"
+    CONSTANT = "constant"
+
+
+class Backlog(StrEnum):
+    """What becomes of work that came due while the server was away: done late, or forgotten."""
+
+    KEEP = "keep"
+    DROP = "drop"
+
+
+class OnError(StrEnum):
+    """What an error does that is not ignored: end the run, or fail the one transaction."""
+
+    STOP = "stop"
+    CONTINUE = "continue"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What to run, how hard, and for how long.
 
-    `seconds` is None for a run without a time limit. `options` holds the profile's options that were set, by
-    their name with underscores; the rest have the profile's defaults. `workers` is None to choose by cores.
+    `options` holds the profile's options that were set, by their name with underscores; the rest have the
+    profile's defaults. `seconds` and `events` (transactions) are None without a limit. `rate` is transactions
+    per second, 0 for a closed loop; `arrival` and `backlog` matter with a rate only. The first of
+    `percentiles` is the one of the interval lines; there may be none. `ignored_errors` is None to ignore all.
+    `prepared` is False to send every statement as text. `isolation` is empty for the server's own. `workers`
+    is None to choose by cores. `opening_seconds` is how long the connections may take to open.
     """
 
     profile: str
     options: dict[str, OptionValue] = {}
     threads: int = 1
     seconds: float | None = 10.0
+    events: int | None = None
+    warmup_seconds: float = 0.0
+    rate: float = 0.0
+    arrival: Arrival = Arrival.POISSON
+    backlog: Backlog = Backlog.KEEP
     interval_seconds: float = 1.0
+    opening_seconds: float = 30.0
     seed: int = 0
-    percentile: float = 95.0
-    ignored_errors: tuple[int, ...] = IGNORED_ERRORS
+    percentiles: tuple[float, ...] = (95.0,)
+    ignored_errors: tuple[int, ...] | None = IGNORED_ERRORS
+    on_error: OnError = OnError.STOP
     max_retries: int = 100
+    prepared: bool = True
+    isolation: str = ""
     workers: int | None = None

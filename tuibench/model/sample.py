@@ -23,6 +23,8 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 class LoadPart(msgspec.Struct, frozen=True, kw_only=True):
     """What the workers did in the interval. `latency` and `statements` are empty when nothing finished.
 
+    `rate` is transactions per second asked for, 0 in a closed loop. In an open loop `latency` is the response
+    time (from the intended start), `service` the time from the real one, `backlog` what is due and waits.
     `connections` are open, `threads` is how many were asked for. `errors` and `reconnects` are counts of the
     interval. `worker_cpu` is the busiest worker's share of one core (0 to 1); `lag_p99_ms` how late
     the busiest worker's event loop ran.
@@ -30,6 +32,8 @@ class LoadPart(msgspec.Struct, frozen=True, kw_only=True):
 
     threads: int
     connections: int
+    rate: float
+    backlog: int
     seconds: float
     transactions_per_second: float
     queries_per_second: float
@@ -39,6 +43,7 @@ class LoadPart(msgspec.Struct, frozen=True, kw_only=True):
     errors_per_second: float
     reconnects_per_second: float
     latency: Latency | None
+    service: Latency | None
     statements: dict[str, Latency]
     errors_by_code: dict[str, int]
     transactions_total: int

@@ -94,7 +94,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     profile: str
     threads: int
     seconds: float
-    percentile: float
+    rate: float
+    percentiles: dict[str, float]
     outcome: Outcome
     failure: str = ""
     transactions: TransactionTotals
@@ -102,9 +103,11 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     errors: ErrorTotals
     retries: int
     reconnects: int
+    scheduled: int
+    failed: int
     abandoned: int
     latency_ms: Latency | None
-    latency_percentile_ms: float | None
+    service_ms: Latency | None
     latency_sum_ms: float
     latency_histogram: str
     fairness: Fairness

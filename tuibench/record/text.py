@@ -10,7 +10,10 @@ from tuibench.model.summary import Summary
 
 
 class Interval(msgspec.Struct, kw_only=True):
-    """What an interval line tells: counts over `seconds`, adding up over several ticks."""
+    """What an interval line tells: counts over `seconds`, adding up over several ticks.
+
+    `backlog` and `in_flight` are as they stood at the end.
+    """
 
     seconds: float = 0.0
     transactions: int = 0
@@ -19,6 +22,8 @@ class Interval(msgspec.Struct, kw_only=True):
     others: int = 0
     errors: int = 0
     reconnects: int = 0
+    backlog: int = 0
+    in_flight: int = 0
     latency: Histogram = msgspec.field(default_factory=Histogram)
 
     def add(self, other: "Interval") -> None:
@@ -29,6 +34,7 @@ class Interval(msgspec.Struct, kw_only=True):
         self.others += other.others
         self.errors += other.errors
         self.reconnects += other.reconnects
+        self.backlog, self.in_flight = other.backlog, other.in_flight
         self.latency.add(other.latency)
 
 
@@ -44,6 +50,11 @@ def interval_line(elapsed_seconds: float, threads: int, interval: Interval, perc
         f"lat (ms,{percentile:g}%): {latency_us / US_PER_MS:4.2f} "
         f"err/s: {interval.errors / seconds:4.2f} reconn/s: {interval.reconnects / seconds:4.2f}"
     )
+
+
+def queue_line(elapsed_seconds: float, interval: Interval) -> str:
+    """sysbench's second line when there is a rate."""
+    return f"[ {elapsed_seconds:.0f}s ] queue length: {interval.backlog}, concurrency: {interval.in_flight}"
 
 
 def summary_text(summary: Summary) -> str:
@@ -71,7 +82,7 @@ Latency (ms):
          min:                              {latency.min if latency else 0:10.2f}
          avg:                              {latency.avg if latency else 0:10.2f}
          max:                              {latency.max if latency else 0:10.2f}
-{_percentile_line(summary)}
+{_percentile_lines(summary)}
          sum:                              {summary.latency_sum_ms:10.2f}
 
 Threads fairness:
@@ -81,8 +92,10 @@ Threads fairness:
 """
 
 
-def _percentile_line(summary: Summary) -> str:
-    if not summary.percentile:
+def _percentile_lines(summary: Summary) -> str:
+    if not summary.percentiles:
         return "         percentile stats:               disabled"
-    label = f"        {summary.percentile:>3g}th percentile:"
-    return f"{label:<43}{summary.latency_percentile_ms or 0:10.2f}"
+    return "\n".join(
+        f"{f'        {wanted:>3}th percentile:':<43}{value:10.2f}"
+        for wanted, value in summary.percentiles.items()
+    )

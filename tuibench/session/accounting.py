@@ -13,6 +13,7 @@ class Accounting:
 
     def __init__(self) -> None:
         self.transactions = Histogram()
+        self.service = Histogram()
         self.statements: dict[str, Histogram] = {}
         self.cpu_seconds = 0.0
         self.worker_cpu_peak = 0.0
@@ -30,7 +31,7 @@ class Accounting:
         """The counters of the whole run, over all workers."""
         total = Counters()
         for worker, report in self._last.items():
-            total = total + (report.counters - self._base[worker])
+            total = total + (report.counters - self._base.get(worker, Counters()))
         return total
 
     @property
@@ -45,17 +46,21 @@ class Accounting:
     def seconds_per_connection(self) -> Moments:
         return sum((report.seconds_per_connection for report in self._last.values()), Moments())
 
-    def tick(self, reports: Sequence[WorkerReport], threads: int) -> tuple[LoadPart, Interval]:
+    def tick(self, reports: Sequence[WorkerReport], threads: int, rate: float) -> tuple[LoadPart, Interval]:
         """Takes a round of reports in; the sample's load part, and the counts for an interval line."""
         delta = Counters()
         for report in reports:
-            delta = delta + (report.counters - self._last[report.worker].counters)
+            before = self._last.get(report.worker)
+            delta = delta + (report.counters - (before.counters if before else Counters()))
             self._last[report.worker] = report
             self.cpu_seconds += report.cpu_seconds
         seconds = max((report.seconds for report in reports), default=0.0) or 1e-9
         transactions = merged(report.transactions for report in reports)
+        service = merged(report.service for report in reports)
         statements = _by_name(reports)
+        backlog = sum(report.counters.backlog for report in reports)
         self.transactions.add(transactions)
+        self.service.add(service)
         for name, histogram in statements.items():
             self.statements.setdefault(name, Histogram()).add(histogram)
         cpu = max((report.cpu_seconds / report.seconds for report in reports if report.seconds), default=0.0)
@@ -63,6 +68,8 @@ class Accounting:
         part = LoadPart(
             threads=threads,
             connections=self.connections,
+            rate=rate,
+            backlog=backlog,
             seconds=seconds,
             transactions_per_second=delta.completed / seconds,
             queries_per_second=delta.queries / seconds,
@@ -72,6 +79,7 @@ class Accounting:
             errors_per_second=sum(delta.errors.values()) / seconds,
             reconnects_per_second=delta.reconnects / seconds,
             latency=transactions.latency(),
+            service=service.latency(),
             statements={
                 name: latency for name, each in statements.items() if (latency := each.latency()) is not None
             },
@@ -88,6 +96,8 @@ class Accounting:
             others=delta.others,
             errors=sum(delta.errors.values()),
             reconnects=delta.reconnects,
+            backlog=backlog,
+            in_flight=sum(report.counters.in_flight for report in reports),
             latency=transactions,
         )
         return part, interval

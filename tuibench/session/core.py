@@ -8,18 +8,17 @@ Whatever happens after `open`, `close` ends the load, puts the settings back and
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
-from tuibench.errors import ExitCode, RunError, TuibenchError
+from tuibench.errors import TuibenchError
 from tuibench.load.fleet import Fleet
 from tuibench.load.prepare_check import check_allowed, check_ready
-from tuibench.load.report import WorkerReport
 from tuibench.model.command import Command
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import PROTOCOL_VERSION, Downward, Hello, RunState, Status
-from tuibench.model.sample import Sample
+from tuibench.model.sample import LoadPart, Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Outcome, Summary
 from tuibench.mysql.connection import connect
@@ -27,10 +26,9 @@ from tuibench.mysql.info import server_info
 from tuibench.record.recorder import PlanRecord, Recorder
 from tuibench.record.text import Interval, summary_text
 from tuibench.session import summing
-from tuibench.session.accounting import Accounting
-from tuibench.session.alarms import Alarms
 from tuibench.session.events import EventLog
 from tuibench.session.honesty import ClientLimit
+from tuibench.session.loading import Load, most_workers
 from tuibench.session.observer import Observer
 from tuibench.session.settings import Settings
 from tuibench.session.spec import SessionSpec
@@ -38,22 +36,20 @@ from tuibench.session.steering import Steering, checked_threads
 from tuibench.workload import library
 from tuibench.workload.datasets import data_set
 
-OPENING_POLL_SECONDS = 0.02
-OPENING_LIMIT_SECONDS = 30.0
 HISTORY_SAMPLES = 3600
 """Samples a viewer that joins late gets at once."""
 
 Listener = Callable[[Downward], None]
-IntervalListener = Callable[[float, int, Interval], None]
+IntervalListener = Callable[[float, Load, Interval], None]
 
 
 class Session:
     """One run. Listeners hear every message that a viewer would."""
 
     def __init__(self, spec: SessionSpec, clock: Clock | None = None) -> None:
+        checked_threads(spec.plan.threads)
         self.spec = spec
         self.state = RunState.STARTING
-        self.threads = checked_threads(spec.plan.threads)
         self.listeners: list[Listener] = []
         self.interval_listeners: list[IntervalListener] = []
         self.viewer_pids: set[int] = set()
@@ -62,18 +58,16 @@ class Session:
         self._clock = clock or SystemClock()
         self._program = library.program(spec.plan.profile, spec.plan.options)
         self._log = EventLog(self._clock, self._on_event)
-        self._accounting = Accounting()
-        self._alarms = Alarms()
         self._limit = ClientLimit()
         self._recorder = Recorder(Path(spec.run_directory))
         self._steering = Steering(self)
         self._samples: list[Sample] = []
+        self._ticked = 0
         self._over = asyncio.Event()
-        self._zero_ns = 0
         self.server: ServerInfo
         self.settings: Settings
+        self.load: Load
         self._observer: Observer
-        self._fleet: Fleet
 
     async def open(self) -> None:
         """Connects, checks that the run can work, starts the worker processes.
@@ -88,8 +82,10 @@ class Session:
             await check_allowed(connection, self._program)
         finally:
             await connection.close()
-        self._fleet = await Fleet.start(self._workers(), plan, target, self._program)
+        fleet = Fleet(plan, target, self._program, most_workers(plan, is_local=self.server.is_local))
+        self.load = Load(plan, fleet, self._clock)
         try:
+            await fleet.start()
             self.settings = await Settings.open(self.spec, self.server, self._clock)
             self._observer = Observer.of(
                 target, self.server, self._clock, plan.interval_seconds, self._own_pids
@@ -111,8 +107,8 @@ class Session:
         """Drives the load until its time is up, it is told to stop, or it fails; then closes."""
         try:
             await self._start()
-            async for tick in self._beats():
-                await self._tick(tick)
+            await self._warm_up()
+            await self._measure()
         except TuibenchError as error:
             self.fail(error)
         finally:
@@ -160,8 +156,9 @@ class Session:
         """What holds now."""
         return Status(
             state=self.state,
-            threads=self.threads,
-            workers=len(self._fleet),
+            threads=self.load.threads,
+            rate=self.load.rate,
+            workers=len(self.load.fleet),
             settings=self.settings.states,
             presets=self.settings.presets,
             warnings=(self._limit.words(),) if self._limit.now else (),
@@ -173,16 +170,16 @@ class Session:
     def hand(self) -> Settings:
         return self.settings
 
-    def set_threads(self, threads: int) -> None:
-        self.threads = threads
-        self._fleet.set_threads(threads)
+    @property
+    def pace(self) -> Load:
+        return self.load
 
     def hold(self) -> None:
-        self._fleet.pause()
+        self.load.fleet.pause()
         self._enter(RunState.PAUSED)
 
     def go_on(self) -> None:
-        self._fleet.resume()
+        self.load.fleet.resume()
         self._enter(RunState.RUNNING)
 
     def tell(self, kind: EventKind, text: str) -> None:
@@ -192,60 +189,58 @@ class Session:
 
     async def _abandon(self) -> None:
         """Undoes a half-done `open`."""
-        await self._fleet.kill()
+        await self.load.fleet.kill()
         if hasattr(self, "settings"):
             await self.settings.close()
 
-    def _workers(self) -> int:
-        """As many processes as the plan says, else one core is left to a server on this host."""
-        if self.spec.plan.workers is not None:
-            return self.spec.plan.workers
-        cores = os.cpu_count() or 1
-        return min(self.threads, max(1, cores - 1 if self.server.is_local else cores))
-
     def _own_pids(self) -> set[int]:
-        pids = {os.getpid(), *self._fleet.pids, *self.viewer_pids, self.settings.guardian_pid}
+        pids = {os.getpid(), *self.load.fleet.pids, *self.viewer_pids, self.settings.guardian_pid}
         return pids - {0}
 
     async def _start(self) -> None:
-        """Opens the connections while the load is held, takes the server's counters, lets go."""
-        self._fleet.pause()
-        self._fleet.set_threads(self.threads)
-        reports = await self._opened()
-        await self._observer.begin(self.settings.statements)
-        self._accounting.begin(reports)
-        self._zero_ns = self._clock.now_ns()
-        self._log.start(self._zero_ns)
-        self._accounting.begin(await self._fleet.report())
-        self._fleet.resume()
-        self.tell(EventKind.START, f"{self.spec.plan.profile} with {self.threads} threads")
-        self._enter(RunState.RUNNING)
+        """Opens the connections while the load is held."""
+        self._tell_refused(await self.load.open(self._over.is_set))
 
-    async def _opened(self) -> list[WorkerReport]:
-        """Waits until every connection is open, or the server says that it takes no more."""
-        deadline_ns = self._clock.now_ns() + int(OPENING_LIMIT_SECONDS * NS_PER_SECOND)
-        while not self._over.is_set():
-            reports = await self._fleet.report()
-            self._look_for_failure(reports)
-            opened = sum(report.connections for report in reports)
-            if opened + self._alarms.refusals(reports) >= self.threads:
-                if not opened:
-                    raise RunError("the server refused every connection", "raise its max_connections")
-                break
-            if self._clock.now_ns() > deadline_ns:
-                raise RunError(
-                    f"only {opened} of {self.threads} connections opened in {OPENING_LIMIT_SECONDS:.0f} s"
-                )
-            await self._clock.sleep(OPENING_POLL_SECONDS)
-        self._take_refusals(reports)
-        return reports
+    async def _warm_up(self) -> None:
+        """Runs for a while unmeasured, then drains: measuring begins with nothing in flight or due."""
+        seconds = self.spec.plan.warmup_seconds
+        if not seconds or self._over.is_set():
+            return
+        begun_ns = await self.load.begin()
+        self._log.start(begun_ns + int(seconds * NS_PER_SECOND))
+        self._enter(RunState.WARMING)
+        self.load.fleet.resume()
+        await self._run_ticks(begun_ns, self._log.zero_ns)
+        await self.load.drain(self.spec.drain_seconds)
 
-    async def _beats(self) -> AsyncIterator[Tick]:
-        """The ticks of the run, until its time is up or it is told to stop."""
+    async def _measure(self) -> None:
+        """The run proper: from the server's first reading until the time is up or the work is done."""
         plan = self.spec.plan
-        interval_ns = int(plan.interval_seconds * NS_PER_SECOND)
-        end_ns = self._zero_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None
-        beats = ticks(self._clock, self._zero_ns, interval_ns, end_ns)
+        await self._observer.begin(self.settings.statements)
+        zero_ns = await self.load.begin()
+        self._log.start(zero_ns)
+        if self._over.is_set():
+            return
+        self.load.fleet.resume()
+        self.tell(EventKind.START, f"{plan.profile} with {self.load.threads} threads")
+        self._enter(RunState.RUNNING)
+        done = asyncio.create_task(self._wait_for_work())
+        try:
+            await self._run_ticks(
+                zero_ns, zero_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None
+            )
+        finally:
+            done.cancel()
+
+    async def _wait_for_work(self) -> None:
+        """A limit of transactions ends the run as soon as they are done."""
+        await self.load.fleet.finished()
+        self._over.set()
+
+    async def _run_ticks(self, start_ns: int, end_ns: int | None) -> None:
+        """Ticks until the end, or until the run is over."""
+        interval_ns = int(self.spec.plan.interval_seconds * NS_PER_SECOND)
+        beats = ticks(self._clock, start_ns, interval_ns, end_ns)
         over = asyncio.create_task(self._over.wait())
         try:
             while not self._over.is_set():
@@ -256,34 +251,35 @@ class Session:
                     return
                 if (tick := beat.result()) is None:
                     return
-                yield tick
+                await self._tick(tick)
         finally:
             over.cancel()
 
     async def _tick(self, tick: Tick) -> None:
         """One sample: what the workers did, what the server says, what the host does."""
-        reports = await self._fleet.report()
-        load, interval = self._accounting.tick(reports, self.threads)
+        self._ticked += 1
+        measured = await self.load.tick()
+        load = measured.part
         observed = await self._observer.observe(tick.number, load.transactions_total, self.settings.ours)
         sample = Sample(
-            number=tick.number,
+            number=self._ticked,
             at=self._clock.wall_seconds(),
-            elapsed_seconds=(tick.due_ns - self._zero_ns) / NS_PER_SECOND,
+            elapsed_seconds=self._log.elapsed_at(tick.due_ns),
             late_ms=tick.late_ns / 1e6,
             load=load,
             server=observed.server,
             host=observed.host,
         )
         self._keep(sample)
-        for listener in self.interval_listeners:
-            listener(sample.elapsed_seconds, self.threads, interval)
-        for kind, text in (*observed.events, *self._alarms.look(load)):
+        if self.state is not RunState.WARMING:
+            for listener in self.interval_listeners:
+                listener(sample.elapsed_seconds, self.load, measured.interval)
+        for kind, text in (*observed.events, *self.load.alarms.look(load)):
             self.tell(kind, text)
         if observed.settings_changed:
             await self.settings.refresh()
-        self._doubt(sample)
-        self._take_refusals(reports)
-        self._look_for_failure(reports)
+        self._doubt(load)
+        self._tell_refused(measured.refused)
 
     def _keep(self, sample: Sample) -> None:
         self._samples.append(sample)
@@ -291,53 +287,39 @@ class Session:
         self._recorder.sample(sample)
         self._publish(sample)
 
-    def _doubt(self, sample: Sample) -> None:
+    def _doubt(self, load: LoadPart) -> None:
         """Raises or lowers the warning that the client, not the server, is the bottleneck."""
-        if sample.load is None:
-            return
         before = self._limit.now
-        self._limit.look(sample.load)
+        self._limit.look(load)
         if self._limit.now and not before:
             self.tell(EventKind.WARNING, self._limit.words())
         if self._limit.now != before:
             self._publish(self.status())
 
-    def _take_refusals(self, reports: list[WorkerReport]) -> None:
-        """Keeps what the server let in, and says so."""
-        if text := self._alarms.refused(reports):
-            opened = sum(report.connections for report in reports)
-            self.set_threads(max(1, min(self.threads, opened)))
-            self.tell(EventKind.THREADS, f"{text}; going on with {self.threads}")
+    def _tell_refused(self, text: str) -> None:
+        """The server would not let all connections in; the run goes on with those it has."""
+        if text:
+            self.tell(EventKind.THREADS, text)
             self._publish(self.status())
-
-    def _look_for_failure(self, reports: list[WorkerReport]) -> None:
-        for report in reports:
-            if report.failure:
-                error = RunError(report.failure, report.failure_hint)
-                error.exit_code = ExitCode(report.failure_exit)
-                raise error
 
     async def _close(self) -> Summary:
         """Ends the load, reads the counters a last time, puts the settings back, writes the summary."""
         self._over.set()
         self._enter(RunState.STOPPING)
-        reports = await self._fleet.finish(self.spec.drain_seconds)
-        seconds = max(1e-9, (self._clock.now_ns() - self._zero_ns) / NS_PER_SECOND) if self._zero_ns else 0.0
-        if self._zero_ns:
-            self._accounting.tick(reports, self.threads)
-        await self._fleet.kill()
+        await self.load.finish(self.spec.drain_seconds)
         before, after = await self._observer.end(self.settings.statements)
         for text in await self.settings.restore():
             self.tell(EventKind.RESTORE, text)
-        self.tell(EventKind.STOP, f"{self._outcome} after {seconds:.1f} s")
+        self.tell(EventKind.STOP, f"{self._outcome} after {self.load.seconds:.1f} s")
         summary = summing.summary(
             self.spec,
             self.server,
-            self._accounting,
+            self.load.accounting,
             summing.Ending(
-                seconds=seconds,
-                threads=self.threads,
-                workers=len(self._fleet),
+                seconds=self.load.seconds,
+                threads=self.load.threads,
+                rate=self.load.rate,
+                workers=len(self.load.fleet),
                 outcome=self._outcome,
                 failure=str(self.error) if self.error else "",
                 limited=self._limit.overall,

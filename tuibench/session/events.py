@@ -13,16 +13,22 @@ class EventLog:
         self.events: list[Event] = []
         self._clock = clock
         self._publish = publish
-        self._zero_ns: int | None = None
+        self.zero_ns = 0
+        self._is_started = False
         self._markers = 0
 
     def start(self, at_ns: int) -> None:
-        """Elapsed time counts from here."""
-        self._zero_ns = at_ns
+        """Elapsed time counts from here; before a time that is still to come it is negative."""
+        self.zero_ns = at_ns
+        self._is_started = True
 
     def elapsed_seconds(self) -> float:
-        """Seconds since the load started; 0 before."""
-        return 0.0 if self._zero_ns is None else (self._clock.now_ns() - self._zero_ns) / NS_PER_SECOND
+        """Seconds since the start; 0 as long as it is not known."""
+        return self.elapsed_at(self._clock.now_ns())
+
+    def elapsed_at(self, at_ns: int) -> float:
+        """Seconds from the start to a time."""
+        return (at_ns - self.zero_ns) / NS_PER_SECOND if self._is_started else 0.0
 
     def tell(self, kind: EventKind, text: str) -> Event:
         """Something happened now."""

@@ -4,10 +4,20 @@ import asyncio
 from typing import Protocol, assert_never
 
 from tuibench.errors import UsageError
-from tuibench.model.command import ApplyPreset, ChangeSetting, Command, Mark, Pause, Resume, SetThreads, Stop
+from tuibench.model.command import (
+    ApplyPreset,
+    ChangeSetting,
+    Command,
+    Mark,
+    Pause,
+    Resume,
+    SetRate,
+    SetThreads,
+    Stop,
+)
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
-from tuibench.model.plan import MAX_THREADS
+from tuibench.model.plan import MAX_RATE, MAX_THREADS
 
 
 class SettingsHand(Protocol):
@@ -18,16 +28,27 @@ class SettingsHand(Protocol):
     async def apply(self, preset: str) -> str: ...
 
 
+class SteeredLoad(Protocol):
+    """How hard the load works."""
+
+    threads: int
+    rate: float
+
+    async def set_threads(self, threads: int) -> None: ...
+
+    def set_rate(self, rate_per_second: float) -> None: ...
+
+
 class Steered(Protocol):
     """What steering needs of a session (the real one, and the one of the tests)."""
 
     state: RunState
-    threads: int
+
+    @property
+    def pace(self) -> SteeredLoad: ...
 
     @property
     def hand(self) -> SettingsHand: ...
-
-    def set_threads(self, threads: int) -> None: ...
 
     def hold(self) -> None: ...
 
@@ -43,6 +64,17 @@ def checked_threads(threads: int) -> int:
     if not 1 <= threads <= MAX_THREADS:
         raise UsageError(f"threads must be between 1 and {MAX_THREADS:,}, not {threads:,}")
     return threads
+
+
+def checked_rate(rate: float) -> float:
+    """The rate itself. Raises UsageError when it is out of range."""
+    if not 0 <= rate <= MAX_RATE:
+        raise UsageError(f"the rate must be between 0 and {MAX_RATE:,} a second, not {rate:,g}")
+    return rate
+
+
+def rate_words(rate: float) -> str:
+    return f"{rate:,g}/s" if rate else "open"
 
 
 class Steering:
@@ -64,7 +96,9 @@ class Steering:
             self._demand_that_it_runs()
             match command:
                 case SetThreads(threads=threads):
-                    return self._threads(checked_threads(threads))
+                    return await self._threads(checked_threads(threads))
+                case SetRate(rate=rate):
+                    return self._rate(checked_rate(rate))
                 case ChangeSetting(name=name, value=value):
                     return await self._change(name, value)
                 case ApplyPreset(name=name):
@@ -84,11 +118,17 @@ class Steering:
         if self._session.state in (RunState.STOPPING, RunState.ENDED):
             raise UsageError("the run is ending; nothing can be changed any more")
 
-    def _threads(self, threads: int) -> str:
-        before = self._session.threads
+    def _rate(self, rate: float) -> str:
+        before = self._session.pace.rate
+        self._session.pace.set_rate(rate)
+        self._session.tell(EventKind.RATE, f"rate {rate_words(before)} → {rate_words(rate)}")
+        return f"rate: {rate_words(rate)}"
+
+    async def _threads(self, threads: int) -> str:
+        before = self._session.pace.threads
         if threads == before:
             return f"threads: {threads}, as before"
-        self._session.set_threads(threads)
+        await self._session.pace.set_threads(threads)
         self._session.tell(EventKind.THREADS, f"threads {before} → {threads}")
         return f"threads: {threads}"
 

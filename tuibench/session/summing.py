@@ -70,6 +70,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
     seconds: float
     threads: int
+    rate: float
     workers: int
     outcome: Outcome
     failure: str
@@ -84,13 +85,16 @@ def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, endin
     """The whole run in figures."""
     totals, plan, seconds = accounting.totals, spec.plan, ending.seconds or 1e-9
     transactions = accounting.transactions
-    (percentile_us,) = transactions.percentiles((plan.percentile,))
+    percentiles_us = transactions.percentiles(plan.percentiles)
     return Summary(
         session=spec.session,
         profile=plan.profile,
         threads=ending.threads,
         seconds=ending.seconds,
-        percentile=plan.percentile,
+        rate=ending.rate,
+        percentiles={
+            f"{wanted:g}": us / US_PER_MS for wanted, us in zip(plan.percentiles, percentiles_us, strict=True)
+        },
         outcome=ending.outcome,
         failure=ending.failure,
         transactions=TransactionTotals(total=totals.completed, per_second=totals.completed / seconds),
@@ -98,9 +102,11 @@ def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, endin
         errors=_errors(totals),
         retries=totals.retries,
         reconnects=totals.reconnects,
+        scheduled=totals.scheduled,
+        failed=totals.failed,
         abandoned=totals.abandoned,
         latency_ms=transactions.latency(),
-        latency_percentile_ms=percentile_us / US_PER_MS if transactions.count and plan.percentile else None,
+        service_ms=accounting.service.latency(),
         latency_sum_ms=transactions.sum_us / US_PER_MS,
         latency_histogram=encoded(transactions),
         fairness=_fairness(accounting),

@@ -1,0 +1,100 @@
+"""Opening a connection of the load: log in, set it up, prepare its statements, try as long as it helps."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from tuibench.errors import ServerAwayError, SQLError
+from tuibench.load.work import Work
+from tuibench.mysql.connection import Connection, TextStatement
+from tuibench.mysql.errors import (
+    CLIENT_CANNOT_CONNECT,
+    CONNECTION_LOST_CODES,
+    TOO_MANY_CONNECTIONS_CODES,
+)
+from tuibench.workload.program import FlatStatement
+
+TOO_MANY_PREPARED = 1461
+PASSING_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
+"""What a login may meet while a server goes down and comes back."""
+
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 1.0
+
+Execute = Callable[[tuple[Any, ...]], Awaitable[int]]
+
+
+class Refused(Exception):  # noqa: N818
+    """The server takes no more connections."""
+
+
+def back_off(attempt: int, first_seconds: float, longest_seconds: float, chance: float) -> float:
+    """Seconds to wait before attempt n (from 0): doubling, capped, and spread by a chance in [0, 1)."""
+    doublings = min(attempt, 32)
+    return float(min(longest_seconds, first_seconds * 2**doublings) * (0.5 + chance / 2))
+
+
+class Line:
+    """A connection that is ready for work: one executor for each flat statement."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.execute: list[Execute] = []
+
+    async def close(self, work: Work) -> None:
+        """Says goodbye, which the server counts as a question."""
+        work.recorder.unanswered += self.connection.is_open
+        await self.connection.close()
+
+
+async def open_line(
+    work: Work, *, is_new: bool, is_leaving: Callable[[], bool], chance: Callable[[], float]
+) -> Line | None:
+    """A ready connection; None if the user was told to leave meanwhile.
+
+    While the server is away it tries again with a growing back-off. Raises Refused when the server takes no
+    more connections and this one is new (a lost one keeps trying: its place comes free), TuibenchError for
+    what another try would not mend.
+    """
+    attempt = 0
+    while not is_leaving():
+        try:
+            async with work.opening:
+                return await _log_in(work)
+        except SQLError as error:
+            if error.code in TOO_MANY_CONNECTIONS_CODES and is_new:
+                work.recorder.counters.count_refusal(error.code)
+                raise Refused from error
+            if error.code not in PASSING_CODES:
+                raise
+            work.last_refusal = str(error)
+        except ServerAwayError as error:
+            work.recorder.counters.count_error(CLIENT_CANNOT_CONNECT)
+            work.last_refusal = str(error)
+        await work.clock.sleep(back_off(attempt, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, chance()))
+        attempt += 1
+    return None
+
+
+async def _log_in(work: Work) -> Line:
+    line = Line(await work.connect(work.target))
+    try:
+        for sql in work.rules.session_sql:
+            await line.connection.execute(sql)
+        work.recorder.unanswered += line.connection.statements
+        for statement in work.statements:
+            line.execute.append(await _executor(work, line.connection, statement))
+    except (SQLError, asyncio.CancelledError):
+        await line.close(work)
+        raise
+    return line
+
+
+async def _executor(work: Work, connection: Connection, statement: FlatStatement) -> Execute:
+    if statement.prepared and work.rules.prepared:
+        try:
+            return (await connection.prepare(statement.sql)).execute
+        except SQLError as error:
+            if error.code != TOO_MANY_PREPARED:
+                raise
+            work.recorder.counters.count_refusal(error.code)
+    return TextStatement(connection, statement.sql).execute

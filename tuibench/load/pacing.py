@@ -1,0 +1,64 @@
+"""When the transactions of an open loop are meant to start: a schedule that does not wait for the server.
+
+Pure: the time comes in as an argument, nothing here sleeps. A rate of 0 means a closed loop, without
+arrivals.
+"""
+
+from random import Random
+
+from tuibench.clock import NS_PER_SECOND
+from tuibench.model.plan import Arrival
+
+
+class Pacer:
+    """Draws arrivals: with exponential gaps (a Poisson process) or evenly spaced. All times in ns.
+
+    Several pacers with parts of a rate make one of the whole rate: Poisson processes add up, even spacing
+    is kept by starting each pacer at its own `phase` (a share of the gap, 0 to 1).
+    """
+
+    def __init__(self, numbers: Random, arrival: Arrival, phase: float = 0.0) -> None:
+        self.rate = 0.0
+        self.next_ns: int | None = None
+        self._numbers = numbers
+        self._arrival = arrival
+        self._phase = phase
+        self._held_ns: int | None = None
+
+    def set_rate(self, rate_per_second: float, now_ns: int) -> None:
+        """Arrivals at this rate from now on; those that have come due stay due."""
+        self.rate = rate_per_second
+        if self._held_ns is None:
+            self._begin(now_ns)
+
+    def hold(self, now_ns: int) -> None:
+        """No arrivals until `release`: the schedule stands still."""
+        self._held_ns = now_ns
+        self.next_ns = None
+
+    def release(self, now_ns: int) -> None:
+        """The schedule goes on."""
+        if self._held_ns is not None:
+            self._held_ns = None
+            self._begin(now_ns)
+
+    def due(self, now_ns: int) -> list[int]:
+        """The intended starts that have come since the last call, in order."""
+        arrived = []
+        while self.next_ns is not None and self.next_ns <= now_ns:
+            arrived.append(self.next_ns)
+            self.next_ns += self._gap_ns()
+        return arrived
+
+    def _begin(self, now_ns: int) -> None:
+        if self.rate <= 0:
+            self.next_ns = None
+            return
+        even = self._arrival is Arrival.CONSTANT
+        first_ns = int(self._phase * NS_PER_SECOND / self.rate) if even else self._gap_ns()
+        self.next_ns = now_ns + first_ns
+
+    def _gap_ns(self) -> int:
+        if self._arrival is Arrival.CONSTANT:
+            return max(1, int(NS_PER_SECOND / self.rate))
+        return max(1, int(self._numbers.expovariate(self.rate) * NS_PER_SECOND))

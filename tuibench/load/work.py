@@ -1,0 +1,65 @@
+"""What all connections of a worker share: where to go, what to run, by which rules, and how much is left."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from tuibench.clock import Clock
+from tuibench.errors import TuibenchError
+from tuibench.load.arrivals import Arrivals
+from tuibench.load.recorder import Recorder
+from tuibench.load.rules import Rules
+from tuibench.model.plan import Backlog
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection
+from tuibench.workload.program import Program, flat_statements
+
+Connect = Callable[[Target], Awaitable[Connection]]
+
+
+class Work:
+    """The common ground of a worker's connections."""
+
+    def __init__(
+        self,
+        target: Target,
+        program: Program,
+        recorder: Recorder,
+        rules: Rules,
+        arrivals: Arrivals,
+        *,
+        opening: asyncio.Semaphore,
+        connect: Connect,
+        clock: Clock,
+    ) -> None:
+        self.target = target
+        self.statements = flat_statements(program)
+        self.explicit = [transaction.explicit for transaction in program.transactions]
+        self.recorder = recorder
+        self.rules = rules
+        self.arrivals = arrivals
+        self.opening = opening
+        self.connect = connect
+        self.clock = clock
+        self.paused = False
+        self.connected = 0
+        self.failure: TuibenchError | None = None
+        self.last_refusal = ""
+
+    @property
+    def is_over(self) -> bool:
+        """True when nobody may start anything any more."""
+        return self.failure is not None or self.arrivals.is_finished
+
+    def fail(self, error: TuibenchError) -> None:
+        """Nobody can go on; the first reason counts."""
+        self.failure = self.failure or error
+
+    def joined(self) -> None:
+        """One more connection is ready. The first one after an outage may find a backlog to forget."""
+        if self.connected == 0 and self.rules.backlog is Backlog.DROP:
+            self.recorder.counters.abandoned += self.arrivals.forget()
+        self.connected += 1
+
+    def parted(self) -> None:
+        """One connection fewer."""
+        self.connected -= 1

@@ -1,0 +1,134 @@
+"""The load of a run as the session sees it: its workers, how hard they work, what their reports add up to."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.errors import ExitCode, RunError
+from tuibench.load.fleet import Fleet
+from tuibench.load.report import WorkerReport
+from tuibench.model.plan import Plan
+from tuibench.model.sample import LoadPart
+from tuibench.record.text import Interval
+from tuibench.session.accounting import Accounting
+from tuibench.session.alarms import Alarms
+
+POLL_SECONDS = 0.02
+
+
+class Measured(NamedTuple):
+    """One tick of the load. `refused` says in words what the server would not let in, else it is empty."""
+
+    part: LoadPart
+    interval: Interval
+    refused: str
+
+
+def most_workers(plan: Plan, *, is_local: bool) -> int:
+    """As many processes as the plan says, else one core is left to a server on this host."""
+    if plan.workers is not None:
+        return plan.workers
+    cores = os.cpu_count() or 1
+    return max(1, cores - 1 if is_local else cores)
+
+
+class Load:
+    """Drives the fleet. `threads` and `rate` are what is asked for, `seconds` how long it was measured."""
+
+    def __init__(self, plan: Plan, fleet: Fleet, clock: Clock) -> None:
+        self.threads = plan.threads
+        self.rate = plan.rate
+        self.accounting = Accounting()
+        self.alarms = Alarms()
+        self.fleet = fleet
+        self._plan = plan
+        self._clock = clock
+        self._zero_ns: int | None = None
+        self.seconds = 0.0
+
+    async def set_threads(self, threads: int) -> None:
+        self.threads = threads
+        await self.fleet.set_threads(threads)
+
+    def set_rate(self, rate_per_second: float) -> None:
+        self.rate = rate_per_second
+        self.fleet.set_rate(rate_per_second)
+
+    async def open(self, is_over: Callable[[], bool]) -> str:
+        """Opens the connections while the load is held; what the server refused, in words.
+
+        Raises RunError when none opens, or not all of them in time, with the reason.
+        """
+        self.fleet.pause()
+        await self.fleet.set_threads(self.threads)
+        deadline_ns = self._clock.now_ns() + int(self._plan.opening_seconds * NS_PER_SECOND)
+        while not is_over():
+            reports = await self._report()
+            opened = sum(report.connections for report in reports)
+            if opened + self.alarms.refusals(reports) >= self.threads:
+                if not opened:
+                    raise RunError("the server refused every connection", "raise its max_connections")
+                return await self._keep_what_opened(reports)
+            if self._clock.now_ns() > deadline_ns:
+                raise self._too_slow(opened, reports)
+            await self._clock.sleep(POLL_SECONDS)
+        return ""
+
+    async def drain(self, seconds: float) -> None:
+        """Holds the load until nothing is in flight, and forgets what is due: a warm-up leaves no trace."""
+        self.fleet.pause()
+        self.fleet.forget_backlog()
+        deadline_ns = self._clock.now_ns() + int(seconds * NS_PER_SECOND)
+        while any(report.counters.in_flight for report in await self._report()):
+            if self._clock.now_ns() > deadline_ns:
+                return
+            await self._clock.sleep(POLL_SECONDS)
+
+    async def begin(self) -> int:
+        """What is reported from now on counts. The load is still held. Returns the time (ns)."""
+        self.accounting = Accounting()
+        self.accounting.begin(await self._report())
+        self._zero_ns = self._clock.now_ns()
+        return self._zero_ns
+
+    async def tick(self) -> Measured:
+        """A round of reports. Raises RunError when a worker cannot go on, with its reason and exit code."""
+        reports = await self._report()
+        part, interval = self.accounting.tick(reports, self.threads, self.rate)
+        return Measured(part, interval, await self._keep_what_opened(reports))
+
+    async def finish(self, drain_seconds: float) -> None:
+        """Ends the load and the workers, and takes their last reports in."""
+        reports = await self.fleet.finish(drain_seconds)
+        if self._zero_ns is not None:
+            self.seconds = max(1e-9, (self._clock.now_ns() - self._zero_ns) / NS_PER_SECOND)
+            self.accounting.tick(reports, self.threads, self.rate)
+        await self.fleet.kill()
+
+    async def _report(self) -> list[WorkerReport]:
+        reports = await self.fleet.report()
+        for report in reports:
+            if report.failure:
+                error = RunError(report.failure, report.failure_hint)
+                error.exit_code = ExitCode(report.failure_exit)
+                raise error
+        return reports
+
+    async def _keep_what_opened(self, reports: Sequence[WorkerReport]) -> str:
+        """Goes on with the connections there are; what was refused, in words, or nothing."""
+        refused = self.alarms.refused(reports)
+        if not refused:
+            return ""
+        opened = sum(report.connections for report in reports)
+        await self.set_threads(max(1, min(self.threads, opened)))
+        return f"{refused}; going on with {self.threads}"
+
+    def _too_slow(self, opened: int, reports: Sequence[WorkerReport]) -> RunError:
+        seconds = self._plan.opening_seconds
+        reason = next((report.last_refusal for report in reports if report.last_refusal), "")
+        return RunError(
+            f"only {opened} of {self.threads} connections opened in {seconds:g} s"
+            + (f": {reason}" if reason else ""),
+            "give them more with --thread-init-timeout",
+        )
