@@ -7,7 +7,7 @@ import typer
 from tuibench.cli.driving import say
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
-from tuibench.cli.run_options import CONTEXT, profile_options
+from tuibench.cli.run_options import CONTEXT, profile_and_options
 from tuibench.cli.server_options import ServerOptions
 from tuibench.load.cleanup import cleanup as drop
 from tuibench.workload import library
@@ -23,7 +23,7 @@ def cleanup(
     profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")],
     server: ServerOptions,
 ) -> None:
-    program = library.program(profile, profile_options(context.args))
+    program = library.program(*profile_and_options(profile, context.args))
     result = run_async(drop(server.target(), program))
     say(f"dropped {', '.join(result.dropped) or 'nothing'}")
     for table in result.foreign:

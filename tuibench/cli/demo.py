@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from tuibench.cli.driving import drive, say
+from tuibench.cli.driving import Output, drive, say
 from tuibench.cli.groups import grouped
 from tuibench.cli.live import Theme, is_on_terminal, start_session, tell, watch
 from tuibench.cli.loop import run_async
@@ -57,7 +57,7 @@ def demo(
         if on_screen:
             code = _on_screen(spec, server, theme)
         else:
-            _, code = run_async(drive(spec, 1))
+            _, code = run_async(drive(spec, Output()))
     finally:
         _end(server)
     raise typer.Exit(code)

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import typer
 
@@ -11,6 +12,8 @@ from tuibench.errors import ExitCode, UsageError
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Downward
 from tuibench.model.summary import Summary
+from tuibench.mysql.errors import error_name
+from tuibench.record.distribution import histogram_text
 from tuibench.record.recorder import pretty_json
 from tuibench.record.text import Interval, interval_line, queue_line
 from tuibench.session.core import Session
@@ -29,6 +32,22 @@ NOTED = frozenset(
     }
 )
 """Events that a headless user is told of."""
+
+
+REPORT_VERBOSITY = 3
+"""sysbench's level from which lines and summary are printed; below 1 there is not even talk."""
+
+
+class Output(NamedTuple):
+    """What a headless run prints."""
+
+    report_interval_seconds: float = 1.0
+    histogram: bool = False
+    verbosity: int = REPORT_VERBOSITY
+
+    @property
+    def is_reporting(self) -> bool:
+        return self.verbosity >= REPORT_VERBOSITY
 
 
 class Printer:
@@ -53,27 +72,32 @@ class Printer:
             say(f"[ {message.elapsed_seconds:.0f}s ] {message.text}")
 
 
-async def drive(spec: SessionSpec, report_interval_seconds: float) -> tuple[Summary, ExitCode]:
+async def drive(spec: SessionSpec, output: Output) -> tuple[Summary, ExitCode]:
     """Runs a session in this process. A signal ends it early, with its summary.
 
     Raises what kept the load from ever beginning: there is nothing to sum up then.
     """
     session = Session(spec)
-    printer = Printer(report_interval_seconds, spec.plan.percentiles)
-    session.interval_listeners.append(printer.tick)
-    session.listeners.append(printer.note)
+    printer = Printer(output.report_interval_seconds, spec.plan.percentiles)
+    if output.is_reporting:
+        session.interval_listeners.append(printer.tick)
+    if output.verbosity:
+        session.listeners.append(printer.note)
     await session.open()
     loop = asyncio.get_running_loop()
     for number in ENDING_SIGNALS:
         loop.add_signal_handler(number, session.request_stop, "interrupted")
-    say(f"{session.server.version_text} at {session.server.where}, {session.hello().data_set}")
+    if output.is_reporting:
+        say(f"{session.server.version_text} at {session.server.where}, {session.hello().data_set}")
     summary = await session.run()
     if session.error is not None and not summary.seconds:
         raise session.error
-    typer.echo("\n" + session.text(summary), nl=False)
-    sys.stdout.flush()
-    for line in notes(summary, spec.run_directory):
-        say(line)
+    if output.is_reporting:
+        distribution = histogram_text(session.load.accounting.transactions) if output.histogram else ""
+        typer.echo("\n" + distribution + session.text(summary), nl=False)
+        sys.stdout.flush()
+        for line in notes(summary, spec.run_directory):
+            say(line)
     if session.error is not None:
         return summary, ExitCode(session.error.exit_code)
     return summary, ExitCode.INTERRUPTED if summary.outcome == "interrupted" else ExitCode.DONE
@@ -85,10 +109,19 @@ def notes(summary: Summary, run_directory: str) -> list[str]:
     if summary.failure:
         lines.append(f"failed: {summary.failure}")
     if summary.errors.by_code:
-        codes = ", ".join(f"{code} × {times}" for code, times in summary.errors.by_code.items())
+        codes = ", ".join(
+            f"{code} {error_name(int(code))} × {times}" for code, times in summary.errors.by_code.items()
+        )
         lines.append(f"errors by code: {codes}; transactions tried again: {summary.retries}")
+    if summary.service_ms is not None:
+        service = summary.service_ms
+        lines.append(
+            f"of {summary.scheduled:,} due, {summary.transactions.total:,} done, {summary.failed:,} failed; "
+            f"latency is response time, from the intended start; service time: "
+            f"p50 {service.p50:.2f}, p95 {service.p95:.2f}, p99 {service.p99:.2f} ms"
+        )
     if summary.abandoned:
-        lines.append(f"abandoned in flight at the end: {summary.abandoned}")
+        lines.append(f"abandoned, in flight or due: {summary.abandoned}")
     lines.append(_reconciled(summary))
     lines += [f"warning: {warning}" for warning in summary.warnings]
     lines.append(f"recorded in {run_directory}")

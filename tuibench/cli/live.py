@@ -10,7 +10,7 @@ from tuibench import paths
 from tuibench.cli.driving import announce_leftovers, notes, say
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
-from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
+from tuibench.cli.run_options import CONTEXT, RunOptions, profile_and_options, session_spec
 from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import ExitCode, UsageError
 from tuibench.model.message import Ended
@@ -42,7 +42,7 @@ def live(
     theme: Theme = "",
 ) -> None:
     demand_terminal(f"tuibench run {profile} …")
-    plan = options.plan(profile, profile_options(context.args))
+    plan = options.plan(*profile_and_options(profile, context.args))
     announce_leftovers()
     spec = session_spec(plan, server.target())
     socket = run_async(start_session(spec, None if detach else grace))

@@ -9,7 +9,7 @@ from tuibench.cli.driving import say
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.progress import loading_bar
-from tuibench.cli.run_options import CONTEXT, profile_options
+from tuibench.cli.run_options import CONTEXT, profile_and_options
 from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import UsageError
 from tuibench.load.prepare import prepare as load
@@ -38,7 +38,7 @@ def prepare(
 ) -> None:
     if not 0 <= threads <= MOST_CONNECTIONS:
         raise UsageError(f"--threads must be between 0 and {MOST_CONNECTIONS} for prepare, not {threads}")
-    program = library.program(profile, profile_options(context.args))
+    program = library.program(*profile_and_options(profile, context.args))
     parallel = threads or 2 * (os.cpu_count() or 1)
     run_async(make_tables(server.target(), program, parallel, create_database=create_database))
 

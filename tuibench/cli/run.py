@@ -4,10 +4,17 @@ from typing import Annotated
 
 import typer
 
-from tuibench.cli.driving import announce_leftovers, demand_writable, drive, write_json
+from tuibench.cli.driving import Output, announce_leftovers, demand_writable, drive, write_json
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
-from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
+from tuibench.cli.run_options import (
+    CONTEXT,
+    RUN_SECONDS,
+    RunOptions,
+    profile_and_options,
+    session_spec,
+    switch,
+)
 from tuibench.cli.server_options import ServerOptions
 
 __all__ = ["CONTEXT", "run"]
@@ -24,15 +31,22 @@ def run(
     report_interval: Annotated[
         float, typer.Option("--report-interval", help="Seconds between interval lines; 0 for none.")
     ] = 1,
+    histogram: Annotated[
+        str, typer.Option("--histogram", help="on: print the distribution of the latencies.")
+    ] = "off",
+    verbosity: Annotated[
+        int, typer.Option("--verbosity", help="5: all … 3: lines and summary … 0: nothing but errors.")
+    ] = 3,
     json_file: Annotated[
         str, typer.Option("--json", help="Write the summary to this file as JSON; - for stdout.")
     ] = "",
 ) -> None:
-    plan = options.plan(profile, profile_options(context.args))
+    plan = options.plan(*profile_and_options(profile, context.args), RUN_SECONDS)
     demand_writable(json_file)
     announce_leftovers()
     spec = session_spec(plan, server.target())
-    summary, code = run_async(drive(spec, report_interval))
+    output = Output(report_interval, switch("--histogram", histogram), verbosity)
+    summary, code = run_async(drive(spec, output))
     if json_file:
         write_json(json_file, summary)
     raise typer.Exit(code)

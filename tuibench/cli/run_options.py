@@ -11,9 +11,19 @@ import typer
 
 from tuibench import paths
 from tuibench.errors import UsageError
-from tuibench.model.plan import IGNORED_ERRORS, MAX_THREADS, OptionValue, Plan
+from tuibench.model.plan import (
+    IGNORED_ERRORS,
+    MAX_RATE,
+    MAX_THREADS,
+    Arrival,
+    Backlog,
+    OnError,
+    OptionValue,
+    Plan,
+)
 from tuibench.model.target import Target
 from tuibench.session.spec import SessionSpec
+from tuibench.workload import library
 
 CONTEXT = {
     "help_option_names": ["--help"],
@@ -31,6 +41,14 @@ def _option(*names: str, help: str) -> typer.models.OptionInfo:
     return option
 
 
+RUN_SECONDS = 10.0
+"""How long `run` runs when nobody says, as sysbench; the live monitor goes on until it is told to stop."""
+
+ALL = "all"
+ISOLATION_LEVELS = ("read-uncommitted", "read-committed", "repeatable-read", "serializable")
+SWITCH = {"auto": True, "disable": False}
+
+
 @dataclass(frozen=True)
 class RunOptions:
     """Options of every command that drives a load."""
@@ -38,40 +56,93 @@ class RunOptions:
     threads: Annotated[
         int, _option("--threads", "--num-threads", help="Connections that work at a time.")
     ] = 1
-    time: Annotated[float, _option("--time", "--max-time", help="Seconds to run; 0 for no limit.")] = 10
+    time: Annotated[
+        float | None,
+        _option("--time", "--max-time", help="Seconds to run; 0 for no limit [run: 10, live: 0]."),
+    ] = None
+    events: Annotated[
+        int, _option("--events", "--max-requests", help="Transactions to run; 0 for no limit.")
+    ] = 0
+    warmup_time: Annotated[float, _option("--warmup-time", help="Seconds to run before measuring.")] = 0
+    rate: Annotated[
+        float, _option("--rate", "--tx-rate", help="Transactions to start a second; 0 for as many as can be.")
+    ] = 0
+    arrival: Annotated[
+        str, _option("--arrival", help="With a rate: poisson (at random) or constant (evenly spaced).")
+    ] = Arrival.POISSON
+    backlog: Annotated[
+        str, _option("--backlog", help="What came due while the server was away: keep it, or drop it.")
+    ] = Backlog.KEEP
     interval: Annotated[float, _option("--interval", help="Seconds between samples.")] = 1
     percentile: Annotated[
-        float, _option("--percentile", help="Percentile of the interval lines and summary; 0 for none.")
-    ] = 95
+        str, _option("--percentile", help="Percentiles of the summary, the first also of the lines; 0: none.")
+    ] = "95"
     rand_seed: Annotated[int, _option("--rand-seed", help="Seed of all random values; 0 for a new one.")] = 0
     mysql_ignore_errors: Annotated[
-        str, _option("--mysql-ignore-errors", help="Error numbers after which a transaction is tried again.")
+        str, _option("--mysql-ignore-errors", help="Error numbers to try again after, or all.")
     ] = ",".join(map(str, IGNORED_ERRORS))
+    on_error: Annotated[
+        str,
+        _option("--on-error", help="Any other error: stop the run, or continue with the next transaction."),
+    ] = OnError.STOP
+    max_retries: Annotated[int, _option("--max-retries", help="Tries of a transaction after its first.")] = (
+        100
+    )
+    db_ps_mode: Annotated[
+        str, _option("--db-ps-mode", help="auto: statements are prepared; disable: they are sent as text.")
+    ] = "auto"
+    isolation: Annotated[
+        str, _option("--isolation", help=f"Isolation level of the load: {', '.join(ISOLATION_LEVELS)}.")
+    ] = ""
+    thread_init_timeout: Annotated[
+        float, _option("--thread-init-timeout", help="Seconds the connections may take to open.")
+    ] = 30
     workers: Annotated[int, _option("--workers", help="Worker processes; 0 to choose by cores.")] = 0
     run_dir: Annotated[
         str, _option("--run-dir", help="Folder for everything written, instead of the usual ones.")
     ] = ""
 
-    def plan(self, profile: str, profile_options: dict[str, OptionValue]) -> Plan:
-        """The plan meant. Raises UsageError for numbers out of range."""
-        _within("--threads", self.threads, 1, MAX_THREADS)
-        _within("--time", self.time, 0, 10**9)
-        _within("--interval", self.interval, 0.1, 3600)
-        _within("--percentile", self.percentile, 0, 100)
-        _within("--workers", self.workers, 0, 1024)
+    def plan(
+        self, profile: str, profile_options: dict[str, OptionValue], default_seconds: float = 0.0
+    ) -> Plan:
+        """The plan meant. Raises UsageError for numbers out of range, and words that are no choice."""
+        self._check_ranges()
         if self.run_dir:
             os.environ["TUIBENCH_HOME"] = os.path.abspath(self.run_dir)
         return Plan(
             profile=profile,
             options=profile_options,
             threads=self.threads,
-            seconds=self.time or None,
+            seconds=(default_seconds if self.time is None else self.time) or None,
+            events=self.events or None,
+            warmup_seconds=self.warmup_time,
+            rate=self.rate,
+            arrival=Arrival(_choice("--arrival", self.arrival, tuple(Arrival))),
+            backlog=Backlog(_choice("--backlog", self.backlog, tuple(Backlog))),
             interval_seconds=self.interval,
+            opening_seconds=self.thread_init_timeout,
             seed=self.rand_seed or secrets.randbelow(LARGEST_SEED),
-            percentile=self.percentile,
-            ignored_errors=_numbers("--mysql-ignore-errors", self.mysql_ignore_errors),
+            percentiles=_percentiles(self.percentile),
+            ignored_errors=None
+            if self.mysql_ignore_errors == ALL
+            else _numbers("--mysql-ignore-errors", self.mysql_ignore_errors),
+            on_error=OnError(_choice("--on-error", self.on_error, tuple(OnError))),
+            max_retries=self.max_retries,
+            prepared=SWITCH[_choice("--db-ps-mode", self.db_ps_mode, tuple(SWITCH))],
+            isolation=self.isolation and _choice("--isolation", self.isolation, ISOLATION_LEVELS),
             workers=self.workers or None,
         )
+
+    def _check_ranges(self) -> None:
+        _within("--threads", self.threads, 1, MAX_THREADS)
+        _within("--time", self.time or 0, 0, 10**9)
+        _within("--events", self.events, 0, 10**15)
+        _within("--warmup-time", self.warmup_time, 0, 10**9)
+        _within("--rate", self.rate, 0, MAX_RATE)
+        _within("--interval", self.interval, 0.1, 3600)
+        _within("--max-retries", self.max_retries, 0, 10**9)
+        _within("--thread-init-timeout", self.thread_init_timeout, 0.1, 86_400)
+        _within("--workers", self.workers, 0, 1024)
 
 
 def session_spec(plan: Plan, target: Target, inherit_fds: tuple[int, ...] = ()) -> SessionSpec:
@@ -89,6 +160,21 @@ def session_spec(plan: Plan, target: Target, inherit_fds: tuple[int, ...] = ()) 
         run_directory=str(directory),
         inherit_fds=inherit_fds,
     )
+
+
+def profile_and_options(first: str, arguments: Sequence[str]) -> tuple[str, dict[str, OptionValue]]:
+    """The profile's name and its options, wherever the name stands among them, as sysbench allows.
+
+    `first` is what the parser took for the name: an option of the profile, if those come first.
+    """
+    if not first.startswith("--"):
+        return first, profile_options(arguments)
+    words = [first, *arguments]
+    for place, word in enumerate(words):
+        follows_option = place > 0 and words[place - 1].startswith("--") and "=" not in words[place - 1]
+        if not word.startswith("--") and (not follows_option or word in library.available()):
+            return word, profile_options(words[:place] + words[place + 1 :])
+    raise UsageError("no profile is named", "give one, such as oltp_read_write")
 
 
 def profile_options(arguments: Sequence[str]) -> dict[str, OptionValue]:
@@ -116,3 +202,26 @@ def _numbers(name: str, text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.split(",") if part.strip())
     except ValueError as error:
         raise UsageError(f"{name} takes error numbers separated by commas, not '{text}'") from error
+
+
+def _choice(name: str, word: str, choices: Sequence[str]) -> str:
+    if word not in choices:
+        raise UsageError(f"{name} is one of {', '.join(choices)}, not '{word}'")
+    return word
+
+
+def _percentiles(text: str) -> tuple[float, ...]:
+    """`95`, or several: `50,95,99.9`. `0` is none."""
+    try:
+        wanted = tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise UsageError(f"--percentile takes numbers separated by commas, not '{text}'") from error
+    for percentile in wanted:
+        _within("--percentile", percentile, 0, 100)
+    return tuple(percentile for percentile in wanted if percentile)
+
+
+def switch(name: str, text: str) -> bool:
+    """`on` or `off`, and their kin. Raises UsageError for anything else."""
+    words = {"on": True, "off": False, "1": True, "0": False, "true": True, "false": False}
+    return words[_choice(name, text.lower(), tuple(words))]

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
-from tuibench.clock import Clock, SystemClock
+from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.load.alarm import Alarm, system_alarm
 from tuibench.load.arrivals import Arrivals
 from tuibench.load.lag import LagProbe
@@ -60,8 +60,9 @@ class Engine:
         self._users: dict[int, Member] = {}
         self._departing: list[Member] = []
         self._departed = Fairness()
-        self._lag = LagProbe(clock)
-        self._reported_at = time.monotonic()
+        self._lag = LagProbe(clock, alarm)
+        self._clock = clock
+        self._reported_ns = clock.now_ns()
         self._cpu_at = time.process_time()
 
     def set_connections(self, numbers: Collection[int]) -> None:
@@ -79,9 +80,12 @@ class Engine:
         """Paces the load: so many transactions are meant to start a second, 0 for as many as can be."""
         self._recorder.counters.abandoned += self._arrivals.set_rate(rate_per_second)
 
-    def forget_backlog(self) -> None:
-        """Drops what is due and not started."""
-        self._recorder.counters.abandoned += self._arrivals.forget()
+    def start_over(self) -> None:
+        """Drops what is due and not started, and what each connection has done so far."""
+        self._forget_backlog()
+        self._departed = Fairness()
+        for user, _ in (*self._users.values(), *self._departing):
+            user.events = user.busy_us = 0
 
     def pause(self) -> None:
         """Starts nothing more, and lets nothing come due."""
@@ -91,21 +95,21 @@ class Engine:
     def resume(self) -> None:
         self._work.paused = False
         if self._begin.rules.backlog is Backlog.DROP:
-            self.forget_backlog()
+            self._forget_backlog()
         self._arrivals.release()
         for user, _ in self._users.values():
             user.wake()
 
     def report(self) -> WorkerReport:
         """What happened since the last report, and the counters since the beginning."""
-        now, cpu = time.monotonic(), time.process_time()
+        now_ns, cpu = self._clock.now_ns(), time.process_time()
         latencies = self._recorder.take()
         present = [user for user, _ in (*self._users.values(), *self._departing)]
         fairness = self._departed.merged(Fairness.of(present))
         failure = self._work.failure
         report = WorkerReport(
             worker=self._begin.worker,
-            seconds=now - self._reported_at,
+            seconds=(now_ns - self._reported_ns) / NS_PER_SECOND,
             cpu_seconds=cpu - self._cpu_at,
             lag_p99_ms=self._lag.take_p99_ms(),
             connections=sum(user.connected for user in present),
@@ -120,13 +124,13 @@ class Engine:
             failure_hint=failure.hint if failure else "",
             failure_exit=failure.exit_code if failure else 0,
         )
-        self._reported_at, self._cpu_at = now, cpu
+        self._reported_ns, self._cpu_at = now_ns, cpu
         return report
 
     async def stop(self, grace_seconds: float) -> None:
         """Lets transactions in flight end; those that outlast the grace, and the backlog, are abandoned."""
         self._arrivals.hold()
-        self.forget_backlog()
+        self._forget_backlog()
         self.set_connections(())
         tasks = [task for _, task in self._departing]
         if tasks:
@@ -137,6 +141,9 @@ class Engine:
         self._bury()
         self._lag.close()
         self._arrivals.close()
+
+    def _forget_backlog(self) -> None:
+        self._recorder.counters.abandoned += self._arrivals.forget()
 
     def _counters(self) -> Counters:
         counters = self._recorder.totals()

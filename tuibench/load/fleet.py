@@ -16,7 +16,6 @@ from tuibench.load.wire import (
     Begin,
     Channel,
     Finish,
-    ForgetBacklog,
     FromWorker,
     Pause,
     Report,
@@ -24,6 +23,7 @@ from tuibench.load.wire import (
     SessionEnd,
     SetConnections,
     SetRate,
+    StartOver,
 )
 from tuibench.model.plan import Plan
 from tuibench.model.target import Target
@@ -44,6 +44,7 @@ class Worker:
 
     @classmethod
     async def start(cls) -> "Worker":
+        """Starts a process in a session of its own, out of reach of the terminal's Ctrl-C."""
         ours, theirs = socket.socketpair()
         with theirs:
             process = await asyncio.create_subprocess_exec(
@@ -53,6 +54,7 @@ class Worker:
                 str(theirs.fileno()),
                 pass_fds=(theirs.fileno(),),
                 stdin=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
             )
         return cls(process, await Channel.over(ours, FromWorker))
 
@@ -128,8 +130,9 @@ class Fleet:
         spread = self._assignment.spread(self._assignment.total, len(self._workers))
         self._pace([len(numbers) for numbers in spread])
 
-    def forget_backlog(self) -> None:
-        self._tell(ForgetBacklog())
+    def start_over(self) -> None:
+        """The warm-up is over: its backlog and its connections' figures are forgotten."""
+        self._tell(StartOver())
 
     def pause(self) -> None:
         self._paused = True

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from tuibench.errors import RunError, SQLError
-from tuibench.load.user import TOO_MANY_PREPARED
+from tuibench.load.login import TOO_MANY_PREPARED
 from tuibench.mysql.connection import Connection
 from tuibench.workload.datasets import data_set
 from tuibench.workload.datasets.sbtest import COLUMNS, NAME

@@ -43,8 +43,8 @@ class SetRate(msgspec.Struct, frozen=True, tag="rate"):
     rate: float
 
 
-class ForgetBacklog(msgspec.Struct, frozen=True, tag="forget"):
-    """Drop what is due and not started."""
+class StartOver(msgspec.Struct, frozen=True, tag="start over"):
+    """The warm-up is over: drop what is due and not started, and each connection's figures."""
 
 
 class Pause(msgspec.Struct, frozen=True, tag="pause"):
@@ -65,7 +65,7 @@ class Finish(msgspec.Struct, frozen=True, tag="finish"):
     grace_seconds: float
 
 
-ToWorker = Begin | SetConnections | SetRate | ForgetBacklog | Pause | Resume | Report | Finish
+ToWorker = Begin | SetConnections | SetRate | StartOver | Pause | Resume | Report | Finish
 FromWorker = WorkerReport | Finished
 
 Incoming = TypeVar("Incoming")

@@ -13,12 +13,12 @@ from tuibench.load.wire import (
     Begin,
     Channel,
     Finish,
-    ForgetBacklog,
     Pause,
     Report,
     Resume,
     SetConnections,
     SetRate,
+    StartOver,
     ToWorker,
     WorkerEnd,
 )
@@ -40,8 +40,8 @@ async def obey(channel: WorkerEnd) -> None:
                 engine.set_connections(numbers)
             case SetRate(rate=rate):
                 engine.set_rate(rate)
-            case ForgetBacklog():
-                engine.forget_backlog()
+            case StartOver():
+                engine.start_over()
             case Pause():
                 engine.pause()
             case Resume():

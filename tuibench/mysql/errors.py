@@ -6,6 +6,7 @@ Here is decided which error codes mean a broken connection, a server that is awa
 import ssl
 
 from asyncmy import errors as driver
+from asyncmy.constants import CR, ER
 
 from tuibench.errors import (
     ConnectionLostError,
@@ -33,8 +34,20 @@ AWAY_CODES = CONNECTION_LOST_CODES | {CLIENT_CANNOT_CONNECT}
 NO_SUCH_DATABASE = 1049
 ACCESS_DENIED_CODES = frozenset({1044, 1045, 1698})
 
+_NAMES = {
+    value: name
+    for constants in (CR, ER)
+    for name, value in sorted(vars(constants).items())
+    if isinstance(value, int) and not name.endswith(("ERROR_FIRST", "ERROR_LAST"))
+}
+
 FOREIGN = (driver.MySQLError, OSError, ssl.SSLError, TimeoutError, RuntimeError, AssertionError)
 """What the driver may raise: its own errors, the network's, and uvloop's on a closed handle."""
+
+
+def error_name(code: int) -> str:
+    """The server's symbol for an error number (LOCK_DEADLOCK for 1213), empty if the driver knows none."""
+    return _NAMES.get(code, "")
 
 
 def code_and_text(error: BaseException) -> tuple[int, str]:

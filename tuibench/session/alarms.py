@@ -18,6 +18,7 @@ REFUSALS = {
     1226: "the account's resource limit (error 1226)",
 }
 PREPARED_LIMIT = 1461
+PREPARED_LIMIT_WORDS = "the server takes no more prepared ones (error 1461, max_prepared_stmt_count)"
 
 
 class Alarms:
@@ -52,6 +53,8 @@ class Alarms:
         new = {code: times - self._refused_before.get(code, 0) for code, times in refused.items()}
         self._refused_before = refused
         told = [f"{new[code]} refused: {words}" for code, words in REFUSALS.items() if new.get(code)]
+        if new.get(PREPARED_LIMIT):
+            told.append(f"{new[PREPARED_LIMIT]} statements are sent as text: {PREPARED_LIMIT_WORDS}")
         return "; ".join(told)
 
     def _once(self, kind: EventKind, text: str) -> list[tuple[EventKind, str]]:

@@ -78,12 +78,12 @@ class Load:
     async def drain(self, seconds: float) -> None:
         """Holds the load until nothing is in flight, and forgets what is due: a warm-up leaves no trace."""
         self.fleet.pause()
-        self.fleet.forget_backlog()
         deadline_ns = self._clock.now_ns() + int(seconds * NS_PER_SECOND)
         while any(report.counters.in_flight for report in await self._report()):
             if self._clock.now_ns() > deadline_ns:
-                return
+                break
             await self._clock.sleep(POLL_SECONDS)
+        self.fleet.start_over()
 
     async def begin(self) -> int:
         """What is reported from now on counts. The load is still held. Returns the time (ns)."""
@@ -117,11 +117,11 @@ class Load:
 
     async def _keep_what_opened(self, reports: Sequence[WorkerReport]) -> str:
         """Goes on with the connections there are; what was refused, in words, or nothing."""
+        count = self.alarms.refusals(reports)
         refused = self.alarms.refused(reports)
         if not refused:
             return ""
-        opened = sum(report.connections for report in reports)
-        await self.set_threads(max(1, min(self.threads, opened)))
+        await self.set_threads(max(1, self.threads - count))
         return f"{refused}; going on with {self.threads}"
 
     def _too_slow(self, opened: int, reports: Sequence[WorkerReport]) -> RunError:

@@ -81,3 +81,6 @@ class Viewer:
             self.send(Answer(id=request.id, ok=True, text=await submit(request.command)))
         except TuibenchError as error:
             self.send(Answer(id=request.id, ok=False, text=str(error)))
+        except Exception as error:
+            self.send(Answer(id=request.id, ok=False, text=f"a mistake of tuibench: {error!r}"))
+            raise
