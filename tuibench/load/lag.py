@@ -5,7 +5,7 @@ from collections.abc import Callable
 from tuibench.clock import Clock
 from tuibench.load.alarm import Alarm
 
-EVERY_NS = 20_000_000
+EVERY_NS = 5_000_000
 
 
 class LagProbe:
