@@ -45,6 +45,7 @@ ACTIONS = (
     Action("halve", "left_square_bracket", "[", "threads", "Half the threads", change=lambda n: n // 2),
     Action("double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2),
     Action("type_threads", "t", "t", "threads", "Type a number of threads"),
+    Action("rate", "r", "r", "rate", "Type a rate: transactions to start a second, 0 for no rate"),
     Action("durability", "d", "d", "durability", "Choose what survives a crash: both settings or one"),
     Action("pause", "p", "p", "pause", "Pause the load, or go on", command=_pause_or_resume),
     Action(

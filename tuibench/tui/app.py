@@ -17,7 +17,7 @@ from textual.app import App, SystemCommand
 from textual.screen import Screen
 
 from tuibench.errors import RunError, TuibenchError
-from tuibench.model.command import Command, SetThreads, Stop
+from tuibench.model.command import Command, SetRate, SetThreads, Stop
 from tuibench.model.message import Ended, Status
 from tuibench.session.client import SessionClient
 from tuibench.tui import themes
@@ -27,7 +27,8 @@ from tuibench.tui.screens.confirm import Proposal
 from tuibench.tui.screens.durability import DurabilityScreen
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.live import LiveScreen
-from tuibench.tui.screens.threads import ThreadsScreen
+from tuibench.tui.screens.rate import rate_screen
+from tuibench.tui.screens.threads import threads_screen
 from tuibench.tui.steering import Change, Outstanding, ThreadSteering
 from tuibench.tui.view import View, after, begin, noted
 
@@ -157,11 +158,18 @@ class TuibenchApp(App[Ended]):
                 yield SystemCommand(action.help, f"key {action.shown}", partial(self.action_act, action.name))
 
     def _open_type_threads(self, view: View) -> None:
-        def chosen(number: int | None) -> None:
+        def chosen(number: float | None) -> None:
             if number is not None:
-                self._steer(lambda _: number)
+                self._steer(lambda _: int(number))
 
-        self.push_screen(ThreadsScreen(view), chosen)
+        self.push_screen(threads_screen(view), chosen)
+
+    def _open_rate(self, view: View) -> None:
+        def chosen(number: float | None) -> None:
+            if number is not None:
+                self._submit(SetRate(number))
+
+        self.push_screen(rate_screen(view), chosen)
 
     def _open_durability(self, view: View) -> None:
         def chosen(proposal: Proposal | None) -> None:

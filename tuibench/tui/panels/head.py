@@ -8,6 +8,7 @@ from tuibench.units import clock, count, duration
 DOT = Span(" · ", "faint")
 _STATES = {
     RunState.STARTING: Span("○ starting", "muted"),
+    RunState.WARMING: Span("◐ warming up", "warn"),
     RunState.RUNNING: Span("● running", "ok"),
     RunState.PAUSED: Span("‖ paused", "warn"),
     RunState.STOPPING: Span("■ stopping", "warn"),
@@ -48,6 +49,7 @@ def _run_line(view: View, width: int) -> Line:
         (Span(view.plan.profile, "strong"),),
         (Span(view.data_set, "muted"),) if view.data_set else (),
         (Span(f"{count(status.threads)} ", "strong"), Span(_plural("thread", status.threads), "muted")),
+        (Span("rate ", "muted"), Span(f"{status.rate:,g}/s", "strong")) if status.rate else (),
         (Span(f"{count(status.workers)} {_plural('worker', status.workers)}", "muted"),),
     )
     left = fit(joined(parts, DOT), width)

@@ -59,7 +59,9 @@ def _written(number: tuple[str, str]) -> str:
 def _tps_details(load: LoadPart) -> tuple[Detail, ...]:
     errors, reconnects = load.errors_per_second, load.reconnects_per_second
     clients = f"{load.connections:,} of {load.threads:,}"
+    waiting = (Detail("backlog", _written(big_rate(load.backlog)), alarm=load.backlog > 0),)
     return (
+        *(waiting if load.rate else ()),
         Detail("errors/s", _none_or_rate(errors), alarm=errors > 0),
         Detail("clients", clients, alarm=load.connections < load.threads),
         Detail("reconnects/s", _none_or_rate(reconnects), alarm=reconnects > 0),
@@ -79,9 +81,11 @@ def _qps_details(load: LoadPart) -> tuple[Detail, ...]:
 
 
 def _latency_details(load: LoadPart) -> tuple[Detail, ...]:
-    latency = load.latency
+    latency, service = load.latency, load.service
     return (
-        Detail("p50", _written(big_latency(latency.p50 if latency else None))),
+        Detail("p50", _written(big_latency(latency.p50 if latency else None)))
+        if service is None
+        else Detail("service p95", _written(big_latency(service.p95))),
         Detail("p99", _written(big_latency(latency.p99 if latency else None))),
         Detail("max", _written(big_latency(latency.max if latency else None))),
     )
