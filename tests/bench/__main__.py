@@ -17,8 +17,8 @@ THREADS = (1, 8, 16, 64)
 TABLES, TABLE_SIZE = 4, 100_000
 
 HEAD = """\
-| profile | threads | TPS ratio (min–max) | sysbench | tuibench | CPU per query ratio | sysbench | tuibench |
-|---|---:|---:|---:|---:|---:|---:|---:|"""
+| profile | threads | rate | TPS ratio (min–max) | sysbench | tuibench | p50 ratio | p95 ratio | CPU per query |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 
 def main() -> None:
@@ -40,17 +40,18 @@ def _bench(options: argparse.Namespace, server: PrivateServer) -> None:
         bench = Bench(server.target, TABLES, TABLE_SIZE, options.seconds, Path(home))
         for profile in options.profile:
             for threads in options.threads:
-                case = Case(profile, threads)
+                case = Case(profile, threads, options.rate)
                 pairs = [bench.pair(case, sysbench_first=n % 2 == 0) for n in range(options.pairs)]
                 print(_line(Row.of(case, pairs)), flush=True)
 
 
 def _line(row: Row) -> str:
     return (
-        f"| {row.case.profile} | {row.case.threads} "
+        f"| {row.case.profile} | {row.case.threads} | {row.case.rate or '–':} "
         f"| **{row.tps_ratio:.2f}** ({row.tps_ratio_low:.2f}–{row.tps_ratio_high:.2f}) "
         f"| {row.sysbench_tps:,.0f} | {row.tuibench_tps:,.0f} "
-        f"| {row.cpu_ratio:.2f} | {row.sysbench_cpu_us:.0f} µs | {row.tuibench_cpu_us:.0f} µs |"
+        f"| {row.p50_ratio:.2f} | {row.p95_ratio:.2f} "
+        f"| {row.cpu_ratio:.2f} ({row.sysbench_cpu_us:.0f} and {row.tuibench_cpu_us:.0f} µs) |"
     )
 
 
@@ -60,6 +61,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--profile", nargs="+", default=PROFILES)
+    parser.add_argument("--rate", type=float, default=0.0, help="transactions per second [closed loop]")
     parser.add_argument("--threads", nargs="+", type=int, default=THREADS)
     return parser.parse_args()
 

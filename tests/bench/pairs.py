@@ -18,19 +18,22 @@ from tuibench.model.target import Target
 
 
 class Case(NamedTuple):
-    """A load to compare under."""
+    """A load to compare under; `rate` in transactions per second, 0 for a closed loop."""
 
     profile: str
     threads: int
+    rate: float = 0.0
 
 
 class Outcome(NamedTuple):
-    """What one program reached: transactions per second, and its processor time per query in µs.
+    """What one program reached: transactions per second, latency (with a rate: response time), its cost.
 
     The processor time is that of the whole process with its children, start-up included.
     """
 
     transactions_per_second: float
+    p50_ms: float
+    p95_ms: float
     cpu_us_per_query: float
 
 
@@ -54,6 +57,8 @@ class Row(msgspec.Struct, frozen=True):
     tps_ratio: float
     tps_ratio_low: float
     tps_ratio_high: float
+    p50_ratio: float
+    p95_ratio: float
     sysbench_tps: float
     tuibench_tps: float
     cpu_ratio: float
@@ -68,6 +73,8 @@ class Row(msgspec.Struct, frozen=True):
             median(ratios),
             min(ratios),
             max(ratios),
+            median(pair.tuibench.p50_ms / pair.sysbench.p50_ms for pair in pairs),
+            median(pair.tuibench.p95_ms / pair.sysbench.p95_ms for pair in pairs),
             median(pair.sysbench.transactions_per_second for pair in pairs),
             median(pair.tuibench.transactions_per_second for pair in pairs),
             median(pair.cpu_ratio for pair in pairs),
@@ -100,21 +107,29 @@ class Bench:
             f"--mysql-password={self._target.password}",
             f"--mysql-db={self._target.database}",
         ]
-        load = [*self._data, f"--threads={case.threads}", f"--time={self._seconds:g}"]
+        load = [*self._load(case), "--histogram=on", "--percentile=95"]
         text, cpu_seconds = _timed(["sysbench", case.profile, *login, *load, "run"], {})
         transactions = _number(r"transactions: +\d+ +\(([\d.]+) per sec", text)
         queries = _number(r"queries: +(\d+) +\(", text)
-        return Outcome(transactions, cpu_seconds * 1e6 / queries)
+        p95_ms = _number(r"95th percentile: +([\d.]+)", text)
+        return Outcome(transactions, _median_ms(text), p95_ms, cpu_seconds * 1e6 / queries)
 
     def tuibench(self, case: Case) -> Outcome:
         login = [f"--socket={self._target.socket}", f"--user={self._target.user}"]
-        load = [*self._data, f"--threads={case.threads}", f"--time={self._seconds:g}", "--report-interval=0"]
+        load = [*self._load(case), "--report-interval=0"]
         file = self._home / "summary.json"
         command = [sys.executable, "-m", "tuibench", "run", case.profile, *login, *load, f"--json={file}"]
         environment = {"MYSQL_PWD": self._target.password, "TUIBENCH_HOME": str(self._home)}
         _, cpu_seconds = _timed([*command, f"--database={self._target.database}"], environment)
         summary = json.loads(file.read_text())
-        return Outcome(summary["transactions"]["per_second"], cpu_seconds * 1e6 / summary["queries"]["total"])
+        latency, queries = summary["latency_ms"], summary["queries"]["total"]
+        return Outcome(
+            summary["transactions"]["per_second"], latency["p50"], latency["p95"], cpu_seconds * 1e6 / queries
+        )
+
+    def _load(self, case: Case) -> list[str]:
+        rate = [f"--rate={case.rate:g}"] if case.rate else []
+        return [*self._data, f"--threads={case.threads}", f"--time={self._seconds:g}", *rate]
 
 
 def _timed(command: list[str], environment: dict[str, str]) -> tuple[str, float]:
@@ -128,6 +143,17 @@ def _timed(command: list[str], environment: dict[str, str]) -> tuple[str, float]
         raise SystemExit(f"{command[0]} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
     user = after.children_user - before.children_user
     return done.stdout, user + after.children_system - before.children_system
+
+
+def _median_ms(text: str) -> float:
+    """The middle of sysbench's printed histogram: its percentile is one number a run."""
+    rows = [(float(value), int(count)) for value, count in re.findall(r"([\d.]+) \|\** +(\d+)", text)]
+    half, seen = sum(count for _, count in rows) / 2, 0
+    for value, count in rows:
+        seen += count
+        if seen >= half:
+            return value
+    raise SystemExit(f"no histogram in:\n{text}")
 
 
 def _number(pattern: str, text: str) -> float:
