@@ -17,7 +17,7 @@ THREADS = (1, 8, 16, 64)
 TABLES, TABLE_SIZE = 4, 100_000
 
 HEAD = """\
-| profile | threads | rate | TPS ratio (min–max) | sysbench | tuibench | p50 ratio | p95 ratio | CPU per query |
+| profile | threads | rate | TPS ratio (min–max) | sysbench | tuibench | p50 ratio | p95 ratio | CPU/query |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 
