@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
@@ -16,12 +16,16 @@ Result = int | Exception | str
 
 
 class FakeClock:
-    """Sleeping passes time at once, and `overshoot_seconds` more; other tasks get their turn meanwhile."""
+    """Sleeping passes time at once, and `overshoot_seconds` more; other tasks get their turn meanwhile.
+
+    As time passes, each alarm made by `alarm` rings when it is due, and `overshoot_seconds` late.
+    """
 
     def __init__(self, overshoot_seconds: float = 0.0) -> None:
         self.ns = 0
         self.overshoot_seconds = overshoot_seconds
         self.slept: list[float] = []
+        self._alarms: list[FakeAlarm] = []
 
     def now_ns(self) -> int:
         return self.ns
@@ -35,7 +39,41 @@ class FakeClock:
         await asyncio.sleep(0)
 
     def advance(self, seconds: float) -> None:
-        self.ns += round(seconds * 1e9)
+        end_ns = self.ns + round(seconds * 1e9)
+        while (alarm := self._next_alarm()) and (ring_ns := self._rings_ns(alarm)) <= end_ns:
+            self.ns = max(self.ns, ring_ns)
+            alarm.ring()
+        self.ns = max(self.ns, end_ns)
+
+    def alarm(self, ring: Callable[[], None]) -> "FakeAlarm":
+        """An alarm that this clock rings."""
+        self._alarms.append(FakeAlarm(ring))
+        return self._alarms[-1]
+
+    def _next_alarm(self) -> "FakeAlarm | None":
+        return min((alarm for alarm in self._alarms if alarm.at_ns is not None), key=self._rings_ns, default=None)
+
+    def _rings_ns(self, alarm: "FakeAlarm") -> int:
+        return (alarm.at_ns or 0) + round(self.overshoot_seconds * 1e9)
+
+
+class FakeAlarm:
+    """An alarm of a `FakeClock`; closed ones stay silent."""
+
+    def __init__(self, ring: Callable[[], None]) -> None:
+        self.at_ns: int | None = None
+        self.is_closed = False
+        self._ring = ring
+
+    def set(self, at_ns: int | None) -> None:
+        self.at_ns = None if self.is_closed else at_ns
+
+    def close(self) -> None:
+        self.at_ns, self.is_closed = None, True
+
+    def ring(self) -> None:
+        self.at_ns = None
+        self._ring()
 
 
 class FakeServer:

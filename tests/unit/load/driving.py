@@ -19,13 +19,15 @@ class Drive:
     def __init__(self, server: FakeServer, begin: Begin, clock: FakeClock) -> None:
         self.server = server
         self.clock = clock
-        self.engine = Engine(begin, connect=server.connect, clock=clock)
+        self.engine = Engine(begin, connect=server.connect, clock=clock, alarm=clock.alarm)
         self.transactions = Histogram()
+        self.service = Histogram()
         self.statements: dict[str, Histogram] = {}
 
     def report(self) -> WorkerReport:
         report = self.engine.report()
         self.transactions.add(report.transactions)
+        self.service.add(report.service)
         for name, histogram in report.statements.items():
             self.statements.setdefault(name, Histogram()).add(histogram)
         return report
@@ -45,7 +47,7 @@ async def driving(
 ) -> AsyncIterator[Drive]:
     """Drives this many connections; stops them without grace at the end."""
     drive = Drive(server, begin, clock or FakeClock())
-    drive.engine.set_connections(connections)
+    drive.engine.set_connections(range(connections))
     try:
         yield drive
     finally:
@@ -59,6 +61,13 @@ async def until(condition: Callable[[], bool]) -> None:
             return
         await asyncio.sleep(0)
     raise AssertionError("it did not come to pass")
+
+
+async def passing(clock: FakeClock, seconds: float, step_seconds: float = 0.001) -> None:
+    """Lets time pass in small steps, with turns of the loop between them for what comes due."""
+    for _ in range(round(seconds / step_seconds)):
+        clock.advance(step_seconds)
+        await turns(3)
 
 
 async def turns(count: int) -> None:

@@ -1,6 +1,8 @@
 """Small programs, with and without a transaction around their statements, and a worker's first message."""
 
+from tuibench.load.rules import Rules
 from tuibench.load.wire import Begin
+from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.target import Target
 from tuibench.workload.program import (
     Key,
@@ -51,7 +53,13 @@ def program(*transactions: Transaction) -> Program:
 def begin(
     *transactions: Transaction,
     max_retries: int = 3,
-    ignored_errors: tuple[int, ...] = (1213, 1020, 1205),
+    ignored_errors: tuple[int, ...] | None = (1213, 1020, 1205),
+    on_error: OnError = OnError.STOP,
+    backlog: Backlog = Backlog.KEEP,
+    prepared: bool = True,
+    session_sql: tuple[str, ...] = (),
+    arrival: Arrival = Arrival.POISSON,
+    limit: int | None = None,
     worker: int = 0,
     workers: int = 1,
 ) -> Begin:
@@ -61,6 +69,14 @@ def begin(
         target=TARGET,
         program=program(*transactions),
         seed=1,
-        ignored_errors=ignored_errors,
-        max_retries=max_retries,
+        rules=Rules(
+            ignored_errors=None if ignored_errors is None else frozenset(ignored_errors),
+            max_retries=max_retries,
+            on_error=on_error,
+            backlog=backlog,
+            prepared=prepared,
+            session_sql=session_sql,
+        ),
+        arrival=arrival,
+        limit=limit,
     )

@@ -31,7 +31,7 @@ class Do:
     async def on(self, drive: Drive) -> None:
         match self.what:
             case "connections":
-                drive.engine.set_connections(self.how_many)
+                drive.engine.set_connections(range(self.how_many))
             case "pause":
                 drive.engine.pause()
             case "resume":
@@ -57,7 +57,7 @@ programs = st.sampled_from([(EXPLICIT,), (SINGLE,), (EXPLICIT, SINGLE)])
 
 def balanced(counters: Counters) -> bool:
     ended = counters.completed + counters.failed + counters.abandoned
-    return counters.started == ended + counters.in_flight and counters.in_flight >= 0
+    return counters.scheduled == ended + counters.in_flight and counters.in_flight >= 0
 
 
 @given(programs, some_results, some_logins, some_rollbacks, actions, st.integers(0, 2))
@@ -130,15 +130,19 @@ async def test_refused_connections_leave_their_numbers_to_the_next() -> None:
     server = FakeServer(logins=[None, TOO_MANY, None])
     async with driving(server, begin(SINGLE), connections=3) as drive:
         await until(lambda: drive.report().connections == 2)
-        drive.engine.set_connections(3)
+        drive.engine.set_connections(range(3))
         await until(lambda: drive.report().connections == 3)
         assert connections_running() == ["connection 0", "connection 1", "connection 2"]
 
 
-async def test_connections_are_numbered_over_all_workers() -> None:
-    async with driving(FakeServer(), begin(SINGLE, worker=1, workers=3), connections=3):
-        await turns(1)
+async def test_connections_keep_their_numbers_when_others_come_and_go() -> None:
+    async with driving(FakeServer(), begin(SINGLE, worker=1, workers=3), connections=0) as drive:
+        drive.engine.set_connections((1, 4, 7))
+        await until(lambda: drive.report().connections == 3)
         assert connections_running() == ["connection 1", "connection 4", "connection 7"]
+        drive.engine.set_connections((1, 7, 9))
+        await until(lambda: connections_running() == ["connection 1", "connection 7", "connection 9"])
+        assert len(drive.server.connections) == 4
 
 
 def connections_running() -> list[str]:
@@ -148,7 +152,7 @@ def connections_running() -> list[str]:
 async def test_departed_connections_keep_their_figures() -> None:
     async with driving(FakeServer(), begin(SINGLE), connections=4) as drive:
         await drive.until_ended(40)
-        drive.engine.set_connections(1)
+        drive.engine.set_connections(range(1))
         await until(lambda: drive.report().connections == 1)
         await drive.engine.stop(1)
         report = drive.report()
@@ -181,7 +185,7 @@ async def test_stop_lets_a_transaction_end_within_the_grace() -> None:
         await drive.engine.stop(grace_seconds=5)
         counters = drive.counters
         assert (counters.abandoned, counters.in_flight) == (0, 0)
-        assert counters.completed == counters.started
+        assert counters.completed == counters.scheduled
 
 
 async def test_counters_are_cumulative_and_histograms_are_not() -> None:
@@ -199,5 +203,5 @@ async def test_counters_are_cumulative_and_histograms_are_not() -> None:
 async def test_the_number_of_connections_is_the_one_asked_for(connections: int) -> None:
     async with driving(FakeServer(), begin(SINGLE), connections=3) as drive:
         await until(lambda: drive.report().connections == 3)
-        drive.engine.set_connections(connections)
+        drive.engine.set_connections(range(connections))
         await until(lambda: drive.report().connections == connections == drive.server.open_connections)

@@ -1,8 +1,11 @@
 """What the users of a worker note down becomes counters and histograms."""
 
 from tests.unit.load.programs import BEGIN, EXPLICIT, SELECT, UPDATE, program
+from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.load.recorder import OTHER, READ, WRITE, Recorder
 from tuibench.workload.program import FlatStatement, flat_statements
+
+MS = 1_000_000
 
 
 def recorder() -> Recorder:
@@ -18,26 +21,40 @@ def test_statements_of_one_name_share_their_latencies() -> None:
     both = Recorder(tables)
     both.latencies_us[0].append(100)
     both.latencies_us[1].append(300)
-    _, statements = both.take()
+    statements = both.take().statements
     assert {name: (each.count, each.sum_us) for name, each in statements.items()} == {SELECT.name: (2, 400)}
 
 
 def test_taking_empties_the_latencies_and_names_only_what_ran() -> None:
     noted = recorder()
     noted.latencies_us[2].append(70)
-    noted.transactions_us.append(900)
-    transactions, statements = noted.take()
-    assert (transactions.sum_us, list(statements)) == (900, [UPDATE.name])
-    transactions, statements = noted.take()
-    assert (transactions.count, statements) == (0, {})
+    noted.completed(9 * MS, 2 * MS, 1 * MS, is_paced=True)
+    taken = noted.take()
+    assert (taken.response.count, taken.service.count, list(taken.statements)) == (1, 1, [UPDATE.name])
+    taken = noted.take()
+    assert (taken.response.count, taken.service.count, taken.statements) == (0, 0, {})
+
+
+def test_response_counts_from_the_intended_start_and_service_from_the_real_one() -> None:
+    noted = recorder()
+    noted.completed(9 * MS, 7 * MS, 1 * MS, is_paced=True)
+    taken = noted.take()
+    assert (taken.response.sum_us, taken.service.sum_us) == (8000, 2000)
+
+
+def test_a_closed_loop_has_one_latency_only() -> None:
+    noted = recorder()
+    noted.completed(9 * MS, 7 * MS, 7 * MS, is_paced=False)
+    taken = noted.take()
+    assert (taken.response.sum_us, taken.service.count) == (2000, 0)
 
 
 def test_questions_are_all_that_the_server_heard() -> None:
     noted = recorder()
     noted.tally[:] = [10, 4, 2]
     noted.unanswered = 3
-    noted.failed(1213, answered=True)
-    noted.failed(2013, answered=False)
+    noted.failed(SQLError(1213, "deadlock"))
+    noted.failed(ConnectionLostError(2013, "connection lost"))
     totals = noted.totals()
     assert (totals.queries, totals.questions) == (16, 16 + 3 + 1)
     assert totals.errors == {1213: 1, 2013: 1}
@@ -46,6 +63,6 @@ def test_questions_are_all_that_the_server_heard() -> None:
 def test_totals_are_a_copy() -> None:
     noted = recorder()
     before = noted.totals()
-    noted.failed(1213, answered=True)
+    noted.failed(SQLError(1213, "deadlock"))
     assert before.errors == {}
-    assert BEGIN.name not in noted.take()[1]
+    assert BEGIN.name not in noted.take().statements

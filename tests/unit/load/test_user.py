@@ -14,7 +14,8 @@ from tuibench.errors import (
     ServerUnavailableError,
     SQLError,
 )
-from tuibench.load.user import RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS, back_off
+from tuibench.load.login import back_off
+from tuibench.load.user import RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS
 
 ROLLBACK = "ROLLBACK"
 DEADLOCK = SQLError(1213, "deadlock")
@@ -78,7 +79,8 @@ async def test_each_retry_waits_longer_and_never_beyond_the_longest() -> None:
     clock = FakeClock()
     async with driving(FakeServer([DEADLOCK] * 12), begin(SINGLE, max_retries=12), clock=clock) as drive:
         await drive.until_ended(1)
-        waits = [seconds for seconds in clock.slept if seconds != pytest.approx(0.02)][:12]
+        waits = clock.slept[:12]
+        assert len(waits) == 12
         assert waits[0] < 2 * RETRY_FIRST_SECONDS
         assert RETRY_LONGEST_SECONDS / 2 <= waits[-1] <= RETRY_LONGEST_SECONDS
 
@@ -117,7 +119,7 @@ async def test_a_mistake_of_ours_ends_the_run_with_a_reason_and_keeps_the_books(
         await until(lambda: bool(drive.report().failure))
         report = drive.report()
         assert "ZeroDivisionError: oh" in report.failure
-        assert (report.counters.started, report.counters.completed, report.counters.failed) == (2, 1, 1)
+        assert (report.counters.scheduled, report.counters.completed, report.counters.failed) == (2, 1, 1)
 
 
 # Connections
@@ -165,9 +167,8 @@ async def test_a_server_that_is_away_is_tried_again_with_growing_waits() -> None
         await drive.until_ended(3)
         counters = drive.counters
         assert (counters.errors, counters.reconnects) == ({2013: 1, 2003: 4}, 1)
-        waits = [seconds for seconds in clock.slept if seconds > 0.02]
-        assert len(waits) == 4
-        assert waits[0] < 0.05 < waits[3]
+        assert len(clock.slept) == 4
+        assert clock.slept[0] < 0.05 < clock.slept[3]
 
 
 async def test_prepared_statements_beyond_the_limit_are_sent_as_text() -> None:
@@ -214,7 +215,7 @@ async def test_a_rollback_cut_off_at_the_end_was_a_question_too() -> None:
 async def test_a_departure_ends_the_transaction_in_flight_then_says_goodbye() -> None:
     async with driving(FakeServer(), begin(EXPLICIT)) as drive:
         await until(lambda: len(drive.server.heard) == 3)
-        drive.engine.set_connections(0)
+        drive.engine.set_connections(range(0))
         await until(lambda: drive.server.open_connections == 0)
         counters = drive.counters
         assert drive.server.heard_by(0) == EXPLICIT_SQL

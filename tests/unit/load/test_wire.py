@@ -6,20 +6,24 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
-from tests.unit.load.programs import EXPLICIT, begin
-from tuibench.load.report import Counters, Moments, WorkerReport
+from tests.unit.load.programs import EXPLICIT, SINGLE, begin
+from tuibench.load.report import Counters, Finished, Moments, WorkerReport
 from tuibench.load.wire import (
     Channel,
     Finish,
+    FromWorker,
     Pause,
     Report,
     Resume,
     SessionEnd,
     SetConnections,
+    SetRate,
+    StartOver,
     ToWorker,
     WorkerEnd,
 )
 from tuibench.metrics.histogram import Histogram
+from tuibench.model.plan import Arrival, OnError
 
 REPORT = WorkerReport(
     worker=3,
@@ -27,8 +31,9 @@ REPORT = WorkerReport(
     cpu_seconds=0.4,
     lag_p99_ms=0.2,
     connections=8,
-    counters=Counters(started=5, completed=4, in_flight=1, errors={1213: 2}, refused={1040: 1}),
+    counters=Counters(scheduled=7, backlog=2, completed=4, in_flight=1, errors={1213: 2}, refused={1040: 1}),
     transactions=Histogram.of([100, 20_000, 3_000_000]),
+    service=Histogram.of([90, 18_000]),
     statements={"point_select": Histogram.of([90])},
     events_per_connection=Moments.of([1.0, 3.0]),
     seconds_per_connection=Moments.of([0.5]),
@@ -42,7 +47,7 @@ Ends = tuple[SessionEnd, WorkerEnd]
 @pytest.fixture
 async def ends() -> AsyncIterator[Ends]:
     ours, theirs = socket.socketpair()
-    session: SessionEnd = await Channel.over(ours, WorkerReport)
+    session: SessionEnd = await Channel.over(ours, FromWorker)
     worker: WorkerEnd = await Channel.over(theirs, ToWorker)
     yield session, worker
     await session.close()
@@ -50,7 +55,20 @@ async def ends() -> AsyncIterator[Ends]:
 
 
 @pytest.mark.parametrize(
-    "message", [begin(EXPLICIT), SetConnections(7), Pause(), Resume(), Report(), Finish(2.5)], ids=repr
+    "message",
+    [
+        begin(EXPLICIT),
+        begin(SINGLE, ignored_errors=None, on_error=OnError.CONTINUE, arrival=Arrival.CONSTANT, limit=70),
+        SetConnections((0, 3, 6)),
+        SetConnections(()),
+        SetRate(12.5),
+        StartOver(),
+        Pause(),
+        Resume(),
+        Report(),
+        Finish(2.5),
+    ],
+    ids=repr,
 )
 async def test_a_worker_hears_what_the_session_says(ends: Ends, message: msgspec.Struct) -> None:
     session, worker = ends
@@ -74,6 +92,13 @@ async def test_a_report_arrives_whole_and_in_order(ends: Ends) -> None:
     assert [await session.receive() for _ in range(3)] == [REPORT, huge, REPORT]
 
 
+async def test_a_worker_tells_between_reports_that_it_has_finished(ends: Ends) -> None:
+    session, worker = ends
+    for message in (REPORT, Finished(), REPORT):
+        worker.send(message)
+    assert [await session.receive() for _ in range(3)] == [REPORT, Finished(), REPORT]
+
+
 async def test_a_peer_that_hung_up_says_nothing(ends: Ends) -> None:
     session, worker = ends
     worker.send(REPORT)
@@ -87,7 +112,7 @@ async def test_a_peer_that_hung_up_says_nothing(ends: Ends) -> None:
 @pytest.mark.parametrize("sent", [b"\x00", b"\x00\x00\x01\x00half a message"])
 async def test_half_a_message_is_none(sent: bytes) -> None:
     ours, theirs = socket.socketpair()
-    session: SessionEnd = await Channel.over(ours, WorkerReport)
+    session: SessionEnd = await Channel.over(ours, FromWorker)
     theirs.sendall(sent)
     theirs.close()
     assert await session.receive() is None

@@ -42,19 +42,32 @@ class FakeHand:
         return f"{' '.join(words)}: old → new"
 
 
+class FakePace:
+    """How hard the load works; what it is told goes to `done`."""
+
+    def __init__(self, done: list[str], threads: int) -> None:
+        self.threads = threads
+        self.rate = 0.0
+        self._done = done
+
+    async def set_threads(self, threads: int) -> None:
+        self.threads = threads
+        self._done.append(f"threads {threads}")
+
+    def set_rate(self, rate_per_second: float) -> None:
+        self.rate = rate_per_second
+        self._done.append(f"rate {rate_per_second:g}")
+
+
 class FakeSteered:
     """What steering needs of a session."""
 
     def __init__(self, state: RunState = RunState.RUNNING, threads: int = 8) -> None:
         self.state = state
-        self.threads = threads
         self.hand = FakeHand()
         self.done: list[str] = []
         self.told: list[tuple[EventKind, str]] = []
-
-    def set_threads(self, threads: int) -> None:
-        self.threads = threads
-        self.done.append(f"threads {threads}")
+        self.pace = FakePace(self.done, threads)
 
     def hold(self) -> None:
         self.state = RunState.PAUSED

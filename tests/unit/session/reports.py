@@ -14,6 +14,7 @@ def report(worker: int = 0, *latencies_us: int, **changes: Any) -> WorkerReport:
         "lag_p99_ms": 0.5,
         "connections": 4,
         "counters": Counters(),
+        "service": Histogram(),
         "statements": {},
         "events_per_connection": Moments(),
         "seconds_per_connection": Moments(),

@@ -13,7 +13,7 @@ from tuibench.session.accounting import Accounting
 
 
 def counters(completed: int, **more: Any) -> Counters:
-    return Counters(started=completed, completed=completed, **more)
+    return Counters(scheduled=completed, completed=completed, **more)
 
 
 def begun(*workers: int) -> Accounting:
@@ -25,14 +25,14 @@ def begun(*workers: int) -> Accounting:
 def test_what_was_done_before_the_load_began_is_not_part_of_it() -> None:
     accounting = Accounting()
     accounting.begin([report(0, counters=Counters(others=50, questions=50, errors={2003: 3}))])
-    part, _ = accounting.tick([report(0, counters=Counters(others=60, questions=60, errors={2003: 3}))], 4)
+    part, _ = accounting.tick([report(0, counters=Counters(others=60, questions=60, errors={2003: 3}))], 4, 0)
     assert (part.others_per_second, part.errors_by_code) == (10.0, {})
     assert accounting.totals == Counters(others=10, questions=10)
 
 
 def test_rates_are_over_the_measured_interval() -> None:
     part, interval = begun(0).tick(
-        [report(0, counters=counters(30, reads=420, writes=120, others=60, reconnects=3), seconds=1.5)], 8
+        [report(0, counters=counters(30, reads=420, writes=120, others=60, reconnects=3), seconds=1.5)], 8, 0
     )
     assert (part.threads, part.seconds) == (8, 1.5)
     assert (part.transactions_per_second, part.queries_per_second) == (20.0, 400.0)
@@ -49,6 +49,7 @@ def test_a_sample_takes_the_busiest_and_the_latest_worker() -> None:
             report(1, cpu_seconds=0.1, lag_p99_ms=7.0, connections=2),
         ],
         5,
+        0,
     )
     assert (part.worker_cpu, part.lag_p99_ms, part.connections) == (0.9, 7.0, 5)
     assert accounting.cpu_seconds == pytest.approx(1.0)
@@ -56,7 +57,7 @@ def test_a_sample_takes_the_busiest_and_the_latest_worker() -> None:
 
 
 def test_a_tick_without_a_transaction_has_no_latency() -> None:
-    part, _ = begun(0).tick([report(0)], 4)
+    part, _ = begun(0).tick([report(0)], 4, 0)
     assert (part.latency, part.statements, part.transactions_per_second) == (None, {}, 0.0)
 
 
@@ -68,27 +69,48 @@ def test_statements_of_several_workers_are_one() -> None:
             report(1, statements={"point_select": Histogram.of([300])}),
         ],
         2,
+        0,
     )
     assert {name: latency.count for name, latency in part.statements.items()} == {
         "commit": 1,
         "point_select": 2,
     }
-    accounting.tick([report(0, statements={"commit": Histogram.of([500])}), report(1)], 2)
+    accounting.tick([report(0, statements={"commit": Histogram.of([500])}), report(1)], 2, 0)
     assert accounting.statements["commit"] == Histogram.of([900, 500])
 
 
 def test_fairness_is_that_of_the_last_reports() -> None:
     accounting = begun(0, 1)
     for events in ([1.0], [5.0, 7.0]):
-        accounting.tick([report(0, events_per_connection=Moments.of(events)), report(1)], 2)
+        accounting.tick([report(0, events_per_connection=Moments.of(events)), report(1)], 2, 0)
     assert (accounting.events_per_connection.n, accounting.events_per_connection.mean) == (2, 6.0)
 
 
 def test_a_worker_that_gave_no_last_report_keeps_what_it_had() -> None:
     accounting = begun(0, 1)
-    accounting.tick([report(0, counters=counters(10)), report(1, counters=counters(20))], 2)
-    accounting.tick([report(1, counters=counters(25))], 2)
+    accounting.tick([report(0, counters=counters(10)), report(1, counters=counters(20))], 2, 0)
+    accounting.tick([report(1, counters=counters(25))], 2, 0)
     assert accounting.totals.completed == 35
+
+
+def test_an_open_loop_shows_its_rate_its_backlog_and_its_service_time() -> None:
+    accounting = begun(0, 1)
+    for _ in range(2):
+        part, interval = accounting.tick(
+            [
+                report(0, 9_000, counters=Counters(backlog=3, in_flight=4), service=Histogram.of([2_000])),
+                report(1, 8_000, counters=Counters(backlog=5, in_flight=1), service=Histogram.of([1_000])),
+            ],
+            8,
+            250.0,
+        )
+        assert (part.rate, part.backlog, interval.backlog, interval.in_flight) == (250.0, 8, 8, 5)
+        assert part.latency is not None
+        assert part.service is not None
+        assert (part.latency.max, part.service.max, part.service.count) == (9.0, 2.0, 2)
+    assert accounting.service == Histogram.of([2_000, 1_000] * 2)
+    closed, _ = accounting.tick([report(0, 9_000), report(1)], 8, 0)
+    assert (closed.rate, closed.backlog, closed.service) == (0.0, 0, None)
 
 
 @given(st.lists(st.lists(st.lists(st.integers(1, 10**6), max_size=5), min_size=2, max_size=2), max_size=6))
@@ -101,7 +123,7 @@ def test_ticks_add_up_to_the_totals(rounds: list[list[list[int]]]) -> None:
     for latencies in rounds:
         done = [before + len(new) for before, new in zip(done, latencies, strict=True)]
         part, interval = accounting.tick(
-            [report(w, *latencies[w], counters=counters(done[w])) for w in (0, 1)], 2
+            [report(w, *latencies[w], counters=counters(done[w])) for w in (0, 1)], 2, 0
         )
         told += interval.transactions
         assert part.transactions_total == told == sum(done)

@@ -1,6 +1,7 @@
 """What each command does, what is answered, and what is refused."""
 
 import asyncio
+import math
 
 import pytest
 
@@ -13,18 +14,20 @@ from tuibench.model.command import (
     Mark,
     Pause,
     Resume,
+    SetRate,
     SetThreads,
     Stop,
 )
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
-from tuibench.model.plan import MAX_THREADS
-from tuibench.session.steering import Steering, checked_threads
+from tuibench.model.plan import MAX_RATE, MAX_THREADS
+from tuibench.session.steering import Steering, checked_rate, checked_threads
 
 Told = list[tuple[EventKind, str]]
 CHANGE = ChangeSetting("sync_binlog", "0")
 COMMANDS: list[Command] = [
     SetThreads(4),
+    SetRate(50),
     CHANGE,
     ApplyPreset("unsafe"),
     Pause(),
@@ -38,6 +41,8 @@ COMMANDS: list[Command] = [
     [
         (SetThreads(16), "threads: 16", ["threads 16"], [(EventKind.THREADS, "threads 8 → 16")]),
         (SetThreads(8), "threads: 8, as before", [], []),
+        (SetRate(1500), "rate: 1,500/s", ["rate 1500"], [(EventKind.RATE, "rate open → 1,500/s")]),
+        (SetRate(0.5), "rate: 0.5/s", ["rate 0.5"], [(EventKind.RATE, "rate open → 0.5/s")]),
         (CHANGE, "sync_binlog 0: old → new", [], [(EventKind.SETTING, "sync_binlog 0: old → new")]),
         (ApplyPreset("unsafe"), "unsafe: old → new", [], [(EventKind.SETTING, "unsafe: old → new")]),
         (Pause(), "paused", ["hold"], [(EventKind.PAUSE, "paused")]),
@@ -70,6 +75,15 @@ async def test_threads_change_while_paused() -> None:
     assert session.state is RunState.PAUSED
 
 
+async def test_a_rate_is_taken_off_again() -> None:
+    session = FakeSteered()
+    steering = Steering(session)
+    answers = [await steering.carry_out(SetRate(rate)) for rate in (200, 300, 0)]
+    assert answers == ["rate: 200/s", "rate: 300/s", "rate: open"]
+    assert session.done == ["rate 200", "rate 300", "rate 0"]
+    assert [text for _, text in session.told][1:] == ["rate 200/s → 300/s", "rate 300/s → open"]
+
+
 async def test_a_load_that_has_not_started_cannot_be_paused() -> None:
     session = FakeSteered(RunState.STARTING)
     with pytest.raises(UsageError, match="has not started yet"):
@@ -85,7 +99,20 @@ async def test_threads_out_of_range_are_refused_in_words(threads: int) -> None:
     session = FakeSteered()
     with pytest.raises(UsageError, match="threads must be between 1 and 100,000"):
         await Steering(session).carry_out(SetThreads(threads))
-    assert (session.threads, session.done, session.told) == (8, [], [])
+    assert (session.pace.threads, session.done, session.told) == (8, [], [])
+
+
+@pytest.mark.parametrize("rate", [-0.1, MAX_RATE + 1, math.inf, math.nan])
+async def test_a_rate_out_of_range_is_refused_in_words(rate: float) -> None:
+    session = FakeSteered()
+    with pytest.raises(UsageError, match="the rate must be between 0 and 10,000,000 a second, not"):
+        await Steering(session).carry_out(SetRate(rate))
+    assert (session.pace.rate, session.done, session.told) == (0.0, [], [])
+
+
+@pytest.mark.parametrize("rate", [0, 0.01, MAX_RATE])
+def test_the_ends_of_the_rates_are_in_it(rate: float) -> None:
+    assert checked_rate(rate) == rate
 
 
 @pytest.mark.parametrize("threads", [1, MAX_THREADS])

@@ -71,8 +71,9 @@ def finished() -> Accounting:
                 3_000,
                 8_000,
                 counters=Counters(
-                    started=4,
+                    scheduled=6,
                     completed=3,
+                    failed=2,
                     abandoned=1,
                     reads=40,
                     writes=12,
@@ -90,16 +91,18 @@ def finished() -> Accounting:
             )
         ],
         2,
+        0,
     )
     return accounting
 
 
-def summed(accounting: Accounting, percentile: float = 95.0, **changes: Any) -> Summary:
-    plan = msgspec.structs.replace(PLAN, percentile=percentile)
+def summed(accounting: Accounting, percentiles: tuple[float, ...] = (95.0,), **changes: Any) -> Summary:
+    plan = msgspec.structs.replace(PLAN, percentiles=percentiles)
     spec = SessionSpec(session="s1", plan=plan, target=Target(), run_directory="/runs/s1")
     ending = Ending(
         seconds=2.0,
         threads=2,
+        rate=0.0,
         workers=1,
         outcome="done",
         failure="",
@@ -118,8 +121,10 @@ def test_figures_of_a_run() -> None:
     assert (made.queries.read, made.queries.write, made.queries.other) == (40, 12, 8)
     assert (made.queries.total, made.queries.per_second) == (60, 30.0)
     assert (made.errors.total, made.errors.by_code) == (2, {"1213": 2})
-    assert (made.retries, made.reconnects, made.abandoned) == (2, 1, 1)
-    assert (made.latency_percentile_ms, made.latency_sum_ms) == (8.0, 12.0)
+    assert (made.retries, made.reconnects) == (2, 1)
+    assert (made.scheduled, made.transactions.total, made.failed, made.abandoned) == (6, 3, 2, 1)
+    assert (made.percentiles, made.latency_sum_ms) == ({"95": 8.0}, 12.0)
+    assert (made.rate, made.service_ms) == (0.0, None)
     assert (made.fairness.events_avg, made.fairness.events_stddev) == (1.5, 0.5)
     assert (made.client.cpu_share, made.client.cpu_seconds) == (0.25, 0.5)
     assert made.statements["commit"].max == 0.9
@@ -128,13 +133,33 @@ def test_figures_of_a_run() -> None:
     assert HdrHistogram.decode(made.latency_histogram).get_total_count() == 3
 
 
-def test_no_percentile_was_asked_for() -> None:
-    assert summed(finished(), percentile=0.0).latency_percentile_ms is None
+@pytest.mark.parametrize(
+    ("wanted", "percentiles"),
+    [
+        ((), {}),
+        ((50.0, 95.0, 99.9), {"50": 3.0, "95": 8.0, "99.9": 8.0}),
+        ((99.0, 1.0), {"99": 8.0, "1": 1.0}),
+    ],
+)
+def test_the_percentiles_are_those_asked_for_in_their_order(
+    wanted: tuple[float, ...], percentiles: dict[str, float]
+) -> None:
+    made = summed(finished(), percentiles=wanted)
+    assert list(made.percentiles.items()) == list(percentiles.items())
+
+
+def test_an_open_loop_has_its_rate_and_service_times() -> None:
+    accounting = finished()
+    accounting.tick([report(0, 9_000, service=Histogram.of([2_000]))], 2, 40)
+    made = summed(accounting, rate=40.0)
+    assert made.rate == 40.0
+    assert made.service_ms is not None
+    assert (made.service_ms.count, made.service_ms.max) == (1, 2.0)
 
 
 def test_a_run_that_failed_before_its_load_began() -> None:
     made = summed(Accounting(), seconds=0.0, outcome="failed", failure="why", before=None, after=None)
     assert (made.transactions.per_second, made.queries.per_second, made.client.cpu_share) == (0.0, 0.0, 0.0)
-    assert (made.latency_ms, made.latency_percentile_ms, made.failure) == (None, None, "why")
+    assert (made.latency_ms, made.percentiles, made.failure) == (None, {"95": 0.0}, "why")
     assert (made.server.deltas, made.reconciliation.foreign) == ({}, None)
     assert made.fairness.events_avg == 0.0
