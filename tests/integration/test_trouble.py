@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import resource
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from tests.integration.support import ask, assert_nothing_left, finished, prepare, started, tuibench
 from tests.integration.support_session import Watcher, session_spec, watched
@@ -141,6 +143,16 @@ async def test_a_run_without_a_single_connection_has_no_summary(
     assert_nothing_left(tuibench_home)
 
 
+@pytest.fixture
+def usual_file_limit() -> Iterator[None]:
+    """A program is mostly started with 1024 open files, and may have more."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.mark.usefixtures("usual_file_limit")
 async def test_two_thousand_connections(mariadb: PrivateServer) -> None:
     prepare(mariadb.target, tables=2, rows=500)
     spec = session_spec(mariadb.target, "oltp_point_select", threads=2000, interval_seconds=1)

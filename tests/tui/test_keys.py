@@ -1,5 +1,7 @@
 """Every key submits its command, and the screen shows what the session answered."""
 
+import msgspec
+
 from tests.tui import script
 from tests.tui.driving import Viewer, viewer
 from tuibench.model.command import (
@@ -9,6 +11,7 @@ from tuibench.model.command import (
     Mark,
     Pause,
     Resume,
+    SetRate,
     SetThreads,
     Stop,
 )
@@ -17,7 +20,7 @@ from tuibench.tui.actions import ACTIONS
 from tuibench.tui.screens.durability import DurabilityScreen
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.live import LiveScreen
-from tuibench.tui.screens.threads import ThreadsScreen
+from tuibench.tui.screens.number import NumberScreen
 
 KEYS: tuple[tuple[list[str], Command], ...] = (
     (["plus"], SetThreads(65)),
@@ -25,6 +28,8 @@ KEYS: tuple[tuple[list[str], Command], ...] = (
     (["left_square_bracket"], SetThreads(32)),
     (["right_square_bracket"], SetThreads(128)),
     (["t", "9", "6", "enter"], SetThreads(96)),
+    (["r", "2", "5", "0", "0", "full_stop", "5", "enter"], SetRate(2500.5)),
+    (["r", "0", "enter"], SetRate(0)),
     (["p"], Pause()),
     (["space"], Mark()),
     (["d", "down", "down", "enter", "y"], ApplyPreset("unsafe")),
@@ -96,7 +101,7 @@ async def test_a_held_space_bar_makes_one_mark() -> None:
 
 async def test_nothing_is_submitted_before_the_run_can_be_steered() -> None:
     async with viewer(script.hello(0, script.status(RunState.STARTING))) as it:
-        await it.press("plus", "d", "p", "space", "t")
+        await it.press("plus", "d", "p", "space", "t", "r")
         assert it.client.submitted == []
         assert isinstance(it.app.screen, LiveScreen)
 
@@ -111,13 +116,36 @@ async def test_an_impossible_number_is_explained_and_not_submitted() -> None:
         await it.press("t")
         for typed, reason in reasons.items():
             await it.press(*typed, "enter")
-            assert isinstance(it.app.screen, ThreadsScreen)
+            assert isinstance(it.app.screen, NumberScreen)
             assert reason in screen_text(it)
             await it.press("ctrl+u")
         await it.press("enter")
         assert "type a number" in screen_text(it)
         await it.press("escape")
         assert it.client.submitted == []
+
+
+async def test_an_impossible_rate_is_explained_and_not_submitted() -> None:
+    reasons = {"99,999,999": "at most 10,000,000 a second", "-3": "'-3' is not a number", "inf": "not a number"}
+    keys = {",": "comma", "-": "minus"}
+    async with viewer(script.hello(60)) as it:
+        await it.press("r")
+        assert "No rate now" in screen_text(it)
+        for typed, reason in reasons.items():
+            await it.press(*(keys.get(letter, letter) for letter in typed), "enter")
+            assert isinstance(it.app.screen, NumberScreen)
+            assert reason in screen_text(it)
+            await it.press("ctrl+u")
+        await it.press("escape")
+        assert it.client.submitted == []
+
+
+async def test_the_dialog_tells_the_rate_there_is() -> None:
+    status = msgspec.structs.replace(script.status(), rate=1250.0)
+    async with viewer(script.hello(60, status)) as it:
+        assert "rate 1,250/s" in it.shown("head")
+        await it.press("r")
+        assert "1,250 a second now" in screen_text(it)
 
 
 async def test_only_yes_changes_the_server() -> None:

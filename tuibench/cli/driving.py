@@ -12,7 +12,7 @@ from tuibench.errors import ExitCode, UsageError
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Downward
 from tuibench.model.summary import Summary
-from tuibench.mysql.errors import error_name
+from tuibench.mysql.names import error_name
 from tuibench.record.distribution import histogram_text
 from tuibench.record.recorder import pretty_json
 from tuibench.record.text import Interval, interval_line, queue_line
@@ -109,9 +109,7 @@ def notes(summary: Summary, run_directory: str) -> list[str]:
     if summary.failure:
         lines.append(f"failed: {summary.failure}")
     if summary.errors.by_code:
-        codes = ", ".join(
-            f"{code} {error_name(int(code))} × {times}" for code, times in summary.errors.by_code.items()
-        )
+        codes = ", ".join(f"{_named(code)} × {times}" for code, times in summary.errors.by_code.items())
         lines.append(f"errors by code: {codes}; transactions tried again: {summary.retries}")
     if summary.service_ms is not None:
         service = summary.service_ms
@@ -126,6 +124,11 @@ def notes(summary: Summary, run_directory: str) -> list[str]:
     lines += [f"warning: {warning}" for warning in summary.warnings]
     lines.append(f"recorded in {run_directory}")
     return lines
+
+
+def _named(code: str) -> str:
+    """An error number with the server's symbol for it, if that is known."""
+    return f"{code} {error_name(int(code))}".rstrip()
 
 
 def _reconciled(summary: Summary) -> str:

@@ -1,6 +1,7 @@
 """Where the server is and how to log in: options first, then the environment, then option files."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from getpass import getuser
 from typing import Annotated
@@ -8,6 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from tuibench.cli import endpoints
 from tuibench.cli.arguments import inherited_password
 from tuibench.errors import UsageError
 from tuibench.model.target import Target
@@ -16,7 +18,10 @@ from tuibench.mysql.optionfile import read_options
 DEFAULT_SOCKETS = ("/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/tmp/mysql.sock")  # noqa: S108
 """Where packagers put the socket that `localhost` means."""
 
-LARGEST_PORT = 65535
+PLACE = ("host", "port", "socket")
+"""Together they say where the server is: whoever names a host does not mean the socket of a file."""
+
+ON, OFF = ("on", "1", "true", "yes"), ("off", "0", "false", "no")
 
 
 def _option(*names: str, help: str) -> typer.models.OptionInfo:
@@ -29,13 +34,20 @@ class ServerOptions:
     """The options in the MySQL clients' spelling and sysbench's."""
 
     host: Annotated[
-        str | None, _option("-h", "--host", "--mysql-host", help="Server's host [localhost].")
+        str | None,
+        _option("-h", "--host", "--mysql-host", help="Server's host, or several: a,b [localhost]."),
     ] = None
-    port: Annotated[int | None, _option("-P", "--port", "--mysql-port", help="TCP port [3306].")] = None
+    port: Annotated[
+        str | None, _option("-P", "--port", "--mysql-port", help="TCP port, or several: 3306,3307 [3306].")
+    ] = None
     user: Annotated[str | None, _option("-u", "--user", "--mysql-user", help="User to log in as.")] = None
     ask_password: Annotated[bool, _option("-p", help="Ask for the password.")] = False
     password: Annotated[
         str | None, _option("--password", "--mysql-password", help="Password; visible to others, prefer -p.")
+    ] = None
+    password_command: Annotated[
+        str | None,
+        _option("--password-command", help="Shell command that prints the password, run for new logins."),
     ] = None
     socket: Annotated[
         str | None, _option("-S", "--socket", "--mysql-socket", help="Unix socket; wins over host and port.")
@@ -58,47 +70,66 @@ class ServerOptions:
     ssl_ca: Annotated[str | None, _option("--ssl-ca", help="Certificates to trust.")] = None
     ssl_cert: Annotated[str | None, _option("--ssl-cert", help="Client certificate.")] = None
     ssl_key: Annotated[str | None, _option("--ssl-key", help="Key of the client certificate.")] = None
+    compress: Annotated[bool, _option("--compress", help="Not supported: refused.")] = False
+    mysql_compression: Annotated[
+        str | None, _option("--mysql-compression", help="Not supported: only off is taken.")
+    ] = None
 
     def target(self) -> Target:
         """The server meant. Raises UsageError for what cannot be."""
-        given = self.given()
-        found: dict[str, object] = {**read_options(self.defaults_file, self.defaults_group_suffix)}
-        if "host" in given:
-            found.pop("socket", None)
-        found.update(_environment())
-        found.update(given)
+        self._refuse_compression()
+        found: dict[str, object] = {}
+        files = read_options(self.defaults_file, self.defaults_group_suffix)
+        for layer in (dict(files), _environment(), self.given()):
+            _lay_over(found, layer)
         if self.ask_password:
+            found.pop("password_command", None)
             found["password"] = typer.prompt(
                 "Password", hide_input=True, default="", show_default=False, err=True
             )
         found.setdefault("user", getuser())
         if isinstance(mode := found.get("ssl_mode"), str):
             found["ssl_mode"] = mode.lower().replace("_", "-")
-        if (
-            not found.get("socket")
-            and "port" not in found
-            and str(found.get("host", "localhost")) == "localhost"
-        ):
+        if not found.get("socket") and "port" not in found and found.get("host", "localhost") == "localhost":
             found["socket"] = next((path for path in DEFAULT_SOCKETS if os.path.exists(path)), "")
         try:
-            target = msgspec.convert(found, Target, strict=False)
+            return msgspec.convert({**found, **endpoints.fields(found)}, Target)
         except msgspec.ValidationError as error:
             raise UsageError(f"the server options do not fit: {error}") from error
-        if not 1 <= target.port <= LARGEST_PORT:
-            raise UsageError(f"--port must be between 1 and {LARGEST_PORT}, not {target.port}")
-        return target
 
     def given(self) -> dict[str, object]:
         """What the options themselves say, by the fields of a Target."""
-        names = ("host", "port", "user", "socket", "database", "ssl_mode", "ssl_ca", "ssl_cert", "ssl_key")
+        names = (*PLACE, "user", "password_command", "database", "ssl_mode", "ssl_ca", "ssl_cert", "ssl_key")
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
         password = inherited_password() if self.password is None else self.password
         return given if password is None else {**given, "password": password}
 
+    def _refuse_compression(self) -> None:
+        wanted = (self.mysql_compression or "off").lower()
+        if wanted not in ON + OFF:
+            raise UsageError(f"--mysql-compression is on or off, not '{self.mysql_compression}'")
+        if self.compress or wanted in ON:
+            raise UsageError(
+                f"{'--compress' if self.compress else '--mysql-compression'}: "
+                "connections cannot be compressed here, the driver does not speak that protocol",
+                "leave it out; between hosts, an ssh -C tunnel compresses",
+            )
+
+
+def _lay_over(found: dict[str, object], layer: Mapping[str, object]) -> None:
+    """Puts a stronger layer over what was found. A place or a password of its own hides the weaker ones'."""
+    if "port" in layer or layer.get("host", "localhost") != "localhost":
+        found.pop("socket", None)
+    if "password" in layer or "password_command" in layer:
+        found.pop("password", None)
+        found.pop("password_command", None)
+    found.update(layer)
+
 
 def _environment() -> dict[str, str]:
     """TUIBENCH_HOST, TUIBENCH_PORT, … and MYSQL_PWD."""
-    names = {name: f"TUIBENCH_{name.upper()}" for name in ("host", "port", "user", "socket", "database")}
+    fields = (*PLACE, "user", "database", "password_command")
+    names = {name: f"TUIBENCH_{name.upper()}" for name in fields}
     found = {name: os.environ[variable] for name, variable in names.items() if variable in os.environ}
     if "MYSQL_PWD" in os.environ:
         found["password"] = os.environ["MYSQL_PWD"]

@@ -1,7 +1,7 @@
 """Opening a connection of the load: log in, set it up, prepare its statements, try as long as it helps."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from tuibench.errors import ServerAwayError, SQLError
@@ -20,7 +20,8 @@ PASSING_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 1.0
 
-Execute = Callable[[tuple[Any, ...]], Awaitable[int]]
+Execute = Callable[[tuple[Any, ...]], Awaitable[Any]]
+"""Runs a statement: the rows it affected, as a number, or those it captures, as rows."""
 
 
 class Refused(Exception):  # noqa: N818
@@ -34,11 +35,11 @@ def back_off(attempt: int, first_seconds: float, longest_seconds: float, chance:
 
 
 class Line:
-    """A connection that is ready for work: one executor for each flat statement."""
+    """A connection that is ready for work: an executor for each flat statement that it may be asked for."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self.execute: list[Execute] = []
+        self.execute: dict[int, Execute] = {}
 
     async def close(self, work: Work) -> None:
         """Says goodbye, which the server counts as a question."""
@@ -47,9 +48,14 @@ class Line:
 
 
 async def open_line(
-    work: Work, *, is_new: bool, is_leaving: Callable[[], bool], chance: Callable[[], float]
+    work: Work,
+    needed: Collection[int],
+    *,
+    is_new: bool,
+    is_leaving: Callable[[], bool],
+    chance: Callable[[], float],
 ) -> Line | None:
-    """A ready connection; None if the user was told to leave meanwhile.
+    """A ready connection; None if the user was told to leave meanwhile. `needed` statements are prepared.
 
     While the server is away it tries again with a growing back-off. Raises Refused when the server takes no
     more connections and this one is new (a lost one keeps trying: its place comes free), TuibenchError for
@@ -59,7 +65,7 @@ async def open_line(
     while not is_leaving():
         try:
             async with work.opening:
-                return await _log_in(work)
+                return await _log_in(work, needed)
         except SQLError as error:
             if error.code in TOO_MANY_CONNECTIONS_CODES and is_new:
                 work.recorder.counters.count_refusal(error.code)
@@ -75,14 +81,14 @@ async def open_line(
     return None
 
 
-async def _log_in(work: Work) -> Line:
+async def _log_in(work: Work, needed: Collection[int]) -> Line:
     line = Line(await work.connect(work.target))
     try:
         for sql in work.rules.session_sql:
             await line.connection.execute(sql)
         work.recorder.unanswered += line.connection.statements
-        for statement in work.statements:
-            line.execute.append(await _executor(work, line.connection, statement))
+        for index in sorted(needed):
+            line.execute[index] = await _executor(work, line.connection, work.statements[index])
     except (SQLError, asyncio.CancelledError):
         await line.close(work)
         raise
@@ -92,9 +98,12 @@ async def _log_in(work: Work) -> Line:
 async def _executor(work: Work, connection: Connection, statement: FlatStatement) -> Execute:
     if statement.prepared and work.rules.prepared:
         try:
+            if statement.captures:
+                return (await connection.prepare_rows(statement.sql)).fetch
             return (await connection.prepare(statement.sql)).execute
         except SQLError as error:
             if error.code != TOO_MANY_PREPARED:
                 raise
             work.recorder.counters.count_refusal(error.code)
-    return TextStatement(connection, statement.sql).execute
+    text = TextStatement(connection, statement.sql)
+    return text.fetch if statement.captures else text.execute

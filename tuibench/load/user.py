@@ -15,14 +15,24 @@ import random
 from collections.abc import Sequence
 
 from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchError
-from tuibench.load.login import Line, Refused, back_off, open_line
+from tuibench.load.login import Execute, Line, Refused, back_off, open_line
 from tuibench.load.recorder import OTHER, WRITE
 from tuibench.load.work import Work
 from tuibench.model.plan import OnError
-from tuibench.workload.generate import Call, Generator
+from tuibench.workload.generate import Call, Conversation, Generator, Rows
 
 RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS = 0.001, 0.1
 ROLLBACK = "ROLLBACK"
+INTENDED_ROLLBACK = "rollback"
+"""The name of the statement that ends a transaction rolled back by intent."""
+
+
+def _next_call(talk: Conversation, answer: Rows | None) -> Call | None:
+    """The next call of a conversation, None at its end."""
+    try:
+        return talk.send(answer)
+    except StopIteration:
+        return None
 
 
 class VirtualUser:
@@ -73,7 +83,11 @@ class VirtualUser:
         """True when the connection is ready; `lost` is how many it had before."""
         try:
             self._line = await open_line(
-                self._work, is_new=lost == 0, is_leaving=lambda: self._leaving, chance=self._chance
+                self._work,
+                self._generator.needed,
+                is_new=lost == 0,
+                is_leaving=lambda: self._leaving,
+                chance=self._chance,
             )
         except Refused:
             return False
@@ -145,24 +159,27 @@ class VirtualUser:
     async def _try_until_committed(self) -> bool:
         """True once it succeeded; False when it is given up. Raises what ends the connection or the run."""
         rules, recorder = self._work.rules, self._work.recorder
+        which = self._generator.draw()
+        transaction = self._work.transactions[which]
         for attempt in range(rules.max_retries + 1):
-            which, calls = self._generator.next_transaction()
-            explicit = self._work.explicit[which]
             try:
-                await self._attempt(calls)
+                if transaction.interactive:
+                    is_committed = await self._converse(which)
+                else:
+                    is_committed = await self._attempt(self._generator.calls(which))
             except ConnectionLostError as error:
                 recorder.failed(error)
                 raise
             except SQLError as error:
                 recorder.failed(error)
-                if explicit:
+                if transaction.explicit:
                     await self._roll_back()
                 if not rules.ignores(error.code):
                     if rules.on_error is OnError.STOP:
                         raise
                     return False
             else:
-                recorder.counters.commits += explicit
+                recorder.counters.commits += transaction.explicit and is_committed
                 return True
             if attempt < rules.max_retries:
                 recorder.counters.retries += 1
@@ -171,11 +188,10 @@ class VirtualUser:
                 )
         return False
 
-    async def _attempt(self, calls: Sequence[Call]) -> None:
-        line, recorder = self._line, self._work.recorder
-        if line is None:
-            raise RunError("a transaction was begun without a connection")
-        execute, tally, kinds, latencies = line.execute, recorder.tally, recorder.kinds, recorder.latencies_us
+    async def _attempt(self, calls: Sequence[Call]) -> bool:
+        """Calls that are known beforehand, one after the other. True: they ended in a COMMIT."""
+        recorder, execute = self._work.recorder, self._executors()
+        tally, kinds, latencies = recorder.tally, recorder.kinds, recorder.latencies_us
         now = self._work.clock.now_ns
         try:
             for index, values in calls:
@@ -187,6 +203,36 @@ class VirtualUser:
         except asyncio.CancelledError:
             recorder.unanswered += 1
             raise
+
+        return True
+
+    async def _converse(self, which: int) -> bool:
+        """Calls of which each may hang on what the ones before it captured. False: rolled back by intent."""
+        work, recorder, execute = self._work, self._work.recorder, self._executors()
+        talk, answer, last = self._generator.converse(which), None, ""
+        try:
+            while (call := _next_call(talk, answer)) is not None:
+                index, values = call
+                statement = work.statements[index]
+                started_ns = work.clock.now_ns()
+                result = await execute[index](values)
+                recorder.latencies_us[index].append((work.clock.now_ns() - started_ns) // 1000)
+                answer = result if statement.captures else None
+                affected = len(result) if statement.captures else result
+                kind = recorder.kinds[index]
+                recorder.tally[kind if affected or kind != WRITE else OTHER] += 1
+                last = statement.name
+        except asyncio.CancelledError:
+            recorder.unanswered += 1
+            raise
+        finally:
+            talk.close()
+        return last != INTENDED_ROLLBACK
+
+    def _executors(self) -> dict[int, Execute]:
+        if self._line is None:
+            raise RunError("a transaction was begun without a connection")
+        return self._line.execute
 
     async def _roll_back(self) -> None:
         recorder = self._work.recorder

@@ -33,7 +33,7 @@ class Work:
     ) -> None:
         self.target = target
         self.statements = flat_statements(program)
-        self.explicit = [transaction.explicit for transaction in program.transactions]
+        self.transactions = program.transactions
         self.recorder = recorder
         self.rules = rules
         self.arrivals = arrivals

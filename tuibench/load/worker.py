@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import resource
 import signal
 import socket
 import sys
@@ -22,6 +23,9 @@ from tuibench.load.wire import (
     ToWorker,
     WorkerEnd,
 )
+
+ENOUGH_FILES = (1 << 16, 10_240)
+"""Open files to ask for where the hard limit itself is refused, as on macOS: one is a connection."""
 
 GC_THRESHOLD = 50_000
 """Young objects before a collection: rows and futures die by reference count, cycles are rare here."""
@@ -72,10 +76,22 @@ async def serve(descriptor: int) -> None:
     await obey(channel)
 
 
+def allow_many_files() -> None:
+    """Raises the soft limit of open files, often 1024, as far as the system lets us."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for wanted in (hard, *(number for number in ENOUGH_FILES if number > soft)):
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        except (ValueError, OSError):
+            continue
+        return
+
+
 def main() -> None:
     """`python -m tuibench.load.worker FD`: FD is the inherited end of the session's socketpair."""
     for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(ignored, signal.SIG_IGN)
+    allow_many_files()
     gc.set_threshold(GC_THRESHOLD)
     descriptor = int(sys.argv[1])
     try:

@@ -9,17 +9,29 @@ SslMode = Literal["disabled", "preferred", "required", "verify-ca", "verify-iden
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One address of a server. `socket` wins over `host` and `port` when it is not empty."""
+
+    host: str = "localhost"
+    port: int = 3306
+    socket: str = ""
+
+
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """A server and a login. The password never appears in a repr, a log, a record or an argv.
 
-    `socket` wins over `host` and `port` when it is not empty.
+    `socket` wins over `host` and `port` when it is not empty. `further` are more servers that the
+    connections of a load are shared out to, in turn; sampling, steering and preparing know the first one
+    only. `password_command` is a shell command that prints the password of the moment, instead of `password`.
     """
 
     host: str = "localhost"
     port: int = 3306
     socket: str = ""
+    further: tuple[Endpoint, ...] = ()
     user: str = ""
     password: str = ""
+    password_command: str = ""
     database: str = "sbtest"
     ssl_mode: SslMode = "preferred"
     ssl_ca: str = ""
@@ -32,13 +44,24 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def where(self) -> str:
         """The place in a few characters, as the screen and messages name it."""
-        return f"socket {self.socket}" if self.socket else f"{self.host}:{self.port}"
+        first = f"socket {self.socket}" if self.socket else f"{self.host}:{self.port}"
+        return f"{first} and {len(self.further)} more" if self.further else first
 
     @property
     def is_local(self) -> bool:
-        """True if the server shares this host, so that host figures speak of it."""
+        """True if the (first) server shares this host, so that host figures speak of it."""
         return bool(self.socket) or self.host in LOOPBACK_HOSTS
+
+    def for_connection(self, number: int) -> "Target":
+        """The one server that connection `number` (from 0) of a load goes to."""
+        if not self.further:
+            return self
+        place = number % (len(self.further) + 1)
+        chosen = self.further[place - 1] if place else self
+        return msgspec.structs.replace(
+            self, host=chosen.host, port=chosen.port, socket=chosen.socket, further=()
+        )
 
     def without_password(self) -> "Target":
         """The same target, fit for a record."""
-        return msgspec.structs.replace(self, password="")
+        return msgspec.structs.replace(self, password="", password_command="")

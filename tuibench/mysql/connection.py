@@ -1,14 +1,18 @@
 """One connection to a server: statements in text, statements prepared, errors in our own tree."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Any
 
-import asyncmy
+from asyncmy import connection as driver
+from asyncmy.constants.CLIENT import LOCAL_FILES
 
-from tuibench.errors import TuibenchError
 from tuibench.model.target import Target
 from tuibench.mysql import errors, tls
+from tuibench.mysql.errors import AccessDeniedError
+from tuibench.mysql.handshake import Handshake
+from tuibench.mysql.passwords import passwords
 
 Row = tuple[Any, ...]
 
@@ -55,6 +59,22 @@ class Statement:
         self._prepared._meta = self._lean = tuple(notes)
 
 
+class RowStatement:
+    """A prepared statement whose rows are wanted: what it captures decides what comes next."""
+
+    __slots__ = ("_prepared",)
+
+    def __init__(self, prepared: Any) -> None:
+        self._prepared = prepared
+
+    async def fetch(self, values: tuple[Any, ...]) -> Sequence[Row]:
+        """Runs it and returns its rows."""
+        try:
+            return (await self._prepared.execute(values)).rows or ()
+        except errors.FOREIGN as error:
+            raise errors.statement_error(error) from error
+
+
 class TextStatement:
     """A statement sent as text, its values written into it: for servers that take no more prepared ones."""
 
@@ -66,10 +86,17 @@ class TextStatement:
 
     async def execute(self, values: tuple[Any, ...]) -> int:
         """Runs it and drops the rows. Returns rows affected, or rows returned by a SELECT."""
+        return await self._connection.execute(self._text(values))
+
+    async def fetch(self, values: tuple[Any, ...]) -> Sequence[Row]:
+        """Runs it and returns its rows."""
+        return await self._connection.query(self._text(values))
+
+    def _text(self, values: tuple[Any, ...]) -> str:
         pieces = [self._parts[0]]
         for value, part in zip(values, self._parts[1:], strict=True):
             pieces += (self._connection.quote(value), part)
-        return await self._connection.execute("".join(pieces))
+        return "".join(pieces)
 
 
 class Connection:
@@ -115,6 +142,13 @@ class Connection:
         except errors.FOREIGN as error:
             raise errors.statement_error(error) from error
 
+    async def prepare_rows(self, sql: str) -> RowStatement:
+        """Prepares a statement whose rows are wanted."""
+        try:
+            return RowStatement(await self._raw.prepare(sql))
+        except errors.FOREIGN as error:
+            raise errors.statement_error(error) from error
+
     @property
     def is_open(self) -> bool:
         """False once the connection is closed or known to be broken."""
@@ -136,48 +170,78 @@ class Connection:
             self.abort()
 
     def abort(self) -> None:
-        """Drops the connection at once, whatever it was doing."""
+        """Drops the connection at once, whatever it was doing. TLS would take its time to say goodbye."""
+        transport = self._raw._transport
         self._raw.close()
+        if transport is not None:
+            transport.abort()
 
 
 async def connect(
-    target: Target, *, use_database: bool = True, timeout_seconds: float = 10.0, program: str = "tuibench"
+    target: Target,
+    *,
+    use_database: bool = True,
+    timeout_seconds: float = 10.0,
+    program: str = "tuibench",
+    sends_rows: bool = False,
 ) -> Connection:
-    """Logs in to the target.
+    """Logs in to the target, the first of its servers. `sends_rows` allows LOAD DATA LOCAL.
 
     Raises ServerUnavailableError when the server is away or refuses the login, SQLError with
     code 1040, 1203 or 1226 when it takes no more connections.
     """
+    known = passwords()
+    options = {
+        "database": target.database if use_database else None,
+        "program_name": program,
+        "client_flag": LOCAL_FILES if sends_rows else 0,
+    }
+    since = time.monotonic()
+    password = await known.of(target)
+    try:
+        return await _encrypted_login(target, password, timeout_seconds, options)
+    except AccessDeniedError:
+        if not known.forget(target, password, since):
+            raise
+    return await _encrypted_login(target, await known.of(target), timeout_seconds, options)
+
+
+async def _encrypted_login(
+    target: Target, password: str, timeout_seconds: float, options: dict[str, Any]
+) -> Connection:
+    """Logs in with TLS as the target asks; where it only prefers TLS, without it if need be."""
     context = tls.context(target)
     try:
-        return await _login(target, use_database, timeout_seconds, program, context)
-    except TuibenchError:
-        if target.ssl_mode != "preferred" or context is None:
+        return await _login(target, password, timeout_seconds, context, options)
+    except errors.TLSError:
+        if target.ssl_mode != "preferred":
             raise
-    return await _login(target, use_database, timeout_seconds, program, None)
+    return await _login(target, password, timeout_seconds, None, options)
 
 
 async def _login(
-    target: Target, use_database: bool, timeout_seconds: float, program: str, context: Any
+    target: Target, password: str, timeout_seconds: float, context: Any, options: dict[str, Any]
 ) -> Connection:
+    raw: Any = driver.Connection(  # type: ignore[no-untyped-call]
+        host=target.host,
+        port=target.port,
+        unix_socket=target.socket or None,
+        user=target.user,
+        password=password.encode(),
+        connect_timeout=timeout_seconds,
+        autocommit=None,
+        ssl=context,
+        **options,
+    )
+    handshake = Handshake(raw, target, timeout_seconds)
     try:
-        raw: Any = await asyncio.wait_for(
-            asyncmy.connect(
-                host=target.host,
-                port=target.port,
-                unix_socket=target.socket or None,
-                user=target.user,
-                password=target.password.encode(),
-                database=target.database if use_database else None,
-                connect_timeout=timeout_seconds,
-                autocommit=None,
-                program_name=program,
-                ssl=context,
-            ),
-            timeout_seconds,
-        )
+        await asyncio.wait_for(raw.connect(), timeout_seconds)
     except errors.FOREIGN as error:
         raise errors.connect_error(error, target) from error
+    except errors.GIBBERISH as error:
+        raise errors.not_a_server(target) from error
+    finally:
+        handshake.let_go()
     raw._proto.buffer = bytearray(RECEIVE_BUFFER_BYTES)
     connection = Connection(raw, target)
     if not raw.get_autocommit():

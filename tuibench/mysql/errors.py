@@ -4,9 +4,9 @@ Here is decided which error codes mean a broken connection, a server that is awa
 """
 
 import ssl
+import struct
 
 from asyncmy import errors as driver
-from asyncmy.constants import CR, ER
 
 from tuibench.errors import (
     ConnectionLostError,
@@ -34,20 +34,40 @@ AWAY_CODES = CONNECTION_LOST_CODES | {CLIENT_CANNOT_CONNECT}
 NO_SUCH_DATABASE = 1049
 ACCESS_DENIED_CODES = frozenset({1044, 1045, 1698})
 
-_NAMES = {
-    value: name
-    for constants in (CR, ER)
-    for name, value in sorted(vars(constants).items())
-    if isinstance(value, int) and not name.endswith(("ERROR_FIRST", "ERROR_LAST"))
+BAD_HOST_CODES = frozenset({1129, 1130})
+PLUGIN_CODES = frozenset({1251, 1524, 2059, 2061})
+"""Login plugins: the client has it not, the server has it not, the client cannot play it."""
+
+OTHER_PLUGIN = "use an account IDENTIFIED with caching_sha2_password, mysql_native_password or ed25519"
+
+LOGIN_HINTS = {
+    1820: "give it a new password with ALTER USER",
+    1862: "give it a new password with ALTER USER",
+    3118: "unlock it with ALTER USER … ACCOUNT UNLOCK",
+    4151: "unlock it with ALTER USER … ACCOUNT UNLOCK",
+    3159: "encrypt the connection with --ssl-mode=required",
+    **dict.fromkeys(BAD_HOST_CODES, "let this host in with CREATE USER, or reset it with FLUSH HOSTS"),
+    **dict.fromkeys(PLUGIN_CODES, OTHER_PLUGIN),
 }
+"""What to do about a login that the server, or the driver, refuses for a reason of its own."""
+
+HOSTNAME_MISMATCH, ADDRESS_MISMATCH = 62, 64
+"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""
 
 FOREIGN = (driver.MySQLError, OSError, ssl.SSLError, TimeoutError, RuntimeError, AssertionError)
 """What the driver may raise: its own errors, the network's, and uvloop's on a closed handle."""
 
 
-def error_name(code: int) -> str:
-    """The server's symbol for an error number (LOCK_DEADLOCK for 1213), empty if the driver knows none."""
-    return _NAMES.get(code, "")
+GIBBERISH = (AttributeError, IndexError, ValueError, struct.error)
+"""What the driver may raise on a greeting that is none."""
+
+
+class TLSError(ServerUnavailableError):
+    """The connection could not be encrypted as it was asked for."""
+
+
+class AccessDeniedError(ServerUnavailableError):
+    """The server does not know the user by this password."""
 
 
 def code_and_text(error: BaseException) -> tuple[int, str]:
@@ -72,7 +92,7 @@ def connect_error(error: BaseException, target: Target) -> TuibenchError:
     """What a failed connect means, with the remedy."""
     code, text = code_and_text(error)
     if code in ACCESS_DENIED_CODES:
-        return ServerUnavailableError(
+        return AccessDeniedError(
             f"the server at {target.where} refuses user '{target.user}': {text} (error {code})",
             "give --user and -p, or a [client] section in ~/.my.cnf",
         )
@@ -88,4 +108,37 @@ def connect_error(error: BaseException, target: Target) -> TuibenchError:
             f"cannot reach a server at {target.where}: {text}",
             "is it running? give --host and --port, or --socket",
         )
-    return ServerUnavailableError(f"cannot log in at {target.where}: {text} (error {code})")
+    return ServerUnavailableError(
+        f"cannot log in at {target.where}: {text} (error {code})", LOGIN_HINTS.get(code, "")
+    )
+
+
+def not_a_server(target: Target) -> ServerUnavailableError:
+    """What listens there speaks another protocol."""
+    return ServerUnavailableError(
+        f"what listens at {target.where} is neither MySQL nor MariaDB", "check --host and --port"
+    )
+
+
+def tls_error(error: BaseException, target: Target) -> TLSError:
+    """What a failed TLS handshake means, with the remedy."""
+    if not isinstance(error, ssl.SSLCertVerificationError):
+        return TLSError(
+            f"the TLS handshake with {target.where} failed: {_ssl_words(error)}",
+            "does the server want a client certificate (--ssl-cert, --ssl-key), or speak an old TLS only?",
+        )
+    if error.verify_code in (HOSTNAME_MISMATCH, ADDRESS_MISMATCH):
+        return TLSError(
+            f"the certificate of {target.where} is not made out to '{target.host}'",
+            "use a host name that it names, or --ssl-mode=verify-ca",
+        )
+    return TLSError(
+        f"the certificate of {target.where} is not trusted: {error.verify_message}",
+        "name the certificate of its issuer with --ssl-ca, or use --ssl-mode=required",
+    )
+
+
+def _ssl_words(error: BaseException) -> str:
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.lower().replace("_", " ")
+    return str(error) or type(error).__name__

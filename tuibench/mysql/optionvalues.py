@@ -16,6 +16,7 @@ class OptionValues(TypedDict, total=False):
     socket: str
     user: str
     password: str
+    password_command: str
     database: str
     ssl_mode: SslMode
     ssl_ca: str
@@ -61,6 +62,7 @@ KEYS: dict[str, Callable[[str], Meaning | None]] = {
     "socket": _plain("socket"),
     "user": _plain("user"),
     "password": _plain("password"),
+    "password-command": _plain("password_command"),
     "database": _plain("database"),
     "ssl-mode": lambda text: ("ssl_mode", _ssl_mode(text)),
     "ssl-ca": _plain("ssl_ca"),

@@ -1,9 +1,13 @@
 """TLS as the MySQL clients spell it: --ssl-mode and what it demands of the server's certificate."""
 
 import ssl
+from functools import lru_cache
+from pathlib import Path
 
 from tuibench.errors import UsageError
-from tuibench.model.target import Target
+from tuibench.model.target import SslMode, Target
+
+VERIFYING = ("verify-ca", "verify-identity")
 
 
 def context(target: Target) -> ssl.SSLContext | None:
@@ -14,13 +18,36 @@ def context(target: Target) -> ssl.SSLContext | None:
     """
     if target.ssl_mode == "disabled" or (target.ssl_mode == "preferred" and target.is_local):
         return None
-    verify = target.ssl_mode in ("verify-ca", "verify-identity")
+    return _context(target.ssl_mode, target.ssl_ca, target.ssl_cert, target.ssl_key)
+
+
+@lru_cache(maxsize=8)
+def _context(mode: SslMode, ca: str, cert: str, key: str) -> ssl.SSLContext:
+    """One for all connections alike: reading this host's trusted certificates takes 50 ms."""
+    for path in filter(None, (ca, cert, key)):
+        _check_readable(path)
     try:
-        made = ssl.create_default_context(cafile=target.ssl_ca or None)
-        made.check_hostname = target.ssl_mode == "verify-identity"
-        made.verify_mode = ssl.CERT_REQUIRED if verify else ssl.CERT_NONE
-        if target.ssl_cert:
-            made.load_cert_chain(target.ssl_cert, target.ssl_key or None)
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        made.check_hostname = mode == "verify-identity"
+        made.verify_mode = ssl.CERT_REQUIRED if mode in VERIFYING else ssl.CERT_NONE
+        if ca:
+            made.load_verify_locations(cafile=ca)
+        elif mode in VERIFYING:
+            made.load_default_certs()
+        if cert:
+            made.load_cert_chain(cert, key or None)
     except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"cannot use the TLS files of this connection: {error}") from error
+        raise UsageError(
+            f"cannot use the TLS files of this connection: {error}",
+            "they must be PEM, and the key unencrypted",
+        ) from error
     return made
+
+
+def _check_readable(path: str) -> None:
+    """OpenSSL does not say which file it cannot read."""
+    try:
+        with Path(path).open("rb"):
+            return
+    except OSError as error:
+        raise UsageError(f"cannot read the TLS file {path}: {error.strerror}") from error

@@ -41,5 +41,5 @@ def value_of(bucket: int) -> float:
 def _rows(counts: dict[int, int]) -> Iterator[str]:
     most = max(counts.values(), default=0)
     for bucket, count in sorted(counts.items()):
-        stars = "*" * math.floor(count / most * STARS + 0.5)
+        stars = "*" * math.floor(count * (STARS / most) + 0.5)
         yield f"{value_of(bucket):12.3f} |{stars:<{STARS}} {count}\n"

@@ -135,6 +135,8 @@ class Steering:
     def _pause(self) -> str:
         if self._session.state is RunState.STARTING:
             raise UsageError("the load has not started yet")
+        if self._session.state is RunState.WARMING:
+            raise UsageError("the load is still warming up", "pause it once it is measured")
         if self._session.state is RunState.PAUSED:
             return "already paused"
         self._session.hold()

@@ -2,13 +2,14 @@
 
 import re
 import tomllib
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from tuibench.errors import UsageError
 from tuibench.workload import nearest
-from tuibench.workload.profile import ELEMENTS, Profile, key_names
+from tuibench.workload.options import Kind
+from tuibench.workload.profile import ELEMENTS, MAKES, Profile, key_names
 
 _PATH = re.compile(r" - at `(?:key in )?\$?(?P<path>[^`]*)`$")
 _QUOTED = re.compile(r"(?:field|value) [`'](?P<word>[^`']*)[`']")
@@ -25,6 +26,8 @@ def decode(text: str, source: str) -> Profile:
         return msgspec.convert(raw, Profile)
     except msgspec.ValidationError as error:
         path, message = _pinned(raw, error)
+    except RecursionError:
+        raise UsageError(f"{source}: steps are nested too deep") from None
     raise UsageError(f"{source}: {path or 'top level'}: {message}", _hint(message))
 
 
@@ -38,7 +41,7 @@ def _split(error: msgspec.ValidationError) -> tuple[str, str]:
 
 
 def _pinned(raw: Any, error: msgspec.ValidationError) -> tuple[str, str]:
-    """Path and words, with the free key that msgspec leaves open found by trying each."""
+    """Path and words, with the free keys that msgspec leaves open found by trying each."""
     path, message = _split(error)
     before, free, _ = path.partition(_FREE_KEY)
     if not free:
@@ -47,8 +50,9 @@ def _pinned(raw: Any, error: msgspec.ValidationError) -> tuple[str, str]:
         try:
             msgspec.convert(value, ELEMENTS[before.rpartition(".")[2]])
         except msgspec.ValidationError as inner:
-            rest, message = _split(inner)
-            return f"{before}.{key}" + (f".{rest}" if rest else ""), message
+            rest, message = _pinned(value, inner)
+            dot = "." if rest and not rest.startswith("[") else ""
+            return f"{before}.{key}{dot}{rest}", message
     return path, message
 
 
@@ -66,4 +70,4 @@ def _hint(message: str) -> str:
 def _valid(message: str) -> frozenset[str]:
     if "unknown field" in message:
         return key_names()
-    return frozenset({"key", "uniform", "digits", "sum", "integer", "number", "flag", "text", "choice"})
+    return frozenset({*map(str, MAKES), *get_args(Kind), "weight", "deck"})

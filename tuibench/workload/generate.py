@@ -1,160 +1,184 @@
 """The stream of calls of one connection: which statement, with which values.
 
 One stream a connection: its numbers depend on the seed and the connection's number alone, so the same seed
-gives the same calls whatever the number of workers. This runs for every statement, so each step is turned
-into closures once.
+gives the same calls whatever the number of workers. A connection that comes back must go on with the
+generator it had: a new one would begin again, and give serial and unique numbers twice.
+
+How an engine runs a transaction -------------------------------- `generator.draw()` gives the index of the
+next transaction in `program.transactions`. It is called once for each transaction: one that is tried again
+keeps its kind, and gets new values (those of a deadlock would deadlock again). Then, for every attempt, one
+of two, as `program.transactions[which].interactive` tells:
+
+Not interactive: `generator.calls(which)` is the list of all its calls. Each `(index, values)` is the flat
+statement `flat_statements(program)[index]` with the values of its placeholders; its rows are dropped.
+`generator.next_transaction()` is `draw` and `calls` in one, for programs that are not interactive.
+
+Interactive: `generator.converse(which)` is a Python generator that yields such calls one by one. The engine
+sends back what it asks for::
+
+    talk = generator.converse(which)
+    answer = None
+    while True:
+        try:
+            index, values = talk.send(answer)
+        except StopIteration:
+            break
+        if flat[index].captures:
+            answer = await fetch[index](values)       # a sequence of rows, each a sequence of columns
+        else:
+            await execute[index](values)              # rows dropped
+            answer = None
+
+An attempt that fails (an SQL error, a cancellation) is left with `talk.close()`; the next attempt is a new
+one. Calling `send` may raise a TuibenchError of the profile's own (it multiplied a text, a captured row was
+too short): that is no error of the server and must not be tried again. A statement that captures counts as
+any other; of a SELECT, the affected rows are the number of rows fetched.
+
+A transaction that ends with the flat statement named `rollback` was rolled back by intent: it is completed,
+but not committed. BEGIN, COMMIT and ROLLBACK are calls like all others; only after an error does the engine
+roll back by itself.
+
+`generator.needed` holds the flat indexes that this connection can ever call: the others need not be prepared.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import accumulate
-from operator import itemgetter
 from random import Random
-from typing import Any, assert_never
 
-from tuibench.workload.keys import drawer
+from tuibench.errors import RunError
+from tuibench.workload.draw import Source, stream
+from tuibench.workload.evaluate import FAULTS, fixed
+from tuibench.workload.expression import is_fixed
 from tuibench.workload.program import (
-    Digits,
     FlatStatement,
-    Key,
     Program,
-    Statement,
     Step,
-    Sum,
-    Transaction,
-    Value,
+    all_steps,
     first_index,
     flat_indexes,
 )
-from tuibench.workload.values import digit_groups
+from tuibench.workload.scoped import Conversation, Rows, conversation
+from tuibench.workload.simple import Call, Play, is_simple, plays
 
-Values = tuple[int | str, ...]
-Call = tuple[int, Values]
-"""A flat statement's index (see `flat_statements`) and the values of its placeholders."""
-
-_Row = list[Any]
-_Draw = Callable[[], int | str]
-_Bind = Callable[[_Row], Values]
-_Derive = Callable[[_Row], Any]
-_Play = Callable[[list[Call]], None]
-
-
-def stream(seed: int, connection: int) -> Random:
-    """The random numbers of one connection.
-
-    Seeded with the text `tuibench:SEED:CONNECTION`, which Python hashes with SHA-512: the same on every
-    machine and version, and unrelated for neighbouring seeds and connections.
-    """
-    return Random(f"tuibench:{seed}:{connection}")
+__all__ = ["Call", "Conversation", "Generator", "Rows", "stream"]
 
 
 class Generator:
     """Draws transactions for one connection, numbered from 0 over the whole run."""
 
-    __slots__ = ("_cumulative", "_plays", "_random")
+    __slots__ = ("_draw", "_plays", "_starts", "needed")
 
     def __init__(self, program: Program, seed: int, connection: int) -> None:
-        numbers = stream(seed, connection)
+        source = Source(seed, connection)
         indexes = flat_indexes(program)
         tables = len(program.tables)
-        self._random = numbers.random
-        self._cumulative = tuple(accumulate(transaction.weight for transaction in program.transactions))
-        self._plays = tuple(
-            _transaction(transaction, indexes, tables, numbers) for transaction in program.transactions
-        )
+        self._plays: dict[int, tuple[Play, ...]] = {}
+        self._starts: dict[int, Callable[[], Conversation]] = {}
+        for which, transaction in enumerate(program.transactions):
+            if is_simple(transaction):
+                self._plays[which] = plays(transaction, indexes, tables, source)
+            else:
+                start = conversation(transaction, indexes, tables, source)
+                self._starts[which] = _guarded(start, program.profile, transaction.name)
+        self._draw = _chooser(program, source.numbers)
+        self.needed = _needed(program, indexes, source)
+
+    def draw(self) -> int:
+        """The index of the next transaction, drawn by weight or dealt from the deck."""
+        return self._draw()
+
+    def calls(self, which: int) -> list[Call]:
+        """The calls of a transaction that is not interactive, with fresh values."""
+        steps = self._plays.get(which)
+        if steps is None:
+            return list(self._starts[which]())
+        calls: list[Call] = []
+        for play in steps:
+            play(calls)
+        return calls
+
+    def converse(self, which: int) -> Conversation:
+        """A transaction with fresh values, call by call, taking rows back. Any transaction can be had so."""
+        if which in self._starts:
+            return self._starts[which]()
+        return _told(self.calls(which))
 
     def next_transaction(self) -> tuple[int, list[Call]]:
-        """The index of a transaction drawn by weight, and its calls with fresh values.
-
-        A transaction that is tried again must be drawn again: the values of a deadlock would deadlock again.
-        """
-        which = self._which() if len(self._plays) > 1 else 0
-        calls: list[Call] = []
-        for play in self._plays[which]:
-            play(calls)
-        return which, calls
-
-    def _which(self) -> int:
-        point = self._random() * self._cumulative[-1]
-        return next(i for i, limit in enumerate(self._cumulative) if point < limit)
+        """`draw` and `calls` in one."""
+        which = self._draw()
+        return which, self.calls(which)
 
 
-def _transaction(
-    transaction: Transaction, indexes: dict[FlatStatement, int], tables: int, numbers: Random
-) -> tuple[_Play, ...]:
-    return tuple(_step(step, indexes, tables, numbers) for step in transaction.steps)
+def _told(calls: Iterable[Call]) -> Conversation:
+    yield from calls
 
 
-def _step(step: Step, indexes: dict[FlatStatement, int], tables: int, numbers: Random) -> _Play:
-    drawn = [name for name, value in step.let.items() if not isinstance(value, Sum)]
-    derived = [name for name, value in step.let.items() if isinstance(value, Sum)]
-    places = {name: place for place, name in enumerate(drawn + derived)}
-    binds = [
-        (first_index(indexes, statement), len(statement.sql) > 1, _bind(statement, places))
-        for statement in step.statements
-    ]
-    if not places and not any(per_table for _, per_table, _ in binds):
-        fixed: list[Call] = [(index, ()) for index, _, _ in binds]
-        return _constant(fixed * step.repeat)
-    draws = [_draw(step.let[name], numbers) for name in drawn]
-    sums = [_derive(step.let[name], places) for name in derived]
-    return _play(step.repeat, tables, draws, sums, binds, numbers)
+def _guarded(start: Callable[[], Conversation], profile: str, transaction: str) -> Callable[[], Conversation]:
+    """Values that do not fit together are the profile's fault, and said to be."""
+
+    def guarded() -> Conversation:
+        try:
+            yield from start()
+        except FAULTS as error:
+            raise RunError(
+                f"{profile}: the transaction '{transaction}' cannot be computed: {error}",
+                "look at its expressions and at the columns it captures",
+            ) from error
+
+    return guarded
 
 
-def _constant(fixed: list[Call]) -> _Play:
-    return lambda calls: calls.extend(fixed)
+def _chooser(program: Program, numbers: Random) -> Callable[[], int]:
+    """How the next transaction is chosen. A single one takes no random number."""
+    weights = [transaction.weight for transaction in program.transactions]
+    if len(weights) == 1:
+        return lambda: 0
+    if program.deck:
+        cards = [which for which, weight in enumerate(weights) for _ in range(int(weight))]
+        return _dealer(cards, numbers)
+    cumulative, random = tuple(accumulate(weights)), numbers.random
+
+    def choose() -> int:
+        point = random() * cumulative[-1]
+        return next(which for which, limit in enumerate(cumulative) if point < limit)
+
+    return choose
 
 
-def _play(
-    repeat: int,
-    tables: int,
-    draws: list[_Draw],
-    sums: list[_Derive],
-    binds: list[tuple[int, bool, _Bind]],
-    numbers: Random,
-) -> _Play:
-    random, repetitions = numbers.random, range(repeat)
+def _dealer(cards: list[int], numbers: Random) -> Callable[[], int]:
+    """Deals a deck to its end before it is shuffled again (Fisher and Yates)."""
+    left: list[int] = []
+    random = numbers.random
 
-    def play(calls: list[Call]) -> None:
-        table = int(random() * tables)
-        chosen = [(first + table if per_table else first, bind) for first, per_table, bind in binds]
-        for _ in repetitions:
-            row = [draw() for draw in draws]
-            for derive in sums:
-                row.append(derive(row))
-            for index, bind in chosen:
-                calls.append((index, bind(row)))
+    def deal() -> int:
+        if not left:
+            left.extend(cards)
+            for place in range(len(left) - 1, 0, -1):
+                other = int(random() * (place + 1))
+                left[place], left[other] = left[other], left[place]
+        return left.pop()
 
-    return play
+    return deal
 
 
-def _draw(value: Value, numbers: Random) -> _Draw:
-    match value:
-        case Key(low=low, high=high, distribution=distribution):
-            return drawer(distribution, low, high, numbers)
-        case Digits(groups=groups):
-            return digit_groups(groups, numbers)
-        case Sum():
-            raise TypeError("a sum is derived from other variables, not drawn")
-        case _:
-            assert_never(value)
+def _needed(program: Program, indexes: dict[FlatStatement, int], source: Source) -> frozenset[int]:
+    tables = len(program.tables)
+    return frozenset(
+        index
+        for transaction in program.transactions
+        for step in all_steps(transaction.steps)
+        for index in _needed_by(step, indexes, tables, source)
+    )
 
 
-def _derive(value: Value, places: dict[str, int]) -> _Derive:
-    """A sum over the row so far; the commonest, one variable and a constant, without a loop."""
-    if not isinstance(value, Sum):
-        raise TypeError("only a sum is derived from other variables")
-    constant, terms = value.constant, [places[name] for name in value.variables]
-    if len(terms) == 1:
-        place = terms[0]
-        return lambda row: row[place] + constant
-    return lambda row: sum((row[term] for term in terms), constant)
-
-
-def _bind(statement: Statement, places: dict[str, int]) -> _Bind:
-    bound = [places[name] for name in statement.bind]
-    if not bound:
-        return lambda row: ()
-    if len(bound) == 1:
-        place = bound[0]
-        return lambda row: (row[place],)
-    return itemgetter(*bound)
+def _needed_by(step: Step, indexes: dict[FlatStatement, int], tables: int, source: Source) -> Iterable[int]:
+    """All tables' statements, unless the step keeps to one table on this connection."""
+    own = None if step.table is None else source.own(step.table)
+    for statement in step.statements:
+        first = first_index(indexes, statement)
+        if len(statement.sql) == 1:
+            yield first
+        elif own is not None and is_fixed(own):
+            yield first + int(fixed(own)) % tables
+        else:
+            yield from range(first, first + tables)

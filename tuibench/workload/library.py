@@ -8,10 +8,11 @@ from tuibench.errors import UsageError
 from tuibench.workload import compile as compiler
 from tuibench.workload import nearest
 from tuibench.workload.decode import decode
-from tuibench.workload.profile import Profile
+from tuibench.workload.profile import Profile, extended
 from tuibench.workload.program import Program
 
 SUFFIX = ".toml"
+MOST_EXTENSIONS = 10
 
 
 def built_in_dir() -> Path:
@@ -55,18 +56,51 @@ def find(name: str) -> Path:
 def load(name: str) -> Profile:
     """Reads and checks a profile. Raises UsageError naming file, key and nearest valid name."""
     path = find(name)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the profile {path}: {error}") from error
-    return parse(text, str(path))
+    return _checked(decode(_text(path), str(path)), str(path), (path,))
 
 
 def parse(text: str, source: str) -> Profile:
     """The checked profile in `text`; `source` names it in errors."""
-    profile = decode(text, source)
-    compiler.check(profile, source)
-    return profile
+    return _checked(decode(text, source), source, ())
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the profile {path}: {error}") from error
+
+
+def _checked(profile: Profile, source: str, seen: tuple[Path, ...]) -> Profile:
+    whole = _whole(profile, source, seen)
+    if not whole.data_set:
+        raise UsageError(f"{source}: data_set: a profile names its data set, or another that it `extends`")
+    compiler.check(whole, source)
+    return whole
+
+
+def _whole(profile: Profile, source: str, seen: tuple[Path, ...]) -> Profile:
+    """The profile with what it takes from those it extends. `seen` are the files that led here."""
+    if not profile.extends:
+        return profile
+    path = _base(profile.extends, source, seen)
+    if len(seen) > MOST_EXTENSIONS:
+        raise UsageError(f"{source}: extends: at most {MOST_EXTENSIONS} profiles stand upon each other")
+    return extended(profile, _whole(decode(_text(path), str(path)), str(path), (*seen, path)))
+
+
+def _base(name: str, source: str, seen: tuple[Path, ...]) -> Path:
+    """Found like any other; a profile that extends one of its own name means the built-in one."""
+    built_in = built_in_dir() / f"{name.removesuffix('.lua')}{SUFFIX}"
+    try:
+        path = find(name)
+    except UsageError as error:
+        raise UsageError(f"{source}: extends: {error.message}", error.hint) from None
+    if path in seen and built_in.is_file():
+        path = built_in
+    if path in seen:
+        raise UsageError(f"{source}: extends: '{name}' extends itself")
+    return path
 
 
 def program(name: str, options: Mapping[str, object] | None = None) -> Program:

@@ -1,13 +1,36 @@
 """What a profile compiles to: a serialisable program that an engine can run without knowing TOML or options.
 
-Numbers are resolved, steps that never happen are gone, each statement has its SQL for every table.
+Options and lists are resolved, steps that never happen are gone, each statement has its SQL for every table.
 """
 
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 import msgspec
 
 from tuibench.model.plan import OptionValue
+from tuibench.workload.expression import Expression
+from tuibench.workload.value import (
+    Digits,
+    Distribution,
+    Gaussian,
+    Key,
+    Pareto,
+    Special,
+    Sum,
+    Uniform,
+    Value,
+    Zipfian,
+)
+
+__all__ = [
+    "Digits", "Distribution", "FlatStatement", "Gaussian", "Key", "Pareto", "Part", "Program", "Special",
+    "Statement", "StatementClass", "Step", "Sum", "Transaction", "Uniform", "Value", "Zipfian",
+    "first_index", "flat_indexes", "flat_statements",
+]  # fmt: skip
+
+CONNECTION = "connection"
+"""The variable that every transaction has: the number of its connection, from 0."""
 
 
 class StatementClass(StrEnum):
@@ -18,86 +41,73 @@ class StatementClass(StrEnum):
     OTHER = "other"
 
 
-class Uniform(msgspec.Struct, frozen=True, tag="uniform"):
-    """Every key equally often."""
+Bind = tuple[str | Expression, ...]
+"""What goes into placeholders, in their order: variables by name, or expressions of them."""
 
 
-class Gaussian(msgspec.Struct, frozen=True, tag="gaussian"):
-    """The mean of `iterations` uniform draws."""
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of SQL that is repeated in its statement: `sql`, `repeat` times, with `join` in between.
 
-    iterations: int
-
-
-class Special(msgspec.Struct, frozen=True, tag="special"):
-    """sysbench's default: `hot_share` of the draws fall into the middle `hot_width` of the keys.
-
-    Both are shares from 0 to 1; the other draws are the mean of `iterations` uniform ones.
+    Its variables are drawn anew for every repetition. `before` is how many placeholders of the statement come
+    before it.
     """
 
-    iterations: int
-    hot_width: float
-    hot_share: float
+    field: str
+    sql: str
+    repeat: int
+    join: str = ", "
+    before: int = 0
+    let: dict[str, Value] = {}
+    bind: Bind = ()
 
-
-class Pareto(msgspec.Struct, frozen=True, tag="pareto"):
-    """Self-similar: the first `h` of the keys take 1 - h of the draws."""
-
-    h: float
-
-
-class Zipfian(msgspec.Struct, frozen=True, tag="zipfian"):
-    """Key number i as often as 1 / i ** exponent."""
-
-    exponent: float
-
-
-Distribution = Uniform | Gaussian | Special | Pareto | Zipfian
-
-
-class Key(msgspec.Struct, frozen=True, tag="key"):
-    """A whole number from low to high, both included."""
-
-    low: int
-    high: int
-    distribution: Distribution
-
-
-class Digits(msgspec.Struct, frozen=True, tag="digits"):
-    """Groups of eleven random digits joined by `-`."""
-
-    groups: int
-
-
-class Sum(msgspec.Struct, frozen=True, tag="sum"):
-    """The sum of earlier variables of the step, and a constant."""
-
-    variables: tuple[str, ...]
-    constant: int
-
-
-Value = Key | Digits | Sum
+    @property
+    def text(self) -> str:
+        """The whole of it."""
+        return self.join.join([self.sql] * self.repeat)
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
     """One statement: `sql` once for each table, or just once when it names none.
 
-    `bind` names the variables for its placeholders, in order. `prepared` is False for statements
-    that servers refuse to prepare (BEGIN): they are sent as text.
+    `prepared` is False for statements that servers refuse to prepare (BEGIN) or that shall be sent as text.
+    `capture` names the variables that take the first row's columns, null without a row; `rows` the variable
+    that takes all rows as a list.
     """
 
     name: str
     cls: StatementClass
     sql: tuple[str, ...]
-    bind: tuple[str, ...] = ()
+    bind: Bind = ()
     prepared: bool = True
+    capture: tuple[str, ...] = ()
+    rows: str = ""
+    part: Part | None = None
+
+    @property
+    def captures(self) -> bool:
+        """Whether its rows are needed."""
+        return bool(self.capture or self.rows)
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """Statements done `repeat` times: the table is drawn once, the variables anew at every repetition."""
+    """Statements done `repeat` times, and after them the inner `steps`.
 
-    repeat: int
+    The table is drawn once (or is `table`, counted from 0), the variables are set anew at every repetition.
+    `each` goes over a list instead of a count, its items or their columns being put into `names`; `index`
+    counts the repetitions from 1. `when` is asked once, before all. A step with `rollback` happens with that
+    chance, 0 to 1, and ends the transaction: its statement is ROLLBACK.
+    """
+
+    repeat: int | Expression
     let: dict[str, Value]
     statements: tuple[Statement, ...]
+    when: Expression | None = None
+    each: Expression | None = None
+    names: tuple[str, ...] = ()
+    index: str = ""
+    table: Expression | None = None
+    steps: tuple["Step", ...] = ()
+    rollback: float = 0.0
 
 
 class Transaction(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,28 +119,51 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
 
     @property
-    def statements(self) -> int:
-        """How many statements one transaction sends."""
-        return sum(step.repeat * len(step.statements) for step in self.steps)
+    def interactive(self) -> bool:
+        """Whether rows that come back decide what is sent next."""
+        return any(statement.captures for step in all_steps(self.steps) for statement in step.statements)
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an engine needs. `options` are the profile's, resolved: the data set is made from them."""
+    """All that an engine needs. `options` are the profile's, resolved: the data set is made from them.
+
+    With a `deck`, transactions are dealt from a shuffled deck that holds each as often as its weight says,
+    so that every stretch of that many transactions has the exact mix. `empty` data sets are made without
+    rows.
+    """
 
     profile: str
     data_set: str
     tables: tuple[str, ...]
     options: dict[str, OptionValue]
     transactions: tuple[Transaction, ...]
+    deck: bool = False
+    empty: bool = False
+
+    @property
+    def interactive(self) -> bool:
+        """Whether any transaction is."""
+        return any(transaction.interactive for transaction in self.transactions)
 
 
 class FlatStatement(msgspec.Struct, frozen=True):
-    """One entry of the flat list that a call's statement index points into."""
+    """One entry of the flat list that a call's statement index points into.
+
+    `captures` tells that its rows must be handed back.
+    """
 
     name: str
     cls: StatementClass
     sql: str
     prepared: bool = True
+    captures: bool = False
+
+
+def all_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
+    """The steps with their inner ones, in the order of the profile."""
+    for step in steps:
+        yield step
+        yield from all_steps(step.steps)
 
 
 def flat_statements(program: Program) -> tuple[FlatStatement, ...]:
@@ -142,7 +175,7 @@ def flat_indexes(program: Program) -> dict[FlatStatement, int]:
     """Each flat statement with its index. The tables of one statement have consecutive indexes."""
     indexes: dict[FlatStatement, int] = {}
     for transaction in program.transactions:
-        for step in transaction.steps:
+        for step in all_steps(transaction.steps):
             for statement in step.statements:
                 for flat in _per_table(statement):
                     indexes.setdefault(flat, len(indexes))
@@ -150,11 +183,15 @@ def flat_indexes(program: Program) -> dict[FlatStatement, int]:
 
 
 def _per_table(statement: Statement) -> tuple[FlatStatement, ...]:
-    return tuple(
-        FlatStatement(statement.name, statement.cls, sql, statement.prepared) for sql in statement.sql
-    )
+    return tuple(_flat(statement, sql) for sql in statement.sql)
 
 
-def first_index(indexes: dict[FlatStatement, int], statement: Statement) -> int:
+def _flat(statement: Statement, sql: str) -> FlatStatement:
+    if statement.part is not None:
+        sql = sql.replace(f"{{{statement.part.field}}}", statement.part.text)
+    return FlatStatement(statement.name, statement.cls, sql, statement.prepared, statement.captures)
+
+
+def first_index(indexes: Mapping[FlatStatement, int], statement: Statement) -> int:
     """The flat index of a statement for the first table."""
-    return indexes[_per_table(statement)[0]]
+    return indexes[_flat(statement, statement.sql[0])]

@@ -5,14 +5,26 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.examples import EVENT, sample, summary
+from tests.examples import EVENT, LATENCY, sample, summary
+from tests.fakes import FakeClock
+from tests.unit.load.programs import SINGLE, program
 from tuibench.cli.driving import Printer, notes, write_json
 from tuibench.errors import UsageError
+from tuibench.load.fleet import Fleet
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.event import EventKind
-from tuibench.model.summary import ErrorTotals, Reconciliation, Summary
+from tuibench.model.plan import Plan
+from tuibench.model.summary import ErrorTotals, Reconciliation, Summary, TransactionTotals
+from tuibench.model.target import Target
 from tuibench.record.recorder import pretty_json
 from tuibench.record.text import Interval
+from tuibench.session.loading import Load
+
+
+def load(threads: int, rate: float = 0.0) -> Load:
+    plan = Plan(profile="test", threads=threads, rate=rate)
+    clock = FakeClock()
+    return Load(plan, Fleet(plan, Target(), program(SINGLE), 1), clock)
 
 
 def second_of(transactions: int) -> Interval:
@@ -20,29 +32,48 @@ def second_of(transactions: int) -> Interval:
 
 
 def test_ticks_between_two_lines_add_up(capsys: pytest.CaptureFixture[str]) -> None:
-    printer = Printer(2.0, 95)
+    printer = Printer(2.0, (95.0,))
     for number in range(1, 6):
-        printer.tick(float(number), 8, second_of(number * 10))
+        printer.tick(float(number), load(8), second_of(number * 10))
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("[ 2s ] thds: 8 tps: 15.00 ")
     assert second.startswith("[ 4s ] thds: 8 tps: 35.00 ")
 
 
+def test_with_a_rate_each_line_is_followed_by_the_queue(capsys: pytest.CaptureFixture[str]) -> None:
+    printer = Printer(2.0, (99.0, 50.0))
+    for number in range(1, 5):
+        interval = second_of(10)
+        interval.backlog, interval.in_flight = number, 8
+        printer.tick(float(number), load(8, rate=10.0), interval)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if "thds" not in line] == [
+        "[ 2s ] queue length: 2, concurrency: 8",
+        "[ 4s ] queue length: 4, concurrency: 8",
+    ]
+    assert all("lat (ms,99%): 1.00" in line for line in lines[::2])
+
+
+def test_without_a_percentile_the_lines_show_none(capsys: pytest.CaptureFixture[str]) -> None:
+    Printer(1.0, ()).tick(1.0, load(8), second_of(10))
+    assert "lat (ms,0%): 0.00" in capsys.readouterr().out
+
+
 def test_an_interval_of_zero_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    printer = Printer(0, 95)
-    printer.tick(1.0, 8, second_of(10))
+    printer = Printer(0, (95.0,))
+    printer.tick(1.0, load(8), second_of(10))
     assert capsys.readouterr().out == ""
 
 
 def test_a_tick_that_is_a_little_early_still_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    printer = Printer(0.3, 95)
+    printer = Printer(0.3, (95.0,))
     for tenths in range(1, 10):
-        printer.tick(0.1 * tenths, 1, second_of(1))
+        printer.tick(0.1 * tenths, load(1), second_of(1))
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
 def test_what_an_operator_must_know_is_said_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    printer = Printer(1, 95)
+    printer = Printer(1, (95.0,))
     printer.note(
         msgspec.structs.replace(EVENT, kind=EventKind.RESTART, elapsed_seconds=12.4, text="restarted")
     )
@@ -92,12 +123,30 @@ def test_all_that_sysbench_has_no_place_for() -> None:
     )
     assert notes(figures, "/runs/1") == [
         "failed: the server went away",
-        "errors by code: 1205 × 2, 1213 × 3; transactions tried again: 4",
-        "abandoned in flight at the end: 2",
+        "errors by code: 1205 LOCK_WAIT_TIMEOUT × 2, 1213 LOCK_DEADLOCK × 3; transactions tried again: 4",
+        "abandoned, in flight or due: 2",
         "the server counted the same 3,195 statements",
         "warning: client-limited",
         "recorded in /runs/1",
     ]
+
+
+def test_an_open_loop_tells_what_was_due_and_how_fast_the_server_was() -> None:
+    figures = summary(
+        scheduled=1200,
+        transactions=TransactionTotals(total=1150, per_second=50.0),
+        failed=3,
+        service_ms=msgspec.structs.replace(LATENCY, p50=1.234, p95=2.5, p99=9.0),
+    )
+    assert (
+        "of 1,200 due, 1,150 done, 3 failed; latency is response time, from the intended start; "
+        "service time: p50 1.23, p95 2.50, p99 9.00 ms"
+    ) in notes(figures, "/runs/1")
+
+
+def test_a_code_without_a_name_is_told_by_its_number() -> None:
+    figures = summary(errors=ErrorTotals(total=1, by_code={"59999": 1}))
+    assert "errors by code: 59999 × 1; transactions tried again: 2" in notes(figures, "/runs/1")
 
 
 def test_a_quiet_run_has_two_notes() -> None:

@@ -73,7 +73,63 @@ def test_localhost_means_the_packagers_socket_unless_a_port_is_given(
     assert target(port=3306).socket == target(host="127.0.0.1").socket == ""
 
 
+def test_a_place_of_the_environment_hides_a_files_socket(
+    option_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUIBENCH_HOST", "envhost")
+    assert target(option_file).where == "envhost:3310"
+
+
+def test_localhost_given_keeps_a_files_socket_unless_a_port_is_given(option_file: Path) -> None:
+    assert target(option_file, host="localhost").where == "socket /file.sock"
+    assert target(option_file, host="localhost", port=3307).where == "localhost:3307"
+
+
+# Several servers, as sysbench takes them
+
+
+def places(**given: Any) -> list[str]:
+    made = target(**given)
+    return [made.for_connection(number).where for number in range(len(made.further) + 1)]
+
+
+def test_every_host_goes_with_every_port() -> None:
+    assert places(host="a,b") == ["a:3306", "b:3306"]
+    assert places(host="a, b", port="1,2") == ["a:1", "a:2", "b:1", "b:2"]
+    assert places(host="::1") == ["::1:3306"]
+
+
+def test_sockets_win_over_hosts() -> None:
+    assert places(host="a,b", socket="/x,/y") == ["socket /x", "socket /y"]
+
+
+@pytest.mark.parametrize("given", [{"host": ","}, {"host": "a", "port": ","}, {"host": "a", "port": "1,0"}])
+def test_a_list_that_names_nothing_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"--host names nothing|--port"):
+        target(**given)
+
+
+# Compression
+
+
+@pytest.mark.parametrize("given", [{"compress": True}, {"mysql_compression": "on"}])
+def test_compression_is_refused_in_words(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="cannot be compressed"):
+        target(**given)
+
+
+def test_compression_that_is_off_is_taken() -> None:
+    assert target(mysql_compression="off") == target()
+    with pytest.raises(UsageError, match="on or off"):
+        target(mysql_compression="some")
+
+
 # Passwords
+
+
+def test_a_password_command_stands_in_for_a_files_password(option_file: Path) -> None:
+    made = target(option_file, password_command="print-token")
+    assert (made.password, made.password_command) == ("", "print-token")
 
 
 def test_a_password_that_was_taken_off_the_command_line_comes_first(
@@ -111,7 +167,7 @@ def test_a_port_that_cannot_be_is_refused(port: int) -> None:
 
 def test_an_environment_that_makes_no_sense_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TUIBENCH_PORT", "many")
-    with pytest.raises(UsageError, match=r"the server options do not fit: .*port"):
+    with pytest.raises(UsageError, match="--port must be between 1 and 65535, not many"):
         target()
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.examples import LATENCY, summary
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.summary import ErrorTotals, Fairness, QueryTotals, TransactionTotals
-from tuibench.record.text import Interval, interval_line, summary_text
+from tuibench.record.text import Interval, interval_line, queue_line, summary_text
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -30,12 +30,11 @@ def test_the_summary_is_sysbenchs_byte_for_byte() -> None:
 def test_a_percentile_of_zero_turns_it_off_as_in_sysbench() -> None:
     figures = summary(
         seconds=1.0159,
-        percentile=0.0,
+        percentiles={},
         transactions=TransactionTotals(total=407, per_second=399.95),
         queries=QueryTotals(read=5740, write=1631, other=817, total=8188, per_second=8046.24),
         errors=ErrorTotals(total=3, by_code={"1213": 3}),
         latency_ms=msgspec.structs.replace(LATENCY, min=3.42, avg=19.83, max=65.49),
-        latency_percentile_ms=None,
         latency_sum_ms=8069.73,
         fairness=Fairness(events_avg=50.875, events_stddev=2.57, seconds_avg=1.0087, seconds_stddev=0.01),
     )
@@ -45,16 +44,28 @@ def test_a_percentile_of_zero_turns_it_off_as_in_sysbench() -> None:
 @pytest.mark.parametrize(
     ("percentile", "line"),
     [
-        (5, "          5th percentile:                        7.98"),
-        (99, "         99th percentile:                        7.98"),
-        (100, "        100th percentile:                        7.98"),
-        (99.9, "        99.9th percentile:                       7.98"),
+        ("5", "          5th percentile:                        7.98"),
+        ("99", "         99th percentile:                        7.98"),
+        ("100", "        100th percentile:                        7.98"),
+        ("99.9", "        99.9th percentile:                       7.98"),
     ],
 )
-def test_percentiles_keep_the_figures_in_their_column(percentile: float, line: str) -> None:
-    text = summary_text(summary(percentile=percentile, latency_percentile_ms=7.98))
+def test_percentiles_keep_the_figures_in_their_column(percentile: str, line: str) -> None:
+    text = summary_text(summary(percentiles={percentile: 7.98}))
     assert line in text.splitlines()
     assert len({len(each) for each in text.splitlines() if "percentile" in each or "avg: " in each}) == 1
+
+
+def test_several_percentiles_have_a_line_each() -> None:
+    text = summary_text(summary(percentiles={"50": 1.5, "95": 20.25, "99.9": 1234.5}))
+    lines = text.splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("         max:"))
+    assert lines[place + 1 : place + 5] == [
+        "         50th percentile:                        1.50",
+        "         95th percentile:                       20.25",
+        "        99.9th percentile:                    1234.50",
+        "         sum:                                24185.86",
+    ]
 
 
 def test_a_run_without_a_transaction_has_a_summary_too() -> None:
@@ -64,7 +75,7 @@ def test_a_run_without_a_transaction_has_a_summary_too() -> None:
             transactions=TransactionTotals(total=0, per_second=0.0),
             queries=QueryTotals(read=0, write=0, other=0, total=0, per_second=0.0),
             latency_ms=None,
-            latency_percentile_ms=None,
+            percentiles={"95": 0.0},
             latency_sum_ms=0.0,
         )
     )
@@ -104,6 +115,17 @@ def test_an_interval_without_anything_is_all_zero() -> None:
         "[ 2s ] thds: 4 tps: 0.00 qps: 0.00 (r/w/o: 0.00/0.00/0.00) "
         "lat (ms,99.9%): 0.00 err/s: 0.00 reconn/s: 0.00"
     )
+
+
+def test_the_queue_line_is_sysbenchs() -> None:
+    assert queue_line(3.0, Interval(backlog=17, in_flight=8)) == "[ 3s ] queue length: 17, concurrency: 8"
+
+
+def test_a_backlog_is_not_added_up_but_as_it_stands() -> None:
+    total = Interval()
+    for backlog in (50, 7):
+        total.add(Interval(seconds=1.0, backlog=backlog, in_flight=backlog + 1))
+    assert (total.backlog, total.in_flight) == (7, 8)
 
 
 def test_ticks_add_up_to_one_interval() -> None:

@@ -63,4 +63,9 @@ def test_refused_connections_are_counted_over_all_workers_and_told_once() -> Non
 def test_a_statement_that_is_sent_as_text_is_no_refused_connection() -> None:
     alarms = Alarms()
     reports = [report(counters=refusing(e1461=40))]
-    assert (alarms.refusals(reports), alarms.refused(reports)) == (0, "")
+    assert alarms.refusals(reports) == 0
+    assert alarms.refused(reports) == (
+        "40 statements are sent as text: the server takes no more prepared ones "
+        "(error 1461, max_prepared_stmt_count)"
+    )
+    assert alarms.refused(reports) == ""

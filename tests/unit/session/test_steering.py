@@ -91,6 +91,17 @@ async def test_a_load_that_has_not_started_cannot_be_paused() -> None:
     assert session.done == []
 
 
+async def test_a_warm_up_cannot_be_paused_but_steered() -> None:
+    session = FakeSteered(RunState.WARMING)
+    steering = Steering(session)
+    with pytest.raises(UsageError, match="still warming up"):
+        await steering.carry_out(Pause())
+    assert await steering.carry_out(Resume()) == "not paused"
+    assert await steering.carry_out(SetRate(3)) == "rate: 3/s"
+    assert await steering.carry_out(SetThreads(3)) == "threads: 3"
+    assert session.state is RunState.WARMING
+
+
 # Refusals
 
 

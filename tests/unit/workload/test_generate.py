@@ -38,7 +38,6 @@ def names(of: Program) -> list[str]:
 @pytest.mark.parametrize("name", TRANSACTIONS)
 def test_a_transaction_is_sysbenchs(name: str) -> None:
     assert names(program(name)) == TRANSACTIONS[name]
-    assert program(name).transactions[0].statements == len(TRANSACTIONS[name])
 
 
 def test_without_transaction_there_is_no_begin() -> None:
@@ -140,7 +139,7 @@ name = "rarely"
 autocommit = true
 [[transactions.steps]]
 let.a = { make = "uniform", low = 5, high = 6 }
-let.b = { make = "sum", of = ["a", "a", "tables"] }
+let.b = "a + a + tables"
 statements = [{ name = "two", sql = "SELECT ?, '?', ?", bind = ["a", "b"] }]
 """
 

@@ -29,7 +29,7 @@ autocommit = "skip_trx"
 repeat = "hops"
 when = "range_selects"
 let.id = { make = "key", high = "table_size" }
-let.last = { make = "sum", of = ["id", "range_size", -1] }
+let.last = "id + range_size - 1"
 let.c = { make = "digits", groups = 2 }
 statements = [
   { name = "hop", sql = "SELECT c FROM {table} WHERE id BETWEEN ? AND ? OR c=?", bind = ["id", "last", "c"] },
@@ -62,16 +62,31 @@ BAD = [
     ),
     ('"skip_trx"', '"skip_trax"', "transactions[0].autocommit: unknown option", "did you mean 'skip_trx'?"),
     ('"skip_trx"', '"tables"', "transactions[0].autocommit: the option 'tables' is not of the type flag", ""),
-    ('repeat = "hops"', 'repeat = "hop"', f"{STEP}.repeat: unknown option 'hop'", "did you mean 'hops'?"),
+    (
+        'repeat = "hops"',
+        'repeat = "hop"',
+        f"{STEP}.repeat: unknown variable or option 'hop'",
+        "did you mean 'hops'?",
+    ),
     ('repeat = "hops"', "repeat = -1", f"{STEP}.repeat: a repeat count is not below 0", ""),
     ('repeat = "hops"', "repeat = 1.5", f"{STEP}.repeat: Expected `int | str`, got `float`", ""),
     ('repeat = "hops"', "repeat = 200000", f"{STEP}.repeat: at most 100,000", ""),
-    ('"range_selects"', '"range_select"', f"{STEP}.when: unknown option", "did you mean 'range_selects'?"),
+    (
+        '"range_selects"',
+        '"range_select"',
+        f"{STEP}.when: unknown variable or option",
+        "did you mean 'range_selects'?",
+    ),
     ('make = "key"', 'make = "keys"', f"{STEP}.let.id.make: Invalid value 'keys'", "did you mean 'key'?"),
     ("high = ", "hihg = ", f"{STEP}.let.id: Object contains unknown field", "did you mean 'high'?"),
-    ('"table_size"', '"table_siz"', f"{STEP}.let.id.high: unknown option", "did you mean 'table_size'?"),
-    ('["id", "range_size"', '["ids", "range_size"', f"{STEP}.let.last.of: unknown", "did you mean 'id'?"),
-    ('["id", "range_size"', '["c", "range_size"', f"{STEP}.let.last.of: unknown", ""),
+    (
+        '"table_size"',
+        '"table_siz"',
+        f"{STEP}.let.id.high: unknown variable or option",
+        "did you mean 'table_size'?",
+    ),
+    ('"id + range_size', '"ids + range_size', f"{STEP}.let.last: unknown variable or option 'ids'", "'id'?"),
+    ('"id + range_size', '"c + range_size', f"{STEP}.let.last: unknown variable or option 'c'", ""),
     ("groups = 2", "groups = 0", f"{STEP}.let.c.groups: 1 to 1000 groups", ""),
     ("{table}", "{tabel}", f"{STEP}.statements[0].sql: unknown field 'tabel'", "did you mean 'table'?"),
     (
@@ -80,7 +95,12 @@ BAD = [
         f"{STEP}.statements[0].bind: the SQL has 2 placeholders, 3 variables are bound",
         "",
     ),
-    ('"last", "c"]', '"lst", "c"]', f"{STEP}.statements[0].bind: unknown variable", "did you mean 'last'?"),
+    (
+        '"last", "c"]',
+        '"lst", "c"]',
+        f"{STEP}.statements[0].bind: unknown variable or option",
+        "did you mean 'last'?",
+    ),
     ('sql = "SELECT', 'sql = "" #', "not valid TOML", ""),
     ('{ name = "hop", sql', '{ name = "", sql', f"{STEP}.statements[0]: a statement needs a name", ""),
 ]

@@ -1,13 +1,15 @@
-"""The data sets that profiles run on, by name."""
+"""The data sets that profiles run on, by name. A new one is a class like `base.DataSet` and a line here."""
 
 from tuibench.errors import UsageError
 from tuibench.workload import nearest
+from tuibench.workload.datasets.base import DataSet
+from tuibench.workload.datasets.bulk import Bulk
 from tuibench.workload.datasets.sbtest import Sbtest
 from tuibench.workload.program import Program
 
-DataSet = Sbtest
+__all__ = ["DATA_SETS", "DataSet", "data_set", "data_set_class", "describe"]
 
-DATA_SETS: dict[str, type[DataSet]] = {"sbtest": Sbtest}
+DATA_SETS: dict[str, type[DataSet]] = {"sbtest": Sbtest, "bulk": Bulk}
 
 
 def data_set_class(name: str, source: str) -> type[DataSet]:
@@ -19,7 +21,8 @@ def data_set_class(name: str, source: str) -> type[DataSet]:
 
 def data_set(program: Program) -> DataSet:
     """The data that a program needs, as its options describe it."""
-    return data_set_class(program.data_set, program.profile).from_options(program.options)
+    made = data_set_class(program.data_set, program.profile).from_options(program.options)
+    return made.emptied() if program.empty else made
 
 
 def describe(program: Program) -> str:

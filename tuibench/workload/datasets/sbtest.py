@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import msgspec
 
-from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue
 from tuibench.workload import distribution
 from tuibench.workload.datasets.digits import Layout
+from tuibench.workload.datasets.engine import engine_name
 from tuibench.workload.keys import drawer
 from tuibench.workload.options import Option, flag, integer
 from tuibench.workload.program import Distribution
@@ -25,7 +25,6 @@ COLUMNS = {"id": "int", "k": "int", "c": "char(120)", "pad": "char(60)"}
 """The columns by which a table is known to be sbtest's, with their types (a display width does not count)."""
 
 NAME = re.compile(r"sbtest([1-9][0-9]*)")
-_ENGINE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def _repeat(default: int, text: str) -> Option:
@@ -33,10 +32,13 @@ def _repeat(default: int, text: str) -> Option:
 
 
 class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables of one run."""
+    """The tables of one run. `table_size` is how many rows they are made with, `keys` what --table-size says."""
+
+    COLUMNS: ClassVar[dict[str, str]] = COLUMNS
 
     tables: int
     table_size: int
+    keys: int
     auto_inc: bool
     secondary: bool
     create_secondary: bool
@@ -68,19 +70,20 @@ class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def from_options(cls, values: Mapping[str, OptionValue]) -> "Sbtest":
         """The data set that resolved options ask for. Raises UsageError for a name that is no engine."""
-        engine = str(values["mysql_storage_engine"])
-        if not _ENGINE.fullmatch(engine):
-            raise UsageError(f"--mysql-storage-engine: '{engine}' is not a name")
         return cls(
             tables=int(values["tables"]),
             table_size=int(values["table_size"]),
+            keys=int(values["table_size"]),
             auto_inc=bool(values["auto_inc"]),
             secondary=bool(values["secondary"]),
             create_secondary=bool(values["create_secondary"]),
-            engine=engine,
+            engine=engine_name(values["mysql_storage_engine"]),
             table_options=str(values["mysql_table_options"]),
             distribution=distribution.chosen(values),
         )
+
+    def emptied(self) -> "Sbtest":
+        return msgspec.structs.replace(self, table_size=0)
 
     def table_names(self) -> tuple[str, ...]:
         return tuple(f"sbtest{number}" for number in range(1, self.tables + 1))
@@ -113,7 +116,7 @@ class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
 
     def prepare_command(self, profile: str) -> str:
         """What to type to make these tables."""
-        parts = [f"tuibench prepare {profile} --tables={self.tables} --table-size={self.table_size}"]
+        parts = [f"tuibench prepare {profile} --tables={self.tables} --table-size={self.keys}"]
         parts += ["--auto-inc=off"] * (not self.auto_inc) + ["--secondary=on"] * self.secondary
         parts += ["--create-secondary=off"] * (not self.create_secondary)
         parts += [f"--mysql-storage-engine={self.engine}"] * (self.engine.lower() != "innodb")
@@ -129,7 +132,7 @@ class Rows:
 
     def __init__(self, spec: Sbtest, stream: Random) -> None:
         self._layout = Layout(len(str(spec.table_size)), (C_GROUPS, PAD_GROUPS), stream)
-        self._draw_k = drawer(spec.distribution, 1, spec.table_size, stream)
+        self._draw_k = drawer(spec.distribution, 1, spec.keys, stream)
 
     @property
     def row_bytes(self) -> int:

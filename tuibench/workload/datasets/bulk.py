@@ -1,0 +1,70 @@
+"""The empty tables of sysbench's bulk_insert: sbtest1…N with an id and k, one for each connection of the run."""
+
+from collections.abc import Mapping
+from random import Random
+from typing import ClassVar
+
+import msgspec
+
+from tuibench.model.plan import OptionValue
+from tuibench.workload.datasets.base import RowSource
+from tuibench.workload.datasets.engine import engine_name
+from tuibench.workload.options import Option
+
+
+class Bulk(msgspec.Struct, frozen=True, kw_only=True):
+    """As many tables as --threads. Without --mysql-storage-engine they have the server's own, as sysbench's."""
+
+    tables: int
+    engine: str
+    table_size: int = 0
+
+    OPTIONS: ClassVar[dict[str, Option]] = {
+        "mysql_storage_engine": Option(
+            type="text", default="", help="storage engine of the tables; the server's own if empty"
+        ),
+    }
+    COLUMNS: ClassVar[dict[str, str]] = {"id": "int", "k": "int"}
+
+    @classmethod
+    def from_options(cls, values: Mapping[str, OptionValue]) -> "Bulk":
+        engine = values["mysql_storage_engine"]
+        return cls(tables=int(values["threads"]), engine=engine_name(engine) if engine else "")
+
+    def emptied(self) -> "Bulk":
+        return self
+
+    def table_names(self) -> tuple[str, ...]:
+        return tuple(f"sbtest{number}" for number in range(1, self.tables + 1))
+
+    def describe(self) -> str:
+        return f"{self.tables} empty tables"
+
+    def create_sql(self, table: str) -> str:
+        """The CREATE TABLE statement, with sysbench's columns and key."""
+        engine = f" ENGINE={self.engine}" if self.engine else ""
+        return (
+            f"CREATE TABLE {table} (\n"
+            "  id INTEGER NOT NULL,\n"
+            "  k INTEGER DEFAULT '0' NOT NULL,\n"
+            f"  PRIMARY KEY (id)){engine}"
+        )
+
+    def index_sql(self, table: str) -> str:
+        return ""
+
+    def rows(self, stream: Random) -> RowSource:
+        return NoRows()
+
+    def prepare_command(self, profile: str) -> str:
+        engine = f" --mysql-storage-engine={self.engine}" if self.engine else ""
+        return f"tuibench prepare {profile} --threads={self.tables}{engine}"
+
+
+class NoRows:
+    """The rows of an empty table."""
+
+    row_bytes = 1
+
+    def insert_sql(self, table: str, first: int, count: int) -> str:
+        raise ValueError(f"{table} is made without rows")
