@@ -59,6 +59,10 @@ class Arrivals:
         self._wake_all()
         return self.forget()
 
+    def allow(self, more: int | None) -> None:
+        """From now on so much may be scheduled, None for no limit."""
+        self._limit = None if more is None else self.scheduled + more
+
     def hold(self) -> None:
         """Nothing comes due until `release`."""
         self._ring()

@@ -80,9 +80,10 @@ class Engine:
         """Paces the load: so many transactions are meant to start a second, 0 for as many as can be."""
         self._recorder.counters.abandoned += self._arrivals.set_rate(rate_per_second)
 
-    def start_over(self) -> None:
-        """Drops what is due and not started, and what each connection has done so far."""
+    def start_over(self, limit: int | None) -> None:
+        """Drops what is due and not started, and what each connection has done; the limit counts from now."""
         self._forget_backlog()
+        self._arrivals.allow(limit)
         self._departed = Fairness()
         for user, _ in (*self._users.values(), *self._departing):
             user.events = user.busy_us = 0

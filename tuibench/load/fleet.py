@@ -131,8 +131,9 @@ class Fleet:
         self._pace([len(numbers) for numbers in spread])
 
     def start_over(self) -> None:
-        """The warm-up is over: its backlog and its connections' figures are forgotten."""
-        self._tell(StartOver())
+        """The warm-up is over: its backlog and its connections' figures are forgotten, the limits hold."""
+        for worker, limit in zip(self._workers, _limits(self._plan, len(self._workers)), strict=True):
+            worker.channel.send(StartOver(limit))
 
     def pause(self) -> None:
         self._paused = True
@@ -177,7 +178,7 @@ class Fleet:
     async def _grow(self, threads: int) -> None:
         """As many workers as there are threads, but no more than allowed."""
         wanted = max(1, min(threads, self._most))
-        limits = _limits(self._plan, wanted)
+        limits = [None] * wanted if self._plan.warmup_seconds else _limits(self._plan, wanted)
         new = await asyncio.gather(*(Worker.start() for _ in range(len(self._workers), wanted)))
         for worker in new:
             worker.channel.send(self._begin(len(self._workers), limits))

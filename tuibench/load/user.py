@@ -86,7 +86,7 @@ class VirtualUser:
                 self._work,
                 self._generator.needed,
                 is_new=lost == 0,
-                is_leaving=lambda: self._leaving,
+                is_leaving=self._is_done,
                 chance=self._chance,
             )
         except Refused:

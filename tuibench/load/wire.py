@@ -18,7 +18,7 @@ LENGTH_BYTES = 4
 class Begin(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     """First message to a worker: everything it needs.
 
-    `limit` is how many transactions this worker may start in all. `workers` spreads evenly spaced arrivals.
+    `limit` is how many transactions this worker may start, None for no limit. `workers` spreads evenly spaced arrivals.
     """
 
     worker: int
@@ -44,7 +44,12 @@ class SetRate(msgspec.Struct, frozen=True, tag="rate"):
 
 
 class StartOver(msgspec.Struct, frozen=True, tag="start over"):
-    """The warm-up is over: drop what is due and not started, and each connection's figures."""
+    """The warm-up is over: drop what is due and not started, and each connection's figures.
+
+    From now on this worker may start `limit` transactions.
+    """
+
+    limit: int | None
 
 
 class Pause(msgspec.Struct, frozen=True, tag="pause"):

@@ -47,8 +47,8 @@ class Work:
 
     @property
     def is_over(self) -> bool:
-        """True when nobody may start anything any more."""
-        return self.failure is not None or self.arrivals.is_finished
+        """True when nobody may start anything any more. While the load is held that is not decided."""
+        return self.failure is not None or (self.arrivals.is_finished and not self.paused)
 
     def fail(self, error: TuibenchError) -> None:
         """Nobody can go on; the first reason counts."""

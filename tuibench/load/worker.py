@@ -44,8 +44,8 @@ async def obey(channel: WorkerEnd) -> None:
                 engine.set_connections(numbers)
             case SetRate(rate=rate):
                 engine.set_rate(rate)
-            case StartOver():
-                engine.start_over()
+            case StartOver(limit=limit):
+                engine.start_over(limit)
             case Pause():
                 engine.pause()
             case Resume():

@@ -6,45 +6,46 @@ import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import Any, TypeVar, cast
+from unittest import mock
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.unit.load.driving import turns
 from tests.unit.load.programs import SINGLE, begin, program
 from tests.unit.load.test_wire import REPORT
 from tuibench.errors import RunError
-from tuibench.load.fleet import Fleet, Worker, share
-from tuibench.load.report import WorkerReport
-from tuibench.load.wire import Channel, Finish, Report, SessionEnd, SetConnections, ToWorker, WorkerEnd
-from tuibench.model.plan import MAX_THREADS, Plan
+from tuibench.load.fleet import Fleet, Worker
+from tuibench.load.report import Finished
+from tuibench.load.wire import (
+    Begin,
+    Channel,
+    Finish,
+    FromWorker,
+    Pause,
+    Report,
+    Resume,
+    SessionEnd,
+    SetConnections,
+    SetRate,
+    StartOver,
+    ToWorker,
+    WorkerEnd,
+)
+from tuibench.model.plan import Plan
 from tuibench.model.target import Target
 
 NOBODY = Target(host="127.0.0.1", port=1, user="ann")
 """Port 1 refuses at once."""
 
 PATIENCE_SECONDS = 30.0
-
-
-@given(st.integers(0, MAX_THREADS), st.integers(1, 64))
-def test_the_shares_of_all_workers_add_up_and_differ_by_one_at_most(total: int, workers: int) -> None:
-    shares = [share(total, worker, workers) for worker in range(workers)]
-    assert sum(shares) == total
-    assert max(shares) - min(shares) <= 1
-
-
-@given(st.integers(0, 500), st.integers(1, 16))
-def test_connection_i_belongs_to_worker_i_mod_workers(total: int, workers: int) -> None:
-    for worker in range(workers):
-        mine = [connection for connection in range(total) if connection % workers == worker]
-        assert share(total, worker, workers) == len(mine)
+Told = TypeVar("Told")
 
 
 @asynccontextmanager
-async def fleet(workers: int) -> AsyncIterator[Fleet]:
-    made = await Fleet.start(workers, Plan(profile="test", threads=4), NOBODY, program(SINGLE))
+async def fleet(workers: int, **plan: Any) -> AsyncIterator[Fleet]:
+    made = Fleet(Plan(profile="test", threads=4, **plan), NOBODY, program(SINGLE), workers)
+    await made.start()
     try:
         yield made
     finally:
@@ -54,7 +55,7 @@ async def fleet(workers: int) -> AsyncIterator[Fleet]:
 async def test_a_worker_whose_session_is_gone_ends() -> None:
     worker = await Worker.start()
     worker.channel.send(begin(SINGLE))
-    worker.channel.send(SetConnections(2))
+    worker.channel.send(SetConnections((0, 1)))
     worker.channel.send(Report())
     await worker.report()
     await worker.channel.close()
@@ -78,7 +79,7 @@ async def test_signals_are_the_sessions_business() -> None:
 async def test_a_fleet_reports_finishes_and_leaves_no_process() -> None:
     async with fleet(2) as workers:
         assert (len(workers), len(set(workers.pids))) == (2, 2)
-        workers.set_threads(3)
+        await workers.set_threads(3)
         assert [report.worker for report in await workers.report()] == [0, 1]
         reports = await workers.finish(0)
         assert sum(report.connections for report in reports) == 0
@@ -96,33 +97,142 @@ async def test_a_killed_worker_is_named() -> None:
             await workers.report()
 
 
+async def test_more_threads_start_more_workers_up_to_the_most() -> None:
+    made = Fleet(Plan(profile="test", threads=1), NOBODY, program(SINGLE), 3)
+    await made.start()
+    try:
+        assert len(made) == 1
+        await made.set_threads(2)
+        assert len(made) == 2
+        await made.set_threads(50)
+        assert [report.worker for report in await made.report()] == [0, 1, 2]
+        await made.set_threads(1)
+        assert len(made) == 3
+        assert len(await made.finish(0)) == 3
+    finally:
+        await made.kill()
+
+
 async def test_a_dead_worker_does_not_cost_a_slower_one_its_last_report() -> None:
-    (dead, dead_end), (slow, slow_end) = [await pretended() for _ in range(2)]
-    workers = Fleet([dead, slow])
-    await dead_end.close()
-    asked = asyncio.create_task(workers.report())
-    assert await slow_end.receive() == Report()
-    await turns(50)
-    assert not asked.done()
-    slow_end.send(REPORT)
-    with pytest.raises(RunError, match="ended unexpectedly"):
-        await asked
-    slow_end.send(REPORT)
-    assert await workers.finish(0) == [REPORT]
-    for end in (dead.channel, slow.channel, slow_end):
-        await end.close()
+    async with pretended_fleet(2) as (workers, (dead, slow)):
+        await dead.close()
+        asked = asyncio.create_task(workers.report())
+        assert await told(slow, Report) == Report()
+        await turns(50)
+        assert not asked.done()
+        slow.send(REPORT)
+        with pytest.raises(RunError, match="ended unexpectedly"):
+            await asked
+        slow.send(REPORT)
+        assert await workers.finish(0) == [REPORT]
+
+
+# What each worker is told, by workers that the test plays
+
+
+async def test_threads_and_rate_are_spread_and_each_part_of_the_rate_fits_its_connections() -> None:
+    async with pretended_fleet(2, threads=3, rate=90.0) as (workers, ends):
+        await workers.set_threads(3)
+        assert [await told(end, SetConnections) for end in ends] == [
+            SetConnections((0, 2)),
+            SetConnections((1,)),
+        ]
+        assert [await told(end, SetRate) for end in ends] == [SetRate(60.0), SetRate(30.0)]
+        await workers.set_threads(5)
+        assert [await told(end, SetConnections) for end in ends] == [
+            SetConnections((0, 2, 4)),
+            SetConnections((1, 3)),
+        ]
+        assert [await told(end, SetRate) for end in ends] == [SetRate(54.0), SetRate(36.0)]
+        workers.set_rate(10.0)
+        assert [await told(end, SetRate) for end in ends] == [SetRate(6.0), SetRate(4.0)]
+        workers.set_rate(0)
+        assert [await told(end, SetRate) for end in ends] == [SetRate(0.0), SetRate(0.0)]
+
+
+@pytest.mark.parametrize(("events", "limits"), [(500, [333, 167]), (1, [0, 1]), (2, [1, 1])])
+async def test_a_number_of_transactions_is_shared_out_exactly(events: int, limits: list[int]) -> None:
+    async with pretended_fleet(2, threads=3, events=events) as (_, ends):
+        begun = [await told(end, Begin) for end in ends]
+        assert [begin.limit for begin in begun] == limits
+        assert [(begin.worker, begin.workers) for begin in begun] == [(0, 2), (1, 2)]
+
+
+async def test_without_a_number_of_transactions_nobody_has_a_limit() -> None:
+    async with pretended_fleet(2) as (_, ends):
+        assert [(await told(end, Begin)).limit for end in ends] == [None, None]
+
+
+async def test_with_a_number_of_transactions_no_worker_comes_late() -> None:
+    """Its share is given away already."""
+    async with pretended_fleet(4, threads=2, events=100) as (workers, ends):
+        await workers.set_threads(9)
+        assert len(workers) == len(ends) == 2
+        assert (await told(ends[0], SetConnections)).numbers == (0, 2, 4, 6, 8)
+
+
+async def test_the_limits_hold_from_the_end_of_the_warm_up() -> None:
+    async with pretended_fleet(2, threads=2, events=100, warmup_seconds=1.0) as (workers, ends):
+        assert [(await told(end, Begin)).limit for end in ends] == [None, None]
+        workers.start_over()
+        assert [await told(end, StartOver) for end in ends] == [StartOver(50), StartOver(50)]
+
+
+async def test_a_fleet_has_finished_when_all_its_workers_have() -> None:
+    async with pretended_fleet(2, threads=2, events=2) as (workers, ends):
+        finished = asyncio.create_task(workers.finished())
+        ends[1].send(Finished())
+        await turns(50)
+        assert not finished.done()
+        ends[0].send(Finished())
+        await asyncio.wait_for(finished, PATIENCE_SECONDS)
+
+
+async def test_a_worker_that_comes_while_the_load_is_held_is_held() -> None:
+    async with pretended_fleet(2, threads=1) as (workers, ends):
+        workers.pause()
+        await workers.set_threads(2)
+        assert [type(await ends[1].receive()) for _ in range(2)] == [Begin, Pause]
+        workers.resume()
+        assert await told(ends[1], Resume) == Resume()
 
 
 class PretendedProcess:
+    """A process that ends as soon as it is asked to."""
+
     pid = 4242
+    returncode = 0
+
+    async def wait(self) -> int:
+        return 0
 
 
-async def pretended() -> tuple[Worker, WorkerEnd]:
-    """A worker that the test plays, and the end at which it does."""
-    ours, theirs = socket.socketpair()
-    session: SessionEnd = await Channel.over(ours, WorkerReport)
-    process = cast("asyncio.subprocess.Process", PretendedProcess())
-    return Worker(process, session), await Channel.over(theirs, ToWorker)
+@asynccontextmanager
+async def pretended_fleet(most: int, **plan: Any) -> AsyncIterator[tuple[Fleet, list[WorkerEnd]]]:
+    """A fleet whose workers the test plays, at these ends."""
+    ends: list[WorkerEnd] = []
+
+    async def start() -> Worker:
+        ours, theirs = socket.socketpair()
+        session: SessionEnd = await Channel.over(ours, FromWorker)
+        ends.append(await Channel.over(theirs, ToWorker))
+        return Worker(cast("asyncio.subprocess.Process", PretendedProcess()), session)
+
+    with mock.patch.object(Worker, "start", start):
+        made = Fleet(Plan(**{"profile": "test", "threads": 4} | plan), NOBODY, program(SINGLE), most)
+        await made.start()
+        yield made, ends
+        await made.kill()
+        for end in ends:
+            await end.close()
+
+
+async def told(end: WorkerEnd, kind: type[Told]) -> Told:
+    """The next message of a kind that a worker gets; others before it are passed over."""
+    while (message := await asyncio.wait_for(end.receive(), PATIENCE_SECONDS)) is not None:
+        if isinstance(message, kind):
+            return message
+    raise AssertionError(f"no {kind.__name__} came")
 
 
 async def test_a_worker_that_does_not_answer_is_killed() -> None:

@@ -347,7 +347,7 @@ def test_stopping_outweighs_an_answer() -> None:
 
 def test_the_keys_fit_the_smallest_screen() -> None:
     lines = footer(begin(script.hello()), 78, 1)
-    assert text(lines) == "+ − [ ] t threads  d durability  p pause  space mark  ? help  q quit"
+    assert text(lines) == "+ − [ ] t threads  r rate  d durability  p pause  space mark  ? help  q quit"
 
 
 @pytest.mark.parametrize(
