@@ -24,15 +24,23 @@ class Pacer:
         self._arrival = arrival
         self._phase = phase
         self._held_ns: int | None = None
+        self._passed: list[int] = []
 
     def set_rate(self, rate_per_second: float, now_ns: int) -> None:
-        """Arrivals at this rate from now on; those that have come due stay due."""
+        """Arrivals at this rate from now on; those that have come due stay due.
+
+        The rate that holds already changes nothing: the schedule would begin anew.
+        """
+        if rate_per_second == self.rate:
+            return
+        self._passed = self.due(now_ns)
         self.rate = rate_per_second
         if self._held_ns is None:
             self._begin(now_ns)
 
     def hold(self, now_ns: int) -> None:
-        """No arrivals until `release`: the schedule stands still."""
+        """No arrivals until `release`: the schedule stands still; those that have come due stay due."""
+        self._passed = self.due(now_ns)
         self._held_ns = now_ns
         self.next_ns = None
 
@@ -44,7 +52,7 @@ class Pacer:
 
     def due(self, now_ns: int) -> list[int]:
         """The intended starts that have come since the last call, in order."""
-        arrived = []
+        arrived, self._passed = self._passed, []
         while self.next_ns is not None and self.next_ns <= now_ns:
             arrived.append(self.next_ns)
             self.next_ns += self._gap_ns()
