@@ -152,10 +152,12 @@ class FakeConnection(Connection):
         return self._open
 
     async def query(self, sql: str) -> Sequence[Row]:
+        self.statements += 1
         await self._server.answer(self, sql)
         return ()
 
     async def execute(self, sql: str) -> int:
+        self.statements += 1
         return await self._server.answer(self, sql)
 
     async def prepare(self, sql: str) -> Statement:

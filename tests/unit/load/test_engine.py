@@ -14,6 +14,7 @@ from tests.unit.load.driving import Drive, driving, turns, until
 from tests.unit.load.programs import EXPLICIT, SINGLE, begin
 from tests.unit.load.test_user import AWAY, DEADLOCK, DUPLICATE, LOCK_WAIT, LOST, TOO_MANY
 from tuibench.load.report import Counters
+from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
 from tuibench.workload.program import Transaction
@@ -36,6 +37,12 @@ class Do:
                 drive.engine.pause()
             case "resume":
                 drive.engine.resume()
+            case "rate":
+                drive.engine.set_rate(self.how_many)
+            case "limit":
+                drive.engine.start_over(self.how_many or None)
+            case "time":
+                drive.clock.advance(self.how_many / 1000)
             case _:
                 await turns(self.how_many)
 
@@ -45,23 +52,36 @@ actions = st.lists(
         st.builds(Do, st.just("connections"), st.integers(0, 5)),
         st.builds(Do, st.sampled_from(["pause", "resume"])),
         st.builds(Do, st.just("turns"), st.integers(0, 25)),
+        st.builds(Do, st.just("rate"), st.sampled_from([0, 20, 500])),
+        st.builds(Do, st.just("limit"), st.sampled_from([0, 1, 30])),
+        st.builds(Do, st.just("time"), st.integers(0, 400)),
     ),
-    max_size=12,
+    max_size=16,
 )
 usual_results = st.sampled_from([1, 1, 1, 0, DEADLOCK, LOCK_WAIT, LOST])
 some_results = st.lists(st.one_of(usual_results, st.sampled_from([SILENCE, DUPLICATE])), max_size=60)
 some_logins = st.lists(st.sampled_from([None, None, TOO_MANY, AWAY, LOST]), max_size=8)
 some_rollbacks = st.lists(st.sampled_from([1, 1, LOST, SILENCE]), max_size=5)
+rules = st.fixed_dictionaries(
+    {
+        "backlog": st.sampled_from(Backlog),
+        "on_error": st.sampled_from(OnError),
+        "arrival": st.sampled_from(Arrival),
+        "limit": st.sampled_from([None, None, 0, 1, 40]),
+        "prepared": st.booleans(),
+    }
+)
 programs = st.sampled_from([(EXPLICIT,), (SINGLE,), (EXPLICIT, SINGLE)])
 
 
 def balanced(counters: Counters) -> bool:
     ended = counters.completed + counters.failed + counters.abandoned
-    return counters.scheduled == ended + counters.in_flight and counters.in_flight >= 0
+    waiting = counters.in_flight + counters.backlog
+    return counters.scheduled == ended + waiting and counters.in_flight >= 0 and counters.backlog >= 0
 
 
-@given(programs, some_results, some_logins, some_rollbacks, actions, st.integers(0, 2))
-@settings(deadline=None)
+@given(programs, some_results, some_logins, some_rollbacks, actions, st.integers(0, 2), rules)
+@settings(deadline=None, max_examples=200)
 def test_every_transaction_and_every_question_is_accounted_for(
     transactions: tuple[Transaction, ...],
     results: list[Result],
@@ -69,10 +89,11 @@ def test_every_transaction_and_every_question_is_accounted_for(
     rollbacks: list[Result],
     asked: list[Do],
     max_retries: int,
+    rules: dict[str, Any],
 ) -> None:
     async def scenario() -> None:
         server = FakeServer(results, logins=logins, rollbacks=rollbacks)  # type: ignore[arg-type]
-        work = begin(*transactions, max_retries=max_retries)
+        work = begin(*transactions, max_retries=max_retries, **rules)
         async with driving(server, work, connections=2) as drive:
             for action in asked:
                 await action.on(drive)
@@ -80,9 +101,10 @@ def test_every_transaction_and_every_question_is_accounted_for(
             await drive.engine.stop(0)
             counters = drive.counters
         assert balanced(counters)
-        assert counters.in_flight == 0
+        assert (counters.in_flight, counters.backlog) == (0, 0)
         assert counters.questions == server.questions
-        assert drive.transactions.count == counters.completed
+        assert drive.transactions.count == counters.completed >= drive.service.count
+        assert drive.transactions.sum_us >= drive.service.sum_us
         assert counters.queries == len(server.returned)
         of_profile = [sql for sql in server.returned if sql != "ROLLBACK"]
         assert sum(each.count for each in drive.statements.values()) == len(of_profile)

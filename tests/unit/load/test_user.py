@@ -16,6 +16,8 @@ from tuibench.errors import (
 )
 from tuibench.load.login import back_off
 from tuibench.load.user import RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS
+from tuibench.model.plan import OnError
+from tuibench.workload.program import Transaction
 
 ROLLBACK = "ROLLBACK"
 DEADLOCK = SQLError(1213, "deadlock")
@@ -85,7 +87,48 @@ async def test_each_retry_waits_longer_and_never_beyond_the_longest() -> None:
         assert RETRY_LONGEST_SECONDS / 2 <= waits[-1] <= RETRY_LONGEST_SECONDS
 
 
-# What ends a run
+async def test_no_retries_at_all_make_a_deadlock_a_failure() -> None:
+    async with driving(FakeServer([DEADLOCK]), begin(EXPLICIT, max_retries=0)) as drive:
+        await drive.until_ended(2)
+        counters = drive.counters
+        assert (counters.failed, counters.retries, counters.errors) == (1, 0, {1213: 1})
+        assert drive.server.heard_by(0)[:3] == [BEGIN.sql[0], ROLLBACK, BEGIN.sql[0]]
+        assert drive.clock.slept == []
+
+
+async def test_with_all_errors_ignored_any_of_them_is_tried_again() -> None:
+    server = FakeServer([1, DUPLICATE, 1, 1, LOCK_WAIT])
+    async with driving(server, begin(EXPLICIT, ignored_errors=None)) as drive:
+        await drive.until_ended(1)
+        report = drive.report()
+        assert (report.failure, report.counters.failed, report.counters.retries) == ("", 0, 2)
+        assert report.counters.errors == {1062: 1, 1205: 1}
+
+
+async def test_all_errors_ignored_still_ends_after_the_last_retry() -> None:
+    server = FakeServer([DUPLICATE] * 3)
+    async with driving(server, begin(SINGLE, ignored_errors=None, max_retries=2)) as drive:
+        await drive.until_ended(2)
+        counters = drive.counters
+        assert (counters.failed, counters.retries, counters.errors) == (1, 2, {1062: 3})
+
+
+# What ends a run, and what does not
+
+
+@pytest.mark.parametrize(("transaction", "rollbacks"), [(EXPLICIT, 1), (SINGLE, 0)])
+async def test_an_error_to_continue_after_fails_its_transaction_and_no_other(
+    transaction: Transaction, rollbacks: int
+) -> None:
+    server = FakeServer([DUPLICATE])
+    async with driving(server, begin(transaction, on_error=OnError.CONTINUE)) as drive:
+        await drive.until_ended(4)
+        report = drive.report()
+        assert (report.failure, report.connections) == ("", 1)
+        assert (report.counters.failed, report.counters.retries) == (1, 0)
+        assert report.counters.errors == {1062: 1}
+        assert report.counters.completed >= 3
+        assert server.heard_by(0).count(ROLLBACK) == rollbacks
 
 
 async def test_an_error_that_is_not_ignored_is_rolled_back_and_ends_everything() -> None:
@@ -178,6 +221,37 @@ async def test_prepared_statements_beyond_the_limit_are_sent_as_text() -> None:
         assert drive.server.heard_by(0)[0].startswith("UPDATE t SET k=k+1 WHERE id=")
         assert "?" not in drive.server.heard_by(0)[0]
         assert drive.counters.refused == {1461: 1}
+
+
+async def test_without_preparing_every_statement_is_sent_as_text() -> None:
+    never = SQLError(1295, "nothing may be prepared here")
+    async with driving(FakeServer(prepares=[never]), begin(EXPLICIT, prepared=False)) as drive:
+        await drive.until_ended(1)
+        heard = drive.server.heard_by(0)[:5]
+        assert [sql.partition("=")[0] for sql in heard] == [sql.partition("=")[0] for sql in EXPLICIT_SQL]
+        assert not any("?" in sql for sql in heard)
+        assert drive.report().failure == ""
+        assert drive.counters.refused == {}
+
+
+async def test_the_session_is_set_up_at_each_login_before_its_work() -> None:
+    setup = ("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "SET @a = 1")
+    async with driving(FakeServer([1, 1, 1, LOST]), begin(SINGLE, session_sql=setup)) as drive:
+        await drive.until_ended(3)
+        for connection in (0, 1):
+            assert drive.server.heard_by(connection)[:3] == [*setup, UPDATE.sql[0]]
+        await drive.engine.stop(1)
+        counters = drive.counters
+        assert counters.questions == drive.server.questions
+        assert counters.queries == len(drive.server.returned) - 2 * len(setup)
+
+
+async def test_a_session_that_cannot_be_set_up_ends_the_run() -> None:
+    unknown = SQLError(1193, "unknown system variable")
+    async with driving(FakeServer([unknown]), begin(SINGLE, session_sql=("SET x = 1",))) as drive:
+        await until(lambda: bool(drive.report().failure))
+        assert drive.report().failure == unknown.message
+        assert drive.server.open_connections == 0
 
 
 # Counting
