@@ -67,7 +67,7 @@ def test_the_version(tuibench: Program) -> None:
     ("line", "words"),
     [
         ("rnu", "there is no command 'rnu' (did you mean 'run'?)"),
-        ("--nope", "no such option: --nope"),
+        ("--xyzzy", "no such option: --xyzzy"),
         ("run", "missing argument 'profile' (see tuibench run --help)"),
         ("run oltp_read_rwite", "did you mean 'oltp_read_write'?"),
         ("run ./none.toml", "there is no profile file ./none.toml"),
@@ -84,7 +84,7 @@ def test_the_version(tuibench: Program) -> None:
         ("demo --threads=0 --headless", "--threads must be between"),
         ("demo --profile=nothing --headless", "there is no profile 'nothing'"),
         ("live oltp_read_write", "the live monitor needs a terminal"),
-        ("restore --nope", "no such option: --nope (see tuibench restore --help)"),
+        ("restore --xyzzy", "no such option: --xyzzy (see tuibench restore --help)"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(tuibench: Program, line: str, words: str) -> None:
