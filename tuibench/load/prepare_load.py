@@ -14,7 +14,7 @@ import msgspec
 from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchError
 from tuibench.load.prepare_check import named
 from tuibench.load.prepare_pieces import Piece, pieces
-from tuibench.load.prepare_ways import FORMS, Sender, Way, choose, is_refused
+from tuibench.load.prepare_ways import FORMS, Sender, Way, is_refused, ways
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, connect
 from tuibench.workload.datasets import DataSet
@@ -79,13 +79,18 @@ class Load:
         for piece in self._pieces:
             self._pieces_left[piece.table] += 1
         self._tables = 0
-        self.way = method.way
+        self._ways: list[Way] = [method.way]
         self._started = perf_counter()
         self.rows = 0
 
     @property
     def seconds(self) -> float:
         return perf_counter() - self._started
+
+    @property
+    def way(self) -> Way:
+        """How rows travel at the moment."""
+        return self._ways[0]
 
     async def run(self) -> None:
         """Loads everything; when that fails or is cancelled, puts away what is half done and says why."""
@@ -101,7 +106,7 @@ class Load:
 
     async def _load(self) -> None:
         await _together(self._connect() for _ in range(self._parallel))
-        self.way = await choose(self._connections[0], self._method.way)
+        self._ways = await ways(self._connections[0], self._method.way)
         names = iter(self._spec.table_names())
         await _together(self._create(connection, names) for connection in self._connections)
         work = iter(self._pieces)
@@ -139,16 +144,16 @@ class Load:
                 await self._finish(connection, piece.table)
 
     async def _send(self, connection: Connection, piece: Piece) -> None:
-        """Sends one piece; when the server refuses the way before the first row, by INSERTs from now on."""
-        before = self.rows
-        way = self.way
-        try:
-            await self._send_by(way, connection, piece)
-        except SQLError as error:
-            if self._method.way != "auto" or not is_refused(error, way) or self.rows > before:
-                raise
-            self.way = "insert"
-            await self._send_by(self.way, connection, piece)
+        """Sends one piece; when the server refuses the way before the first row, in the next best one."""
+        while True:
+            way = self.way
+            try:
+                return await self._send_by(way, connection, piece)
+            except SQLError as error:
+                if not is_refused(error, way) or (way == self.way and len(self._ways) == 1):
+                    raise
+            if way == self.way:
+                self._ways.pop(0)
 
     async def _send_by(self, way: Way, connection: Connection, piece: Piece) -> None:
         """Sends the rows of one piece. What they hold depends on the seed, the piece and the way alone."""

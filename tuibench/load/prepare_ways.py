@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 from tuibench.errors import RunError, SQLError, UsageError
-from tuibench.mysql.bulk import REFUSED_CODES, BulkStatement, load_data, takes_bulk
+from tuibench.mysql.bulk import (
+    BULK_REFUSED_CODES,
+    INFILE_REFUSED_CODES,
+    BulkStatement,
+    load_data,
+    takes_bulk,
+)
 from tuibench.mysql.connection import Connection
 from tuibench.workload.datasets.base import Form, RowSource
 
@@ -17,6 +23,8 @@ Way = Literal["auto", "bulk", "infile", "insert"]
 WAYS: tuple[Way, ...] = ("auto", "bulk", "infile", "insert")
 
 FORMS: dict[Way, Form] = {"bulk": Form.BULK, "infile": Form.TABBED, "insert": Form.SQL}
+
+REFUSED_CODES = {"bulk": BULK_REFUSED_CODES, "infile": INFILE_REFUSED_CODES}
 
 STATEMENT_BYTES = 256 * 1024
 """Aimed size of a statement: round trips do not count any more, and the parser's memory stays in cache."""
@@ -27,16 +35,23 @@ Sent = Callable[[int], None]
 """Told how many rows the server has taken."""
 
 
-async def choose(connection: Connection, wanted: Way = "auto") -> Way:
-    """The quickest way that a server takes; `wanted` if it is one. Raises UsageError if that cannot be."""
+async def ways(connection: Connection, wanted: Way = "auto") -> list[Way]:
+    """The ways a server takes, the quickest first; only `wanted` if it is one.
+
+    Raises UsageError for one that the server has not. The server may yet refuse one: see `is_refused`.
+    """
     if wanted == "bulk" and not takes_bulk(connection):
         raise UsageError("this server has no bulk statements", "use --load-with=infile or --load-with=insert")
     if wanted != "auto":
-        return wanted
-    if takes_bulk(connection):
-        return "bulk"
+        return [wanted]
     allowed = await connection.query("SELECT @@local_infile")
-    return "infile" if int(allowed[0][0]) else "insert"
+    found: list[Way] = ["bulk"] if takes_bulk(connection) else []
+    return [*found, "infile", "insert"] if int(allowed[0][0]) else [*found, "insert"]
+
+
+def is_refused(error: SQLError, way: Way) -> bool:
+    """True if another way may do: the server does not take this one, and has taken nothing."""
+    return error.code in REFUSED_CODES.get(way, ())
 
 
 class Sender:
@@ -103,8 +118,3 @@ class Sender:
                 f"{self._table}: the server took {taken:,} of {expected:,} rows",
                 "does anything else write to the table?",
             )
-
-
-def is_refused(error: SQLError, way: Way) -> bool:
-    """True if another way may do: the server does not take this one, and has taken nothing."""
-    return way == "infile" and error.code in REFUSED_CODES

@@ -19,8 +19,11 @@ COM_STMT_BULK_EXECUTE = 0xFA
 TYPES_FOLLOW = 128
 """Flag of a bulk statement: the types of its parameters come before the rows."""
 
-REFUSED_CODES = frozenset({1148, 1235, 2068, 3948, 3950, 4166})
+INFILE_REFUSED_CODES = frozenset({1148, 1235, 2068, 3948, 3950, 4166})
 """What servers answer when they do not take LOAD DATA LOCAL (not allowed, switched off, rejected)."""
+
+BULK_REFUSED_CODES = frozenset({4033})
+"""What MariaDB answers when its binary log is kept in statements, not in rows."""
 
 
 class Loaded:
@@ -76,7 +79,7 @@ class BulkStatement:
 async def load_data(connection: Connection, sql: str, blocks: Iterable[bytes]) -> Loaded:
     """Runs a LOAD DATA LOCAL with these bytes as the file. The connection must have been made to send rows.
 
-    Raises SQLError; with one of REFUSED_CODES nothing was read of the blocks.
+    Raises SQLError; with one of INFILE_REFUSED_CODES nothing was read of the blocks.
     """
     raw = connection._raw
     connection.statements += 1
