@@ -47,7 +47,8 @@ def prepare(
 ) -> None:
     if not 0 <= threads <= MOST_CONNECTIONS:
         raise UsageError(f"--threads must be between 0 and {MOST_CONNECTIONS} for prepare, not {threads}")
-    program = library.program(profile, profile_options(context.args))
+    planned = {"threads": threads} if threads else {}
+    program = library.program(profile, {**profile_options(context.args), **planned})
     method = Method(
         parallel=threads or 2 * (os.cpu_count() or 1), way=_way(load_with), binlog=not without_binlog
     )

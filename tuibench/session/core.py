@@ -60,7 +60,9 @@ class Session:
         self.error: TuibenchError | None = None
         self._outcome: Outcome = "done"
         self._clock = clock or SystemClock()
-        self._program = library.program(spec.plan.profile, spec.plan.options)
+        self._program = library.program(
+            spec.plan.profile, {**spec.plan.options, "threads": spec.plan.threads}
+        )
         self._log = EventLog(self._clock, self._on_event)
         self._accounting = Accounting()
         self._alarms = Alarms()

@@ -135,6 +135,7 @@ def test_a_bulk_inserts_tables_are_sysbenchs() -> None:
     ]
     assert (spec.table_size, spec.index_sql("sbtest2")) == (0, "")
     assert spec.describe() == "2 empty tables"
+    assert spec.cleanup_command("bulk_insert") == "tuibench cleanup bulk_insert --threads=2"
     assert spec.prepare_command("bulk_insert") == (
         "tuibench prepare bulk_insert --threads=2 --mysql-storage-engine=aria"
     )

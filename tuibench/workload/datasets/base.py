@@ -88,3 +88,7 @@ class DataSet(Protocol):
     def prepare_command(self, profile: str) -> str:
         """What to type to make these tables."""
         ...
+
+    def cleanup_command(self, profile: str) -> str:
+        """What to type to drop them."""
+        ...

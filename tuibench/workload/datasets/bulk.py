@@ -60,6 +60,9 @@ class Bulk(msgspec.Struct, frozen=True, kw_only=True):
         engine = f" --mysql-storage-engine={self.engine}" if self.engine else ""
         return f"tuibench prepare {profile} --threads={self.tables}{engine}"
 
+    def cleanup_command(self, profile: str) -> str:
+        return f"tuibench cleanup {profile} --threads={self.tables}"
+
 
 class NoRows:
     """The rows of an empty table."""

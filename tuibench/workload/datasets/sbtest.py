@@ -33,7 +33,7 @@ def _repeat(default: int, text: str) -> Option:
 
 
 class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables of one run. `table_size` is how many rows they are made with, `keys` what --table-size says."""
+    """The tables of one run: made with `table_size` rows each, used by `keys` as --table-size says."""
 
     COLUMNS: ClassVar[dict[str, str]] = COLUMNS
 
@@ -123,3 +123,7 @@ class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
         parts += [f"--mysql-storage-engine={self.engine}"] * (self.engine.lower() != "innodb")
         parts += [f"--mysql-table-options={shlex.quote(self.table_options)}"] * bool(self.table_options)
         return " ".join(parts)
+
+    def cleanup_command(self, profile: str) -> str:
+        """What to type to drop them."""
+        return f"tuibench cleanup {profile} --tables={self.tables}"
