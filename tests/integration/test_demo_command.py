@@ -103,17 +103,17 @@ def test_a_demo_that_is_ended_while_it_starts_leaves_nothing(
 
 def test_a_kept_server_says_how_to_end_it(base: Path, env: dict[str, str]) -> None:
     done = tuibench("demo", "--headless", "--time=1", "--keep", *SMALL, env=env)
-    assert done.code == 0, done.err
     told = re.search(r"--defaults-file=(\S+)\n(?:.*\n)*.*kill (\d+) ", done.err)
     assert told, done.err
     options, keeper = Path(told.group(1)), psutil.Process(int(told.group(2)))
     try:
+        assert done.code == 0, done.err
         again = tuibench("run", "oltp_read_only", "--time=1", *SMALL, f"--defaults-file={options}")
         assert again.code == 0, again.err
     finally:
         keeper.terminate()
-    assert until(lambda: not options.parent.exists())
-    assert until(lambda: gone(keeper.pid))
+        assert until(lambda: not options.parent.exists())
+        assert until(lambda: gone(keeper.pid))
 
 
 def test_a_wrong_option_starts_no_server(base: Path, env: dict[str, str]) -> None:

@@ -160,7 +160,7 @@ def test_a_killed_run_leaves_no_process(tables: PrivateServer, tuibench_home: Pa
     command = ("run", "oltp_read_write", "--tables=2", "--table-size=500", "--time=0", "--interval=0.2")
     with started(*command, "--report-interval=0.2", target=tables.target) as process:
         assert process.stdout is not None
-        process.stdout.readline()
+        assert process.stdout.readline().startswith("[ 0s ] "), finished(process)
         assert "tuibench.load.worker" in ours(tuibench_home).values()
         process.kill()
         process.communicate()

@@ -12,6 +12,7 @@ from tuibench.cli.prepare import make_tables
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
+from tuibench.load.prepare_load import Method
 from tuibench.model.plan import OptionValue
 from tuibench.session.spec import SessionSpec
 from tuibench.workload import library
@@ -52,7 +53,7 @@ def demo(
     code = ExitCode.DONE
     server = run_async(_start(keep=keep))
     try:
-        run_async(make_tables(server.target, program, LOADING_CONNECTIONS))
+        run_async(make_tables(server.target, program, Method(parallel=LOADING_CONNECTIONS)))
         spec = session_spec(plan, server.target, (server.watch_fd,))
         if on_screen:
             code = _on_screen(spec, server, theme)

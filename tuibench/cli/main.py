@@ -20,6 +20,7 @@ COMMANDS = {
     "run": "Drive a load without a screen: interval lines, then the summary.",
     "prepare": "Make the tables of a profile.",
     "cleanup": "Drop the tables of a profile.",
+    "profiles": "List the profiles, show one, or check a file.",
     "restore": "Put back the settings that a crashed session left changed.",
 }
 """Each is the function of its own name in the module of its name."""

@@ -23,11 +23,12 @@ class CleanupResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def cleanup(target: Target, program: Program) -> CleanupResult:
-    """Drops the program's tables that are sbtest's by name and columns."""
-    names = data_set(program).table_names()
+    """Drops the program's tables that are its data set's by name and columns."""
+    spec = data_set(program)
+    names = spec.table_names()
     connection = await connect(target)
     try:
-        found = await catalogue(connection)
+        found = await catalogue(connection, spec.COLUMNS)
         dropped = tuple(table for table in names if table in found.ours)
         for table in dropped:
             await connection.execute(f"DROP TABLE {table}")

@@ -178,7 +178,8 @@ class Fleet:
     async def _grow(self, threads: int) -> None:
         """As many workers as there are threads, but no more than allowed."""
         wanted = max(1, min(threads, self._most))
-        limits = [None] * wanted if self._plan.warmup_seconds else _limits(self._plan, wanted)
+        unlimited: list[int | None] = [None] * wanted
+        limits = unlimited if self._plan.warmup_seconds else _limits(self._plan, wanted)
         new = await asyncio.gather(*(Worker.start() for _ in range(len(self._workers), wanted)))
         for worker in new:
             worker.channel.send(self._begin(len(self._workers), limits))

@@ -49,6 +49,7 @@ class Line:
 
 async def open_line(
     work: Work,
+    number: int,
     needed: Collection[int],
     *,
     is_new: bool,
@@ -56,6 +57,7 @@ async def open_line(
     chance: Callable[[], float],
 ) -> Line | None:
     """A ready connection; None if the user was told to leave meanwhile. `needed` statements are prepared.
+    With several servers, connection `number` has its own by turns.
 
     While the server is away it tries again with a growing back-off. Raises Refused when the server takes no
     more connections and this one is new (a lost one keeps trying: its place comes free), TuibenchError for
@@ -65,7 +67,7 @@ async def open_line(
     while not is_leaving():
         try:
             async with work.opening:
-                return await _log_in(work, needed)
+                return await _log_in(work, number, needed)
         except SQLError as error:
             if error.code in TOO_MANY_CONNECTIONS_CODES and is_new:
                 work.recorder.counters.count_refusal(error.code)
@@ -81,8 +83,8 @@ async def open_line(
     return None
 
 
-async def _log_in(work: Work, needed: Collection[int]) -> Line:
-    line = Line(await work.connect(work.target))
+async def _log_in(work: Work, number: int, needed: Collection[int]) -> Line:
+    line = Line(await work.connect(work.target.for_connection(number)))
     try:
         for sql in work.rules.session_sql:
             await line.connection.execute(sql)

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import msgspec
 
 from tuibench.load.prepare_check import check_free
-from tuibench.load.prepare_load import Load, Progress
+from tuibench.load.prepare_load import Load, Method, Progress
+from tuibench.load.prepare_ways import Way
 from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
 from tuibench.workload.datasets import data_set
@@ -13,11 +14,12 @@ from tuibench.workload.program import Program
 
 
 class PrepareResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What was loaded, and how long it took with its indexes."""
+    """What was loaded, which way, and how long it took with its indexes."""
 
     tables: int
     rows: int
     seconds: float
+    way: Way = "auto"
 
     @property
     def rows_per_second(self) -> float:
@@ -28,12 +30,14 @@ async def prepare(
     target: Target,
     program: Program,
     *,
+    method: Method | None = None,
     parallel: int = 4,
     progress: Callable[[Progress], None] | None = None,
     create_database: bool = False,
-    seed: int = 0,
 ) -> PrepareResult:
-    """Makes and fills the tables of a program over `parallel` connections.
+    """Makes and fills the tables of a program on the first server of a target.
+
+    `method` tells how; without one, the quickest way over `parallel` connections.
 
     Raises RunError when one of them exists already, and says what to do about it. When the load fails or is
     cancelled, the tables it has not finished are dropped again.
@@ -47,9 +51,9 @@ async def prepare(
     finally:
         await first.close()
     spec = data_set(program)
-    load = Load(target, spec, parallel, limit, seed, progress or (lambda _: None))
+    load = Load(target, spec, method or Method(parallel=parallel), limit, progress or (lambda _: None))
     await load.run()
-    return PrepareResult(tables=spec.tables, rows=load.rows, seconds=load.seconds)
+    return PrepareResult(tables=spec.tables, rows=load.rows, seconds=load.seconds, way=load.way)
 
 
 async def make_database(target: Target) -> None:

@@ -1,11 +1,11 @@
 """What tables are there, whose they are, and whether a program can run on them.
 
-A table is sbtest's if its name *and* its columns are. Only cheap questions are asked: the catalogue, and the
-largest id of each table.
+A table is ours if its name *and* its columns are the data set's. Only cheap questions are asked: the
+catalogue, and the largest id of each table.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -13,7 +13,7 @@ from tuibench.errors import RunError, SQLError
 from tuibench.load.login import TOO_MANY_PREPARED
 from tuibench.mysql.connection import Connection
 from tuibench.workload.datasets import data_set
-from tuibench.workload.datasets.sbtest import COLUMNS, NAME
+from tuibench.workload.datasets.sbtest import NAME
 from tuibench.workload.program import Program, flat_statements
 
 ENOUGH = 0.99
@@ -33,14 +33,14 @@ WHERE t.table_schema = DATABASE() AND t.table_name LIKE 'sbtest%'
 
 
 class Catalogue(msgspec.Struct, frozen=True):
-    """Tables called sbtest and a number: those with sbtest's columns, and the others of that name."""
+    """Tables called sbtest and a number: those with the data set's columns, and the others of that name."""
 
     ours: frozenset[str]
     foreign: frozenset[str]
 
 
-async def catalogue(connection: Connection) -> Catalogue:
-    """What the connection's database holds under sbtest's names."""
+async def catalogue(connection: Connection, wanted: Mapping[str, str]) -> Catalogue:
+    """What the connection's database holds under sbtest's names; ours have the columns wanted."""
     columns: dict[str, dict[str, str]] = {}
     views: set[str] = set()
     for table, kind, column, column_type in await connection.query(_CATALOGUE):
@@ -49,7 +49,7 @@ async def catalogue(connection: Connection) -> Catalogue:
         columns.setdefault(table, {})[column] = _DISPLAY_WIDTH.sub("int", column_type or "")
         if kind != "BASE TABLE":
             views.add(table)
-    ours = frozenset(table for table, found in columns.items() if found == COLUMNS and table not in views)
+    ours = frozenset(table for table, found in columns.items() if found == wanted and table not in views)
     return Catalogue(ours, frozenset(columns) - ours)
 
 
@@ -63,11 +63,11 @@ async def check_ready(connection: Connection, program: Program) -> None:
     """Raises RunError, with the command that helps, when tables are missing, foreign or too small."""
     spec = data_set(program)
     command = spec.prepare_command(program.profile)
-    found = await catalogue(connection)
+    found = await catalogue(connection, spec.COLUMNS)
     where = f"in the database '{connection.target.database}'"
     if foreign := [table for table in spec.table_names() if table in found.foreign]:
         raise RunError(
-            f"{named(foreign)} {where} has not the columns of sbtest",
+            f"{named(foreign)} {where} has not the columns of {program.data_set}",
             f"run in another database (--database), and first: {command}",
         )
     if missing := [table for table in spec.table_names() if table not in found.ours]:
@@ -78,7 +78,7 @@ async def check_ready(connection: Connection, program: Program) -> None:
             raise RunError(
                 f"{table} {where} has {rows:,} rows, this run needs {spec.table_size:,}",
                 f"run with --table-size={max(rows, 1)}, "
-                f"or drop the tables with: tuibench cleanup {program.profile} --tables={spec.tables} "
+                f"or drop the tables with: {spec.cleanup_command(program.profile)} "
                 f"and make them with: {command}",
             )
 
@@ -102,7 +102,7 @@ async def check_allowed(connection: Connection, program: Program) -> None:
 async def check_free(connection: Connection, program: Program) -> None:
     """Raises RunError, saying what to do, when a table that would be made is there already."""
     spec = data_set(program)
-    found = await catalogue(connection)
+    found = await catalogue(connection, spec.COLUMNS)
     names = spec.table_names()
     existing = [table for table in names if table in found.ours or table in found.foreign]
     if not existing:
@@ -111,17 +111,17 @@ async def check_free(connection: Connection, program: Program) -> None:
     if any(table in found.foreign for table in existing):
         taken = [table for table in existing if table in found.foreign]
         raise RunError(
-            f"{named(taken)} {where} is there, with other columns than sbtest's",
+            f"{named(taken)} {where} is there, with other columns than {program.data_set}'s",
             "it is not ours to drop: prepare in another database with --database NAME --create-database",
         )
     if len(existing) == len(names) and await _all_full(connection, names, spec.table_size):
         raise RunError(
             f"the tables are there already: {spec.describe()} {where}",
-            f"run on them, or drop them with: {_cleanup_command(program, spec.tables)}",
+            f"run on them, or drop them with: {spec.cleanup_command(program.profile)}",
         )
     raise RunError(
         f"{named(existing)} {where} is there, but not {spec.describe()}",
-        f"drop the old tables first with: {_cleanup_command(program, spec.tables)}",
+        f"drop the old tables first with: {spec.cleanup_command(program.profile)}",
     )
 
 
@@ -130,10 +130,6 @@ async def _all_full(connection: Connection, tables: Sequence[str], table_size: i
         if await rows_at_most(connection, table) != table_size:
             return False
     return True
-
-
-def _cleanup_command(program: Program, tables: int) -> str:
-    return f"tuibench cleanup {program.profile} --tables={tables}"
 
 
 def named(tables: Iterable[str]) -> str:

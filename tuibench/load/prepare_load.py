@@ -1,6 +1,6 @@
 """The load itself: connections that make tables, fill them piece by piece, and index them.
 
-Rows travel as multi-row INSERTs in text. A load that fails or is cancelled drops the tables it has not
+How rows travel is decided in `prepare_ways`. A load that fails or is cancelled drops the tables it has not
 finished, so that no half table is taken for a whole one.
 """
 
@@ -14,15 +14,16 @@ import msgspec
 from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchError
 from tuibench.load.prepare_check import named
 from tuibench.load.prepare_pieces import Piece, pieces
+from tuibench.load.prepare_ways import FORMS, Sender, Way, is_refused, ways
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, connect
 from tuibench.workload.datasets import DataSet
 
-STATEMENT_BYTES = 256 * 1024
-"""Aimed size of an INSERT: the round trip does not count any more, and the parser's memory stays in cache."""
-
 TRANSACTION_BYTES = 4 * 1024 * 1024
 """Aimed size of a transaction: few flushes of the logs, and nothing that a replica would choke on."""
+
+STATEMENT_CHARSET = "utf8mb4"
+"""What the driver speaks unless it is told otherwise."""
 
 NOT_FOR_CLIENTS = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 """Character sets that are not ASCII's superset; servers refuse them from clients."""
@@ -44,6 +45,15 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         return self.rows / self.seconds if self.seconds > 0 else 0.0
 
 
+class Method(msgspec.Struct, frozen=True, kw_only=True):
+    """How a load is done: over how many connections, which way, and whether the binary log hears of it."""
+
+    parallel: int = 4
+    way: Way = "auto"
+    binlog: bool = True
+    seed: int = 0
+
+
 class Load:
     """One load of a data set. `rows` and `seconds` tell how far it is."""
 
@@ -51,17 +61,17 @@ class Load:
         self,
         target: Target,
         spec: DataSet,
-        parallel: int,
-        max_allowed_packet: int,
-        seed: int,
+        method: Method,
+        largest_packet: int,
         report: Callable[[Progress], None],
     ) -> None:
         self._target = target
         self._spec = spec
-        self._pieces = pieces(spec.table_names(), spec.table_size, max(1, parallel))
-        self._parallel = min(max(1, parallel), len(self._pieces))
-        self._statement_bytes = min(STATEMENT_BYTES, max_allowed_packet // 2)
-        self._seed = seed
+        self._method = method
+        self._largest_packet = largest_packet
+        self._pieces = pieces(spec.table_names(), spec.table_size, max(1, method.parallel))
+        self._parallel = min(max(1, method.parallel), len(self._pieces))
+        self._charset = STATEMENT_CHARSET
         self._report = report
         self._connections: list[Connection] = []
         self._unfinished: set[str] = set()
@@ -69,12 +79,18 @@ class Load:
         for piece in self._pieces:
             self._pieces_left[piece.table] += 1
         self._tables = 0
+        self._ways: list[Way] = [method.way]
         self._started = perf_counter()
         self.rows = 0
 
     @property
     def seconds(self) -> float:
         return perf_counter() - self._started
+
+    @property
+    def way(self) -> Way:
+        """How rows travel at the moment."""
+        return self._ways[0]
 
     async def run(self) -> None:
         """Loads everything; when that fails or is cancelled, puts away what is half done and says why."""
@@ -90,13 +106,17 @@ class Load:
 
     async def _load(self) -> None:
         await _together(self._connect() for _ in range(self._parallel))
+        self._ways = await ways(self._connections[0], self._method.way)
         names = iter(self._spec.table_names())
         await _together(self._create(connection, names) for connection in self._connections)
         work = iter(self._pieces)
         await _together(self._fill(connection, work) for connection in self._connections)
 
     async def _connect(self) -> None:
-        self._connections.append(await connect(self._target))
+        connection = await connect(self._target, sends_rows=True)
+        self._connections.append(connection)
+        if not self._method.binlog:
+            await connection.execute("SET SESSION sql_log_bin=0")
 
     async def _create(self, connection: Connection, names: Iterator[str]) -> None:
         """Makes tables as long as there are names.
@@ -115,28 +135,48 @@ class Load:
 
     async def _fill(self, connection: Connection, work: Iterator[Piece]) -> None:
         await connection.execute("SET SESSION autocommit=0")
-        await _speak_the_tables_charset(connection)
+        self._charset = await _speak_the_tables_charset(connection)
         for piece in work:
-            await self._insert(connection, piece)
+            if piece.rows:
+                await self._send(connection, piece)
             self._pieces_left[piece.table] -= 1
             if not self._pieces_left[piece.table]:
                 await self._finish(connection, piece.table)
 
-    async def _insert(self, connection: Connection, piece: Piece) -> None:
-        """Sends the rows of one piece. What they hold depends on the seed and the piece alone."""
-        rows = self._spec.rows(Random(f"tuibench:{self._seed}:{piece.table}:{piece.first}"))
-        per_statement = max(1, self._statement_bytes // rows.row_bytes)
-        end, uncommitted = piece.first + piece.rows, 0
-        for first in range(piece.first, end, per_statement):
-            count = min(per_statement, end - first)
-            await connection.execute(rows.insert_sql(piece.table, first, count))
-            uncommitted += count * rows.row_bytes
-            if uncommitted >= TRANSACTION_BYTES:
-                await connection.execute("COMMIT")
-                uncommitted = 0
-            self.rows += count
-            self._tell()
-        await connection.execute("COMMIT")
+    async def _send(self, connection: Connection, piece: Piece) -> None:
+        """Sends one piece; when the server refuses the way before the first row, in the next best one."""
+        while True:
+            way = self.way
+            try:
+                return await self._send_by(way, connection, piece)
+            except SQLError as error:
+                if not is_refused(error, way) or (way == self.way and len(self._ways) == 1):
+                    raise
+            if way == self.way:
+                self._ways.pop(0)
+
+    async def _send_by(self, way: Way, connection: Connection, piece: Piece) -> None:
+        """Sends the rows of one piece. What they hold depends on the seed, the piece and the way alone."""
+        stream = Random(f"tuibench:{self._method.seed}:{piece.table}:{piece.first}")
+        rows = self._spec.rows(stream, FORMS[way])
+        sender = Sender(
+            way,
+            connection,
+            piece.table,
+            rows,
+            largest_packet=self._largest_packet,
+            charset=self._charset,
+        )
+        per_transaction = max(1, TRANSACTION_BYTES // rows.row_bytes)
+        end = piece.first + piece.rows
+        for first in range(piece.first, end, per_transaction):
+            await sender.send(first, min(per_transaction, end - first), self._sent)
+            await connection.execute("COMMIT")
+        await sender.close()
+
+    def _sent(self, rows: int) -> None:
+        self.rows += rows
+        self._tell()
 
     async def _finish(self, connection: Connection, table: str) -> None:
         if sql := self._spec.index_sql(table):
@@ -175,14 +215,17 @@ class Load:
             ) from cause
 
 
-async def _speak_the_tables_charset(connection: Connection) -> None:
-    """Spares the server a conversion of every value: 4 of 15 µs a row on MariaDB with latin1 tables.
+async def _speak_the_tables_charset(connection: Connection) -> str:
+    """Sets the character set of statements from now on, and returns it.
 
-    All we send is ASCII, so any character set that a client may speak at all will do.
+    The tables' own spares the server a conversion of every value: 4 of 15 µs a row on MariaDB with latin1
+    tables. All we send is ASCII, so any character set that a client may speak at all will do.
     """
     charset = str((await connection.query("SELECT @@character_set_database"))[0][0])
-    if charset not in NOT_FOR_CLIENTS:
-        await connection.execute(f"SET NAMES {charset}")
+    if charset in NOT_FOR_CLIENTS:
+        return STATEMENT_CHARSET
+    await connection.execute(f"SET NAMES {charset}")
+    return charset
 
 
 async def _kill(connection: Connection, thread_id: int) -> None:

@@ -16,14 +16,15 @@ class Piece(NamedTuple):
 def pieces(tables: Sequence[str], table_size: int, parallel: int) -> list[Piece]:
     """Whole tables as long as all connections have one; the last tables are cut so that none stands idle.
 
-    Ten tables on four connections: eight whole ones, and the last two in two halves each.
+    Ten tables on four connections: eight whole ones, and the last two in two halves each. Empty tables are
+    one piece without rows.
     """
     whole = len(tables) // parallel * parallel
     rest = len(tables) - whole
     cuts = -(-parallel // rest) if rest else 1
     parts = [Piece(table, 1, table_size) for table in tables[:whole]]
     for table in tables[whole:]:
-        parts += _cut(table, table_size, min(cuts, table_size))
+        parts += _cut(table, table_size, max(1, min(cuts, table_size)))
     return parts
 
 

@@ -44,6 +44,7 @@ class VirtualUser:
         self.busy_us = 0
         self._work = work
         self._generator = generator
+        self._number = number
         self._chance = random.Random(number).random
         self._wake = asyncio.Event()
         self._leaving = False
@@ -84,6 +85,7 @@ class VirtualUser:
         try:
             self._line = await open_line(
                 self._work,
+                self._number,
                 self._generator.needed,
                 is_new=lost == 0,
                 is_leaving=self._is_done,

@@ -18,7 +18,8 @@ LENGTH_BYTES = 4
 class Begin(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     """First message to a worker: everything it needs.
 
-    `limit` is how many transactions this worker may start, None for no limit. `workers` spreads evenly spaced arrivals.
+    `limit` is how many transactions this worker may start, None for no limit. `workers` spreads evenly
+    spaced arrivals.
     """
 
     worker: int

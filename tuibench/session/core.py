@@ -14,6 +14,7 @@ from pathlib import Path
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
 from tuibench.errors import TuibenchError
 from tuibench.load.fleet import Fleet
+from tuibench.load.preflight import prepared_room, prepared_statements, prepared_warning
 from tuibench.load.prepare_check import check_allowed, check_ready
 from tuibench.model.command import Command
 from tuibench.model.event import Event, EventKind
@@ -21,7 +22,7 @@ from tuibench.model.message import PROTOCOL_VERSION, Downward, Hello, RunState, 
 from tuibench.model.sample import LoadPart, Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Outcome, Summary
-from tuibench.mysql.connection import connect
+from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
 from tuibench.record.recorder import PlanRecord, Recorder
 from tuibench.record.text import Interval, summary_text
@@ -56,13 +57,16 @@ class Session:
         self.error: TuibenchError | None = None
         self._outcome: Outcome = "done"
         self._clock = clock or SystemClock()
-        self._program = library.program(spec.plan.profile, spec.plan.options)
+        self._program = library.program(
+            spec.plan.profile, {**spec.plan.options, "threads": spec.plan.threads}
+        )
         self._log = EventLog(self._clock, self._on_event)
         self._limit = ClientLimit()
         self._recorder = Recorder(Path(spec.run_directory))
         self._steering = Steering(self)
         self._samples: list[Sample] = []
         self._ticked = 0
+        self._foreseen: tuple[str, ...] = ()
         self._over = asyncio.Event()
         self.server: ServerInfo
         self.settings: Settings
@@ -80,6 +84,7 @@ class Session:
             self.server = await server_info(connection)
             await check_ready(connection, self._program)
             await check_allowed(connection, self._program)
+            self._foreseen = await self._foresee(connection)
         finally:
             await connection.close()
         fleet = Fleet(plan, target, self._program, most_workers(plan, is_local=self.server.is_local))
@@ -161,7 +166,7 @@ class Session:
             workers=len(self.load.fleet),
             settings=self.settings.states,
             presets=self.settings.presets,
-            warnings=(self._limit.words(),) if self._limit.now else (),
+            warnings=(*self._foreseen, *((self._limit.words(),) if self._limit.now else ())),
         )
 
     # What steering does with the session.
@@ -187,6 +192,15 @@ class Session:
 
     # The life of a run.
 
+    async def _foresee(self, connection: Connection) -> tuple[str, ...]:
+        """What will not go as planned, though the run can work."""
+        plan = self.spec.plan
+        room = await prepared_room(connection) if plan.prepared else None
+        if room is None:
+            return ()
+        warning = prepared_warning(room, plan.threads, prepared_statements(self._program))
+        return (warning,) if warning else ()
+
     async def _abandon(self) -> None:
         """Undoes a half-done `open`."""
         await self.load.fleet.kill()
@@ -199,6 +213,8 @@ class Session:
 
     async def _start(self) -> None:
         """Opens the connections while the load is held."""
+        for warning in self._foreseen:
+            self.tell(EventKind.WARNING, warning)
         self._tell_refused(await self.load.open(self._over.is_set))
 
     async def _warm_up(self) -> None:
@@ -323,7 +339,7 @@ class Session:
                 outcome=self._outcome,
                 failure=str(self.error) if self.error else "",
                 limited=self._limit.overall,
-                warnings=(self._limit.words(),) if self._limit.overall else (),
+                warnings=(*self._foreseen, *((self._limit.words(),) if self._limit.overall else ())),
                 events=tuple(self._log.events),
                 before=before,
                 after=after,

@@ -36,7 +36,7 @@ async def launch(spec: ServiceSpec, log: Path, pass_fds: Sequence[int] = ()) -> 
         process.terminate()
         raise
     finally:
-        threading.Thread(target=process.wait, name="reaper", daemon=True).start()
+        threading.Thread(target=_bury, args=(process,), name="session's end", daemon=True).start()
     if not line:
         raise RunError("the session's process ended before it could serve", f"see {log}")
     launched = msgspec.json.decode(line, type=Launched)
@@ -61,9 +61,20 @@ def _spawn(log: Path, pass_fds: tuple[int, ...]) -> Process:
         )
 
 
+def _bury(process: Process) -> None:
+    """Waits for the process, so that none is left undead while we live."""
+    process.wait()
+    for pipe in _pipes(process):
+        pipe.close()
+
+
+def _pipes(process: Process) -> tuple[IO[bytes], IO[bytes]]:
+    return cast("tuple[IO[bytes], IO[bytes]]", (process.stdin, process.stdout))
+
+
 def _first_word(process: Process, spec: ServiceSpec) -> bytes:
     """Hands the specification over and waits for the answer; empty if the process ends without one."""
-    stdin, stdout = cast("tuple[IO[bytes], IO[bytes]]", (process.stdin, process.stdout))
+    stdin, stdout = _pipes(process)
     with contextlib.suppress(BrokenPipeError), stdin:
         stdin.write(msgspec.json.encode(spec) + b"\n")
     with stdout:

@@ -10,7 +10,7 @@ from tuibench.workload.expression import Variable
 from tuibench.workload.program import Bind, Part, Statement
 from tuibench.workload.value import Formula, Many, Sum, Value
 
-Values = tuple[object, ...]
+Values = tuple[Any, ...]
 BindRow = Callable[[Row], Values]
 
 
@@ -70,7 +70,7 @@ def _around(bind: Bind, part: Part, places: Mapping[str, int], source: Source) -
     repetitions = range(part.repeat)
 
     def values(row: Row) -> Values:
-        inner: list[object] = []
+        inner: list[Any] = []
         for _ in repetitions:
             inner += repetition(row)
         return (*before(row), *inner, *after(row))

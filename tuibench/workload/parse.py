@@ -14,7 +14,7 @@ from tuibench.errors import UsageError
 from tuibench.workload.expression import Apply, Choose, Constant, Exact, Expression, Items, Variable
 
 MOST_CHARACTERS = 2000
-MOST_TOKENS = 300
+MOST_TOKENS = 200
 DEEPEST = 30
 BINDING = {
     **dict.fromkeys(("or",), 1),

@@ -24,7 +24,7 @@ from tuibench.workload.value import Formula, Many, Sum
 
 DERIVED = (Sum, Formula, Many)
 
-Call = tuple[int, tuple[object, ...]]
+Call = tuple[int, tuple[Any, ...]]
 """A flat statement's index (see `flat_statements`) and the values of its placeholders."""
 
 Play = Callable[[list[Call]], None]

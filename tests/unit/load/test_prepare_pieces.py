@@ -36,5 +36,9 @@ def test_whole_tables_come_first() -> None:
     ]
 
 
+def test_an_empty_table_is_a_piece_to_make() -> None:
+    assert pieces(["sbtest1"], 0, 4) == [Piece("sbtest1", 1, 0)]
+
+
 def test_one_table_is_cut_for_all() -> None:
     assert [piece.rows for piece in pieces(["sbtest1"], 10, 4)] == [2, 3, 2, 3]

@@ -1,16 +1,21 @@
 """The SQL of sysbench's tables, and how their rows are shared out."""
 
+import re
+import struct
 from random import Random
 
 import pytest
 
 from tuibench.workload import library
 from tuibench.workload.datasets import data_set, describe
+from tuibench.workload.datasets.base import Form
 from tuibench.workload.datasets.sbtest import Sbtest
 
 
 def sbtest(**options: object) -> Sbtest:
-    return data_set(library.program("oltp_read_write", options))
+    made = data_set(library.program("oltp_read_write", options))
+    assert isinstance(made, Sbtest)
+    return made
 
 
 def test_a_table_is_made_as_sysbench_makes_it() -> None:
@@ -36,12 +41,41 @@ def test_options_change_the_table() -> None:
     assert spec.index_sql("sbtest1") == ""
 
 
-def test_rows_have_their_ids_and_keys_within_the_table() -> None:
-    sql = sbtest(table_size=1000).rows(Random(1)).insert_sql("sbtest2", 991, 10)
-    assert sql.startswith("INSERT INTO sbtest2 (id, k, c, pad) VALUES (")
-    rows = [row.split(",") for row in sql.partition("VALUES ")[2][1:-1].split("),(")]
-    assert [int(row[0]) for row in rows] == list(range(991, 1001))
-    assert all(1 <= int(row[1]) <= 1000 for row in rows)
+def check(ids: list[int], ks: list[int], texts: list[tuple[str, str]]) -> None:
+    assert ids == list(range(991, 1001))
+    assert all(1 <= k <= 1000 for k in ks)
+    assert all(re.fullmatch(r"(\d{11}-){9}\d{11}", c) for c, _ in texts)
+    assert all(re.fullmatch(r"(\d{11}-){4}\d{11}", pad) for _, pad in texts)
+    assert len(set(texts)) == len(texts)
+
+
+def test_rows_as_the_values_of_an_insert() -> None:
+    rows = sbtest(table_size=1000).rows(Random(1), Form.SQL)
+    assert rows.sql("sbtest2", "latin1") == "INSERT INTO sbtest2 (id, k, c, pad) VALUES "
+    values = rows.block(991, 10).decode()[1:-1].split("),(")
+    split = [value.split(",") for value in values]
+    check(
+        [int(row[0]) for row in split],
+        [int(row[1]) for row in split],
+        [(row[2].strip("'"), row[3].strip("'")) for row in split],
+    )
+
+
+def test_rows_as_lines_for_load_data() -> None:
+    rows = sbtest(table_size=1000).rows(Random(1), Form.TABBED)
+    assert rows.sql("sbtest2", "latin1").startswith(
+        "LOAD DATA LOCAL INFILE 'rows' INTO TABLE sbtest2 CHARACTER SET latin1 (id"
+    )
+    split = [line.split("\t") for line in rows.block(991, 10).decode().splitlines()]
+    check([int(row[0]) for row in split], [int(row[1]) for row in split], [(r[2], r[3]) for r in split])
+
+
+def test_rows_as_parameters() -> None:
+    rows = sbtest(table_size=1000).rows(Random(1), Form.BULK)
+    assert rows.sql("sbtest2", "latin1").endswith("VALUES (?, ?, ?, ?)")
+    split = list(struct.iter_unpack("<xixixB119sxB59s", rows.block(991, 10)))
+    assert {(row[2], row[4]) for row in split} == {(119, 59)}
+    check([r[0] for r in split], [r[1] for r in split], [(r[3].decode(), r[5].decode()) for r in split])
 
 
 def test_the_data_in_words_and_as_a_command() -> None:
@@ -58,6 +92,7 @@ def test_the_data_in_words_and_as_a_command() -> None:
         ("secondary", "on", "--secondary=on"),
         ("create_secondary", "off", "--create-secondary=off"),
         ("mysql_storage_engine", "aria", "--mysql-storage-engine=aria"),
+        ("mysql_table_options", "ROW_FORMAT=DYNAMIC x", "--mysql-table-options='ROW_FORMAT=DYNAMIC x'"),
     ],
 )
 def test_the_command_makes_the_same_tables(name: str, value: str, part: str) -> None:

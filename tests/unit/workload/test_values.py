@@ -1,12 +1,13 @@
 """Strings of random digits, one at a time and by the block."""
 
 import re
+import struct
 from collections import Counter
 from random import Random
 
 import pytest
 
-from tuibench.workload.datasets.digits import Layout
+from tuibench.workload.datasets.digits import Constant, Digits, Groups, Int32, Layout, Number
 from tuibench.workload.values import digit_groups
 
 
@@ -29,22 +30,26 @@ def test_every_digit_is_equally_likely_in_every_place() -> None:
         assert all(count == pytest.approx(2000, rel=0.1) for count in digits.values())
 
 
-def test_rows_are_sql_with_the_given_numbers() -> None:
-    rows = Layout(4, (10, 5), Random(3)).rows([1, 22, 4444], [7, 8, 9])
-    form = r"\( *(\d+), *(\d+),'((?:\d{11}-){9}\d{11})','((?:\d{11}-){4}\d{11})'\)"
-    assert re.fullmatch(rf"{form}(,{form})*", rows)
-    found = re.findall(form, rows)
-    assert [(int(row[0]), int(row[1])) for row in found] == [(1, 7), (22, 8), (4444, 9)]
-    assert len({row[2] for row in found}) == 3
+ROW = (Constant(b"<"), Number(4), Int32(), Groups(10), Constant(b"|"), Groups(5), Constant(b">"))
 
 
-def test_digits_of_rows_are_equally_likely() -> None:
-    rows = Layout(1, (10,), Random(4)).rows([0] * 2000, [0] * 2000)
-    digits = Counter(character for row in rows.split("'")[1::2] for character in row if character != "-")
-    assert digits.total() == 2000 * 110
+def test_rows_have_the_given_numbers_and_digits_of_their_own() -> None:
+    layout = Layout(ROW, Random(3))
+    block = bytes(layout.rows([1, 22, 4444], [7, -8, 2**31 - 1]))
+    assert len(block) == 3 * layout.row_bytes
+    rows = list(struct.iter_unpack("<x4si119sx59sx", block))
+    assert [(int(row[0]), row[1]) for row in rows] == [(1, 7), (22, -8), (4444, 2**31 - 1)]
+    assert all(re.fullmatch(rb"(\d{11}-){9}\d{11}", row[2]) for row in rows)
+    assert len({row[2] for row in rows}) == len({row[3] for row in rows}) == 3
+
+
+def test_digits_are_equally_likely_and_the_keys_own() -> None:
+    digits = Counter(Digits(bytes(16)).take(220_000))
+    assert set(digits) == set(b"0123456789")
     assert all(count == pytest.approx(22_000, rel=0.03) for count in digits.values())
+    assert Digits(bytes(16)).take(100) == Digits(bytes(16)).take(100) != Digits(bytes(range(16))).take(100)
 
 
-def test_a_row_has_the_size_it_says() -> None:
-    layout = Layout(6, (10, 5), Random(5))
-    assert len(layout.rows(range(10), range(10))) == 10 * layout.row_bytes - 1
+def test_digits_do_not_repeat_from_batch_to_batch() -> None:
+    digits = Digits(bytes(16))
+    assert len({bytes(digits.take(20)) for _ in range(1000)}) == 1000

@@ -1,6 +1,7 @@
 """What a data set must tell to whoever makes, checks and drops its tables. Pure text: it sends nothing."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from random import Random
 from typing import ClassVar, Protocol
 
@@ -8,16 +9,36 @@ from tuibench.model.plan import OptionValue
 from tuibench.workload.options import Option
 
 
+class Form(StrEnum):
+    """How rows travel: as the values of an INSERT, as lines for LOAD DATA, as parameters by the thousand."""
+
+    SQL = "sql"
+    TABBED = "tabbed"
+    BULK = "bulk"
+
+
 class RowSource(Protocol):
-    """Writes the INSERT statements of a load."""
+    """Writes the rows of a load in one form. All rows have the same size.
+
+    `parameters` has an `i` (32 bit integer) or an `s` (text of at most 250 bytes) for each column.
+    """
+
+    parameters: str
 
     @property
     def row_bytes(self) -> int:
-        """The size of one row in the text of a statement."""
+        """The size of one row as it is sent."""
         ...
 
-    def insert_sql(self, table: str, first: int, count: int) -> str:
-        """One INSERT for the rows with numbers from `first` on."""
+    def sql(self, table: str, charset: str) -> str:
+        """The statement that the rows go with; an INSERT in text ends where they begin.
+
+        `charset` is the connection's, in which the rows are all ASCII.
+        """
+        ...
+
+    def block(self, first: int, count: int) -> bytes:
+        """The rows with numbers from `first` on, in the form asked for."""
         ...
 
 
@@ -60,10 +81,14 @@ class DataSet(Protocol):
         """What makes the index after the load; empty if there is none."""
         ...
 
-    def rows(self, stream: Random) -> RowSource:
-        """A source of rows whose values come from `stream`."""
+    def rows(self, stream: Random, form: Form) -> RowSource:
+        """A source of rows in that form, whose values come from `stream`."""
         ...
 
     def prepare_command(self, profile: str) -> str:
         """What to type to make these tables."""
+        ...
+
+    def cleanup_command(self, profile: str) -> str:
+        """What to type to drop them."""
         ...

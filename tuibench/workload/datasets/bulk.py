@@ -1,4 +1,4 @@
-"""The empty tables of sysbench's bulk_insert: sbtest1…N with an id and k, one for each connection of the run."""
+"""The empty tables of sysbench's bulk_insert: sbtest1…N with an id and k, one for each connection."""
 
 from collections.abc import Mapping
 from random import Random
@@ -7,13 +7,13 @@ from typing import ClassVar
 import msgspec
 
 from tuibench.model.plan import OptionValue
-from tuibench.workload.datasets.base import RowSource
+from tuibench.workload.datasets.base import Form, RowSource
 from tuibench.workload.datasets.engine import engine_name
 from tuibench.workload.options import Option
 
 
 class Bulk(msgspec.Struct, frozen=True, kw_only=True):
-    """As many tables as --threads. Without --mysql-storage-engine they have the server's own, as sysbench's."""
+    """As many tables as --threads; as sysbench's, of the server's own engine unless one is given."""
 
     tables: int
     engine: str
@@ -53,18 +53,25 @@ class Bulk(msgspec.Struct, frozen=True, kw_only=True):
     def index_sql(self, table: str) -> str:
         return ""
 
-    def rows(self, stream: Random) -> RowSource:
+    def rows(self, stream: Random, form: Form) -> RowSource:
         return NoRows()
 
     def prepare_command(self, profile: str) -> str:
         engine = f" --mysql-storage-engine={self.engine}" if self.engine else ""
         return f"tuibench prepare {profile} --threads={self.tables}{engine}"
 
+    def cleanup_command(self, profile: str) -> str:
+        return f"tuibench cleanup {profile} --threads={self.tables}"
+
 
 class NoRows:
     """The rows of an empty table."""
 
     row_bytes = 1
+    parameters = ""
 
-    def insert_sql(self, table: str, first: int, count: int) -> str:
+    def sql(self, table: str, charset: str) -> str:
         raise ValueError(f"{table} is made without rows")
+
+    def block(self, first: int, count: int) -> bytes:
+        raise ValueError("there are no rows")

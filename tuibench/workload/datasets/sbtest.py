@@ -4,6 +4,7 @@ Pure text: who sends it, and how fast, is decided in `load`.
 """
 
 import re
+import shlex
 from collections.abc import Mapping
 from random import Random
 from typing import ClassVar
@@ -12,12 +13,12 @@ import msgspec
 
 from tuibench.model.plan import OptionValue
 from tuibench.workload import distribution
-from tuibench.workload.datasets.digits import Layout
+from tuibench.workload.datasets.base import Form
 from tuibench.workload.datasets.engine import engine_name
+from tuibench.workload.datasets.sbtest_rows import Rows
 from tuibench.workload.keys import drawer
 from tuibench.workload.options import Option, flag, integer
 from tuibench.workload.program import Distribution
-from tuibench.workload.values import C_GROUPS, PAD_GROUPS
 
 MAX_TABLES = 100_000
 MAX_REPEAT = 100_000
@@ -32,7 +33,7 @@ def _repeat(default: int, text: str) -> Option:
 
 
 class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables of one run. `table_size` is how many rows they are made with, `keys` what --table-size says."""
+    """The tables of one run: made with `table_size` rows each, used by `keys` as --table-size says."""
 
     COLUMNS: ClassVar[dict[str, str]] = COLUMNS
 
@@ -110,9 +111,9 @@ class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
         number = table.removeprefix("sbtest")
         return f"CREATE INDEX k_{number} ON {table}(k)" if self.create_secondary else ""
 
-    def rows(self, stream: Random) -> "Rows":
-        """A source of INSERT statements whose values come from `stream`."""
-        return Rows(self, stream)
+    def rows(self, stream: Random, form: Form) -> Rows:
+        """A source of rows in one of the forms, whose values come from `stream`."""
+        return Rows(form, len(str(self.table_size)), drawer(self.distribution, 1, self.keys, stream), stream)
 
     def prepare_command(self, profile: str) -> str:
         """What to type to make these tables."""
@@ -120,28 +121,9 @@ class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
         parts += ["--auto-inc=off"] * (not self.auto_inc) + ["--secondary=on"] * self.secondary
         parts += ["--create-secondary=off"] * (not self.create_secondary)
         parts += [f"--mysql-storage-engine={self.engine}"] * (self.engine.lower() != "innodb")
+        parts += [f"--mysql-table-options={shlex.quote(self.table_options)}"] * bool(self.table_options)
         return " ".join(parts)
 
-
-class Rows:
-    """Writes INSERT statements for sbtest tables.
-
-    Ids are always given, not left to AUTO_INCREMENT: they are 1…table_size without holes also where
-    auto_increment_increment is above 1, and several connections can fill one table.
-    """
-
-    def __init__(self, spec: Sbtest, stream: Random) -> None:
-        self._layout = Layout(len(str(spec.table_size)), (C_GROUPS, PAD_GROUPS), stream)
-        self._draw_k = drawer(spec.distribution, 1, spec.keys, stream)
-
-    @property
-    def row_bytes(self) -> int:
-        """The size of one row in the text of a statement."""
-        return self._layout.row_bytes
-
-    def insert_sql(self, table: str, first: int, count: int) -> str:
-        """One INSERT for the rows with ids from `first` on."""
-        draw = self._draw_k
-        ks = [draw() for _ in range(count)]
-        values = self._layout.rows(range(first, first + count), ks)
-        return f"INSERT INTO {table} (id, k, c, pad) VALUES {values}"  # noqa: S608 (our own digits)
+    def cleanup_command(self, profile: str) -> str:
+        """What to type to drop them."""
+        return f"tuibench cleanup {profile} --tables={self.tables}"

@@ -1,0 +1,195 @@
+"""TPC-C in the profile language, played against a scripted server: proof that the language can say it."""
+
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.workload.driving import Player, Rows, Sent, names
+from tuibench.workload import library
+
+FILE = Path(__file__).parents[2] / "data" / "tpcc-like.toml"
+ITEMS = 100_000
+NEW_ORDER, PAYMENT, ORDER_STATUS, DELIVERY, STOCK_LEVEL = range(5)
+DISTS = [f"dist {number:02}" for number in range(1, 11)]
+OPENING = ["begin", "no_customer", "no_district", "no_next_order", "no_order", "no_new_order"]
+LINE = ["no_item", "no_stock", "no_take", "no_line"]
+
+
+def shop(**changed: Rows) -> Callable[[str, tuple[Any, ...]], Rows]:
+    """A server with one answer for each captured statement."""
+    answers: dict[str, Rows] = {
+        "no_customer": [(Decimal("0.1"), "BARBARBAR", "GC", Decimal("0.05"))],
+        "no_district": [(3001, Decimal("0.02"))],
+        "no_stock": [(20, "original", *DISTS)],
+        "pay_warehouse_name": [("a", "b", "c", "d", "e", "Warehouse")],
+        "pay_district_name": [("a", "b", "c", "d", "e", "District")],
+        "customers_by_name": [(11,), (22,), (33,), (44,)],
+        "pay_customer": [("Ann", "OE", "BARBARBAR", "GC", Decimal("-10.00"))],
+        "status_order": [(3000,)],
+        "deliver_oldest": [(2101,)],
+        "deliver_whose": [(77,)],
+        "deliver_sum": [(Decimal("123.45"),)],
+        "level_next": [(3001,)],
+        **changed,
+    }
+
+    def answer(name: str, values: tuple[Any, ...]) -> Rows:
+        if name == "no_item":
+            return [(Decimal("2.50"), "item", "data")] if values[0] <= ITEMS else []
+        return answers[name]
+
+    return answer
+
+
+def player(*, connection: int = 0, warehouses: int = 1, **changed: Rows) -> Player:
+    program = library.program(str(FILE), {"warehouses": warehouses})
+    return Player(program, shop(**changed), seed=1, connection=connection)
+
+
+def of_name(sent: list[Sent], name: str) -> list[tuple[Any, ...]]:
+    return [one.values for one in sent if one.name == name]
+
+
+def test_the_mix_is_dealt_from_a_deck() -> None:
+    generator = player().generator
+    for _ in range(5):
+        assert Counter(generator.draw() for _ in range(100)) == {0: 45, 1: 43, 2: 4, 3: 4, 4: 4}
+
+
+def test_new_order_takes_every_line_from_stock() -> None:
+    counts = Counter[int]()
+    shopper = player()
+    for _ in range(300):
+        sent = shopper.play(NEW_ORDER)
+        (order,) = of_name(sent, "no_order")
+        lines = of_name(sent, "no_line")
+        if names(sent)[-1] == "rollback":
+            continue
+        assert names(sent) == [*OPENING, *LINE * len(lines), "commit"]
+        assert order[0] == 3001
+        assert of_name(sent, "no_next_order")[0][0] == 3002
+        assert order[4] == len(lines)
+        assert [line[3] for line in lines] == list(range(1, len(lines) + 1))
+        counts[len(lines)] += 1
+        for line, take in zip(lines, of_name(sent, "no_take"), strict=True):
+            quantity, district = line[6], line[1]
+            assert line[7] == quantity * Decimal("2.50")
+            assert line[8] == DISTS[district - 1]
+            assert take[0] == (20 - quantity if quantity <= 10 else 111 - quantity)
+            assert take[1:4] == (quantity, 0, line[4])
+    assert set(counts) == set(range(5, 16))
+
+
+def test_one_new_order_in_a_hundred_rolls_back_at_its_last_line() -> None:
+    shopper = player()
+    rolled_back = 0
+    for _ in range(3000):
+        sent = shopper.play(NEW_ORDER)
+        wanted = of_name(sent, "no_order")[0][4]
+        assert len(of_name(sent, "no_item")) == wanted
+        if names(sent)[-1] == "rollback":
+            rolled_back += 1
+            assert names(sent) == [*OPENING, *LINE * (wanted - 1), "no_item", "rollback"]
+            assert sent[-2].values == (ITEMS + 1,)
+        else:
+            assert all(values[0] <= ITEMS for values in of_name(sent, "no_item"))
+    assert 10 <= rolled_back <= 55
+
+
+def test_stock_is_refilled_when_it_runs_low() -> None:
+    for _ in range(20):
+        sent = player(no_stock=[(12, "original", *DISTS)]).play(NEW_ORDER)
+        for take in of_name(sent, "no_take"):
+            left = 12 - take[1]
+            assert take[0] == (left if left >= 10 else left + 91)
+
+
+def test_remote_lines_come_from_every_other_warehouse() -> None:
+    """One line in a hundred, never from home, and the order says that it is not all local."""
+    suppliers = Counter[int]()
+    lines = 0
+    shopper = player(warehouses=4)
+    for _ in range(2000):
+        sent = shopper.play(NEW_ORDER)
+        (order,) = of_name(sent, "no_order")
+        found = of_name(sent, "no_line")
+        lines += len(found)
+        remote = [line for line in found if line[5] != order[2]]
+        suppliers.update((line[5] - order[2]) % 4 for line in remote)
+        if names(sent)[-1] == "commit":
+            assert order[5] == (0 if remote else 1)
+        remote_counts = [take[2] for take in of_name(sent, "no_take")]
+        assert sum(remote_counts) == len(remote)
+    assert suppliers.total() / lines == pytest.approx(0.01, abs=0.004)
+    assert set(suppliers) == {1, 2, 3}
+
+
+def test_payment_finds_the_middle_customer_of_a_name() -> None:
+    by_name = 0
+    shopper = player()
+    for _ in range(1000):
+        sent = shopper.play(PAYMENT)
+        (paying,) = of_name(sent, "pay_good_credit")
+        if found := of_name(sent, "customers_by_name"):
+            by_name += 1
+            assert paying[-1] == 22
+            assert found[0][2].isupper()
+        (amount,) = {of_name(sent, name)[0][0] for name in ("pay_warehouse", "pay_district")}
+        assert 1 <= amount <= 5000
+        assert paying[0] == Decimal("-10.00") - amount
+        assert paying[1] == amount
+        assert of_name(sent, "pay_history")[0][-2:] == (amount, "Warehouse    District")
+    assert by_name == pytest.approx(600, abs=60)
+
+
+def test_payment_of_a_name_that_nobody_has_falls_back_to_the_drawn_customer() -> None:
+    shopper = player(customers_by_name=[])
+    customers = {of_name(shopper.play(PAYMENT), "pay_customer")[0][2] for _ in range(50)}
+    assert len(customers) > 40
+
+
+def test_payment_writes_down_bad_credit() -> None:
+    bad = player(pay_customer=[("Ann", "OE", "BARBARBAR", "BC", Decimal("5.00"))])
+    sent = names(bad.play(PAYMENT))
+    assert "pay_bad_credit" in sent
+    assert "pay_good_credit" not in sent
+
+
+def test_fifteen_payments_in_a_hundred_are_remote() -> None:
+    remote = 0
+    shopper = player(warehouses=5)
+    for _ in range(2000):
+        history = of_name(shopper.play(PAYMENT), "pay_history")[0]
+        remote += history[1] != history[4]
+        if history[1] == history[4]:
+            assert history[0] == history[3]
+    assert remote / 2000 == pytest.approx(0.15, abs=0.03)
+
+
+def test_order_status_reads_the_lines_of_the_last_order() -> None:
+    sent = player().play(ORDER_STATUS)
+    assert names(sent)[-4:] == ["status_customer", "status_order", "status_lines", "commit"]
+    assert sent[-2].values[2] == 3000
+
+
+def test_delivery_goes_through_ten_districts() -> None:
+    sent = player().play(DELIVERY)
+    assert [values[1] for values in of_name(sent, "deliver_oldest")] == list(range(1, 11))
+    assert {values[0] for values in of_name(sent, "deliver_balance")} == {Decimal("123.45")}
+    assert {values[3] for values in of_name(sent, "deliver_balance")} == {77}
+    assert len(sent) == 2 + 10 * 7
+
+
+def test_delivery_skips_districts_without_new_orders() -> None:
+    assert names(player(deliver_oldest=[]).play(DELIVERY)) == ["begin", *["deliver_oldest"] * 10, "commit"]
+
+
+def test_stock_level_looks_at_the_last_twenty_orders() -> None:
+    sent = player().play(STOCK_LEVEL)
+    (values,) = of_name(sent, "level_count")
+    assert values[2:4] == (3001, 2981)
+    assert 10 <= values[5] <= 20

@@ -1,0 +1,100 @@
+"""Many rows at a time, as the servers take them quickest: MariaDB's bulk statements, and LOAD DATA LOCAL.
+
+Both send blocks of bytes that the caller has written in the server's form. LOAD DATA LOCAL sends what it is
+given and never a file, whatever name the server asks for.
+"""
+
+import struct
+from collections.abc import Iterable
+from typing import Any
+
+from asyncmy.constants.COMMAND import COM_QUERY
+from asyncmy.constants.FIELD_TYPE import LONG, STRING
+from asyncmy.protocol import OKPacketWrapper
+
+from tuibench.mysql import errors
+from tuibench.mysql.connection import Connection
+
+COM_STMT_BULK_EXECUTE = 0xFA
+TYPES_FOLLOW = 128
+"""Flag of a bulk statement: the types of its parameters come before the rows."""
+
+INFILE_REFUSED_CODES = frozenset({1148, 1235, 2068, 3948, 3950, 4166})
+"""What servers answer when they do not take LOAD DATA LOCAL (not allowed, switched off, rejected)."""
+
+BULK_REFUSED_CODES = frozenset({4033})
+"""What MariaDB answers when its binary log is kept in statements, not in rows."""
+
+
+class Loaded:
+    """What the server said of a LOAD DATA: rows taken, and values or rows it complained about."""
+
+    def __init__(self, rows: int, warnings: int) -> None:
+        self.rows = rows
+        self.warnings = warnings
+
+
+def takes_bulk(connection: Connection) -> bool:
+    """True if the server knows bulk statements: MariaDB since 10.2."""
+    return bool(connection._raw._bulk_supported)
+
+
+class BulkStatement:
+    """A prepared INSERT of one row, executed for many. Parameters are 32 bit integers or short texts."""
+
+    def __init__(self, connection: Connection, prepared: Any, identity: int, parameters: str) -> None:
+        self._connection = connection
+        self._prepared = prepared
+        types = b"".join(struct.pack("<BB", LONG if kind == "i" else STRING, 0) for kind in parameters)
+        self._head = struct.pack("<IH", identity, TYPES_FOLLOW) + types
+
+    @classmethod
+    async def prepare(cls, connection: Connection, sql: str, parameters: str) -> "BulkStatement":
+        """`parameters` has an `i` or an `s` for each `?`."""
+        raw = connection._raw
+        try:
+            prepared = await raw.prepare(sql)
+        except errors.FOREIGN as error:
+            raise errors.statement_error(error) from error
+        return cls(connection, prepared, prepared._statement_id, parameters)
+
+    async def execute(self, rows: bytes) -> int:
+        """Runs it for all rows: for each parameter a zero byte, then the integer, or length and text."""
+        raw = self._connection._raw
+        self._connection.statements += 1
+        try:
+            await raw._execute_command(COM_STMT_BULK_EXECUTE, self._head + rows)
+            await raw._read_query_result()
+        except errors.FOREIGN as error:
+            raise errors.statement_error(error) from error
+        return int(raw.affected_rows())
+
+    async def close(self) -> None:
+        try:
+            await self._prepared.close()
+        except errors.FOREIGN as error:
+            raise errors.statement_error(error) from error
+
+
+async def load_data(connection: Connection, sql: str, blocks: Iterable[bytes]) -> Loaded:
+    """Runs a LOAD DATA LOCAL with these bytes as the file. The connection must have been made to send rows.
+
+    Raises SQLError; with one of INFILE_REFUSED_CODES nothing was read of the blocks.
+    """
+    raw = connection._raw
+    connection.statements += 1
+    try:
+        await raw._execute_command(COM_QUERY, sql)
+        packet = await raw.read_packet()
+        if packet.is_load_local_packet():
+            for block in blocks:
+                raw.write_packet(block)
+                await raw._proto.drain()
+            raw.write_packet(b"")
+            packet = await raw.read_packet()
+        answer = OKPacketWrapper(packet)
+    except errors.FOREIGN as error:
+        raise errors.statement_error(error) from error
+    raw._result = None
+    raw.server_status = answer.server_status
+    return Loaded(int(answer.affected_rows), int(answer.warning_count))
