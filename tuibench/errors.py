@@ -54,6 +54,10 @@ class ServerAwayError(ServerUnavailableError):
     """Nobody answers there; it may pass."""
 
 
+class ServerBusyError(ServerAwayError):
+    """The server's queue of new connections is full for a moment."""
+
+
 class SQLError(TuibenchError):
     """The server answered a statement with an error; `code` is the server's number (e.g. 1213)."""
 

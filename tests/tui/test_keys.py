@@ -126,7 +126,11 @@ async def test_an_impossible_number_is_explained_and_not_submitted() -> None:
 
 
 async def test_an_impossible_rate_is_explained_and_not_submitted() -> None:
-    reasons = {"99,999,999": "at most 10,000,000 a second", "-3": "'-3' is not a number", "inf": "not a number"}
+    reasons = {
+        "99,999,999": "at most 10,000,000 a second",
+        "-3": "'-3' is not a number",
+        "inf": "not a number",
+    }
     keys = {",": "comma", "-": "minus"}
     async with viewer(script.hello(60)) as it:
         await it.press("r")

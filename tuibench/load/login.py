@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
-from tuibench.errors import ServerAwayError, SQLError
+from tuibench.errors import ServerAwayError, ServerBusyError, SQLError
 from tuibench.load.work import Work
 from tuibench.mysql.connection import Connection, TextStatement
 from tuibench.mysql.errors import (
@@ -57,9 +57,8 @@ async def open_line(
     chance: Callable[[], float],
 ) -> Line | None:
     """A ready connection; None if the user was told to leave meanwhile. `needed` statements are prepared.
-    With several servers, connection `number` has its own by turns.
 
-    While the server is away it tries again with a growing back-off. Raises Refused when the server takes no
+    With several servers, connection `number` has its own by turns. While the server is away it tries again with a growing back-off. Raises Refused when the server takes no
     more connections and this one is new (a lost one keeps trying: its place comes free), TuibenchError for
     what another try would not mend.
     """
@@ -74,6 +73,8 @@ async def open_line(
                 raise Refused from error
             if error.code not in PASSING_CODES:
                 raise
+            work.last_refusal = str(error)
+        except ServerBusyError as error:
             work.last_refusal = str(error)
         except ServerAwayError as error:
             work.recorder.counters.count_error(CLIENT_CANNOT_CONNECT)

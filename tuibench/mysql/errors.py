@@ -3,6 +3,7 @@
 Here is decided which error codes mean a broken connection, a server that is away, a login that is refused.
 """
 
+import errno
 import ssl
 import struct
 
@@ -12,6 +13,7 @@ from tuibench.errors import (
     ConnectionLostError,
     DeniedError,
     ServerAwayError,
+    ServerBusyError,
     ServerUnavailableError,
     SQLError,
     TuibenchError,
@@ -103,6 +105,8 @@ def connect_error(error: BaseException, target: Target) -> TuibenchError:
         )
     if code in TOO_MANY_CONNECTIONS_CODES:
         return SQLError(code, f"the server at {target.where} takes no more connections: {text}")
+    if errno.EAGAIN in (getattr(error, "errno", None), getattr(error.__cause__, "errno", None)):
+        return ServerBusyError(f"the server at {target.where} has too many connections waiting: {text}")
     if code in AWAY_CODES or isinstance(error, OSError | TimeoutError):
         return ServerAwayError(
             f"cannot reach a server at {target.where}: {text}",
