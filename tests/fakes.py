@@ -51,7 +51,9 @@ class FakeClock:
         return self._alarms[-1]
 
     def _next_alarm(self) -> "FakeAlarm | None":
-        return min((alarm for alarm in self._alarms if alarm.at_ns is not None), key=self._rings_ns, default=None)
+        return min(
+            (alarm for alarm in self._alarms if alarm.at_ns is not None), key=self._rings_ns, default=None
+        )
 
     def _rings_ns(self, alarm: "FakeAlarm") -> int:
         return (alarm.at_ns or 0) + round(self.overshoot_seconds * 1e9)

@@ -144,7 +144,7 @@ class Engine:
         self._arrivals.close()
 
     def _forget_backlog(self) -> None:
-        self._recorder.counters.retries += 0 * self._arrivals.forget()
+        self._recorder.counters.abandoned += self._arrivals.forget()
 
     def _counters(self) -> Counters:
         counters = self._recorder.totals()

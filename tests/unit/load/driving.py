@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Generic, TypeVar
 
 from tests.fakes import FakeClock, FakeServer
+from tests.virtual import VirtualClock
 from tuibench.load.engine import Engine
 from tuibench.load.report import Counters, WorkerReport
 from tuibench.load.wire import Begin
@@ -13,13 +15,17 @@ from tuibench.metrics.histogram import Histogram
 TURNS_LIMIT = 20_000
 
 
-class Drive:
-    """An engine, and the latencies of all the reports it gave so far."""
+AnyClock = TypeVar("AnyClock", FakeClock, VirtualClock)
 
-    def __init__(self, server: FakeServer, begin: Begin, clock: FakeClock) -> None:
+
+class Drive(Generic[AnyClock]):
+    """An engine, and the latencies of all the reports it gave so far. `last` is for a test to fill."""
+
+    def __init__(self, server: FakeServer, begin: Begin, clock: AnyClock) -> None:
         self.server = server
-        self.clock = clock
+        self.clock: AnyClock = clock
         self.engine = Engine(begin, connect=server.connect, clock=clock, alarm=clock.alarm)
+        self.last = Counters()
         self.transactions = Histogram()
         self.service = Histogram()
         self.statements: dict[str, Histogram] = {}
@@ -44,7 +50,7 @@ class Drive:
 @asynccontextmanager
 async def driving(
     server: FakeServer, begin: Begin, connections: int = 1, clock: FakeClock | None = None
-) -> AsyncIterator[Drive]:
+) -> AsyncIterator[Drive[FakeClock]]:
     """Drives this many connections; stops them without grace at the end."""
     drive = Drive(server, begin, clock or FakeClock())
     drive.engine.set_connections(range(connections))
@@ -77,3 +83,11 @@ async def turns(count: int) -> None:
 
 def ended(counters: Counters) -> int:
     return counters.completed + counters.failed + counters.abandoned
+
+
+def balanced(counters: Counters) -> bool:
+    """The accounting identity."""
+    waiting = counters.in_flight + counters.backlog
+    return (
+        counters.scheduled == ended(counters) + waiting and counters.in_flight >= 0 and counters.backlog >= 0
+    )

@@ -35,9 +35,7 @@ class Queue:
     ) -> None:
         self.clock = FakeClock()
         self.woken: list[str] = []
-        self.arrivals = Arrivals(
-            Pacer(Random(1), arrival, phase=0.5), self.clock, self.clock.alarm, limit
-        )
+        self.arrivals = Arrivals(Pacer(Random(1), arrival, phase=0.5), self.clock, self.clock.alarm, limit)
         self.arrivals.set_rate(rate)
 
     def waiting(self, *names: str) -> list[Waiting]:
@@ -224,7 +222,9 @@ steps = st.lists(
         st.tuples(st.just("rate"), st.sampled_from([0.0, 5.0, 30.0])),
         st.tuples(st.just("allow"), st.sampled_from([0, 3, 20])),
         st.tuples(
-            st.sampled_from(["take", "take", "forget", "hold", "release", "start", "late", "wait", "withdraw"]),
+            st.sampled_from(
+                ["take", "take", "forget", "hold", "release", "start", "late", "wait", "withdraw"]
+            ),
             st.just(0),
         ),
     ),

@@ -1,7 +1,6 @@
 """The books of the load balance, whatever the server answers and whatever is asked of the engine."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,17 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fakes import SILENCE, FakeServer, Result
-from tests.unit.load.driving import Drive, driving, turns, until
+from tests.fakes import SILENCE, FakeClock, FakeServer, Result
+from tests.unit.load.driving import Drive, balanced, driving, turns, until
 from tests.unit.load.programs import EXPLICIT, SINGLE, begin
 from tests.unit.load.test_user import AWAY, DEADLOCK, DUPLICATE, LOCK_WAIT, LOST, TOO_MANY
-from tuibench.load.report import Counters
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
 from tuibench.workload.program import Transaction
-
-Action = Callable[[Drive], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True)
@@ -29,7 +25,7 @@ class Do:
     what: str
     how_many: int = 0
 
-    async def on(self, drive: Drive) -> None:
+    async def on(self, drive: Drive[FakeClock]) -> None:
         match self.what:
             case "connections":
                 drive.engine.set_connections(range(self.how_many))
@@ -52,11 +48,12 @@ actions = st.lists(
         st.builds(Do, st.just("connections"), st.integers(0, 5)),
         st.builds(Do, st.sampled_from(["pause", "resume"])),
         st.builds(Do, st.just("turns"), st.integers(0, 25)),
-        st.builds(Do, st.just("rate"), st.sampled_from([0, 20, 500])),
+        st.builds(Do, st.just("rate"), st.sampled_from([0, 0, 20, 500])),
         st.builds(Do, st.just("limit"), st.sampled_from([0, 1, 30])),
         st.builds(Do, st.just("time"), st.integers(0, 400)),
     ),
-    max_size=16,
+    min_size=3,
+    max_size=20,
 )
 usual_results = st.sampled_from([1, 1, 1, 0, DEADLOCK, LOCK_WAIT, LOST])
 some_results = st.lists(st.one_of(usual_results, st.sampled_from([SILENCE, DUPLICATE])), max_size=60)
@@ -71,17 +68,12 @@ rules = st.fixed_dictionaries(
         "prepared": st.booleans(),
     }
 )
+rates = st.sampled_from([0, 50, 1000])
 programs = st.sampled_from([(EXPLICIT,), (SINGLE,), (EXPLICIT, SINGLE)])
 
 
-def balanced(counters: Counters) -> bool:
-    ended = counters.completed + counters.failed + counters.abandoned
-    waiting = counters.in_flight + counters.backlog
-    return counters.scheduled == ended + waiting and counters.in_flight >= 0 and counters.backlog >= 0
-
-
-@given(programs, some_results, some_logins, some_rollbacks, actions, st.integers(0, 2), rules)
-@settings(deadline=None, max_examples=200)
+@given(programs, some_results, some_logins, some_rollbacks, actions, st.integers(0, 2), rules, rates)
+@settings(deadline=None, max_examples=300)
 def test_every_transaction_and_every_question_is_accounted_for(
     transactions: tuple[Transaction, ...],
     results: list[Result],
@@ -90,11 +82,13 @@ def test_every_transaction_and_every_question_is_accounted_for(
     asked: list[Do],
     max_retries: int,
     rules: dict[str, Any],
+    rate: float,
 ) -> None:
     async def scenario() -> None:
         server = FakeServer(results, logins=logins, rollbacks=rollbacks)  # type: ignore[arg-type]
         work = begin(*transactions, max_retries=max_retries, **rules)
         async with driving(server, work, connections=2) as drive:
+            drive.engine.set_rate(rate)
             for action in asked:
                 await action.on(drive)
                 assert balanced(drive.counters)

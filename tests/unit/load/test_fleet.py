@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar, cast
 from unittest import mock
 
+import msgspec
 import pytest
 
 from tests.unit.load.driving import turns
@@ -39,12 +40,13 @@ NOBODY = Target(host="127.0.0.1", port=1, user="ann")
 """Port 1 refuses at once."""
 
 PATIENCE_SECONDS = 30.0
+PLAN = Plan(profile="test", threads=4)
 Told = TypeVar("Told")
 
 
 @asynccontextmanager
 async def fleet(workers: int, **plan: Any) -> AsyncIterator[Fleet]:
-    made = Fleet(Plan(profile="test", threads=4, **plan), NOBODY, program(SINGLE), workers)
+    made = Fleet(msgspec.structs.replace(PLAN, **plan), NOBODY, program(SINGLE), workers)
     await made.start()
     try:
         yield made
@@ -219,7 +221,7 @@ async def pretended_fleet(most: int, **plan: Any) -> AsyncIterator[tuple[Fleet, 
         return Worker(cast("asyncio.subprocess.Process", PretendedProcess()), session)
 
     with mock.patch.object(Worker, "start", start):
-        made = Fleet(Plan(**{"profile": "test", "threads": 4} | plan), NOBODY, program(SINGLE), most)
+        made = Fleet(msgspec.structs.replace(PLAN, **plan), NOBODY, program(SINGLE), most)
         await made.start()
         yield made, ends
         await made.kill()
