@@ -57,6 +57,7 @@ class Engine:
             connect=connect,
             clock=clock,
         )
+        self._generators: dict[int, Generator] = {}
         self._users: dict[int, Member] = {}
         self._departing: list[Member] = []
         self._departed = Fairness()
@@ -157,7 +158,11 @@ class Engine:
             self.finished.set()
 
     def _new_user(self, number: int) -> Member:
-        generator = Generator(self._begin.program, self._begin.seed, number)
+        """A connection that comes back goes on with the stream it had: unique values must stay unique."""
+        generator = self._generators.get(number)
+        if generator is None:
+            generator = Generator(self._begin.program, self._begin.seed, number)
+            self._generators[number] = generator
         user = VirtualUser(self._work, generator, number)
         task = asyncio.create_task(user.run(), name=f"connection {number}")
         task.add_done_callback(self._look_whether_finished)

@@ -50,17 +50,17 @@ class Line:
 async def open_line(
     work: Work,
     number: int,
-    needed: Collection[int],
+    needed: Collection[int] | None,
     *,
     is_new: bool,
     is_leaving: Callable[[], bool],
     chance: Callable[[], float],
 ) -> Line | None:
-    """A ready connection; None if the user was told to leave meanwhile. `needed` statements are prepared.
+    """A ready connection with the `needed` statements (None: all); None if told to leave meanwhile.
 
-    With several servers, connection `number` has its own by turns. While the server is away it tries again with a growing back-off. Raises Refused when the server takes no
-    more connections and this one is new (a lost one keeps trying: its place comes free), TuibenchError for
-    what another try would not mend.
+    With several servers, connection `number` has its own by turns. While the server is away it tries again
+    with a growing back-off. Raises Refused when the server takes no more connections and this one is new (a
+    lost one keeps trying: its place comes free), TuibenchError for what another try would not mend.
     """
     attempt = 0
     while not is_leaving():
@@ -84,13 +84,13 @@ async def open_line(
     return None
 
 
-async def _log_in(work: Work, number: int, needed: Collection[int]) -> Line:
+async def _log_in(work: Work, number: int, needed: Collection[int] | None) -> Line:
     line = Line(await work.connect(work.target.for_connection(number)))
     try:
         for sql in work.rules.session_sql:
             await line.connection.execute(sql)
         work.recorder.unanswered += line.connection.statements
-        for index in sorted(needed):
+        for index in range(len(work.statements)) if needed is None else sorted(needed):
             line.execute[index] = await _executor(work, line.connection, work.statements[index])
     except (SQLError, asyncio.CancelledError):
         await line.close(work)
