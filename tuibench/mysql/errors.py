@@ -96,7 +96,7 @@ def connect_error(error: BaseException, target: Target) -> TuibenchError:
     if code in ACCESS_DENIED_CODES:
         return AccessDeniedError(
             f"the server at {target.where} refuses user '{target.user}': {text} (error {code})",
-            "give --user and -p, or a [client] section in ~/.my.cnf",
+            _access_hint(target),
         )
     if code == NO_SUCH_DATABASE:
         return ServerUnavailableError(
@@ -115,6 +115,15 @@ def connect_error(error: BaseException, target: Target) -> TuibenchError:
     return ServerUnavailableError(
         f"cannot log in at {target.where}: {text} (error {code})", LOGIN_HINTS.get(code, "")
     )
+
+
+def _access_hint(target: Target) -> str:
+    """MariaDB says "access denied" also where it only misses TLS."""
+    hint = "give --user and -p, or a [client] section in ~/.my.cnf"
+    may_be_plain = target.ssl_mode == "disabled" or (target.ssl_mode == "preferred" and target.is_local)
+    if target.socket or not may_be_plain:
+        return hint
+    return f"{hint}; if the account or the server demands TLS, --ssl-mode=required"
 
 
 def not_a_server(target: Target) -> ServerUnavailableError:

@@ -45,8 +45,6 @@ class Checker:
         for number, transaction in enumerate(self._profile.transactions):
             self._check_transaction(f"transactions[{number}]", transaction, steps)
         self._check_deck()
-        for name, step in self._profile.steps.items():
-            steps.check(f"steps.{name}", (step,), explicit=True)
 
     def _check_options(self) -> None:
         for name, option in self._profile.options.items():
@@ -89,14 +87,15 @@ class Checker:
         found = [
             self._named(f"{path}.steps[{number}]", step) for number, step in enumerate(transaction.steps)
         ]
-        steps.check(f"{path}.steps", tuple(found), explicit=transaction.autocommit is not True)
+        steps.check(found, explicit=transaction.autocommit is not True)
 
-    def _named(self, path: str, step: StepText | str) -> StepText:
+    def _named(self, path: str, step: StepText | str) -> tuple[str, StepText]:
+        """The step and where it is written. One that nobody names is not looked into."""
         if isinstance(step, StepText):
-            return step
+            return path, step
         if step not in self._profile.steps:
             self._fault.unknown(path, "step", step, self._profile.steps)
-        return self._profile.steps[step]
+        return f"steps.{step}", self._profile.steps[step]
 
     def _check_flag(self, path: str, name: str) -> None:
         if name not in self._known:

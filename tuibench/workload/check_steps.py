@@ -36,15 +36,14 @@ class StepChecker:
         self._values = ValueChecker(fault, known)
         self._sql: dict[str, str] = {}
 
-    def check(self, path: str, steps: Iterable[StepText], *, explicit: bool) -> None:
-        """Raises UsageError for the first fault. `explicit` tells whether there is anything to roll back."""
-        self._check_steps(path, steps, dict(self._known), explicit, 1)
+    def check(self, steps: Iterable[tuple[str, StepText]], *, explicit: bool) -> None:
+        """Raises UsageError for the first fault in steps with their key paths.
 
-    def _check_steps(
-        self, path: str, steps: Iterable[StepText], scope: Scope, explicit: bool, depth: int
-    ) -> None:
-        for number, step in enumerate(steps):
-            self._check_step(f"{path}[{number}]", step, scope, explicit, depth)
+        `explicit` tells whether there is anything to roll back.
+        """
+        scope = dict(self._known)
+        for path, step in steps:
+            self._check_step(path, step, scope, explicit, 1)
 
     def _check_step(self, path: str, step: StepText, scope: Scope, explicit: bool, depth: int) -> None:
         if depth > DEEPEST:
@@ -59,7 +58,8 @@ class StepChecker:
             self._check_statement(f"{path}.statements[{number}]", statement, inner)
         always = not step.when and not step.each and isinstance(step.repeat, int) and step.repeat > 0
         lasting = dict(inner)
-        self._check_steps(f"{path}.steps", step.steps, inner, explicit, depth + 1)
+        for number, one in enumerate(step.steps):
+            self._check_step(f"{path}.steps[{number}]", one, inner, explicit, depth + 1)
         self._check_rollback(path, step, explicit)
         if always:
             scope.update(lasting)

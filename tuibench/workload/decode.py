@@ -20,8 +20,10 @@ def decode(text: str, source: str) -> Profile:
     """The profile that `text` holds. Raises UsageError naming `source`, the key and what was expected."""
     try:
         raw = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{source}: not valid TOML: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{source}: something is nested too deep") from None
     try:
         return msgspec.convert(raw, Profile)
     except msgspec.ValidationError as error:

@@ -10,7 +10,7 @@ from itertools import count
 from random import Random
 from typing import Any, assert_never
 
-from tuibench.workload.evaluate import Evaluate, evaluator, fixed
+from tuibench.workload.evaluate import Evaluate, evaluator, fixed, folded
 from tuibench.workload.expression import Constant, Expression, replaced
 from tuibench.workload.keys import drawer
 from tuibench.workload.nurand import constant, nurand
@@ -51,7 +51,7 @@ class Source:
 
     def own(self, expression: Expression) -> Expression:
         """The expression as it is on this connection."""
-        return replaced(expression, self._given)
+        return folded(replaced(expression, self._given))
 
     def function(self, expression: Expression, places: Mapping[str, int]) -> Evaluate:
         return evaluator(self.own(expression), places)

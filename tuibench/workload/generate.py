@@ -4,10 +4,12 @@ One stream a connection: its numbers depend on the seed and the connection's num
 gives the same calls whatever the number of workers. A connection that comes back must go on with the
 generator it had: a new one would begin again, and give serial and unique numbers twice.
 
-How an engine runs a transaction -------------------------------- `generator.draw()` gives the index of the
-next transaction in `program.transactions`. It is called once for each transaction: one that is tried again
-keeps its kind, and gets new values (those of a deadlock would deadlock again). Then, for every attempt, one
-of two, as `program.transactions[which].interactive` tells:
+How an engine runs a transaction
+--------------------------------
+
+`generator.draw()` gives the index of the next transaction in `program.transactions`. It is called once for
+each transaction: one that is tried again keeps its kind, and gets new values (those of a deadlock would
+deadlock again). Then, for every attempt, one of two, as `program.transactions[which].interactive` tells:
 
 Not interactive: `generator.calls(which)` is the list of all its calls. Each `(index, values)` is the flat
 statement `flat_statements(program)[index]` with the values of its placeholders; its rows are dropped.
@@ -38,7 +40,8 @@ A transaction that ends with the flat statement named `rollback` was rolled back
 but not committed. BEGIN, COMMIT and ROLLBACK are calls like all others; only after an error does the engine
 roll back by itself.
 
-`generator.needed` holds the flat indexes that this connection can ever call: the others need not be prepared.
+`generator.needed` holds the flat indexes that this connection can ever call, None for all: the others need
+not be prepared.
 """
 
 from collections.abc import Callable, Iterable
@@ -161,14 +164,12 @@ def _dealer(cards: list[int], numbers: Random) -> Callable[[], int]:
     return deal
 
 
-def _needed(program: Program, indexes: dict[FlatStatement, int], source: Source) -> frozenset[int]:
+def _needed(program: Program, indexes: dict[FlatStatement, int], source: Source) -> frozenset[int] | None:
+    steps = [step for transaction in program.transactions for step in all_steps(transaction.steps)]
+    if all(step.table is None for step in steps):
+        return None
     tables = len(program.tables)
-    return frozenset(
-        index
-        for transaction in program.transactions
-        for step in all_steps(transaction.steps)
-        for index in _needed_by(step, indexes, tables, source)
-    )
+    return frozenset(index for step in steps for index in _needed_by(step, indexes, tables, source))
 
 
 def _needed_by(step: Step, indexes: dict[FlatStatement, int], tables: int, source: Source) -> Iterable[int]:
