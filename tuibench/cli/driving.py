@@ -98,9 +98,7 @@ async def drive(spec: SessionSpec, output: Output) -> tuple[Summary, ExitCode]:
         sys.stdout.flush()
         for line in notes(summary, spec.run_directory):
             say(line)
-    if session.error is not None:
-        return summary, ExitCode(session.error.exit_code)
-    return summary, ExitCode.INTERRUPTED if summary.outcome == "interrupted" else ExitCode.DONE
+    return summary, session.exit_code
 
 
 def notes(summary: Summary, run_directory: str) -> list[str]:

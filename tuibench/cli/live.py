@@ -81,10 +81,8 @@ def watch(socket: Path, theme: str) -> Ended | None:
 
 
 def tell(ended: Ended) -> ExitCode:
-    """Leaves the summary in the terminal."""
+    """Leaves the summary in the terminal; the exit code of the run."""
     typer.echo(ended.text, nl=False)
     for line in notes(ended.summary, ended.run_directory):
         say(line)
-    if ended.summary.outcome == "failed":
-        return ExitCode.RUN_FAILED
-    return ExitCode.DONE
+    return ExitCode(ended.exit_code)

@@ -68,11 +68,12 @@ class Answer(msgspec.Struct, frozen=True, tag="answer", kw_only=True):
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", kw_only=True):
-    """Last line to a viewer: the figures, and the summary as text for the terminal."""
+    """Last line to a viewer: the figures, the summary as text for the terminal, the run's exit code."""
 
     summary: Summary
     text: str
     run_directory: str
+    exit_code: int = 0
 
 
 Downward = Hello | Sample | Event | Status | Answer | Ended

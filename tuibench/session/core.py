@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
-from tuibench.errors import TuibenchError
+from tuibench.errors import ExitCode, TuibenchError
 from tuibench.load.fleet import Fleet
 from tuibench.load.preflight import prepared_room, prepared_statements, prepared_warning
 from tuibench.load.prepare_check import check_allowed, check_ready
@@ -143,6 +143,13 @@ class Session:
     def text(self, summary: Summary) -> str:
         """The summary as the terminal shows it."""
         return summary_text(summary)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What a script should be told of the end."""
+        if self.error is not None:
+            return ExitCode(self.error.exit_code)
+        return ExitCode.INTERRUPTED if self._outcome == "interrupted" else ExitCode.DONE
 
     def hello(self) -> Hello:
         """What a viewer that joins now must know."""

@@ -54,6 +54,7 @@ class Service:
                     summary=summary,
                     text=self._session.text(summary),
                     run_directory=self._session.spec.run_directory,
+                    exit_code=self._session.exit_code,
                 )
             )
             await self._say_goodbye()

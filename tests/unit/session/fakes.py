@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests import examples
-from tuibench.errors import TuibenchError
+from tuibench.errors import ExitCode, TuibenchError
 from tuibench.model.command import Command
 from tuibench.model.event import EventKind
 from tuibench.model.message import Downward, Hello, RunState
@@ -102,6 +102,7 @@ class FakeSession:
         self.submitted: list[Command] = []
         self.stops: list[str] = []
         self.refusal: Exception | None = None
+        self.exit_code = ExitCode.DONE
         self.answering = asyncio.Event()
         self.answering.set()
         self._over = asyncio.Event()
