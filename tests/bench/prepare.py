@@ -26,8 +26,8 @@ from tuibench.model.target import Target
 from tuibench.workload import library
 
 HEAD = """\
-| way | rows/s ratio (min–max) | sysbench rows/s | tuibench rows/s | µs of CPU a row, sysbench: server + client \
-| tuibench: server + client |
+| way | rows/s ratio (min–max) | sysbench rows/s | tuibench rows/s \
+| µs of CPU a row, sysbench: server + client | tuibench: server + client |
 |---|---:|---:|---:|---:|---:|"""
 
 
