@@ -74,4 +74,4 @@ async def make_tables(
         f"({made.rows_per_second:,.0f} rows/s)"
     )
     if made.way == "insert" and method.way == "auto":
-        say("a third faster with LOAD DATA LOCAL: SET GLOBAL local_infile=ON on the server")
+        say("with SET GLOBAL local_infile=ON, this server takes LOAD DATA LOCAL, in about a third less time")
