@@ -16,7 +16,6 @@ class Accounting:
         self.service = Histogram()
         self.statements: dict[str, Histogram] = {}
         self.cpu_seconds = 0.0
-        self.worker_cpu_peak = 0.0
         self._last: dict[int, WorkerReport] = {}
         self._base: dict[int, Counters] = {}
 
@@ -64,7 +63,6 @@ class Accounting:
         for name, histogram in statements.items():
             self.statements.setdefault(name, Histogram()).add(histogram)
         cpu = max((report.cpu_seconds / report.seconds for report in reports if report.seconds), default=0.0)
-        self.worker_cpu_peak = max(self.worker_cpu_peak, cpu)
         part = LoadPart(
             threads=threads,
             connections=self.connections,
