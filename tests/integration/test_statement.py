@@ -54,3 +54,13 @@ async def test_a_statement_sent_as_text_does_the_same(server: PrivateServer) -> 
         assert await connection.query("SELECT word FROM numbers WHERE id = 2") == (("it's",),)
     finally:
         await connection.close()
+
+
+async def test_question_marks_in_quotes_and_comments_are_sent_as_they_are(server: PrivateServer) -> None:
+    sql = "SELECT '?', ? /* ? */, \"it's ?\", `?` FROM (SELECT ? AS `?`) one -- ?"
+    connection = await connect(server.target)
+    try:
+        for made in (TextStatement(connection, sql), await connection.prepare_rows(sql)):
+            assert list(await made.fetch(("a'?", 2))) == [("?", "a'?", "it's ?", 2)]
+    finally:
+        await connection.close()

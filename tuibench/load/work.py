@@ -44,6 +44,7 @@ class Work:
         self.connected = 0
         self.failure: TuibenchError | None = None
         self.last_refusal = ""
+        self._has_begun = False
 
     @property
     def is_over(self) -> bool:
@@ -55,9 +56,13 @@ class Work:
         self.failure = self.failure or error
 
     def joined(self) -> None:
-        """One more connection is ready. The first one after an outage may find a backlog to forget."""
-        if self.connected == 0 and self.rules.backlog is Backlog.DROP:
+        """One more connection is ready. The first one after an outage may find a backlog to forget.
+
+        What came due before the very first one was there is no outage's.
+        """
+        if self.connected == 0 and self._has_begun and self.rules.backlog is Backlog.DROP:
             self.recorder.counters.abandoned += self.arrivals.forget()
+        self._has_begun = True
         self.connected += 1
 
     def parted(self) -> None:

@@ -13,6 +13,7 @@ from tuibench.mysql import errors, tls
 from tuibench.mysql.errors import AccessDeniedError
 from tuibench.mysql.handshake import Handshake
 from tuibench.mysql.passwords import passwords
+from tuibench.workload.placeholders import pieces
 
 Row = tuple[Any, ...]
 
@@ -82,7 +83,7 @@ class TextStatement:
 
     def __init__(self, connection: "Connection", sql: str) -> None:
         self._connection = connection
-        self._parts = sql.split("?")
+        self._parts = pieces(sql)
 
     async def execute(self, values: tuple[Any, ...]) -> int:
         """Runs it and drops the rows. Returns rows affected, or rows returned by a SELECT."""

@@ -239,6 +239,7 @@ class Session:
     async def _measure(self) -> None:
         """The run proper: from the server's first reading until the time is up or the work is done."""
         plan = self.spec.plan
+        self._limit = ClientLimit()
         await self._observer.begin(self.settings.statements)
         zero_ns = await self.load.begin()
         self._log.start(zero_ns)

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 
 from tuibench.errors import UsageError
-from tuibench.workload.check_steps import MAX_REPEAT, plain
+from tuibench.workload.check_steps import MAX_REPEAT
 from tuibench.workload.compile_values import ValueCompiler
 from tuibench.workload.evaluate import fixed
 from tuibench.workload.expression import is_fixed
 from tuibench.workload.parse import is_name
+from tuibench.workload.placeholders import plain
 from tuibench.workload.profile import PartText, StatementText, StepText, TransactionText
 from tuibench.workload.program import Bind, Part, Statement, StatementClass, Step, Transaction
 from tuibench.workload.value import Bound

@@ -277,6 +277,13 @@ def test_after_an_outage_what_came_due_is_dropped_if_asked() -> None:
     assert p_ms(run.transactions, 100) < 50
 
 
+def test_what_comes_due_before_the_first_connection_is_there_is_not_dropped() -> None:
+    """A worker that is added to a running load gets its part of the rate while it still logs in."""
+    run = ran(for_ten_seconds, begin(SINGLE, arrival=Arrival.CONSTANT, backlog=Backlog.DROP), outage=(0, 2))
+    assert run.last.abandoned == 0
+    assert run.last.completed == run.last.scheduled >= 10 * RATE - 1
+
+
 # Enough of it
 
 
