@@ -38,6 +38,17 @@ async def empty_database(target: Target, database: str) -> AsyncIterator[Target]
         await connection.execute(f"DROP DATABASE {database}")
 
 
+@asynccontextmanager
+async def set_global(connection: Connection, name: str, value: str) -> AsyncIterator[None]:
+    """A global variable with another value for a while."""
+    old = (await connection.query(f"SELECT @@GLOBAL.{name}"))[0][0]
+    await connection.execute(f"SET GLOBAL {name}={value}")
+    try:
+        yield
+    finally:
+        await connection.execute(f"SET GLOBAL {name}={connection.quote(old)}")
+
+
 async def tables(target: Target) -> list[str]:
     async with connected(target) as connection:
         return sorted(row[0] for row in await connection.query("SHOW TABLES"))

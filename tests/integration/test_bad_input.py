@@ -1,26 +1,19 @@
 """Mistakes on a command line, on real servers: one line that helps, the right exit code, nothing left."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from tests.integration.support import Finished, ask, assert_nothing_left, prepare, tuibench
+from tests.integration.support import Finished, ask, assert_nothing_left, tuibench
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.target import Target
 
 RUN = ("run", "oltp_read_write", "--time=1", "--tables=2", "--table-size=500")
 RUN_FAILED, WRONG_USAGE, SERVER_UNAVAILABLE = 1, 2, 3
-
-
-@pytest.fixture(scope="module")
-def tables(server: PrivateServer) -> PrivateServer:
-    """A server with 2 × 500 rows."""
-    prepare(server.target, tables=2, rows=500)
-    return server
 
 
 @pytest.fixture(autouse=True)
@@ -129,25 +122,25 @@ async def test_the_hint_for_a_missing_database_works(tables: PrivateServer) -> N
     await ask(tables.target, "DROP DATABASE made")
 
 
-async def test_no_write_privilege(tables: PrivateServer) -> None:
-    reader = await a_reader(tables)
+@pytest.fixture
+async def reader(tables: PrivateServer, database: Target) -> AsyncIterator[Target]:
+    """A login that may read the tables and an empty database, and nothing else."""
+    await ask(
+        tables.target,
+        "CREATE USER reader@localhost IDENTIFIED BY 'pass'",
+        f"GRANT SELECT ON {tables.target.database}.* TO reader@localhost",
+        f"GRANT SELECT ON {database.database}.* TO reader@localhost",
+    )
+    yield msgspec.structs.replace(tables.target, user="reader", password="pass")
+    await ask(tables.target, "DROP USER reader@localhost")
+
+
+def test_no_write_privilege(reader: Target, database: Target) -> None:
     line = complaint(tuibench(*RUN, target=reader), SERVER_UNAVAILABLE)
     assert "denied" in line
     assert "grant the privilege, or log in as another user" in line
-    bare = msgspec.structs.replace(reader, database="bare")
+    bare = msgspec.structs.replace(reader, database=database.database)
     assert "denied" in complaint(tuibench("prepare", "oltp_read_write", target=bare), SERVER_UNAVAILABLE)
-
-
-async def a_reader(server: PrivateServer) -> Target:
-    """A login that may read the tables and an empty database, and nothing else."""
-    await ask(
-        server.target,
-        "CREATE DATABASE bare",
-        "CREATE USER reader@localhost IDENTIFIED BY 'pass'",
-        f"GRANT SELECT ON {server.target.database}.* TO reader@localhost",
-        "GRANT SELECT ON bare.* TO reader@localhost",
-    )
-    return msgspec.structs.replace(server.target, user="reader", password="pass")
 
 
 # The tables are not those that the run needs

@@ -266,38 +266,25 @@ def test_the_password_command_on_the_command_line(server: PrivateServer, tmp_pat
 
 
 async def test_a_server_with_little_room_for_prepared_statements(server: PrivateServer) -> None:
-    async with sbtest.connected(server.target) as connection:
-        old = int((await connection.query("SELECT @@max_prepared_stmt_count"))[0][0])
-        try:
-            await connection.execute("SET GLOBAL max_prepared_stmt_count=1")
-            assert await prepared_room(connection) == PreparedRoom(1, 0)
-            await connection.prepare("SELECT ?")
-            assert await prepared_room(connection) == PreparedRoom(1, 1)
-            with pytest.raises(SQLError) as refused:
-                await connection.prepare("SELECT ? + 1")
-            assert refused.value.code == 1461
-            assert await TextStatement(connection, "SELECT ? + 1").execute((1,)) == 1
-        finally:
-            await connection.execute(f"SET GLOBAL max_prepared_stmt_count={old}")
+    async with (
+        sbtest.connected(server.target) as connection,
+        sbtest.set_global(connection, "max_prepared_stmt_count", "1"),
+    ):
+        assert await prepared_room(connection) == PreparedRoom(1, 0)
+        await connection.prepare("SELECT ?")
+        assert await prepared_room(connection) == PreparedRoom(1, 1)
+        with pytest.raises(SQLError) as refused:
+            await connection.prepare("SELECT ? + 1")
+        assert refused.value.code == 1461
+        assert await TextStatement(connection, "SELECT ? + 1").execute((1,)) == 1
 
 
-def test_a_run_beyond_that_room_goes_on_in_text(server: PrivateServer) -> None:
-    target = server.target
-    made = tuibench("prepare", "oltp_read_write", "--tables=1", "--table-size=1000", target=target)
-    assert made.code == 0, made.err
-    asyncio.run(ask(target, "SET GLOBAL max_prepared_stmt_count=5"))
-    try:
-        done = tuibench(
-            "run", "oltp_read_write", "--tables=1", "--table-size=1000", "--threads=4", "--time=2",
-            target=target,
-        )  # fmt: skip
-        assert done.code == 0, done.err
-        assert "transactions:" in done.out
-    finally:
-        asyncio.run(ask(target, "SET GLOBAL max_prepared_stmt_count=100000", "DROP TABLE sbtest1"))
-
-
-async def ask(target: Target, *statements: str) -> None:
-    async with sbtest.connected(target) as connection:
-        for sql in statements:
-            await connection.execute(sql)
+async def test_a_run_beyond_that_room_goes_on_in_text(tables: PrivateServer) -> None:
+    options = ("--tables=2", "--table-size=500", "--threads=4", "--time=2")
+    async with (
+        sbtest.connected(tables.target) as connection,
+        sbtest.set_global(connection, "max_prepared_stmt_count", "5"),
+    ):
+        done = await asyncio.to_thread(tuibench, "run", "oltp_read_write", *options, target=tables.target)
+    assert done.code == 0, done.err
+    assert "transactions:" in done.out

@@ -96,6 +96,7 @@ def test_only_the_owner_reads_its_files(server: PrivateServer) -> None:
 
 
 async def test_stop_leaves_nothing(binary: Binary, base: Path) -> None:
+    """Of a server made from nothing, too: all others here copy a template."""
     server = await PrivateServer.start(binary, base=base)
     await server.stop()
     assert not list(base.iterdir())
@@ -108,24 +109,20 @@ async def test_stop_leaves_nothing(binary: Binary, base: Path) -> None:
         await server.restart()
 
 
-async def test_restart_keeps_place_and_data(server: PrivateServer) -> None:
-    await ask(server.target, "CREATE TABLE kept (id INT PRIMARY KEY)")
-    first = server.pid
-    await server.restart()
-    assert server.pid != first
-    assert await ask(server.tcp_target, "SHOW TABLES") == [("kept",)]
-    await ask(server.target, "DROP TABLE kept")
-
-
-async def test_what_was_committed_survives_a_kill(server: PrivateServer) -> None:
-    await ask(server.target, "CREATE TABLE kept (id INT PRIMARY KEY)")
-    await ask(server.target, "INSERT INTO kept VALUES (7)")
-    await server.kill()
+async def test_a_restart_keeps_place_and_data_and_a_kill_what_was_committed(
+    restartable: PrivateServer,
+) -> None:
+    await ask(restartable.target, "CREATE TABLE kept (id INT PRIMARY KEY)")
+    first = restartable.pid
+    await restartable.restart()
+    assert restartable.pid != first
+    assert await ask(restartable.tcp_target, "SHOW TABLES") == [("kept",)]
+    await ask(restartable.target, "INSERT INTO kept VALUES (7)")
+    await restartable.kill()
     with pytest.raises(ServerUnavailableError):
-        await connect(server.target)
-    await server.start_again()
-    assert await ask(server.target, "SELECT id FROM kept") == [(7,)]
-    await ask(server.target, "DROP TABLE kept")
+        await connect(restartable.target)
+    await restartable.start_again()
+    assert await ask(restartable.target, "SELECT id FROM kept") == [(7,)]
 
 
 async def test_options_of_the_caller_win(mariadb_binary: Binary, base: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from tests.unit.observe.fakes import FakeClock
 from tuibench.clock import SystemClock
-from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.model.sample import ServerPart
 from tuibench.mysql.connection import Connection, connect
@@ -166,8 +165,9 @@ async def test_its_processor_time_is_told_apart(server: PrivateServer) -> None:
     assert seen.note == ""
 
 
-async def test_a_killed_server_is_a_gap_and_its_successor_is_known(binary: Binary, base: Path) -> None:
-    async with await PrivateServer.start(binary, base=base) as server, sampling(server) as sampler:
+async def test_a_killed_server_is_a_gap_and_its_successor_is_known(restartable: PrivateServer) -> None:
+    server = restartable
+    async with sampling(server) as sampler:
         for _ in range(ROWS):
             await sampler.sample()
         await server.kill()

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.integration.support import Finished, prepare, tuibench
+from tests.integration.support import Finished, tuibench
 from tests.integration.support_session import Watcher, session_spec, watched
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
@@ -21,13 +21,6 @@ from tuibench.session.spec import SessionSpec
 
 TABLES = ("--tables=2", "--table-size=500")
 RATE, SECONDS = 50, 4
-
-
-@pytest.fixture(scope="module")
-def tables(server: PrivateServer) -> PrivateServer:
-    """A server with 2 × 500 rows."""
-    prepare(server.target, tables=2, rows=500)
-    return server
 
 
 async def run(server: PrivateServer, *options: str) -> tuple[Finished, Summary]:

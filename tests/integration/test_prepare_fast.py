@@ -22,21 +22,10 @@ from tuibench.mysql.connection import Connection, connect
 
 
 @asynccontextmanager
-async def set_global(connection: Connection, name: str, value: str) -> AsyncIterator[None]:
-    """A global variable with another value for a while."""
-    old = (await connection.query(f"SELECT @@GLOBAL.{name}"))[0][0]
-    await connection.execute(f"SET GLOBAL {name}={value}")
-    try:
-        yield
-    finally:
-        await connection.execute(f"SET GLOBAL {name}={connection.quote(old)}")
-
-
-@asynccontextmanager
 async def with_infile(target: Target, allowed: bool) -> AsyncIterator[Connection]:
     async with (
         sbtest.connected(target, use_database=False) as connection,
-        set_global(connection, "local_infile", "ON" if allowed else "OFF"),
+        sbtest.set_global(connection, "local_infile", "ON" if allowed else "OFF"),
     ):
         yield connection
 
@@ -112,7 +101,7 @@ async def test_a_binary_log_in_statements_takes_no_bulk(mariadb: PrivateServer) 
     async with (
         sbtest.empty_database(mariadb.target, "statements") as target,
         sbtest.connected(target) as connection,
-        set_global(connection, "binlog_format", "'STATEMENT'"),
+        sbtest.set_global(connection, "binlog_format", "'STATEMENT'"),
     ):
         made = await prepare(target, sbtest.program(), method=Method(parallel=3))
         assert (made.rows, made.way) == (10_000, "infile")

@@ -1,5 +1,6 @@
 """Settings on real servers: changed, read back, and put back whatever becomes of those who changed them."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,9 +13,9 @@ import pytest
 
 from tests.integration.processes import gone, until
 from tuibench.clock import SystemClock
-from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError, UsageError
+from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
@@ -161,19 +162,18 @@ async def test_the_guardian_restores_after_a_killed_session(
     assert not path_of("changer").exists()
 
 
-async def test_the_guardian_waits_for_a_server_that_restarts(binary: Binary, base: Path) -> None:
-    async with await PrivateServer.start(binary, base=base) as server:
-        changer = Changer(server.target)
-        await server.kill()
-        changer.kill()
-        await server.start_again()
-        admin = Control(control_connect(server.target))
-        configured = await admin.values(DURABILITY)
-        assert configured == DURABLE
-        changer.end()
-        assert not path_of("changer").exists()
-        assert await admin.values(DURABILITY) == DURABLE
-        await admin.close()
+async def test_the_guardian_waits_for_a_server_that_restarts(restartable: PrivateServer) -> None:
+    changer = Changer(restartable.target)
+    await restartable.kill()
+    changer.kill()
+    await restartable.start_again()
+    admin = Control(control_connect(restartable.target))
+    configured = await admin.values(DURABILITY)
+    assert configured == DURABLE
+    changer.end()
+    assert not path_of("changer").exists()
+    assert await admin.values(DURABILITY) == DURABLE
+    await admin.close()
 
 
 async def test_restore_finds_what_session_and_guardian_left(
@@ -211,75 +211,79 @@ async def test_a_killed_guardian_is_replaced_before_the_next_change(server: Serv
 
 
 async def test_a_login_without_privilege_is_refused_in_words(server: Server, admin: Control) -> None:
-    reader = await a_user(server, "reader")
-    tuner = await opened(reader)
-    reasons = [state.unavailable for state in tuner.known]
-    assert all("needs the privilege" in reason and "SUPER" in reason for reason in reasons)
-    with pytest.raises(UsageError, match="cannot be changed here: this login may not change it"):
-        await tuner.apply("unsafe")
-    assert await admin.values(DURABILITY) == DURABLE
-    assert not path_of("test").exists()
-    await tuner.close()
+    async with a_user(server, "reader") as reader:
+        tuner = await opened(reader)
+        reasons = [state.unavailable for state in tuner.known]
+        assert all("needs the privilege" in reason and "SUPER" in reason for reason in reasons)
+        with pytest.raises(UsageError, match="cannot be changed here: this login may not change it"):
+            await tuner.apply("unsafe")
+        assert await admin.values(DURABILITY) == DURABLE
+        assert not path_of("test").exists()
+        await tuner.close()
 
 
 async def test_a_privilege_lost_meanwhile_is_the_servers_refusal_in_words(
     server: Server, admin: Control
 ) -> None:
-    fallen = await a_user(server, "fallen", "SUPER")
-    tuner = await opened(fallen)
-    await tuner.change("sync_binlog", "0")
-    root = await connect(server.target)
-    await root.query("REVOKE SUPER ON *.* FROM fallen@localhost")
-    for (number,) in await root.query("SELECT id FROM information_schema.processlist WHERE user = 'fallen'"):
-        await root.query(f"KILL {number}")
-    await root.close()
-    with pytest.raises(SQLError, match=r"this login may not change innodb_flush_log_at_trx_commit") as caught:
-        await tuner.change("innodb_flush_log_at_trx_commit", "0")
-    assert caught.value.code == 1227
-    assert tuner.journal.ledger.open_settings == ("sync_binlog",)
-    (refused,) = await tuner.restore()
-    assert refused.outcome == Outcome.REFUSED
-    assert refused.pending
-    await tuner.close()
+    async with a_user(server, "fallen", "SUPER") as fallen:
+        tuner = await opened(fallen)
+        await tuner.change("sync_binlog", "0")
+        root = await connect(server.target)
+        await root.query("REVOKE SUPER ON *.* FROM fallen@localhost")
+        theirs = "SELECT id FROM information_schema.processlist WHERE user = 'fallen'"
+        for (number,) in await root.query(theirs):
+            await root.query(f"KILL {number}")
+        await root.close()
+        with pytest.raises(SQLError, match=r"this login may not change innodb_flush_log_at_trx_commit") as no:
+            await tuner.change("innodb_flush_log_at_trx_commit", "0")
+        assert no.value.code == 1227
+        assert tuner.journal.ledger.open_settings == ("sync_binlog",)
+        (refused,) = await tuner.restore()
+        assert refused.outcome == Outcome.REFUSED
+        assert refused.pending
+        await tuner.close()
     (left,) = leftovers()
     await restore_leftover(left, server.target)
     assert await admin.values(DURABILITY) == DURABLE
 
 
 async def test_a_role_counts_as_a_privilege(server: Server, admin: Control) -> None:
-    member = await a_user(server, "member")
-    mariadb = "MariaDB" in server.binary.flavour
-    root = await connect(server.target)
-    await root.query("CREATE ROLE boss")
-    await root.query("GRANT SUPER ON *.* TO boss")
-    await root.query("GRANT boss TO member@localhost")
-    await root.query(f"SET DEFAULT ROLE boss {'FOR' if mariadb else 'TO'} member@localhost")
-    await root.close()
-    tuner = await opened(member)
-    assert not any(state.unavailable for state in tuner.known)
-    assert (await tuner.change("sync_binlog", "0")).value == "0"
-    await tuner.restore()
+    whom = "FOR" if server.binary.flavour is Flavour.MARIADB else "TO"
+    async with a_user(server, "member") as member:
+        root = await connect(server.target)
+        await root.query("CREATE ROLE boss")
+        await root.query("GRANT SUPER ON *.* TO boss")
+        await root.query("GRANT boss TO member@localhost")
+        await root.query(f"SET DEFAULT ROLE boss {whom} member@localhost")
+        tuner = await opened(member)
+        assert not any(state.unavailable for state in tuner.known)
+        assert (await tuner.change("sync_binlog", "0")).value == "0"
+        await tuner.restore()
+        await tuner.close()
+        await root.query("DROP ROLE boss")
+        await root.close()
+
+
+async def test_the_session_survives_a_restart_of_the_server(restartable: PrivateServer) -> None:
+    tuner = await opened(restartable.target)
+    await tuner.apply("unsafe")
+    await restartable.restart()
+    assert not any(state.changed for state in await tuner.states())
+    await tuner.change("sync_binlog", "0")
+    outcomes = {one.setting: one.outcome for one in await tuner.restore()}
+    assert outcomes == {DURABILITY[0]: Outcome.UNCHANGED, "sync_binlog": Outcome.RESTORED}
     await tuner.close()
 
 
-async def test_the_session_survives_a_restart_of_the_server(binary: Binary, base: Path) -> None:
-    async with await PrivateServer.start(binary, base=base) as server:
-        tuner = await opened(server.target)
-        await tuner.apply("unsafe")
-        await server.restart()
-        assert not any(state.changed for state in await tuner.states())
-        await tuner.change("sync_binlog", "0")
-        outcomes = {one.setting: one.outcome for one in await tuner.restore()}
-        assert outcomes == {DURABILITY[0]: Outcome.UNCHANGED, "sync_binlog": Outcome.RESTORED}
-        await tuner.close()
-
-
-async def a_user(server: PrivateServer, name: str, *privileges: str) -> Target:
+@contextlib.asynccontextmanager
+async def a_user(server: PrivateServer, name: str, *privileges: str) -> AsyncIterator[Target]:
     """A login that may see its own threads and what is named."""
     root = await connect(server.target)
-    await root.query(f"DROP USER IF EXISTS {name}@localhost")
     await root.query(f"CREATE USER {name}@localhost IDENTIFIED BY 'pass'")
     if privileges:
         await root.query(f"GRANT {', '.join(privileges)} ON *.* TO {name}@localhost")
-    await root.close()
-    return msgspec.structs.replace(server.target, user=name, password="pass")
+    try:
+        yield msgspec.structs.replace(server.target, user=name, password="pass")
+    finally:
+        await root.query(f"DROP USER {name}@localhost")
+        await root.close()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.integration.support import ask, prepare, tuibench
+from tests.integration.support import ask, tuibench
 from tuibench.demo.server import PrivateServer
 from tuibench.model.target import Target
 
@@ -38,13 +38,6 @@ class Run(NamedTuple):
     out: str
     err: str
     summary: dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def tables(server: PrivateServer) -> PrivateServer:
-    """A server with 2 × 500 rows."""
-    prepare(server.target, tables=2, rows=500)
-    return server
 
 
 @pytest.fixture(scope="module")

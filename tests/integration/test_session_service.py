@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.integration.support import ask, assert_nothing_left, eventually_asked, ours, prepare
+from tests.integration.support import ask, assert_nothing_left, eventually_asked, ours
 from tests.integration.support_session import (
     DURABILITY,
     DURABLE,
@@ -35,13 +35,6 @@ from tuibench.model.message import RunState
 from tuibench.model.summary import Summary
 from tuibench.mysql.connection import connect
 from tuibench.tuning.journal import path_of
-
-
-@pytest.fixture(scope="module")
-def tables(server: PrivateServer) -> PrivateServer:
-    """A server with 2 × 500 rows."""
-    prepare(server.target, tables=2, rows=500)
-    return server
 
 
 @pytest.fixture

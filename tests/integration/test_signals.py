@@ -16,7 +16,6 @@ from tests.integration.support import (
     eventually_asked,
     finished,
     ours,
-    prepare,
     started,
     tuibench,
 )
@@ -32,13 +31,6 @@ from tuibench.session.spec import ServiceSpec
 
 GUARDIAN = "tuibench.tuning.guardian"
 Line = TypeVar("Line", Sample, Event)
-
-
-@pytest.fixture(scope="module")
-def tables(server: PrivateServer) -> PrivateServer:
-    """A server with 2 × 500 rows."""
-    prepare(server.target, tables=2, rows=500)
-    return server
 
 
 def journals() -> list[Path]:

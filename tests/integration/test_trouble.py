@@ -9,23 +9,26 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.integration.support import ask, assert_nothing_left, finished, prepare, started, tuibench
+from tests.integration import sbtest
+from tests.integration.support import ask, assert_nothing_left, finished, started, tuibench
 from tests.integration.support_session import Watcher, session_spec, watched
 from tuibench import paths
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
+from tuibench.load.prepare import prepare
 from tuibench.model.command import SetThreads, Stop
 from tuibench.model.event import EventKind
 from tuibench.model.summary import Summary
+from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
 
 DEADLOCK, LOCK_WAIT_TIMEOUT = "1213", "1205"
 
 
 @contextlib.asynccontextmanager
-async def locks_held(server: PrivateServer, table: str, row: int) -> AsyncIterator[None]:
+async def locks_held(target: Target, table: str, row: int) -> AsyncIterator[None]:
     """Somebody else holds a row's lock, and everybody's patience with locks is one second."""
-    other = await connect(server.target)
+    other = await connect(target)
     ((patience,),) = await other.query("SELECT @@GLOBAL.innodb_lock_wait_timeout")
     await other.query("SET GLOBAL innodb_lock_wait_timeout = 1")
     await other.query("BEGIN")
@@ -43,11 +46,15 @@ def failed(watcher: Watcher, code: str) -> bool:
     return any(code in load.errors_by_code for load in watcher.loads)
 
 
-async def test_no_row_is_lost_to_deadlocks_and_lock_wait_timeouts(server: PrivateServer) -> None:
-    prepare(server.target, tables=2, rows=50)
-    spec = session_spec(server.target, threads=16, table_size=50, rand_type="uniform")
+async def make_tables(target: Target, rows: int = 500) -> None:
+    await prepare(target, sbtest.program(table_size=rows))
+
+
+async def test_no_row_is_lost_to_deadlocks_and_lock_wait_timeouts(database: Target) -> None:
+    await make_tables(database, rows=50)
+    spec = session_spec(database, threads=16, table_size=50, rand_type="uniform")
     async with contextlib.AsyncExitStack() as locks:
-        await locks.enter_async_context(locks_held(server, "sbtest1", 25))
+        await locks.enter_async_context(locks_held(database, "sbtest1", 25))
         async with watched(spec) as watcher:
             await watcher.until(lambda: failed(watcher, LOCK_WAIT_TIMEOUT))
             await locks.aclose()
@@ -61,28 +68,27 @@ async def test_no_row_is_lost_to_deadlocks_and_lock_wait_timeouts(server: Privat
     assert summary.transactions.total > 0
     assert watcher.told(EventKind.ERRORS)
     counted = "SELECT COUNT(*), COUNT(DISTINCT id), MIN(id), MAX(id) FROM"
-    assert await ask(server.target, f"{counted} sbtest1") == [(50, 50, 1, 50)]
-    assert await ask(server.target, f"{counted} sbtest2") == [(50, 50, 1, 50)]
+    assert await ask(database, f"{counted} sbtest1") == [(50, 50, 1, 50)]
+    assert await ask(database, f"{counted} sbtest2") == [(50, 50, 1, 50)]
 
 
-async def test_the_load_resumes_after_each_restart(binary: Binary, base: Path, tuibench_home: Path) -> None:
-    async with await PrivateServer.start(binary, base=base) as server:
-        prepare(server.target, tables=2, rows=500)
-        async with watched(session_spec(server.target, threads=4)) as watcher:
-            await watcher.ticks(2)
-            await server.kill()
-            await watcher.until(lambda: watcher.samples[-1].server is None)
-            await server.start_again()
-            await works_again(watcher, restarts=1)
-            await server.restart()
-            await works_again(watcher, restarts=2)
-            await watcher.submit(Stop())
-            ended = await watcher.end()
-        assert ended.summary.outcome == "stopped"
-        assert ended.summary.reconnects >= 8
-        assert ended.summary.reconciliation.foreign is None
-        for table in ("sbtest1", "sbtest2"):
-            assert await ask(server.target, f"SELECT COUNT(*) FROM {table}") == [(500,)]
+async def test_the_load_resumes_after_each_restart(restartable: PrivateServer, tuibench_home: Path) -> None:
+    await make_tables(restartable.target)
+    async with watched(session_spec(restartable.target, threads=4)) as watcher:
+        await watcher.ticks(2)
+        await restartable.kill()
+        await watcher.until(lambda: watcher.samples[-1].server is None)
+        await restartable.start_again()
+        await works_again(watcher, restarts=1)
+        await restartable.restart()
+        await works_again(watcher, restarts=2)
+        await watcher.submit(Stop())
+        ended = await watcher.end()
+    assert ended.summary.outcome == "stopped"
+    assert ended.summary.reconnects >= 8
+    assert ended.summary.reconciliation.foreign is None
+    for table in ("sbtest1", "sbtest2"):
+        assert await ask(restartable.target, f"SELECT COUNT(*) FROM {table}") == [(500,)]
     assert_nothing_left(tuibench_home)
 
 
@@ -96,7 +102,7 @@ async def works_again(watcher: Watcher, restarts: int) -> None:
 
 async def test_a_run_without_a_screen_survives_a_restart(mariadb_binary: Binary, base: Path) -> None:
     async with await PrivateServer.start(mariadb_binary, base=base) as server:
-        prepare(server.target, tables=2, rows=500)
+        await make_tables(server.target)
         options = ("--tables=2", "--table-size=500", "--threads=4", "--time=6", "--interval=0.5")
         with started("run", "oltp_read_write", *options, target=server.target) as process:
             assert process.stdout is not None
@@ -112,7 +118,7 @@ async def test_a_run_without_a_screen_survives_a_restart(mariadb_binary: Binary,
 
 async def test_a_run_ends_in_order_on_a_server_that_stays_away(mariadb_binary: Binary, base: Path) -> None:
     async with await PrivateServer.start(mariadb_binary, base=base) as server:
-        prepare(server.target, tables=2, rows=500)
+        await make_tables(server.target)
         options = ("--tables=2", "--table-size=500", "--threads=4", "--time=3", "--interval=0.5")
         with started("run", "oltp_read_write", *options, target=server.target) as process:
             assert process.stdout is not None
@@ -126,17 +132,18 @@ async def test_a_run_ends_in_order_on_a_server_that_stays_away(mariadb_binary: B
 
 
 async def test_a_run_without_a_single_connection_has_no_summary(
-    server: PrivateServer, tuibench_home: Path
+    tables: PrivateServer, tuibench_home: Path
 ) -> None:
     """The account may have one connection at a time, and our look at the server takes it."""
     await ask(
-        server.target,
+        tables.target,
         "CREATE USER lonely@localhost IDENTIFIED BY 'pass' WITH MAX_USER_CONNECTIONS 1",
-        f"GRANT ALL ON {server.target.database}.* TO lonely@localhost",
+        f"GRANT ALL ON {tables.target.database}.* TO lonely@localhost",
     )
-    lonely = msgspec.structs.replace(server.target, user="lonely", password="pass")
-    options = ("--tables=2", "--table-size=50", "--time=1")
+    lonely = msgspec.structs.replace(tables.target, user="lonely", password="pass")
+    options = ("--tables=2", "--table-size=500", "--time=1")
     done = await asyncio.to_thread(tuibench, "run", "oltp_read_write", *options, target=lonely)
+    await ask(tables.target, "DROP USER lonely@localhost")
     assert (done.code, done.out) == (1, "")
     last = done.err.splitlines()[-1]
     assert last == "tuibench: the server refused every connection (raise its max_connections)"
@@ -154,12 +161,18 @@ def usual_file_limit() -> Iterator[None]:
 
 @pytest.mark.usefixtures("usual_file_limit")
 async def test_two_thousand_connections(mariadb: PrivateServer) -> None:
-    prepare(mariadb.target, tables=2, rows=500)
-    spec = session_spec(mariadb.target, "oltp_point_select", threads=2000, interval_seconds=1)
+    async with sbtest.empty_database(mariadb.target, "crowded") as target:
+        await make_tables(target)
+        await crowd(target)
+
+
+async def crowd(target: Target) -> None:
+    """Two thousand threads, then ten."""
+    spec = session_spec(target, "oltp_point_select", threads=2000, interval_seconds=1)
     async with watched(spec) as watcher:
         await watcher.ticks(2)
         counted = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'tuibench'"
-        ((connected,),) = await ask(mariadb.target, counted)
+        ((connected,),) = await ask(target, counted)
         assert connected >= 2000
         assert (await watcher.submit(SetThreads(10))).ok
         await watcher.until(lambda: watcher.loads[-1].connections == 10)

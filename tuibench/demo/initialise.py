@@ -4,6 +4,7 @@ MariaDB is fed its own SQL files in bootstrap mode. Its install script would do 
 that the packages with only the server do not have.
 """
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -31,6 +32,9 @@ HASTE = (
 )
 """A crash while the tables are made loses nothing: the directory is thrown away then."""
 
+IDENTITY = "auto.cnf"
+"""The file with a MySQL server's UUID: no two servers may have the same."""
+
 PASSWORD_PLUGIN = {
     Flavour.MARIADB: "IDENTIFIED VIA mysql_native_password USING PASSWORD('{}')",
     Flavour.MYSQL: "IDENTIFIED WITH caching_sha2_password BY '{}'",
@@ -38,7 +42,17 @@ PASSWORD_PLUGIN = {
 
 
 def make_data_directory(spec: Spec, layout: Layout) -> None:
-    """Creates the system tables. Raises ServerUnavailableError with the end of the log if that fails."""
+    """Creates the system tables, or copies them from the template.
+
+    Raises ServerUnavailableError with the end of the log if that fails.
+    """
+    if spec.template:
+        shutil.copytree(spec.template, layout.data, ignore=shutil.ignore_patterns(IDENTITY))
+    else:
+        _make_system_tables(spec, layout)
+
+
+def _make_system_tables(spec: Spec, layout: Layout) -> None:
     layout.data.mkdir(mode=0o700)
     if spec.binary.flavour is Flavour.MARIADB:
         share = share_directory(spec.binary.path)

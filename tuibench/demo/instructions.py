@@ -8,7 +8,10 @@ MIB = 1024 * 1024
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True):
-    """The server to make. The password travels over a pipe only, and is left out of the repr."""
+    """The server to make. The password travels over a pipe only, and is left out of the repr.
+
+    `template` is a data directory that this program made, to be copied; without one, a new one is made.
+    """
 
     binary: Binary
     base: str
@@ -19,6 +22,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     options: tuple[str, ...] = ()
     buffer_pool_bytes: int = 256 * MIB
     redo_log_bytes: int = 128 * MIB
+    template: str = ""
 
     def __repr__(self) -> str:
         return f"Spec({self.binary} in {self.base})"

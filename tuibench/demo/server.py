@@ -61,11 +61,14 @@ class PrivateServer:
         base: Path | None = None,
         buffer_pool_bytes: int = 256 * MIB,
         redo_log_bytes: int = 128 * MIB,
+        template: Path | None = None,
     ) -> Self:
         """Makes a server in a new directory below `base` and waits until it lets us in.
 
         `binary` defaults to the first one found, `options` are added to the server's command line. With
-        `keep` it goes on when all owners are gone. Raises ServerUnavailableError, with the end of the log.
+        `keep` it goes on when all owners are gone. `template` is a data directory that `binary` has made and
+        no server has run on; a copy of it saves making another. Raises ServerUnavailableError, with the
+        end of the log.
         """
         spec = Spec(
             binary=await asyncio.to_thread(binaries.find) if binary is None else binary,
@@ -77,6 +80,7 @@ class PrivateServer:
             options=tuple(options),
             buffer_pool_bytes=buffer_pool_bytes,
             redo_log_bytes=redo_log_bytes,
+            template=str(template or ""),
         )
         channel = Channel()
         try:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.unit.demo.conftest import make_spec
@@ -53,6 +54,19 @@ def test_missing_sql_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_no_account_of_the_bootstrap_files_remains(tmp_path: Path) -> None:
     last = initialise.bootstrap_sql(share(tmp_path, "share", "mariadb")).decode().splitlines()[-2:]
     assert last == ["DELETE FROM global_priv WHERE User <> 'mariadb.sys';", "DELETE FROM proxies_priv;"]
+
+
+def test_a_template_is_copied_but_for_its_identity(tmp_path: Path, layout: Layout) -> None:
+    template = tmp_path / "template"
+    (template / "mysql").mkdir(parents=True, mode=0o700)
+    template.chmod(0o700)
+    (template / "mysql" / "user").write_text("tables")
+    (template / "auto.cnf").write_text("[auto]\nserver-uuid=1\n")
+    spec = msgspec.structs.replace(make_spec(Flavour.MYSQL), template=str(template))
+    initialise.make_data_directory(spec, layout)
+    assert sorted(path.name for path in layout.data.rglob("*")) == ["mysql", "user"]
+    assert layout.data.stat().st_mode & 0o777 == 0o700
+    assert (template / "auto.cnf").exists()
 
 
 @pytest.mark.parametrize("flavour", list(Flavour))
