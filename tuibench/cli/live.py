@@ -44,7 +44,7 @@ def live(
     demand_terminal(f"tuibench run {profile} …")
     plan = options.plan(*profile_and_options(profile, context.args))
     announce_leftovers()
-    spec = session_spec(plan, server.target())
+    spec = session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
     socket = run_async(start_session(spec, None if detach else grace))
     ended = watch(socket, theme)
     if ended is None:

@@ -21,6 +21,7 @@ COMMANDS = {
     "prepare": "Make the tables of a profile.",
     "cleanup": "Drop the tables of a profile.",
     "profiles": "List the profiles, show one, or check a file.",
+    "doctor": "Look whether server, host and data are ready for a load.",
     "restore": "Put back the settings that a crashed session left changed.",
 }
 """Each is the function of its own name in the module of its name."""

@@ -44,7 +44,7 @@ def run(
     plan = options.plan(*profile_and_options(profile, context.args), RUN_SECONDS)
     demand_writable(json_file)
     announce_leftovers()
-    spec = session_spec(plan, server.target())
+    spec = session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
     output = Output(report_interval, switch("--histogram", histogram), verbosity)
     summary, code = run_async(drive(spec, output))
     if json_file:

@@ -98,6 +98,12 @@ class RunOptions:
         float, _option("--thread-init-timeout", help="Seconds the connections may take to open.")
     ] = 30
     workers: Annotated[int, _option("--workers", help="Worker processes; 0 to choose by cores.")] = 0
+    yes_this_server: Annotated[
+        bool,
+        _option(
+            "--yes-this-server", help="Its settings may be changed though it looks like production; once."
+        ),
+    ] = False
     run_dir: Annotated[
         str, _option("--run-dir", help="Folder for everything written, instead of the usual ones.")
     ] = ""
@@ -145,7 +151,9 @@ class RunOptions:
         _within("--workers", self.workers, 0, 1024)
 
 
-def session_spec(plan: Plan, target: Target, inherit_fds: tuple[int, ...] = ()) -> SessionSpec:
+def session_spec(
+    plan: Plan, target: Target, inherit_fds: tuple[int, ...] = (), *, yes_this_server: bool = False
+) -> SessionSpec:
     """A session that starts now, named after its time and profile."""
     stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.path.basename(plan.profile).removesuffix('.toml')}"
     directory = paths.runs_dir() / stem
@@ -159,6 +167,7 @@ def session_spec(plan: Plan, target: Target, inherit_fds: tuple[int, ...] = ()) 
         target=target,
         run_directory=str(directory),
         inherit_fds=inherit_fds,
+        yes_this_server=yes_this_server,
     )
 
 

@@ -65,3 +65,9 @@ def write_private(path: Path, text: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w") as file:
         file.write(text)
+
+
+def is_private(datadir: str) -> bool:
+    """True if a data directory of this host belongs to a private server, this program's or another's."""
+    layout = Layout(Path(datadir).parent)
+    return layout.root.name.startswith(PREFIX) and layout.keeper_lock.exists()

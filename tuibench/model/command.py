@@ -28,6 +28,10 @@ class ApplyPreset(msgspec.Struct, frozen=True, tag="preset"):
     name: str
 
 
+class TrustServer(msgspec.Struct, frozen=True, tag="yes-this-server"):
+    """Allow this server's settings to be changed though it looks like production; remembered."""
+
+
 class Pause(msgspec.Struct, frozen=True, tag="pause"):
     """Hold the load: transactions in flight end, no new one starts."""
 
@@ -46,4 +50,4 @@ class Stop(msgspec.Struct, frozen=True, tag="stop"):
     """End the load, restore the settings, write the summary."""
 
 
-Command = SetThreads | SetRate | ChangeSetting | ApplyPreset | Pause | Resume | Mark | Stop
+Command = SetThreads | SetRate | ChangeSetting | ApplyPreset | TrustServer | Pause | Resume | Mark | Stop

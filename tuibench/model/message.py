@@ -28,7 +28,11 @@ class RunState(StrEnum):
 
 
 class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
-    """What holds now. Sent again, whole, whenever any of it changes."""
+    """What holds now. Sent again, whole, whenever any of it changes.
+
+    `caution` says why the server looks like production: as long as it does, settings are changed only after
+    the command `TrustServer`.
+    """
 
     state: RunState
     threads: int
@@ -36,6 +40,7 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     workers: int
     settings: tuple[SettingState, ...]
     presets: tuple[PresetState, ...]
+    caution: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

@@ -14,23 +14,23 @@ from pathlib import Path
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
 from tuibench.errors import ExitCode, TuibenchError
 from tuibench.load.fleet import Fleet
-from tuibench.load.preflight import prepared_room, prepared_statements, prepared_warning
-from tuibench.load.prepare_check import check_allowed, check_ready
 from tuibench.model.command import Command
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import PROTOCOL_VERSION, Downward, Hello, RunState, Status
 from tuibench.model.sample import LoadPart, Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Outcome, Summary
-from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.connection import connect
 from tuibench.mysql.info import server_info
 from tuibench.record.recorder import PlanRecord, Recorder
 from tuibench.record.text import Interval, summary_text
 from tuibench.session import summing
+from tuibench.session.caution import Caution
 from tuibench.session.events import EventLog
 from tuibench.session.honesty import ClientLimit
 from tuibench.session.loading import Load, most_workers
 from tuibench.session.observer import Observer
+from tuibench.session.preflight import Foreseen, Preflight
 from tuibench.session.settings import Settings
 from tuibench.session.spec import SessionSpec
 from tuibench.session.steering import Steering, checked_threads
@@ -66,7 +66,8 @@ class Session:
         self._steering = Steering(self)
         self._samples: list[Sample] = []
         self._ticked = 0
-        self._foreseen: tuple[str, ...] = ()
+        self._foreseen = Foreseen()
+        self.caution: Caution
         self._over = asyncio.Event()
         self.server: ServerInfo
         self.settings: Settings
@@ -79,18 +80,8 @@ class Session:
         Raises a TuibenchError that says what is missing; nothing is left behind then.
         """
         plan, target = self.spec.plan, self.spec.target
-        connection = await connect(target)
         try:
-            self.server = await server_info(connection)
-            await check_ready(connection, self._program)
-            await check_allowed(connection, self._program)
-            self._foreseen = await self._foresee(connection)
-        finally:
-            await connection.close()
-        fleet = Fleet(plan, target, self._program, most_workers(plan, is_local=self.server.is_local))
-        self.load = Load(plan, fleet, self._clock)
-        try:
-            await fleet.start()
+            await self._look_and_start_workers()
             self.settings = await Settings.open(self.spec, self.server, self._clock)
             self._observer = Observer.of(
                 target, self.server, self._clock, plan.interval_seconds, self._own_pids
@@ -173,7 +164,8 @@ class Session:
             workers=len(self.load.fleet),
             settings=self.settings.states,
             presets=self.settings.presets,
-            warnings=(*self._foreseen, *((self._limit.words(),) if self._limit.now else ())),
+            caution=self.caution.signs,
+            warnings=(*self._foreseen.warnings, *((self._limit.words(),) if self._limit.now else ())),
         )
 
     # What steering does with the session.
@@ -181,6 +173,10 @@ class Session:
     @property
     def hand(self) -> Settings:
         return self.settings
+
+    @property
+    def gate(self) -> Caution:
+        return self.caution
 
     @property
     def pace(self) -> Load:
@@ -199,18 +195,27 @@ class Session:
 
     # The life of a run.
 
-    async def _foresee(self, connection: Connection) -> tuple[str, ...]:
-        """What will not go as planned, though the run can work."""
-        plan = self.spec.plan
-        room = await prepared_room(connection) if plan.prepared else None
-        if room is None:
-            return ()
-        warning = prepared_warning(room, plan.threads, prepared_statements(self._program))
-        return (warning,) if warning else ()
+    async def _look_and_start_workers(self) -> None:
+        """The workers take their time to start, which is what passes between the two looks."""
+        plan, target = self.spec.plan, self.spec.target
+        connection = await connect(target)
+        try:
+            self.server = await server_info(connection)
+            preflight = await Preflight.begin(connection, self.server, plan, self._program)
+            fleet = Fleet(plan, target, self._program, most_workers(plan, is_local=self.server.is_local))
+            self.load = Load(plan, fleet, self._clock)
+            await fleet.start()
+            self._foreseen = await preflight.finish(connection)
+        finally:
+            await connection.close()
+        self.caution = Caution(self.server, self._foreseen.signs, self._clock)
+        if self.spec.yes_this_server:
+            self.caution.say_yes()
 
     async def _abandon(self) -> None:
         """Undoes a half-done `open`."""
-        await self.load.fleet.kill()
+        if hasattr(self, "load"):
+            await self.load.fleet.kill()
         if hasattr(self, "settings"):
             await self.settings.close()
 
@@ -220,7 +225,7 @@ class Session:
 
     async def _start(self) -> None:
         """Opens the connections while the load is held."""
-        for warning in self._foreseen:
+        for warning in self._foreseen.warnings:
             self.tell(EventKind.WARNING, warning)
         self._tell_refused(await self.load.open(self._over.is_set))
 
@@ -347,7 +352,7 @@ class Session:
                 outcome=self._outcome,
                 failure=str(self.error) if self.error else "",
                 limited=self._limit.overall,
-                warnings=(*self._foreseen, *((self._limit.words(),) if self._limit.overall else ())),
+                warnings=(*self._foreseen.warnings, *((self._limit.words(),) if self._limit.overall else ())),
                 events=tuple(self._log.events),
                 before=before,
                 after=after,

@@ -10,7 +10,8 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One run on one server.
 
     `session` names it, `run_directory` takes its record. `inherit_fds` are descriptors that its guardian must
-    hold open too: a private server lives as long as somebody holds its line. `drain_seconds` is how long
+    hold open too: a private server lives as long as somebody holds its line. `yes_this_server` allows
+    settings to be changed though the server looks like production. `drain_seconds` is how long
     transactions in flight may take at the end before they are abandoned.
     """
 
@@ -19,6 +20,7 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     target: Target
     run_directory: str
     inherit_fds: tuple[int, ...] = ()
+    yes_this_server: bool = False
     drain_seconds: float = 2.0
 
 

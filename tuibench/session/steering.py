@@ -14,6 +14,7 @@ from tuibench.model.command import (
     SetRate,
     SetThreads,
     Stop,
+    TrustServer,
 )
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
@@ -39,6 +40,14 @@ class SteeredLoad(Protocol):
     def set_rate(self, rate_per_second: float) -> None: ...
 
 
+class Gate(Protocol):
+    """Keeps the settings of a server that looks like production."""
+
+    def demand_yes(self) -> None: ...
+
+    def say_yes(self) -> str: ...
+
+
 class Steered(Protocol):
     """What steering needs of a session (the real one, and the one of the tests)."""
 
@@ -49,6 +58,9 @@ class Steered(Protocol):
 
     @property
     def hand(self) -> SettingsHand: ...
+
+    @property
+    def gate(self) -> Gate: ...
 
     def hold(self) -> None: ...
 
@@ -103,6 +115,8 @@ class Steering:
                     return await self._change(name, value)
                 case ApplyPreset(name=name):
                     return await self._preset(name)
+                case TrustServer():
+                    return self._session.gate.say_yes()
                 case Pause():
                     return self._pause()
                 case Resume():
@@ -151,11 +165,13 @@ class Steering:
         return "running again"
 
     async def _change(self, name: str, value: str) -> str:
+        self._session.gate.demand_yes()
         text = await self._session.hand.change(name, value)
         self._session.tell(EventKind.SETTING, text)
         return text
 
     async def _preset(self, name: str) -> str:
+        self._session.gate.demand_yes()
         text = await self._session.hand.apply(name)
         self._session.tell(EventKind.SETTING, text)
         return text

@@ -12,6 +12,7 @@ from tuibench.model.message import Downward, Hello, RunState
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
 from tuibench.session.spec import ServiceSpec, SessionSpec
+from tuibench.tuning.consent import ProductionError
 
 
 class FakeHand:
@@ -42,6 +43,21 @@ class FakeHand:
         return f"{' '.join(words)}: old → new"
 
 
+class FakeGate:
+    """The gate before the settings; closed as long as there are `signs`."""
+
+    def __init__(self) -> None:
+        self.signs: tuple[str, ...] = ()
+
+    def demand_yes(self) -> None:
+        if self.signs:
+            raise ProductionError("db1", self.signs)
+
+    def say_yes(self) -> str:
+        self.signs = ()
+        return "it may be changed"
+
+
 class FakePace:
     """How hard the load works; what it is told goes to `done`."""
 
@@ -65,6 +81,7 @@ class FakeSteered:
     def __init__(self, state: RunState = RunState.RUNNING, threads: int = 8) -> None:
         self.state = state
         self.hand = FakeHand()
+        self.gate = FakeGate()
         self.done: list[str] = []
         self.told: list[tuple[EventKind, str]] = []
         self.pace = FakePace(self.done, threads)

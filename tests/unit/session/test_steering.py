@@ -17,6 +17,7 @@ from tuibench.model.command import (
     SetRate,
     SetThreads,
     Stop,
+    TrustServer,
 )
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
@@ -30,6 +31,7 @@ COMMANDS: list[Command] = [
     SetRate(50),
     CHANGE,
     ApplyPreset("unsafe"),
+    TrustServer(),
     Pause(),
     Resume(),
     Mark("x"),
@@ -138,6 +140,19 @@ async def test_a_change_the_server_refuses_is_no_event(command: Command) -> None
     with pytest.raises(SQLError, match=r"you need SUPER \(grant it\)"):
         await Steering(session).carry_out(command)
     assert session.told == []
+
+
+@pytest.mark.parametrize("command", [CHANGE, ApplyPreset("unsafe")])
+async def test_a_production_server_is_changed_after_a_yes_only(command: Command) -> None:
+    session = FakeSteered()
+    session.gate.signs = ("2 replicas attached",)
+    steering = Steering(session)
+    with pytest.raises(UsageError, match="looks like a production server: 2 replicas attached"):
+        await steering.carry_out(command)
+    assert (session.hand.asked, session.told) == ([], [])
+    assert await steering.carry_out(TrustServer()) == "it may be changed"
+    await steering.carry_out(command)
+    assert len(session.hand.asked) == 1
 
 
 async def test_after_a_refusal_the_next_command_has_its_turn() -> None:

@@ -1,0 +1,174 @@
+"""The look before a run on real servers: with all privileges, with hardly any, and where others work."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.fakes import FakeClock
+from tests.integration.support import ask, tuibench
+from tests.integration.support_session import session_spec
+from tuibench.demo import layout
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import UsageError
+from tuibench.model.command import ChangeSetting, TrustServer
+from tuibench.model.finding import Finding
+from tuibench.model.plan import Plan
+from tuibench.model.target import Target
+from tuibench.mysql.connection import connect
+from tuibench.session.core import Session
+from tuibench.session.preflight import diagnose
+from tuibench.workload import library
+
+TABLES = {"tables": 2, "table_size": 500}
+OPTIONS = ("--tables=2", "--table-size=500")
+
+
+@pytest.fixture(scope="module")
+def poor(tables: PrivateServer) -> Iterator[Target]:
+    """A login that may read the tables and nothing else."""
+    database = tables.target.database
+    asyncio.run(
+        ask(
+            tables.target,
+            "CREATE USER poor@localhost IDENTIFIED BY 'poor-Pass-1'",
+            f"GRANT SELECT ON {database}.* TO poor@localhost",
+        )
+    )
+    yield msgspec.structs.replace(tables.target, user="poor", password="poor-Pass-1")
+    asyncio.run(ask(tables.target, "DROP USER poor@localhost"))
+
+
+async def findings(target: Target, profile: str = "oltp_read_write", threads: int = 2) -> dict[str, Finding]:
+    plan = Plan(profile=profile, options=dict(TABLES), threads=threads)
+    program = library.program(profile, {**TABLES, "threads": threads})
+    found = await diagnose(target, plan, program, FakeClock())
+    return {finding.id: finding for finding in found}
+
+
+@contextlib.asynccontextmanager
+async def somebody_writing(server: PrivateServer) -> AsyncIterator[None]:
+    """An application in a database of its own that never rests."""
+    connection = await connect(server.target)
+    for sql in (
+        "CREATE DATABASE IF NOT EXISTS shop",
+        "CREATE TABLE IF NOT EXISTS shop.orders (id INT) ENGINE=InnoDB",
+        "USE shop",
+    ):
+        await connection.query(sql)
+
+    async def write() -> None:
+        while True:
+            await connection.query("INSERT INTO orders SELECT SLEEP(0.01)")
+
+    writing = asyncio.create_task(write())
+    try:
+        yield
+    finally:
+        writing.cancel()
+        await asyncio.wait({writing})
+        connection.abort()
+        await ask(server.target, "DROP DATABASE shop")
+
+
+async def test_a_server_of_our_own_is_ready(tables: PrivateServer) -> None:
+    found = await findings(tables.target)
+    told = {finding.id for finding in found.values() if finding.severity in ("warning", "stop")}
+    assert told <= {"disk", "file_descriptors"}, found
+    assert found["server"].found.startswith(f"{tables.binary.flavour} {tables.binary.version}")
+    assert found["data_set"].found.startswith("2 × 500 rows")
+    assert "accepts every statement" in found["privileges_load"].found
+    assert found["privileges_settings"].severity == "ok"
+
+
+async def test_with_hardly_any_privilege_it_says_what_it_may_not_see(poor: Target) -> None:
+    found = await findings(poor, "oltp_point_select")
+    assert found["privileges_load"].severity == "ok"
+    for hidden in ("privileges_process", "replicas", "other_clients"):
+        assert found[hidden].severity == "note"
+        assert "GRANT PROCESS ON *.* TO `poor`@`localhost`" in found[hidden].remedy
+    assert found["privileges_settings"].severity == "note"
+    assert found["max_connections"].severity == "ok"
+    refused = (await findings(poor))["privileges_load"]
+    assert refused.severity == "stop"
+    assert "denied" in refused.found
+
+
+async def test_the_remedies_are_what_the_server_takes(tables: PrivateServer, poor: Target) -> None:
+    """Each GRANT that is advised works as it stands, and then the finding is gone."""
+    advised = ("privileges_load", "privileges_process", "privileges_settings")
+    found = await findings(poor)
+    await ask(tables.target, *(found[name].remedy for name in advised))
+    mended = await findings(poor)
+    assert {mended[name].severity for name in advised} == {"ok"}
+    await ask(
+        tables.target,
+        "REVOKE ALL PRIVILEGES, GRANT OPTION FROM poor@localhost",
+        f"GRANT SELECT ON {tables.target.database}.* TO poor@localhost",
+    )
+
+
+def test_the_command_and_its_exit_codes(tables: PrivateServer) -> None:
+    ready = tuibench("doctor", "oltp_read_write", *OPTIONS, "--format=json", target=tables.target)
+    assert ready.code == 0, ready.err
+    assert {"id", "severity", "found", "remedy"} == set(json.loads(ready.out)[0])
+    missing = tuibench("doctor", "--tables=3", "--table-size=500", target=tables.target)
+    assert missing.code == 1
+    assert "stop    data_set" in missing.out
+    assert "→ make the tables with: tuibench prepare oltp_read_write --tables=3" in missing.out
+    assert "a run would be wrong" in missing.err
+    nowhere = tuibench("doctor", "--socket=/nowhere/s.sock")
+    assert (nowhere.code, nowhere.out) == (3, "")
+
+
+def test_a_run_is_stopped_by_what_makes_it_wrong_and_told_of_the_rest(tables: PrivateServer) -> None:
+    run = ("run", "oltp_point_select", *OPTIONS, "--time=1", "--report-interval=0")
+    asyncio.run(ask(tables.target, "SET GLOBAL general_log = ON"))
+    try:
+        done = tuibench(*run, "--json=-", target=tables.target)
+    finally:
+        asyncio.run(ask(tables.target, "SET GLOBAL general_log = OFF"))
+    assert done.code == 0, done.err
+    assert done.err.count("[ 0s ] the general log writes down every statement") == 1
+    summary = json.loads(done.out[done.out.index("{\n") :])
+    assert any("general log" in warning for warning in summary["warnings"])
+    assert summary["reconciliation"]["foreign"] == 0
+
+
+async def test_a_server_that_is_lived_on_is_left_alone_until_yes(
+    tables: PrivateServer, tuibench_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A private server never asks; the same one, taken for somebody's, does: once."""
+    change = ChangeSetting("sync_binlog", "7")
+    async with somebody_writing(tables):
+        own = Session(session_spec(tables.target))
+        await own.open()
+        assert own.status().caution == ()
+        await _close(own)
+        monkeypatch.setattr(layout, "is_private", lambda datadir: False)
+        session = Session(session_spec(tables.target))
+        await session.open()
+        try:
+            assert session.status().caution
+            with pytest.raises(UsageError, match="looks like a production server"):
+                await session.submit(change)
+            assert await ask(tables.target, "SELECT @@sync_binlog") == [(1,)]
+            await session.submit(TrustServer())
+            assert "1 → 7" in await session.submit(change)
+        finally:
+            await _close(session)
+        again = Session(session_spec(tables.target))
+        await again.open()
+        assert again.status().caution == ()
+        await _close(again)
+    assert await ask(tables.target, "SELECT @@sync_binlog") == [(1,)]
+
+
+async def _close(session: Session) -> None:
+    """Ends a session that was opened and not run."""
+    session.request_stop()
+    await session.run()

@@ -1,0 +1,260 @@
+"""Every check says ok when all is well, and what it sees, how much it matters and what helps otherwise."""
+
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from tests import examples as model_examples
+from tests.unit.tuning.preflight.examples import GIB, client, facts, grants
+from tuibench.model.finding import Severity
+from tuibench.model.server import Flavour
+from tuibench.tuning.preflight.checks import CHECKS, before_run, examine
+from tuibench.tuning.preflight.facts import DataFacts, Facts
+
+MYSQL = msgspec.structs.replace(model_examples.SERVER, flavour=Flavour.MYSQL, version="9.7.1")
+REMOTE = msgspec.structs.replace(model_examples.SERVER, is_local=False)
+NOT_THERE = DataFacts(
+    described="4 × 100 rows", ready=False, problem="sbtest1: no such table", remedy="tuibench prepare"
+)
+UNTRIED = DataFacts(described="4 × 100 rows", ready=True)
+REPLICA = client(user="repl", command="Binlog Dump", statement="")
+
+
+class Case(NamedTuple):
+    """Facts, and what the check of that id makes of them: words of the finding, words of the remedy."""
+
+    id: str
+    facts: Facts
+    severity: Severity
+    found: str
+    remedy: str = ""
+
+
+def case(id: str, severity: str, found: str, remedy: str = "", **changes: object) -> Case:
+    return Case(id, facts(**changes), Severity(severity), found, remedy)  # type: ignore[arg-type]
+
+
+CASES = (
+    case("data_set", "stop", "sbtest1: no such table", "tuibench prepare", data=NOT_THERE),
+    case(
+        "privileges_load",
+        "stop",
+        "refused: INSERT command denied",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON `sbtest`.* TO `app`@`localhost`",
+        data=DataFacts(described="", ready=True, refusal="INSERT command denied"),
+    ),
+    case(
+        "privileges_load",
+        "stop",
+        "no UPDATE, DELETE on the database",
+        "GRANT UPDATE, DELETE ON",
+        data=UNTRIED,
+        server={"grants": grants("SELECT", database=("INSERT",))},
+    ),
+    case(
+        "privileges_load",
+        "note",
+        "as a whole",
+        "GRANT",
+        data=UNTRIED,
+        server={"grants": grants("SELECT", partly=True)},
+    ),
+    case("privileges_load", "ok", "has SELECT, INSERT", data=UNTRIED),
+    case("privileges_load", "note", "may not see its own privileges", data=UNTRIED, server={"grants": None}),
+    case(
+        "privileges_settings",
+        "note",
+        "may not change",
+        "ON *.* TO `app`@`localhost`",
+        server={"grants": grants("PROCESS")},
+    ),
+    case("privileges_settings", "note", "may not see", server={"grants": None}),
+    case(
+        "privileges_process",
+        "note",
+        "lock waits stay hidden",
+        "GRANT PROCESS ON *.* TO `app`@`localhost`",
+        server={"grants": grants("SUPER")},
+    ),
+    case("privileges_process", "note", "may not see", server={"grants": None}),
+    case(
+        "max_connections",
+        "warning",
+        "4 connections of our own beside 2 of others, the server takes 151: 3 will be refused",
+        "SET GLOBAL max_connections = 164",
+        demand={"threads": 148},
+    ),
+    case("max_connections", "note", "0 are left for you", "= 161", demand={"threads": 145}),
+    case("max_connections", "note", "9 are left for you", demand={"threads": 136}),
+    case("max_connections", "ok", "135 threads", demand={"threads": 135}),
+    case(
+        "max_connections",
+        "warning",
+        "20 connections of one user, the server takes 19",
+        "SET GLOBAL max_user_connections = 20",
+        variables={"max_user_connections": "19"},
+    ),
+    case("max_connections", "note", "may not see", without=("max_connections",)),
+    case(
+        "max_prepared_stmt_count",
+        "warning",
+        "16 connections × 36 prepared statements are 576, the server keeps 575",
+        "SET GLOBAL max_prepared_stmt_count=576",
+        variables={"max_prepared_stmt_count": "575"},
+    ),
+    case("max_prepared_stmt_count", "note", "may not see", server={"status": {}}),
+    case(
+        "table_open_cache",
+        "note",
+        "16 threads × 4 tables are 64 open tables, the server keeps 63: some",
+        "SET GLOBAL table_open_cache = 64",
+        variables={"table_open_cache": "63"},
+    ),
+    case("table_open_cache", "ok", "keeps 64", variables={"table_open_cache": "64"}),
+    case("table_open_cache", "warning", "all the time", variables={"table_open_cache": "15"}),
+    case("table_open_cache", "note", "may not see", without=("table_open_cache",)),
+    case(
+        "open_files_limit",
+        "warning",
+        "may open 123 files, connections and tables need about 124",
+        "open_files_limit=248",
+        variables={"open_files_limit": "123"},
+    ),
+    case("open_files_limit", "ok", "124", variables={"open_files_limit": "124"}),
+    case("open_files_limit", "note", "may not see", without=("open_files_limit",)),
+    case(
+        "read_only",
+        "stop",
+        "read only, the load does INSERT, UPDATE, DELETE",
+        "run on the primary",
+        variables={"read_only": "ON"},
+        server={"grants": grants("SELECT")},
+    ),
+    case("read_only", "warning", "may be a replica", variables={"read_only": "ON"}),
+    case("read_only", "stop", "the load does", variables={"read_only": "ON", "super_read_only": "ON"}),
+    case("read_only", "stop", "the load does", variables={"innodb_read_only": "ON"}),
+    case("read_only", "note", "so is the load", variables={"read_only": "ON"}, demand={"kinds": ("SELECT",)}),
+    case("read_only", "note", "may not see", without=("read_only",)),
+    case("replicas", "warning", "1 replica attached", "without replicas", server={"clients": (REPLICA,)}),
+    case("replicas", "warning", "2 replicas attached", server={"registered_replicas": 2}),
+    case("replicas", "note", "attached", server={"registered_replicas": 2}, demand={"kinds": ("SELECT",)}),
+    case("replicas", "note", "may not see", "GRANT PROCESS", server={"grants": grants("SUPER")}),
+    case(
+        "other_clients",
+        "warning",
+        "2 connections of others at work (shop@web1 in shop; ann@pc in no database)",
+        "SHOW PROCESSLIST",
+        server={"clients": (client(), client(user="ann", host="pc", database=""))},
+    ),
+    case("other_clients", "ok", "1 other connection", server={"clients": (client(command="Sleep"),)}),
+    case("other_clients", "ok", "none", server={"clients": (client(user="system user"), REPLICA)}),
+    case(
+        "other_clients",
+        "warning",
+        "others changed data 5 times in 0.5 s",
+        server={"writes": {"Com_insert": 2}, "writes_later": {"Com_insert": 7}, "watched_seconds": 0.5},
+    ),
+    case("other_clients", "note", "may not see", server={"clients": None}),
+    case("other_clients", "note", "of other users", server={"grants": grants("SUPER")}),
+    case(
+        "long_query_time",
+        "warning",
+        "over 0.01 s: nearly all",
+        "SET GLOBAL long_query_time = 1",
+        variables={"slow_query_log": "ON", "long_query_time": "0.010000"},
+    ),
+    case("long_query_time", "ok", "is off", variables={"long_query_time": "0"}),
+    case("long_query_time", "ok", "over 10 s", variables={"slow_query_log": "ON"}),
+    case("long_query_time", "note", "may not see", without=("long_query_time",)),
+    case("general_log", "warning", "every statement", "general_log = OFF", variables={"general_log": "ON"}),
+    case("performance_schema", "note", "is on", variables={"performance_schema": "ON"}),
+    case("performance_schema", "note", "lock waits cannot be shown", server={"info": MYSQL}),
+    case("performance_schema", "note", "may not see", without=("performance_schema",)),
+    case(
+        "binary_log",
+        "note",
+        "for ever",
+        "PURGE BINARY LOGS",
+        variables={"binlog_expire_logs_seconds": "0"},
+    ),
+    case("binary_log", "note", "30 days", "PURGE", variables={"binlog_expire_logs_seconds": "2592000"}),
+    case(
+        "binary_log",
+        "note",
+        "7 days",
+        variables={"expire_logs_days": "7"},
+        without=("binlog_expire_logs_seconds",),
+    ),
+    case("binary_log", "ok", "is off", variables={"log_bin": "OFF"}),
+    case("binary_log", "ok", "writes nothing", demand={"kinds": ("SELECT",)}),
+    case("binary_log", "note", "may not see", without=("log_bin",)),
+    case(
+        "disk",
+        "stop",
+        "50 MiB of 100 GiB are free, the data set needs about 95.4 MiB",
+        "--table-size",
+        machine={"disk_free_bytes": 50 << 20},
+        data=NOT_THERE,
+    ),
+    case("disk", "warning", "grow while the load writes", "make room", machine={"disk_free_bytes": 4 * GIB}),
+    case("disk", "ok", "4 GiB", machine={"disk_free_bytes": 4 * GIB}, demand={"kinds": ("SELECT",)}),
+    case("disk", "note", "from another host", server={"info": REMOTE}),
+    case("disk", "note", "may not see", machine={"disk_free_bytes": None}),
+    case(
+        "file_descriptors",
+        "stop",
+        "a worker needs 1,064 open files, this account may have 1,063",
+        "ulimit -Hn 1064",
+        demand={"threads": 2000, "workers": 2},
+        machine={"files_hard": 1063},
+    ),
+    case(
+        "file_descriptors",
+        "ok",
+        "this account may have 1,024, raised to 1,064",
+        demand={"threads": 2000, "workers": 2},
+        machine={"files_hard": 1064},
+    ),
+    case("file_descriptors", "ok", "any number", machine={"files_soft": None, "files_hard": None}),
+    case("clock", "note", "2.5 s ahead of", "set-ntp", server={"clock_ahead_seconds": 2.5}),
+    case("clock", "note", "90.0 s behind", server={"clock_ahead_seconds": -90.0}),
+    case("clock", "note", "may not see", server={"clock_ahead_seconds": None}),
+    case("clocksource", "note", "source is hpet", "echo tsc", machine={"clocksource": "hpet"}),
+    case("clocksource", "ok", "unknown", machine={"clocksource": ""}),
+    case("timers", "note", "1 ms late", machine={"fine_timers": False}, demand={"rate": 10.0}),
+    case("timers", "ok", "", machine={"fine_timers": False}),
+    case("swap", "note", "512 MiB of 1 GiB", "swapoff", machine={"swap_used_bytes": GIB // 2}),
+    case("swap", "ok", "no swap", machine={"swap_total_bytes": 0}),
+    case("swap", "note", "may not see", machine={"swap_total_bytes": None}),
+    case("cpu_governor", "note", "'powersave'", "cpupower", machine={"governors": ("powersave",)}),
+    case("cpu_governor", "ok", "not told", machine={"governors": ()}),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.id}-{case.severity}-{case.found[:20]}")
+def test_what_a_check_makes_of_the_facts(case: Case) -> None:
+    (finding,) = [finding for finding in examine(case.facts) if finding.id == case.id]
+    assert finding.severity is case.severity, finding
+    assert case.found in finding.found
+    assert case.remedy in finding.remedy
+    assert bool(finding.remedy) >= (finding.severity in (Severity.WARNING, Severity.STOP))
+
+
+def test_all_is_well_and_nothing_is_told_before_a_run() -> None:
+    findings = examine(facts())
+    assert {finding.severity for finding in findings} == {Severity.OK}
+    assert len({finding.id for finding in findings}) == len(findings) == len(CHECKS)
+    assert before_run(facts()) == ()
+
+
+def test_every_check_that_can_find_something_is_tried() -> None:
+    assert {case.id for case in CASES} == {finding.id for finding in examine(facts())} - {"server"}
+
+
+def test_a_run_is_told_of_warnings_and_stops_only() -> None:
+    troubled = facts(
+        variables={"general_log": "ON", "max_connections": "10", "performance_schema": "ON"},
+        machine={"governors": ("powersave",)},
+    )
+    assert [finding.id for finding in before_run(troubled)] == ["max_connections", "general_log"]

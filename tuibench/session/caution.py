@@ -1,0 +1,31 @@
+"""Stands before every change of a server that looks like production, until the operator has said yes once."""
+
+from tuibench.clock import Clock
+from tuibench.model.server import ServerInfo
+from tuibench.tuning.consent import Consent, ProductionError, Yes
+
+
+class Caution:
+    """`signs` is what speaks against a change; empty once it is allowed."""
+
+    def __init__(
+        self, server: ServerInfo, signs: tuple[str, ...], clock: Clock, consent: Consent | None = None
+    ) -> None:
+        self._server = server
+        self._clock = clock
+        self._consent = consent or Consent()
+        self.signs = () if not signs or self._consent.is_given(server.identity) else signs
+
+    def demand_yes(self) -> None:
+        """Raises ProductionError with what was seen, unless changes are allowed."""
+        if self.signs:
+            raise ProductionError(self._server.where, self.signs)
+
+    def say_yes(self) -> str:
+        """Allows changes of this server, now and in later sessions; the answer in words."""
+        if not self.signs:
+            return "this server may be changed already"
+        yes = Yes(identity=self._server.identity, at=self._clock.wall_seconds(), signs=self.signs)
+        self._consent.give(yes)
+        self.signs = ()
+        return f"{self._server.where} may be changed from now on"

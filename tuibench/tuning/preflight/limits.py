@@ -1,0 +1,96 @@
+"""Checks of the server's limits against what the run asks for."""
+
+from tuibench.model.finding import Finding
+from tuibench.tuning.preflight.demand import OWN_CONNECTIONS
+from tuibench.tuning.preflight.facts import Facts
+from tuibench.tuning.preflight.findings import counted, note, ok, unseen, warning
+
+ROOM_FOR_OPERATOR = 10
+"""Connections that should stay free for whoever must log in while the load runs."""
+
+LARGEST_PREPARED_LIMIT = 4_194_304
+"""The most that servers of either flavour take for max_prepared_stmt_count."""
+
+FILES_FOR_ITSELF = 100
+"""Logs, system tables and temporary files of the server."""
+
+
+def connections(facts: Facts) -> Finding:
+    """Threads against max_connections, those of others and of tuibench itself counted in."""
+    name, limit = "max_connections", facts.server.number("max_connections")
+    if limit is None:
+        return unseen(name, "max_connections")
+    others = max(0, facts.server.status.get("Threads_connected", 1) - 1)
+    needed = others + facts.demand.connections
+    said = (
+        f"{counted(facts.demand.threads, 'thread')} and {OWN_CONNECTIONS} connections of our own "
+        f"beside {others:,} of others, the server takes {limit:,}"
+    )
+    remedy = f"SET GLOBAL max_connections = {needed + ROOM_FOR_OPERATOR}"
+    if needed > limit:
+        return warning(name, f"{said}: {needed - limit:,} will be refused", remedy)
+    if needed + ROOM_FOR_OPERATOR > limit:
+        return note(name, f"{said}: {limit - needed} are left for you to log in", remedy)
+    return _per_user(facts) or ok(name, said)
+
+
+def _per_user(facts: Facts) -> Finding | None:
+    most, needed = facts.server.number("max_user_connections"), facts.demand.connections
+    if not most or needed <= most:
+        return None
+    return warning(
+        "max_connections",
+        f"{needed:,} connections of one user, the server takes {most:,} (max_user_connections)",
+        f"SET GLOBAL max_user_connections = {needed}",
+    )
+
+
+def prepared_statements(facts: Facts) -> Finding:
+    """Threads times statements against max_prepared_stmt_count, which counts everybody's."""
+    name, limit = "max_prepared_stmt_count", facts.server.number("max_prepared_stmt_count")
+    in_use = facts.server.status.get("Prepared_stmt_count")
+    threads, statements = facts.demand.threads, facts.demand.statements
+    if limit is None or in_use is None:
+        return unseen(name, "max_prepared_stmt_count")
+    needed = threads * statements
+    used = f", {in_use:,} are in use" if in_use else ""
+    product = f"{counted(threads, 'connection')} × {statements} prepared statements are {needed:,}"
+    said = f"{product}, the server keeps {limit:,}{used}"
+    if needed <= max(0, limit - in_use):
+        return ok(name, said)
+    instead = "run with --db-ps-mode=disable"
+    enough = in_use + needed
+    raised = f"SET GLOBAL max_prepared_stmt_count={enough}, or {instead}"
+    return warning(
+        name,
+        f"{said}: the rest will be sent as text, which is slower",
+        raised if enough <= LARGEST_PREPARED_LIMIT else instead,
+    )
+
+
+def open_tables(facts: Facts) -> Finding:
+    """A thread holds one table open at a time; with fewer than threads × tables some are opened anew."""
+    name, cache = "table_open_cache", facts.server.number("table_open_cache")
+    if cache is None:
+        return unseen(name, "table_open_cache")
+    threads, tables = facts.demand.threads, facts.demand.tables
+    product = f"{counted(threads, 'thread')} × {counted(tables, 'table')} are {threads * tables:,}"
+    said = f"{product} open tables, the server keeps {cache:,}"
+    remedy = f"SET GLOBAL table_open_cache = {threads * tables}"
+    if threads > cache:
+        return warning(name, f"{said}: tables are closed and opened all the time", remedy)
+    if threads * tables > cache:
+        return note(name, f"{said}: some will be opened anew", remedy)
+    return ok(name, said)
+
+
+def open_files(facts: Facts) -> Finding:
+    """The server's own file descriptors: one a connection, some for the tables."""
+    name, limit = "open_files_limit", facts.server.number("open_files_limit")
+    if not limit:
+        return unseen(name, "open_files_limit")
+    needed = facts.demand.connections + facts.demand.tables + FILES_FOR_ITSELF
+    said = f"the server may open {limit:,} files, connections and tables need about {needed:,}"
+    if needed <= limit:
+        return ok(name, said)
+    return warning(name, said, f"open_files_limit={2 * needed} in the server's option file, and a restart")

@@ -1,0 +1,135 @@
+"""Asks the server for its facts, in one round of few statements. A refusal leaves a gap, never an error."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.model.server import Flavour, ServerInfo
+from tuibench.mysql.connection import Connection, Row
+from tuibench.tuning.preflight import grants
+from tuibench.tuning.preflight.facts import Client, ServerFacts
+
+VARIABLES = (
+    "binlog_expire_logs_seconds",
+    "expire_logs_days",
+    "general_log",
+    "innodb_read_only",
+    "log_bin",
+    "long_query_time",
+    "max_binlog_size",
+    "max_connections",
+    "max_prepared_stmt_count",
+    "max_user_connections",
+    "offline_mode",
+    "open_files_limit",
+    "performance_schema",
+    "read_only",
+    "slow_query_log",
+    "super_read_only",
+    "table_open_cache",
+)
+GAUGES = ("Prepared_stmt_count", "Threads_connected")
+WRITES = (
+    "Com_delete",
+    "Com_delete_multi",
+    "Com_insert",
+    "Com_insert_select",
+    "Com_load",
+    "Com_replace",
+    "Com_replace_select",
+    "Com_update",
+    "Com_update_multi",
+)
+
+_VARIABLES_SQL = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN {VARIABLES}"
+_STATUS_SQL = f"SHOW GLOBAL STATUS WHERE Variable_name IN {GAUGES + WRITES}"
+_WRITES_SQL = f"SHOW GLOBAL STATUS WHERE Variable_name IN {WRITES}"
+_CLOCK_SQL = "SELECT UNIX_TIMESTAMP(SYSDATE(6))"
+
+
+async def read_server(
+    connection: Connection,
+    info: ServerInfo,
+    *,
+    wall_seconds: Callable[[], float] = time.time,
+    monotonic_seconds: Callable[[], float] = time.monotonic,
+) -> ServerFacts:
+    """The server's facts as this login may see them. Raises ConnectionLostError only."""
+    begun = monotonic_seconds()
+    status = {str(name): int(value) for name, value in await _rows(connection, _STATUS_SQL) or ()}
+    granted = await _rows(connection, "SHOW GRANTS")
+    listed = await _rows(connection, "SHOW PROCESSLIST")
+    database = connection.target.database
+    return ServerFacts(
+        info=info,
+        database=database,
+        variables={str(name): str(value) for name, value in await _rows(connection, _VARIABLES_SQL) or ()},
+        status={name: value for name, value in status.items() if name in GAUGES},
+        grants=None if granted is None else grants.read((str(row[0]) for row in granted), database),
+        clients=None if listed is None else _clients(listed, connection.thread_id),
+        registered_replicas=len(await _rows(connection, _replicas_sql(info)) or ()),
+        clock_ahead_seconds=await _clock_ahead(connection, wall_seconds),
+        writes={name: value for name, value in status.items() if name in WRITES},
+        read_at=begun,
+    )
+
+
+async def look_again(
+    connection: Connection,
+    facts: ServerFacts,
+    *,
+    monotonic_seconds: Callable[[], float] = time.monotonic,
+) -> ServerFacts:
+    """The same facts, with what was written since they were read, and by whom. Once only."""
+    later = {str(name): int(value) for name, value in await _rows(connection, _WRITES_SQL) or ()}
+    listed = await _rows(connection, "SHOW PROCESSLIST")
+    known = {client.id: client for client in _clients(listed or (), connection.thread_id)}
+    busy_before = {client.id: client for client in facts.busy}
+    return msgspec.structs.replace(
+        facts,
+        writes_later=later,
+        watched_seconds=max(0.0, monotonic_seconds() - facts.read_at),
+        clients=None if facts.clients is None else tuple({**known, **busy_before}.values()),
+    )
+
+
+async def _rows(connection: Connection, sql: str) -> Sequence[Row] | None:
+    """The rows; None where the server refuses the statement."""
+    try:
+        return await connection.query(sql)
+    except ConnectionLostError:
+        raise
+    except SQLError:
+        return None
+
+
+def _replicas_sql(info: ServerInfo) -> str:
+    """MySQL 8.0.22 has the new words; MariaDB keeps the old ones in all versions."""
+    new = info.flavour == Flavour.MYSQL and info.version_tuple >= (8, 0, 22)
+    return "SHOW REPLICAS" if new else "SHOW SLAVE HOSTS"
+
+
+def _clients(rows: Sequence[Row], own_id: int) -> tuple[Client, ...]:
+    return tuple(
+        Client(
+            id=int(row[0]),
+            user=str(row[1] or ""),
+            host=str(row[2] or ""),
+            database=str(row[3] or ""),
+            command=str(row[4] or ""),
+            seconds=int(row[5] or 0),
+            statement=str(row[7] or ""),
+        )
+        for row in rows
+        if int(row[0]) != own_id
+    )
+
+
+async def _clock_ahead(connection: Connection, wall_seconds: Callable[[], float]) -> float | None:
+    """By how much the server's clock is ahead of ours, give or take half the round trip."""
+    sent = wall_seconds()
+    rows = await _rows(connection, _CLOCK_SQL)
+    received = wall_seconds()
+    return float(rows[0][0]) - (sent + received) / 2 if rows else None
