@@ -12,6 +12,7 @@ from tuibench.load.report import WorkerReport
 from tuibench.model.plan import Plan
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
+from tuibench.session.caution import Caution
 from tuibench.session.core import Session
 from tuibench.session.loading import Load
 from tuibench.session.observer import Look, Observer
@@ -95,6 +96,7 @@ def conducted(plan: Plan, play: Play, directory: Path, prepare: Prepare = lambda
         session = Session(spec, clock)
         session.server = examples.SERVER
         session.settings = cast(Settings, PlayedSettings())
+        session.caution = Caution(examples.SERVER, (), clock)
         session.load = Load(plan, cast(Fleet, PlayedFleet(clock, play)), clock)
         session._observer = cast(Observer, PlayedObserver())
         prepare(session)
