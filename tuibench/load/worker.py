@@ -18,7 +18,9 @@ from tuibench.load.wire import (
     Report,
     Resume,
     SetConnections,
+    SetDelay,
     SetRate,
+    SetWeights,
     StartOver,
     ToWorker,
     WorkerEnd,
@@ -44,6 +46,10 @@ async def obey(channel: WorkerEnd) -> None:
                 engine.set_connections(numbers)
             case SetRate(rate=rate):
                 engine.set_rate(rate)
+            case SetWeights(weights=weights):
+                engine.set_weights(weights)
+            case SetDelay(delay_ns=delay_ns):
+                engine.set_delay(delay_ns)
             case StartOver(limit=limit):
                 engine.start_over(limit)
             case Pause():
