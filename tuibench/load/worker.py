@@ -18,9 +18,8 @@ from tuibench.load.wire import (
     Report,
     Resume,
     SetConnections,
-    SetDelay,
     SetRate,
-    SetWeights,
+    SetSession,
     StartOver,
     ToWorker,
     WorkerEnd,
@@ -46,10 +45,8 @@ async def obey(channel: WorkerEnd) -> None:
                 engine.set_connections(numbers)
             case SetRate(rate=rate):
                 engine.set_rate(rate)
-            case SetWeights(weights=weights):
-                engine.set_weights(weights)
-            case SetDelay(delay_ns=delay_ns):
-                engine.set_delay(delay_ns)
+            case SetSession(statements=statements):
+                engine.set_session(statements)
             case StartOver(limit=limit):
                 engine.start_over(limit)
             case Pause():

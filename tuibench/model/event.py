@@ -12,8 +12,6 @@ class EventKind(StrEnum):
     STOP = "stop"
     THREADS = "threads"
     RATE = "rate"
-    WEIGHTS = "weights"
-    DELAY = "delay"
     SETTING = "setting"
     FOREIGN = "foreign"
     PAUSE = "pause"
@@ -30,8 +28,6 @@ CHANGES = frozenset(
     {
         EventKind.THREADS,
         EventKind.RATE,
-        EventKind.WEIGHTS,
-        EventKind.DELAY,
         EventKind.SETTING,
         EventKind.FOREIGN,
         EventKind.PAUSE,
