@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple, Protocol
 
 NS_PER_SECOND = 1_000_000_000
+NS_PER_MS = 1_000_000
 
 
 class Clock(Protocol):

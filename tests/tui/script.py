@@ -5,6 +5,7 @@ The tests, the pictures and the measurement of the screen's cost all draw this o
 
 import math
 import random
+from collections.abc import Mapping
 
 import msgspec
 
@@ -79,10 +80,14 @@ def status(
     durability: tuple[str, str] = ("1", "1"),
     warnings: tuple[str, ...] = (),
     unavailable: str = "",
+    weights: Mapping[str, float] | None = None,
+    client_delay_ms: float = 0.0,
 ) -> Status:
     return Status(
         state=state,
         threads=threads,
+        weights=dict(weights or {}),
+        client_delay_ms=client_delay_ms,
         workers=2,
         settings=(
             setting(FLUSH, durability[0], unavailable=unavailable),

@@ -11,8 +11,10 @@ from tuibench.model.command import (
     Mark,
     Pause,
     Resume,
+    SetDelay,
     SetRate,
     SetThreads,
+    SetWeights,
     Stop,
 )
 from tuibench.model.message import Answer, RunState
@@ -30,6 +32,8 @@ KEYS: tuple[tuple[list[str], Command], ...] = (
     (["t", "9", "6", "enter"], SetThreads(96)),
     (["r", "2", "5", "0", "0", "full_stop", "5", "enter"], SetRate(2500.5)),
     (["r", "0", "enter"], SetRate(0)),
+    (["n", *"20ms", "enter"], SetDelay(20)),
+    (["w", "5", "0", "slash", "5", "0", "enter"], SetWeights({"old": 50, "new": 50})),
     (["p"], Pause()),
     (["space"], Mark()),
     (["d", "down", "down", "enter", "y"], ApplyPreset("unsafe")),
@@ -39,14 +43,18 @@ KEYS: tuple[tuple[list[str], Command], ...] = (
 )
 
 
+SPELT = {"/": "slash", "=": "equals_sign"}
+
+
 async def test_a_key_submits_its_command() -> None:
     """One key after the other; after each the session says again that it runs with 64 threads."""
-    async with viewer(script.hello(60)) as it:
+    status = script.status(weights={"old": 90, "new": 10})
+    async with viewer(script.hello(60, status)) as it:
         for keys, expected in KEYS:
             it.client.submitted.clear()
             await it.press(*keys)
             assert it.client.submitted == [expected]
-            await it.hear(script.status())
+            await it.hear(status)
 
 
 def test_no_key_of_the_table_is_left_untried() -> None:
@@ -142,6 +150,31 @@ async def test_an_impossible_rate_is_explained_and_not_submitted() -> None:
             await it.press("ctrl+u")
         await it.press("escape")
         assert it.client.submitted == []
+
+
+async def test_a_delay_needs_its_unit_and_a_mix_its_transactions() -> None:
+    status = script.status(weights={"old": 90, "new": 10})
+    for key, typed, reason in (
+        ("n", "20", "'20' is not a length of time"),
+        ("n", "11s", "at most 10000ms"),
+        ("w", "50", "2 weights are wanted, for old, new"),
+        ("w", "newer=5", "there is no transaction 'newer'"),
+        ("w", "0/0", "at least one transaction needs a weight above 0"),
+        ("w", "a/b", "'a' is not a weight"),
+    ):
+        async with viewer(script.hello(60, status)) as it:
+            await it.press(key, *(SPELT.get(letter, letter) for letter in typed), "enter")
+            assert reason in screen_text(it)
+            await it.press("escape")
+            assert it.client.submitted == []
+
+
+async def test_a_profile_with_one_transaction_has_no_mix_to_type() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("w")
+        assert it.app.screen is it.app.screen_stack[1]
+        titles = [command.title for command in it.app.get_system_commands(it.app.screen)]
+        assert not any("weights" in title for title in titles)
 
 
 async def test_the_dialog_tells_the_rate_there_is() -> None:

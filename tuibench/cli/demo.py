@@ -37,6 +37,9 @@ def demo(
     time: Annotated[
         float | None, typer.Option("--time", help="Seconds to run [until q; 15 without a screen].")
     ] = None,
+    client_delay: Annotated[
+        str, typer.Option("--client-delay", help="Simulate a network: 20ms more on each round trip.")
+    ] = "0",
     headless: Annotated[
         bool, typer.Option("--headless", help="No screen: interval lines and summary.")
     ] = False,
@@ -49,7 +52,7 @@ def demo(
     options = {**DATA, **profile_options(context.args)}
     program = library.program(profile, options)
     seconds = time if on_screen or time is not None else HEADLESS_SECONDS
-    plan = RunOptions(threads=threads, time=seconds or 0).plan(profile, options)
+    plan = RunOptions(threads=threads, time=seconds or 0, client_delay=client_delay).plan(profile, options)
     code = ExitCode.DONE
     server = run_async(_start(keep=keep))
     try:

@@ -118,6 +118,10 @@ def notes(summary: Summary, run_directory: str) -> list[str]:
         )
     if summary.abandoned:
         lines.append(f"abandoned, in flight or due: {summary.abandoned}")
+    lines += [
+        f"{name}: {each.count:,} transactions, p50 {each.p50:.2f}, p95 {each.p95:.2f}, p99 {each.p99:.2f} ms"
+        for name, each in summary.by_transaction.items()
+    ]
     lines.append(_reconciled(summary))
     lines += [f"warning: {warning}" for warning in summary.warnings]
     lines.append(f"recorded in {run_directory}")

@@ -11,6 +11,7 @@ import typer
 
 from tuibench import paths
 from tuibench.errors import UsageError
+from tuibench.model.duration import delay_ms_in
 from tuibench.model.plan import (
     IGNORED_ERRORS,
     MAX_RATE,
@@ -23,6 +24,7 @@ from tuibench.model.plan import (
 )
 from tuibench.model.target import Target
 from tuibench.session.spec import SessionSpec
+from tuibench.session.steering import checked_delay_ms
 from tuibench.workload import library
 
 CONTEXT = {
@@ -98,6 +100,9 @@ class RunOptions:
         float, _option("--thread-init-timeout", help="Seconds the connections may take to open.")
     ] = 30
     workers: Annotated[int, _option("--workers", help="Worker processes; 0 to choose by cores.")] = 0
+    client_delay: Annotated[
+        str, _option("--client-delay", help="Simulate a network: 20ms more on each round trip (us, ms, s).")
+    ] = "0"
     yes_this_server: Annotated[
         bool,
         _option(
@@ -137,6 +142,7 @@ class RunOptions:
             prepared=SWITCH[_choice("--db-ps-mode", self.db_ps_mode, tuple(SWITCH))],
             isolation=self.isolation and _choice("--isolation", self.isolation, ISOLATION_LEVELS),
             workers=self.workers or None,
+            client_delay_ms=client_delay_ms(self.client_delay),
         )
 
     def _check_ranges(self) -> None:
@@ -228,6 +234,14 @@ def _percentiles(text: str) -> tuple[float, ...]:
     for percentile in wanted:
         _within("--percentile", percentile, 0, 100)
     return tuple(percentile for percentile in wanted if percentile)
+
+
+def client_delay_ms(text: str) -> float:
+    """The delay of `--client-delay`. Raises UsageError for one that is none, or too long."""
+    try:
+        return checked_delay_ms(delay_ms_in(text))
+    except UsageError as error:
+        raise UsageError(f"--client-delay: {error.message}", error.hint) from error
 
 
 def switch(name: str, text: str) -> bool:

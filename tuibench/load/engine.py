@@ -1,17 +1,18 @@
 """Runs a program on many connections of one process, and tells what came of it.
 
-The surface is small on purpose (`set_connections`, `set_rate`, `pause`, `resume`, `report`, `stop`): another
-engine can run the same programs behind it.
+The surface is small on purpose (`set_connections`, `set_rate`, `set_weights`, `set_delay`, `pause`, `resume`,
+`report`, `stop`): another engine can run the same programs behind it.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.load.alarm import Alarm, system_alarm
 from tuibench.load.arrivals import Arrivals
+from tuibench.load.delay import Delay
 from tuibench.load.lag import LagProbe
 from tuibench.load.pacing import Pacer
 from tuibench.load.recorder import Recorder
@@ -23,6 +24,7 @@ from tuibench.model.plan import Backlog
 from tuibench.mysql.connection import connect
 from tuibench.workload.generate import Generator, stream
 from tuibench.workload.program import flat_statements
+from tuibench.workload.weights import with_weights
 
 OPENING_AT_ONCE = 32
 """Connections of one worker that log in at the same time; a server's accept queue is often 80 long."""
@@ -44,15 +46,20 @@ class Engine:
         clock = clock or SystemClock()
         self.finished = asyncio.Event()
         self._begin = begin
-        self._recorder = Recorder(flat_statements(begin.program))
+        self._program = begin.program
+        self._recorder = Recorder(
+            flat_statements(begin.program), [transaction.name for transaction in begin.program.transactions]
+        )
         pacer = Pacer(stream(begin.seed, -1 - begin.worker), begin.arrival, begin.worker / begin.workers)
         self._arrivals = Arrivals(pacer, clock, alarm, begin.limit)
+        self._delay = Delay(clock, alarm)
         self._work = Work(
             begin.target,
             begin.program,
             self._recorder,
             begin.rules,
             self._arrivals,
+            self._delay,
             opening=asyncio.Semaphore(OPENING_AT_ONCE),
             connect=connect,
             clock=clock,
@@ -81,10 +88,16 @@ class Engine:
         """Paces the load: so many transactions are meant to start a second, 0 for as many as can be."""
         self._recorder.counters.abandoned += self._arrivals.set_rate(rate_per_second)
 
-    def set_session(self, statements: tuple[str, ...]) -> None:
-        """Each connection runs these before its next transaction, and each new one at its login."""
-        self._work.session_sql = statements
-        self._wake_all()
+    def set_weights(self, weights: Sequence[float]) -> None:
+        """What each transaction weighs from now on; every connection draws its next one by it."""
+        self._program = with_weights(self._program, weights)
+        for generator in self._generators.values():
+            generator.set_weights(weights)
+
+    def set_delay(self, delay_ns: int) -> None:
+        """Answers are handed on so much later: those of the statements that are sent from now on, or from a
+        connection's next transaction if there was no delay."""
+        self._delay.ns = delay_ns
 
     def start_over(self, limit: int | None) -> None:
         """Drops what is due and not started, and what each connection has done; the limit counts from now."""
@@ -104,7 +117,8 @@ class Engine:
         if self._begin.rules.backlog is Backlog.DROP:
             self._forget_backlog()
         self._arrivals.release()
-        self._wake_all()
+        for user, _ in self._users.values():
+            user.wake()
 
     def report(self) -> WorkerReport:
         """What happened since the last report, and the counters since the beginning."""
@@ -125,6 +139,7 @@ class Engine:
             statements=latencies.statements,
             events_per_connection=fairness.events,
             seconds_per_connection=fairness.seconds,
+            by_transaction=latencies.by_transaction,
             last_refusal=self._work.last_refusal,
             failure=failure.message if failure else "",
             failure_hint=failure.hint if failure else "",
@@ -147,10 +162,7 @@ class Engine:
         self._bury()
         self._lag.close()
         self._arrivals.close()
-
-    def _wake_all(self) -> None:
-        for user, _ in self._users.values():
-            user.wake()
+        self._delay.close()
 
     def _forget_backlog(self) -> None:
         self._recorder.counters.abandoned += self._arrivals.forget()
@@ -169,7 +181,7 @@ class Engine:
         """A connection that comes back goes on with the stream it had: unique values must stay unique."""
         generator = self._generators.get(number)
         if generator is None:
-            generator = Generator(self._begin.program, self._begin.seed, number)
+            generator = Generator(self._program, self._begin.seed, number)
             self._generators[number] = generator
         user = VirtualUser(self._work, generator, number)
         task = asyncio.create_task(user.run(), name=f"connection {number}")

@@ -4,10 +4,12 @@ import asyncio
 import contextlib
 import socket
 import sys
+from collections.abc import Sequence
 from typing import assert_never
 
 import msgspec
 
+from tuibench.clock import NS_PER_MS
 from tuibench.errors import RunError
 from tuibench.load.assignment import Assignment, parts
 from tuibench.load.report import Finished, WorkerReport
@@ -22,13 +24,15 @@ from tuibench.load.wire import (
     Resume,
     SessionEnd,
     SetConnections,
+    SetDelay,
     SetRate,
-    SetSession,
+    SetWeights,
     StartOver,
 )
 from tuibench.model.plan import Plan
 from tuibench.model.target import Target
 from tuibench.workload.program import Program
+from tuibench.workload.weights import with_weights
 
 LAST_REPORT_SECONDS = 5.0
 
@@ -101,8 +105,8 @@ class Fleet:
         self._program = program
         self._most = most
         self._rate = plan.rate
+        self._delay_ns = round(plan.client_delay_ms * NS_PER_MS)
         self._paused = False
-        self._session = SetSession(())
         self._assignment = Assignment()
         self._workers: list[Worker] = []
 
@@ -132,10 +136,15 @@ class Fleet:
         spread = self._assignment.spread(self._assignment.total, len(self._workers))
         self._pace([len(numbers) for numbers in spread])
 
-    def set_session(self, statements: tuple[str, ...]) -> None:
-        """Has every connection run these statements, those of later workers too."""
-        self._session = SetSession(statements)
-        self._tell(self._session)
+    def set_weights(self, weights: Sequence[float]) -> None:
+        """What the program's transactions weigh from now on, in their order."""
+        self._program = with_weights(self._program, weights)
+        self._tell(SetWeights(tuple(weights)))
+
+    def set_delay(self, milliseconds: float) -> None:
+        """How much later all answers are handed on, make-believe; 0 for not at all."""
+        self._delay_ns = round(milliseconds * NS_PER_MS)
+        self._tell(SetDelay(self._delay_ns))
 
     def start_over(self) -> None:
         """The warm-up is over: its backlog and its connections' figures are forgotten, the limits hold."""
@@ -190,8 +199,8 @@ class Fleet:
         new = await asyncio.gather(*(Worker.start() for _ in range(len(self._workers), wanted)))
         for worker in new:
             worker.channel.send(self._begin(len(self._workers), limits))
-            if self._session.statements:
-                worker.channel.send(self._session)
+            if self._delay_ns:
+                worker.channel.send(SetDelay(self._delay_ns))
             if self._paused:
                 worker.channel.send(Pause())
             self._workers.append(worker)

@@ -1,10 +1,10 @@
 """Opening a connection of the load: log in, set it up, prepare its statements, try as long as it helps."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
-from typing import Any
+from collections.abc import Callable, Collection
 
-from tuibench.errors import ConnectionLostError, ServerAwayError, ServerBusyError, SQLError
+from tuibench.errors import ServerAwayError, ServerBusyError, SQLError
+from tuibench.load.delay import Delay, Execute, Executors, FarAway
 from tuibench.load.work import Work
 from tuibench.mysql.connection import Connection, TextStatement
 from tuibench.mysql.errors import (
@@ -20,9 +20,6 @@ PASSING_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 1.0
 
-Execute = Callable[[tuple[Any, ...]], Awaitable[Any]]
-"""Runs a statement: the rows it affected, as a number, or those it captures, as rows."""
-
 
 class Refused(Exception):  # noqa: N818
     """The server takes no more connections."""
@@ -37,24 +34,15 @@ def back_off(attempt: int, first_seconds: float, longest_seconds: float, chance:
 class Line:
     """A connection that is ready for work: an executor for each flat statement that it may be asked for."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, delay: Delay) -> None:
         self.connection = connection
-        self.execute: dict[int, Execute] = {}
-        self.session_sql: tuple[str, ...] = ()
+        self.near: dict[int, Execute] = {}
+        self._delay = delay
 
-    async def set_up(self, work: Work) -> None:
-        """Gives the connection what the others of the workload have by now; a refusal is counted."""
-        self.session_sql = work.session_sql
-        before = self.connection.statements
-        try:
-            for sql in self.session_sql:
-                await self.connection.execute(sql)
-        except ConnectionLostError:
-            raise
-        except SQLError as error:
-            work.recorder.counters.count_error(error.code)
-        finally:
-            work.recorder.unanswered += self.connection.statements - before
+    @property
+    def execute(self) -> Executors:
+        """The executors for the next transaction."""
+        return FarAway(self.near, self._delay) if self._delay.ns else self.near
 
     async def close(self, work: Work) -> None:
         """Says goodbye, which the server counts as a question."""
@@ -100,14 +88,13 @@ async def open_line(
 
 
 async def _log_in(work: Work, number: int, needed: Collection[int] | None) -> Line:
-    line = Line(await work.connect(work.target.for_connection(number)))
+    line = Line(await work.connect(work.target.for_connection(number)), work.delay)
     try:
         for sql in work.rules.session_sql:
             await line.connection.execute(sql)
         work.recorder.unanswered += line.connection.statements
-        await line.set_up(work)
         for index in range(len(work.statements)) if needed is None else sorted(needed):
-            line.execute[index] = await _executor(work, line.connection, work.statements[index])
+            line.near[index] = await _executor(work, line.connection, work.statements[index])
     except (SQLError, asyncio.CancelledError):
         await line.close(work)
         raise

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.load.report import Counters
-from tuibench.metrics.histogram import Histogram
+from tuibench.metrics.histogram import Histogram, merged
 from tuibench.workload.program import FlatStatement, StatementClass
 
 READ, WRITE, OTHER = 0, 1, 2
@@ -16,40 +16,51 @@ _KINDS = {StatementClass.READ: READ, StatementClass.WRITE: WRITE, StatementClass
 
 
 class Latencies(NamedTuple):
-    """Histograms of an interval. `service` is empty in a closed loop: there it is the response."""
+    """Histograms of an interval. `service` is empty in a closed loop: there it is the response.
+
+    `by_transaction` are the responses of each kind of transaction, empty if there is only one kind.
+    """
 
     response: Histogram
     service: Histogram
     statements: dict[str, Histogram]
+    by_transaction: dict[str, Histogram]
 
 
 class Recorder:
     """Shared by all connections of a worker; everything runs on one event loop, so nothing is locked.
 
     `tally` counts returned statements as reads, writes and others. `latencies_us[i]` collects the latencies
-    of flat statement i; statements of one name share a list. `rejected` counts statements that the server
+    of flat statement i; statements of one name share a list. `response_us[i]` collects those of the program's
+    transaction i. `rejected` counts statements that the server
     answered with an error, `unanswered` those it heard beside the work: cut off ones, goodbyes, and what a
     login takes.
     """
 
-    def __init__(self, statements: Sequence[FlatStatement]) -> None:
+    def __init__(self, statements: Sequence[FlatStatement], transactions: Sequence[str]) -> None:
         self.counters = Counters()
         self.tally = [0, 0, 0]
         self.unanswered = 0
         self.rejected = 0
-        self.response_us: list[int] = []
+        self.response_us: list[list[int]] = [[] for _ in transactions]
         self.service_us: list[int] = []
+        self._transactions = transactions
         self._by_name: dict[str, list[int]] = {statement.name: [] for statement in statements}
         self.latencies_us = [self._by_name[statement.name] for statement in statements]
         self.kinds = [_KINDS[statement.cls] for statement in statements]
 
-    def completed(self, ended_ns: int, started_ns: int, intended_ns: int, *, is_paced: bool) -> None:
-        """A transaction that succeeded. In a closed loop it was meant to start when it did."""
+    def completed(
+        self, which: int, ended_ns: int, started_ns: int, intended_ns: int, *, is_paced: bool
+    ) -> None:
+        """A transaction that succeeded; `which` of the program's it was.
+
+        In a closed loop it was meant to start when it did.
+        """
         if is_paced:
-            self.response_us.append((ended_ns - intended_ns) // 1000)
+            self.response_us[which].append((ended_ns - intended_ns) // 1000)
             self.service_us.append((ended_ns - started_ns) // 1000)
         else:
-            self.response_us.append((ended_ns - started_ns) // 1000)
+            self.response_us[which].append((ended_ns - started_ns) // 1000)
 
     def failed(self, error: SQLError) -> None:
         """A statement that ended in an error: the server answered with it, or the network swallowed it."""
@@ -67,11 +78,14 @@ class Recorder:
 
     def take(self) -> Latencies:
         """The latencies since the last call."""
+        kinds = [Histogram.of(values) for values in self.response_us]
+        names = zip(self._transactions, kinds, strict=True)
         taken = Latencies(
-            response=Histogram.of(self.response_us),
+            response=kinds[0] if len(kinds) == 1 else merged(kinds),
             service=Histogram.of(self.service_us),
             statements={name: Histogram.of(values) for name, values in self._by_name.items() if values},
+            by_transaction={name: each for name, each in names if each.count} if len(kinds) > 1 else {},
         )
-        for values in (self.response_us, self.service_us, *self._by_name.values()):
+        for values in (*self.response_us, self.service_us, *self._by_name.values()):
             values.clear()
         return taken

@@ -101,11 +101,11 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
 class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
     """One worker's answer to a tick.
 
-    `transactions` are response times, from the intended start; `service` times, from the real one, are kept
-    in an open loop only. `last_refusal` is the latest reason why a login is being tried again.
-    `seconds` is the interval the histograms cover, `cpu_seconds` what the process burnt in it, `lag_p99_ms`
-    how late its event loop ran. `failure` is why the worker cannot go on, else empty; `failure_exit` the exit
-    code that goes with it.
+    `transactions` are response times, from the intended start, `by_transaction` the same for each kind if
+    there are several; `service` times, from the real one, are kept in an open loop only. `last_refusal` is
+    the latest reason why a login is being tried again. `seconds` is the interval the histograms cover,
+    `cpu_seconds` what the process burnt in it, `lag_p99_ms` how late its event loop ran. `failure` is why the
+    worker cannot go on, else empty; `failure_exit` the exit code that goes with it.
     """
 
     worker: int
@@ -119,6 +119,7 @@ class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
     statements: dict[str, Histogram]
     events_per_connection: Moments
     seconds_per_connection: Moments
+    by_transaction: dict[str, Histogram] = {}
     last_refusal: str = ""
     failure: str = ""
     failure_hint: str = ""

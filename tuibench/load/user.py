@@ -15,7 +15,8 @@ import random
 from collections.abc import Sequence
 
 from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchError
-from tuibench.load.login import Execute, Line, Refused, back_off, open_line
+from tuibench.load.delay import Executors
+from tuibench.load.login import Line, Refused, back_off, open_line
 from tuibench.load.recorder import OTHER, WRITE
 from tuibench.load.work import Work
 from tuibench.model.plan import OnError
@@ -109,12 +110,10 @@ class VirtualUser:
 
     async def _live(self) -> None:
         """Works until it is done or the connection is lost."""
-        work, arrivals, line = self._work, self._work.arrivals, self._line
+        work, arrivals = self._work, self._work.arrivals
         try:
             while not self._is_done():
-                if line is not None and line.session_sql is not work.session_sql:
-                    await line.set_up(work)
-                elif work.paused:
+                if work.paused:
                     await self._sleep()
                 elif not arrivals.is_open:
                     arrivals.start_unasked()
@@ -139,10 +138,11 @@ class VirtualUser:
         Response time counts from the intended start, service time from now.
         """
         counters, now = self._work.recorder.counters, self._work.clock.now_ns
+        which = self._generator.draw()
         started_ns = now()
         counters.in_flight += 1
         try:
-            done = await self._try_until_committed()
+            done = await self._try_until_committed(which)
         except asyncio.CancelledError:
             counters.abandoned += 1
             raise
@@ -158,12 +158,11 @@ class VirtualUser:
         counters.completed += 1
         self.events += 1
         self.busy_us += (ended_ns - started_ns) // 1000
-        self._work.recorder.completed(ended_ns, started_ns, intended_ns, is_paced=is_paced)
+        self._work.recorder.completed(which, ended_ns, started_ns, intended_ns, is_paced=is_paced)
 
-    async def _try_until_committed(self) -> bool:
+    async def _try_until_committed(self, which: int) -> bool:
         """True once it succeeded; False when it is given up. Raises what ends the connection or the run."""
         rules, recorder = self._work.rules, self._work.recorder
-        which = self._generator.draw()
         transaction = self._work.transactions[which]
         for attempt in range(rules.max_retries + 1):
             try:
@@ -233,7 +232,7 @@ class VirtualUser:
             talk.close()
         return last != INTENDED_ROLLBACK
 
-    def _executors(self) -> dict[int, Execute]:
+    def _executors(self) -> Executors:
         if self._line is None:
             raise RunError("a transaction was begun without a connection")
         return self._line.execute
@@ -244,6 +243,7 @@ class VirtualUser:
             return
         try:
             await self._line.connection.query(ROLLBACK)
+            await self._work.delay.passed()
         except asyncio.CancelledError:
             recorder.unanswered += 1
             raise

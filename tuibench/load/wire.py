@@ -44,6 +44,18 @@ class SetRate(msgspec.Struct, frozen=True, tag="rate"):
     rate: float
 
 
+class SetWeights(msgspec.Struct, frozen=True, tag="weights"):
+    """What each of the program's transactions weighs from now on, in their order."""
+
+    weights: tuple[float, ...]
+
+
+class SetDelay(msgspec.Struct, frozen=True, tag="delay"):
+    """How much later every answer is handed on, make-believe; 0 for not at all."""
+
+    delay_ns: int
+
+
 class StartOver(msgspec.Struct, frozen=True, tag="start over"):
     """The warm-up is over: drop what is due and not started, and each connection's figures.
 
@@ -51,12 +63,6 @@ class StartOver(msgspec.Struct, frozen=True, tag="start over"):
     """
 
     limit: int | None
-
-
-class SetSession(msgspec.Struct, frozen=True, tag="session"):
-    """Every connection runs these statements once, between two transactions; new ones at their login."""
-
-    statements: tuple[str, ...]
 
 
 class Pause(msgspec.Struct, frozen=True, tag="pause"):
@@ -77,7 +83,9 @@ class Finish(msgspec.Struct, frozen=True, tag="finish"):
     grace_seconds: float
 
 
-ToWorker = Begin | SetConnections | SetRate | SetSession | StartOver | Pause | Resume | Report | Finish
+ToWorker = (
+    Begin | SetConnections | SetRate | SetWeights | SetDelay | StartOver | Pause | Resume | Report | Finish
+)
 FromWorker = WorkerReport | Finished
 
 Incoming = TypeVar("Incoming")

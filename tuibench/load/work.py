@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from tuibench.clock import Clock
 from tuibench.errors import TuibenchError
 from tuibench.load.arrivals import Arrivals
+from tuibench.load.delay import Delay
 from tuibench.load.recorder import Recorder
 from tuibench.load.rules import Rules
 from tuibench.model.plan import Backlog
@@ -26,6 +27,7 @@ class Work:
         recorder: Recorder,
         rules: Rules,
         arrivals: Arrivals,
+        delay: Delay,
         *,
         opening: asyncio.Semaphore,
         connect: Connect,
@@ -37,10 +39,10 @@ class Work:
         self.recorder = recorder
         self.rules = rules
         self.arrivals = arrivals
+        self.delay = delay
         self.opening = opening
         self.connect = connect
         self.clock = clock
-        self.session_sql: tuple[str, ...] = ()
         self.paused = False
         self.connected = 0
         self.failure: TuibenchError | None = None

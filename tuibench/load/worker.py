@@ -18,8 +18,9 @@ from tuibench.load.wire import (
     Report,
     Resume,
     SetConnections,
+    SetDelay,
     SetRate,
-    SetSession,
+    SetWeights,
     StartOver,
     ToWorker,
     WorkerEnd,
@@ -45,8 +46,10 @@ async def obey(channel: WorkerEnd) -> None:
                 engine.set_connections(numbers)
             case SetRate(rate=rate):
                 engine.set_rate(rate)
-            case SetSession(statements=statements):
-                engine.set_session(statements)
+            case SetWeights(weights=weights):
+                engine.set_weights(weights)
+            case SetDelay(delay_ns=delay_ns):
+                engine.set_delay(delay_ns)
             case StartOver(limit=limit):
                 engine.start_over(limit)
             case Pause():

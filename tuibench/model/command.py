@@ -15,6 +15,18 @@ class SetRate(msgspec.Struct, frozen=True, tag="rate"):
     rate: float
 
 
+class SetWeights(msgspec.Struct, frozen=True, tag="weights"):
+    """Mix the profile's transactions by these weights from now on; those not named keep theirs."""
+
+    weights: dict[str, float]
+
+
+class SetDelay(msgspec.Struct, frozen=True, tag="delay"):
+    """Pretend that the network takes so much longer for each round trip; 0 for not at all."""
+
+    milliseconds: float
+
+
 class ChangeSetting(msgspec.Struct, frozen=True, tag="set"):
     """Set one of the server's global variables; journalled first, restored at the end."""
 
@@ -50,4 +62,16 @@ class Stop(msgspec.Struct, frozen=True, tag="stop"):
     """End the load, restore the settings, write the summary."""
 
 
-Command = SetThreads | SetRate | ChangeSetting | ApplyPreset | TrustServer | Pause | Resume | Mark | Stop
+Command = (
+    SetThreads
+    | SetRate
+    | SetWeights
+    | SetDelay
+    | ChangeSetting
+    | ApplyPreset
+    | TrustServer
+    | Pause
+    | Resume
+    | Mark
+    | Stop
+)

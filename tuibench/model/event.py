@@ -12,6 +12,8 @@ class EventKind(StrEnum):
     STOP = "stop"
     THREADS = "threads"
     RATE = "rate"
+    WEIGHTS = "weights"
+    DELAY = "delay"
     SETTING = "setting"
     FOREIGN = "foreign"
     PAUSE = "pause"
@@ -28,6 +30,8 @@ CHANGES = frozenset(
     {
         EventKind.THREADS,
         EventKind.RATE,
+        EventKind.WEIGHTS,
+        EventKind.DELAY,
         EventKind.SETTING,
         EventKind.FOREIGN,
         EventKind.PAUSE,

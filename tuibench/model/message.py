@@ -30,6 +30,8 @@ class RunState(StrEnum):
 class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     """What holds now. Sent again, whole, whenever any of it changes.
 
+    `weights` are those of the profile's transactions, empty if it has one only. `client_delay_ms` is the
+    make-believe network's, on each round trip.
     `caution` says why the server looks like production: as long as it does, settings are changed only after
     the command `TrustServer`.
     """
@@ -37,6 +39,8 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     state: RunState
     threads: int
     rate: float = 0.0
+    weights: dict[str, float] = {}
+    client_delay_ms: float = 0.0
     workers: int
     settings: tuple[SettingState, ...]
     presets: tuple[PresetState, ...]

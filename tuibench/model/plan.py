@@ -10,6 +10,8 @@ MAX_THREADS = 100_000
 MAX_RATE = 10_000_000
 """Transactions per second."""
 
+MAX_CLIENT_DELAY_MS = 10_000.0
+
 IGNORED_ERRORS = (1213, 1020, 1205)
 """sysbench's default --mysql-ignore-errors: deadlock, record changed, lock wait timeout."""
 
@@ -44,6 +46,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `percentiles` is the one of the interval lines; there may be none. `ignored_errors` is None to ignore all.
     `prepared` is False to send every statement as text. `isolation` is empty for the server's own. `workers`
     is None to choose by cores. `opening_seconds` is how long the connections may take to open.
+    `client_delay_ms` is a make-believe network: how much later the answer to each statement is handed on.
     """
 
     profile: str
@@ -65,3 +68,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     prepared: bool = True
     isolation: str = ""
     workers: int | None = None
+    client_delay_ms: float = 0.0

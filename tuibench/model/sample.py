@@ -25,9 +25,10 @@ class LoadPart(msgspec.Struct, frozen=True, kw_only=True):
 
     `rate` is transactions per second asked for, 0 in a closed loop. In an open loop `latency` is the response
     time (from the intended start), `service` the time from the real one, `backlog` what is due and waits.
-    `connections` are open, `threads` is how many were asked for. `errors` and `reconnects` are counts of the
-    interval. `worker_cpu` is the busiest worker's share of one core (0 to 1); `lag_p99_ms` how late
-    the busiest worker's event loop ran.
+    `by_transaction` is the latency of each kind of transaction, empty for a profile that has only one.
+    `client_delay_ms` is what a make-believe network added to each round trip. `connections` are open,
+    `threads` is how many were asked for. `errors` and `reconnects` are counts of the interval. `worker_cpu`
+    is the busiest worker's share of one core (0 to 1); `lag_p99_ms` how late the busiest worker's loop ran.
     """
 
     threads: int
@@ -45,6 +46,8 @@ class LoadPart(msgspec.Struct, frozen=True, kw_only=True):
     latency: Latency | None
     service: Latency | None
     statements: dict[str, Latency]
+    by_transaction: dict[str, Latency] = {}
+    client_delay_ms: float = 0.0
     errors_by_code: dict[str, int]
     transactions_total: int
     worker_cpu: float

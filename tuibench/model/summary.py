@@ -32,7 +32,7 @@ class ErrorTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatementTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Latency of one statement of the profile, in milliseconds."""
+    """Latency of one statement of the profile, or of one kind of transaction, in milliseconds."""
 
     count: int
     p50: float
@@ -86,7 +86,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     """The whole run in figures. Latencies are milliseconds, `seconds` is the measured time of the load.
 
     With the outcome "failed", `failure` says why. `latency_histogram` holds all transaction latencies in µs,
-    in HdrHistogram's compressed encoding (base64), so that runs can be merged and compared.
+    in HdrHistogram's compressed encoding (base64), so that runs can be merged and compared. `by_transaction`
+    is empty for a profile with one kind of transaction. `client_delay_ms` is the longest make-believe network
+    delay that the run had on each round trip.
     """
 
     schema: Literal["tuibench.summary/1"] = "tuibench.summary/1"
@@ -112,8 +114,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     latency_histogram: str
     fairness: Fairness
     statements: dict[str, StatementTotals]
+    by_transaction: dict[str, StatementTotals] = {}
     server: ServerTotals
     reconciliation: Reconciliation
     client: ClientTotals
     events: tuple[Event, ...]
     warnings: tuple[str, ...]
+    client_delay_ms: float = 0.0

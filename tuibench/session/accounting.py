@@ -1,10 +1,10 @@
 """Adds up what the workers report: the load part of a sample at every tick, and the totals of the run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tuibench.load.report import Counters, Moments, WorkerReport
 from tuibench.metrics.histogram import Histogram, merged
-from tuibench.model.sample import LoadPart
+from tuibench.model.sample import Latency, LoadPart
 from tuibench.record.text import Interval
 
 
@@ -15,6 +15,7 @@ class Accounting:
         self.transactions = Histogram()
         self.service = Histogram()
         self.statements: dict[str, Histogram] = {}
+        self.by_transaction: dict[str, Histogram] = {}
         self.cpu_seconds = 0.0
         self._last: dict[int, WorkerReport] = {}
         self._base: dict[int, Counters] = {}
@@ -56,12 +57,13 @@ class Accounting:
         seconds = max((report.seconds for report in reports), default=0.0) or 1e-9
         transactions = merged(report.transactions for report in reports)
         service = merged(report.service for report in reports)
-        statements = _by_name(reports)
+        statements = _by_name([report.statements for report in reports])
+        kinds = _by_name([report.by_transaction for report in reports])
         backlog = sum(report.counters.backlog for report in reports)
         self.transactions.add(transactions)
         self.service.add(service)
-        for name, histogram in statements.items():
-            self.statements.setdefault(name, Histogram()).add(histogram)
+        _add(self.statements, statements)
+        _add(self.by_transaction, kinds)
         cpu = max((report.cpu_seconds / report.seconds for report in reports if report.seconds), default=0.0)
         part = LoadPart(
             threads=threads,
@@ -78,9 +80,8 @@ class Accounting:
             reconnects_per_second=delta.reconnects / seconds,
             latency=transactions.latency(),
             service=service.latency(),
-            statements={
-                name: latency for name, each in statements.items() if (latency := each.latency()) is not None
-            },
+            statements=_latencies(statements),
+            by_transaction=_latencies(kinds),
             errors_by_code={str(code): times for code, times in delta.errors.items()},
             transactions_total=self.totals.completed,
             worker_cpu=cpu,
@@ -101,10 +102,16 @@ class Accounting:
         return part, interval
 
 
-def _by_name(reports: Sequence[WorkerReport]) -> dict[str, Histogram]:
-    """The statement histograms of several workers, merged."""
-    names = sorted({name for report in reports for name in report.statements})
-    return {
-        name: merged(report.statements[name] for report in reports if name in report.statements)
-        for name in names
-    }
+def _by_name(parts: Sequence[Mapping[str, Histogram]]) -> dict[str, Histogram]:
+    """The histograms of several workers, merged."""
+    names = sorted({name for part in parts for name in part})
+    return {name: merged(part[name] for part in parts if name in part) for name in names}
+
+
+def _add(totals: dict[str, Histogram], more: Mapping[str, Histogram]) -> None:
+    for name, histogram in more.items():
+        totals.setdefault(name, Histogram()).add(histogram)
+
+
+def _latencies(histograms: Mapping[str, Histogram]) -> dict[str, Latency]:
+    return {name: latency for name, each in histograms.items() if (latency := each.latency()) is not None}

@@ -27,7 +27,7 @@ from tuibench.record.text import Interval, summary_text
 from tuibench.session import summing
 from tuibench.session.caution import Caution
 from tuibench.session.events import EventLog
-from tuibench.session.honesty import ClientLimit
+from tuibench.session.honesty import ClientLimit, simulated
 from tuibench.session.loading import Load, most_workers
 from tuibench.session.observer import Observer
 from tuibench.session.preflight import Foreseen, Preflight
@@ -83,7 +83,6 @@ class Session:
         try:
             await self._look_and_start_workers()
             self.settings = await Settings.open(self.spec, self.server, self._clock)
-            self.settings.lead(self.load.fleet.set_session)
             self._observer = Observer.of(
                 target, self.server, self._clock, plan.interval_seconds, self._own_pids
             )
@@ -162,6 +161,8 @@ class Session:
             state=self.state,
             threads=self.load.threads,
             rate=self.load.rate,
+            weights=weights if len(weights := self.load.weights) > 1 else {},
+            client_delay_ms=self.load.client_delay_ms,
             workers=len(self.load.fleet),
             settings=self.settings.states,
             presets=self.settings.presets,
@@ -204,7 +205,7 @@ class Session:
             self.server = await server_info(connection)
             preflight = await Preflight.begin(connection, self.server, plan, self._program)
             fleet = Fleet(plan, target, self._program, most_workers(plan, is_local=self.server.is_local))
-            self.load = Load(plan, fleet, self._clock)
+            self.load = Load(plan, self._program, fleet, self._clock)
             await fleet.start()
             self._foreseen = await preflight.finish(connection)
         finally:
@@ -226,7 +227,7 @@ class Session:
 
     async def _start(self) -> None:
         """Opens the connections while the load is held."""
-        for warning in self._foreseen.warnings:
+        for warning in (*self._foreseen.warnings, *simulated(self.load.client_delay_ms)):
             self.tell(EventKind.WARNING, warning)
         self._tell_refused(await self.load.open(self._over.is_set))
 
@@ -353,7 +354,12 @@ class Session:
                 outcome=self._outcome,
                 failure=str(self.error) if self.error else "",
                 limited=self._limit.overall,
-                warnings=(*self._foreseen.warnings, *((self._limit.words(),) if self._limit.overall else ())),
+                client_delay_ms=self.load.longest_delay_ms,
+                warnings=(
+                    *self._foreseen.warnings,
+                    *simulated(self.load.longest_delay_ms),
+                    *((self._limit.words(),) if self._limit.overall else ()),
+                ),
                 events=tuple(self._log.events),
                 before=before,
                 after=after,

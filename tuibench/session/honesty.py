@@ -6,12 +6,23 @@ tenth of the p95 it reports, limits the load: the figures then tell of the clien
 
 from collections import deque
 
+from tuibench.model.duration import delay_text
 from tuibench.model.sample import LoadPart
 
 CPU_LIMIT = 0.85
 LAG_LIMIT = 0.10
 TICKS_LOOKED_AT = 5
 TICKS_NEEDED = 3
+
+
+def simulated(delay_ms: float) -> tuple[str, ...]:
+    """The warning that the network was made to look longer than it is, by up to so much."""
+    if not delay_ms:
+        return ()
+    return (
+        f"simulated: the network was made to look up to {delay_text(delay_ms)} longer on each round trip "
+        "(--client-delay); latencies include that",
+    )
 
 
 def is_limited(load: LoadPart) -> bool:

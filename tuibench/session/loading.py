@@ -1,8 +1,10 @@
 """The load of a run as the session sees it: its workers, how hard they work, what their reports add up to."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import ExitCode, RunError
@@ -13,6 +15,8 @@ from tuibench.model.sample import LoadPart
 from tuibench.record.text import Interval
 from tuibench.session.accounting import Accounting
 from tuibench.session.alarms import Alarms
+from tuibench.workload.program import Program
+from tuibench.workload.weights import mixed, weights_of, with_weights
 
 POLL_SECONDS = 0.02
 
@@ -34,15 +38,20 @@ def most_workers(plan: Plan, *, is_local: bool) -> int:
 
 
 class Load:
-    """Drives the fleet. `threads` and `rate` are what is asked for, `seconds` how long it was measured."""
+    """Drives the fleet. `threads`, `rate`, `weights` and `client_delay_ms` are what is asked for.
 
-    def __init__(self, plan: Plan, fleet: Fleet, clock: Clock) -> None:
+    `longest_delay_ms` is the longest make-believe delay so far, `seconds` how long the load was measured.
+    """
+
+    def __init__(self, plan: Plan, program: Program, fleet: Fleet, clock: Clock) -> None:
         self.threads = plan.threads
         self.rate = plan.rate
+        self.client_delay_ms = self.longest_delay_ms = plan.client_delay_ms
         self.accounting = Accounting()
         self.alarms = Alarms()
         self.fleet = fleet
         self._plan = plan
+        self._program = program
         self._clock = clock
         self._zero_ns: int | None = None
         self.seconds = 0.0
@@ -54,6 +63,21 @@ class Load:
     def set_rate(self, rate_per_second: float) -> None:
         self.rate = rate_per_second
         self.fleet.set_rate(rate_per_second)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        return weights_of(self._program)
+
+    def set_weights(self, given: Mapping[str, float]) -> None:
+        """Mixes the transactions anew. Raises UsageError for weights that make no mix."""
+        mix = tuple(mixed(self._program, given).values())
+        self._program = with_weights(self._program, mix)
+        self.fleet.set_weights(mix)
+
+    def set_delay(self, milliseconds: float) -> None:
+        self.client_delay_ms = milliseconds
+        self.longest_delay_ms = max(self.longest_delay_ms, milliseconds)
+        self.fleet.set_delay(milliseconds)
 
     async def open(self, is_over: Callable[[], bool]) -> str:
         """Opens the connections while the load is held; what the server refused, in words.
@@ -88,14 +112,17 @@ class Load:
     async def begin(self) -> int:
         """What is reported from now on counts. The load is still held. Returns the time (ns)."""
         self.accounting = Accounting()
+        self.longest_delay_ms = self.client_delay_ms
         self.accounting.begin(await self._report())
         self._zero_ns = self._clock.now_ns()
         return self._zero_ns
 
     async def tick(self) -> Measured:
         """A round of reports. Raises RunError when a worker cannot go on, with its reason and exit code."""
+        threads, rate, delay_ms = self.threads, self.rate, self.client_delay_ms
         reports = await self._report()
-        part, interval = self.accounting.tick(reports, self.threads, self.rate)
+        part, interval = self.accounting.tick(reports, threads, rate)
+        part = msgspec.structs.replace(part, client_delay_ms=delay_ms)
         return Measured(part, interval, await self._keep_what_opened(reports))
 
     async def finish(self, drain_seconds: float) -> None:

@@ -1,6 +1,7 @@
 """Carries out an operator's commands, one after the other, and words the answers."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Protocol, assert_never
 
 from tuibench.errors import UsageError
@@ -11,14 +12,18 @@ from tuibench.model.command import (
     Mark,
     Pause,
     Resume,
+    SetDelay,
     SetRate,
     SetThreads,
+    SetWeights,
     Stop,
     TrustServer,
 )
+from tuibench.model.duration import delay_text
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
-from tuibench.model.plan import MAX_RATE, MAX_THREADS
+from tuibench.model.plan import MAX_CLIENT_DELAY_MS, MAX_RATE, MAX_THREADS
+from tuibench.model.weights import weights_text
 
 
 class SettingsHand(Protocol):
@@ -34,10 +39,18 @@ class SteeredLoad(Protocol):
 
     threads: int
     rate: float
+    client_delay_ms: float
+
+    @property
+    def weights(self) -> dict[str, float]: ...
 
     async def set_threads(self, threads: int) -> None: ...
 
     def set_rate(self, rate_per_second: float) -> None: ...
+
+    def set_weights(self, given: Mapping[str, float]) -> None: ...
+
+    def set_delay(self, milliseconds: float) -> None: ...
 
 
 class Gate(Protocol):
@@ -85,6 +98,16 @@ def checked_rate(rate: float) -> float:
     return rate
 
 
+def checked_delay_ms(milliseconds: float) -> float:
+    """The delay itself. Raises UsageError when it is out of range."""
+    if not 0 <= milliseconds <= MAX_CLIENT_DELAY_MS:
+        raise UsageError(
+            f"the client delay must be between 0 and {delay_text(MAX_CLIENT_DELAY_MS)}, "
+            f"not {delay_text(milliseconds)}"
+        )
+    return milliseconds
+
+
 def rate_words(rate: float) -> str:
     return f"{rate:,g}/s" if rate else "open"
 
@@ -111,6 +134,10 @@ class Steering:
                     return await self._threads(checked_threads(threads))
                 case SetRate(rate=rate):
                     return self._rate(checked_rate(rate))
+                case SetWeights(weights=weights):
+                    return self._weights(weights)
+                case SetDelay(milliseconds=milliseconds):
+                    return self._delay(checked_delay_ms(milliseconds))
                 case ChangeSetting(name=name, value=value):
                     return await self._change(name, value)
                 case ApplyPreset(name=name):
@@ -137,6 +164,28 @@ class Steering:
         self._session.pace.set_rate(rate)
         self._session.tell(EventKind.RATE, f"rate {rate_words(before)} → {rate_words(rate)}")
         return f"rate: {rate_words(rate)}"
+
+    def _weights(self, given: Mapping[str, float]) -> str:
+        pace = self._session.pace
+        before = pace.weights
+        pace.set_weights(given)
+        after = pace.weights
+        if after == before:
+            return f"weights: {weights_text(after)}, as before"
+        changed = ", ".join(
+            f"{name} {before[name]:g} → {weight:g}"
+            for name, weight in after.items()
+            if weight != before[name]
+        )
+        self._session.tell(EventKind.WEIGHTS, f"weights: {changed}")
+        return f"weights: {weights_text(after)}"
+
+    def _delay(self, milliseconds: float) -> str:
+        before = self._session.pace.client_delay_ms
+        self._session.pace.set_delay(milliseconds)
+        change = f"{delay_text(before)} → {delay_text(milliseconds)}"
+        self._session.tell(EventKind.DELAY, f"simulated network delay {change} on each round trip")
+        return f"simulated network delay: {delay_text(milliseconds)} on each round trip"
 
     async def _threads(self, threads: int) -> str:
         before = self._session.pace.threads

@@ -75,6 +75,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     failure: str
     limited: bool
+    client_delay_ms: float
     warnings: tuple[str, ...]
     events: tuple[Event, ...]
     before: ServerReading | None
@@ -110,7 +111,8 @@ def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, endin
         latency_sum_ms=transactions.sum_us / US_PER_MS,
         latency_histogram=encoded(transactions),
         fairness=_fairness(accounting),
-        statements={name: _statement(each) for name, each in accounting.statements.items()},
+        statements={name: _totals(each) for name, each in accounting.statements.items()},
+        by_transaction={name: _totals(each) for name, each in accounting.by_transaction.items()},
         server=ServerTotals(
             version=server.version_text,
             flavour=server.flavour,
@@ -125,6 +127,7 @@ def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, endin
         ),
         events=ending.events,
         warnings=ending.warnings,
+        client_delay_ms=ending.client_delay_ms,
     )
 
 
@@ -145,7 +148,7 @@ def _errors(totals: Counters) -> ErrorTotals:
     )
 
 
-def _statement(histogram: Histogram) -> StatementTotals:
+def _totals(histogram: Histogram) -> StatementTotals:
     p50, p95, p99 = (us / US_PER_MS for us in histogram.percentiles((50, 95, 99)))
     return StatementTotals(count=histogram.count, p50=p50, p95=p95, p99=p99, max=histogram.max_us / US_PER_MS)
 

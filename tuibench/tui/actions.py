@@ -22,7 +22,8 @@ class Action(NamedTuple):
     """One thing the operator can do.
 
     `keys` are Textual's names of the keys, `shown` is what the footer prints for them. `states` are those in
-    which it can be done; in others it is dimmed. Entries with the same `label` share a place in the footer.
+    which it can be done; in others it is dimmed. Entries with the same `label` share a place in the footer;
+    a `rare` one gives way where there is no room. Where one does not apply it is not offered at all.
     """
 
     name: str
@@ -33,6 +34,8 @@ class Action(NamedTuple):
     states: frozenset[RunState] = STEERABLE
     command: Callable[[View], Command] | None = None
     change: Change | None = None
+    rare: bool = False
+    applies: Callable[[View], bool] = lambda _: True
 
 
 def _pause_or_resume(view: View) -> Command:
@@ -46,6 +49,16 @@ ACTIONS = (
     Action("double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2),
     Action("type_threads", "t", "t", "threads", "Type a number of threads"),
     Action("rate", "r", "r", "rate", "Type a rate: transactions to start a second, 0 for no rate"),
+    Action(
+        "weights",
+        "w",
+        "w",
+        "weights",
+        "Type the weights of the profile's transactions",
+        rare=True,
+        applies=lambda view: bool(view.status.weights),
+    ),
+    Action("delay", "n", "n", "network", "Simulate a longer network: a delay on each round trip", rare=True),
     Action("durability", "d", "d", "durability", "Choose what survives a crash: both settings or one"),
     Action("pause", "p", "p", "pause", "Pause the load, or go on", command=_pause_or_resume),
     Action(
@@ -73,5 +86,5 @@ def bindings() -> list[BindingType]:
 
 
 def possible(action: Action, view: View) -> bool:
-    """Whether it can be done in the state that the session last told."""
-    return view.status.state in action.states
+    """Whether it can be done in this run, in the state that the session last told."""
+    return view.status.state in action.states and action.applies(view)

@@ -17,18 +17,20 @@ from textual.app import App, SystemCommand
 from textual.screen import Screen
 
 from tuibench.errors import RunError, TuibenchError
-from tuibench.model.command import Command, SetRate, SetThreads, Stop
+from tuibench.model.command import Command, SetDelay, SetRate, SetThreads, SetWeights, Stop
 from tuibench.model.message import Ended, Status
 from tuibench.session.client import SessionClient
 from tuibench.tui import themes
 from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, possible
 from tuibench.tui.bridge import Arrived, Client, Connect, read
 from tuibench.tui.screens.confirm import Proposal
+from tuibench.tui.screens.delay import delay_screen
 from tuibench.tui.screens.durability import DurabilityScreen
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.live import LiveScreen
 from tuibench.tui.screens.rate import rate_screen
 from tuibench.tui.screens.threads import threads_screen
+from tuibench.tui.screens.weights import weights_screen
 from tuibench.tui.steering import Change, Outstanding, ThreadSteering
 from tuibench.tui.view import View, after, begin, noted
 
@@ -170,6 +172,20 @@ class TuibenchApp(App[Ended]):
                 self._submit(SetRate(number))
 
         self.push_screen(rate_screen(view), chosen)
+
+    def _open_weights(self, view: View) -> None:
+        def chosen(weights: dict[str, float] | None) -> None:
+            if weights is not None:
+                self._submit(SetWeights(weights))
+
+        self.push_screen(weights_screen(view), chosen)
+
+    def _open_delay(self, view: View) -> None:
+        def chosen(milliseconds: float | None) -> None:
+            if milliseconds is not None:
+                self._submit(SetDelay(milliseconds))
+
+        self.push_screen(delay_screen(view), chosen)
 
     def _open_durability(self, view: View) -> None:
         def chosen(proposal: Proposal | None) -> None:

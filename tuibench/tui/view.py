@@ -81,11 +81,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def at_risk(self) -> bool:
-        """True when committed data can be lost: by the settings shown, or by another that we changed."""
-        return any(
-            setting.at_risk and (setting.changed or setting.name in DURABILITY_SETTINGS)
-            for setting in self.status.settings
-        )
+        return any(setting.at_risk for setting in self.durability)
 
     def setting(self, name: str) -> SettingState | None:
         return next((setting for setting in self.status.settings if setting.name == name), None)

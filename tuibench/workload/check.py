@@ -15,11 +15,10 @@ from tuibench.workload.kinds import Kind
 from tuibench.workload.options import Option
 from tuibench.workload.parse import RESERVED
 from tuibench.workload.profile import Profile, StepText, TransactionText
-from tuibench.workload.program import CONNECTION
+from tuibench.workload.program import CONNECTION, MOST_CARDS
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _TYPES = {"integer": int, "number": int | float, "flag": bool, "text": str, "choice": str}
-MOST_CARDS = 10_000
 
 
 class Checker:

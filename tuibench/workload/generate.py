@@ -44,7 +44,7 @@ roll back by itself.
 not be prepared.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from random import Random
 
@@ -69,7 +69,7 @@ __all__ = ["Call", "Conversation", "Generator", "Rows", "stream"]
 class Generator:
     """Draws transactions for one connection, numbered from 0 over the whole run."""
 
-    __slots__ = ("_draw", "_plays", "_starts", "needed")
+    __slots__ = ("_deck", "_draw", "_numbers", "_plays", "_starts", "needed")
 
     def __init__(self, program: Program, seed: int, connection: int) -> None:
         source = Source(seed, connection)
@@ -83,8 +83,14 @@ class Generator:
             else:
                 start = conversation(transaction, indexes, tables, source)
                 self._starts[which] = _guarded(start, program.profile, transaction.name)
-        self._draw = _chooser(program, source.numbers)
+        self._numbers = source.numbers
+        self._deck = program.deck
+        self.set_weights([transaction.weight for transaction in program.transactions])
         self.needed = _needed(program, indexes, source)
+
+    def set_weights(self, weights: Sequence[float]) -> None:
+        """What the transactions weigh from now on. What is left of a deck is laid aside."""
+        self._draw = _chooser(weights, self._numbers, deck=self._deck)
 
     def draw(self) -> int:
         """The index of the next transaction, drawn by weight or dealt from the deck."""
@@ -131,12 +137,11 @@ def _guarded(start: Callable[[], Conversation], profile: str, transaction: str) 
     return guarded
 
 
-def _chooser(program: Program, numbers: Random) -> Callable[[], int]:
+def _chooser(weights: Sequence[float], numbers: Random, *, deck: bool) -> Callable[[], int]:
     """How the next transaction is chosen. A single one takes no random number."""
-    weights = [transaction.weight for transaction in program.transactions]
     if len(weights) == 1:
         return lambda: 0
-    if program.deck:
+    if deck:
         cards = [which for which, weight in enumerate(weights) for _ in range(int(weight))]
         return _dealer(cards, numbers)
     cumulative, random = tuple(accumulate(weights)), numbers.random

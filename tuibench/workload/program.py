@@ -29,6 +29,9 @@ __all__ = [
     "first_index", "flat_indexes", "flat_statements",
 ]  # fmt: skip
 
+MOST_CARDS = 10_000
+"""A deck holds no more."""
+
 CONNECTION = "connection"
 """The variable that every transaction has: the number of its connection, from 0."""
 

@@ -24,7 +24,7 @@ from tuibench.session.loading import Load
 def load(threads: int, rate: float = 0.0) -> Load:
     plan = Plan(profile="test", threads=threads, rate=rate)
     clock = FakeClock()
-    return Load(plan, Fleet(plan, Target(), program(SINGLE), 1), clock)
+    return Load(plan, program(SINGLE), Fleet(plan, Target(), program(SINGLE), 1), clock)
 
 
 def second_of(transactions: int) -> Interval:

@@ -28,7 +28,9 @@ from tuibench.load.wire import (
     Resume,
     SessionEnd,
     SetConnections,
+    SetDelay,
     SetRate,
+    SetWeights,
     StartOver,
     ToWorker,
     WorkerEnd,
@@ -197,6 +199,22 @@ async def test_a_worker_that_comes_while_the_load_is_held_is_held() -> None:
         assert [type(await ends[1].receive()) for _ in range(2)] == [Begin, Pause]
         workers.resume()
         assert await told(ends[1], Resume) == Resume()
+
+
+async def test_a_worker_that_comes_late_has_the_mix_and_the_delay_of_the_others() -> None:
+    async with pretended_fleet(2, threads=1) as (workers, ends):
+        workers.set_weights((7.0,))
+        workers.set_delay(0.5)
+        assert await told(ends[0], SetWeights) == SetWeights((7.0,))
+        assert await told(ends[0], SetDelay) == SetDelay(500_000)
+        await workers.set_threads(2)
+        assert (await told(ends[1], Begin)).program.transactions[0].weight == 7
+        assert await told(ends[1], SetDelay) == SetDelay(500_000)
+
+
+async def test_the_delay_of_the_plan_is_there_from_the_start() -> None:
+    async with pretended_fleet(1, client_delay_ms=20.0) as (_, ends):
+        assert await told(ends[0], SetDelay) == SetDelay(20_000_000)
 
 
 class PretendedProcess:

@@ -97,7 +97,7 @@ def conducted(plan: Plan, play: Play, directory: Path, prepare: Prepare = lambda
         session.server = examples.SERVER
         session.settings = cast(Settings, PlayedSettings())
         session.caution = Caution(examples.SERVER, (), clock)
-        session.load = Load(plan, cast(Fleet, PlayedFleet(clock, play)), clock)
+        session.load = Load(plan, session._program, cast(Fleet, PlayedFleet(clock, play)), clock)
         session._observer = cast(Observer, PlayedObserver())
         prepare(session)
         return await session.run()

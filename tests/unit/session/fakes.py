@@ -1,7 +1,7 @@
 """A session that steering and service can be tried on: it notes what it is told to do."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests import examples
@@ -64,6 +64,8 @@ class FakePace:
     def __init__(self, done: list[str], threads: int) -> None:
         self.threads = threads
         self.rate = 0.0
+        self.client_delay_ms = 0.0
+        self.weights: dict[str, float] = {"new": 90.0, "old": 10.0}
         self._done = done
 
     async def set_threads(self, threads: int) -> None:
@@ -73,6 +75,14 @@ class FakePace:
     def set_rate(self, rate_per_second: float) -> None:
         self.rate = rate_per_second
         self._done.append(f"rate {rate_per_second:g}")
+
+    def set_weights(self, given: Mapping[str, float]) -> None:
+        self.weights = {**self.weights, **given}
+        self._done.append(f"weights {self.weights}")
+
+    def set_delay(self, milliseconds: float) -> None:
+        self.client_delay_ms = milliseconds
+        self._done.append(f"delay {milliseconds:g}")
 
 
 class FakeSteered:

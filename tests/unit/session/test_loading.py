@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from tests.fakes import FakeClock
+from tests.unit.load.programs import SINGLE, program
 from tests.unit.session.reports import report
 from tuibench.errors import ExitCode, RunError
 from tuibench.load.fleet import Fleet
@@ -47,7 +48,7 @@ class FakeFleet:
 
 def loading(*rounds: Round, plan: Plan = PLAN) -> tuple[Load, FakeFleet, FakeClock]:
     fleet, clock = FakeFleet(*rounds), FakeClock()
-    return Load(plan, cast(Fleet, fleet), clock), fleet, clock
+    return Load(plan, program(SINGLE), cast(Fleet, fleet), clock), fleet, clock
 
 
 def opened(*connections: int, refused: int = 0, reason: str = "") -> Round:

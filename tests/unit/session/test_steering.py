@@ -14,8 +14,10 @@ from tuibench.model.command import (
     Mark,
     Pause,
     Resume,
+    SetDelay,
     SetRate,
     SetThreads,
+    SetWeights,
     Stop,
     TrustServer,
 )
@@ -29,6 +31,8 @@ CHANGE = ChangeSetting("sync_binlog", "0")
 COMMANDS: list[Command] = [
     SetThreads(4),
     SetRate(50),
+    SetWeights({"new": 1}),
+    SetDelay(20),
     CHANGE,
     ApplyPreset("unsafe"),
     TrustServer(),
@@ -45,6 +49,19 @@ COMMANDS: list[Command] = [
         (SetThreads(8), "threads: 8, as before", [], []),
         (SetRate(1500), "rate: 1,500/s", ["rate 1500"], [(EventKind.RATE, "rate open → 1,500/s")]),
         (SetRate(0.5), "rate: 0.5/s", ["rate 0.5"], [(EventKind.RATE, "rate open → 0.5/s")]),
+        (
+            SetWeights({"new": 50, "old": 50}),
+            "weights: 50/50",
+            ["weights {'new': 50, 'old': 50}"],
+            [(EventKind.WEIGHTS, "weights: new 90 → 50, old 10 → 50")],
+        ),
+        (SetWeights({"new": 90}), "weights: 90/10, as before", ["weights {'new': 90, 'old': 10.0}"], []),
+        (
+            SetDelay(20),
+            "simulated network delay: 20ms on each round trip",
+            ["delay 20"],
+            [(EventKind.DELAY, "simulated network delay 0ms → 20ms on each round trip")],
+        ),
         (CHANGE, "sync_binlog 0: old → new", [], [(EventKind.SETTING, "sync_binlog 0: old → new")]),
         (ApplyPreset("unsafe"), "unsafe: old → new", [], [(EventKind.SETTING, "unsafe: old → new")]),
         (Pause(), "paused", ["hold"], [(EventKind.PAUSE, "paused")]),
@@ -121,6 +138,14 @@ async def test_a_rate_out_of_range_is_refused_in_words(rate: float) -> None:
     with pytest.raises(UsageError, match="the rate must be between 0 and 10,000,000 a second, not"):
         await Steering(session).carry_out(SetRate(rate))
     assert (session.pace.rate, session.done, session.told) == (0.0, [], [])
+
+
+@pytest.mark.parametrize("milliseconds", [-0.1, 10_000.1, math.inf, math.nan])
+async def test_a_delay_out_of_range_is_refused_in_words(milliseconds: float) -> None:
+    session = FakeSteered()
+    with pytest.raises(UsageError, match="the client delay must be between 0 and 10000ms, not"):
+        await Steering(session).carry_out(SetDelay(milliseconds))
+    assert (session.done, session.told) == ([], [])
 
 
 @pytest.mark.parametrize("rate", [0, 0.01, MAX_RATE])

@@ -107,6 +107,7 @@ def summed(accounting: Accounting, percentiles: tuple[float, ...] = (95.0,), **c
         outcome="done",
         failure="",
         limited=False,
+        client_delay_ms=0.0,
         warnings=(),
         events=(EVENT,),
         before=reading(100),

@@ -147,6 +147,24 @@ def test_the_head_names_server_and_run() -> None:
     ).replace("  ", "")
 
 
+def test_a_simulated_delay_and_the_mix_stand_in_the_head() -> None:
+    status = script.status(weights={"old": 90, "new": 10}, client_delay_ms=20)
+    lines = head(begin(script.hello(10, status)), 118, 2)
+    assert text(lines[1:]) == (
+        "oltp_read_write · 4 × 100,000 rows · 64 threads · mix 90/10 · simulated delay 20ms · 2 workers"
+    )
+    assert role_of(lines, "simulated") == "warn"
+
+
+def test_what_is_least_missed_gives_way_in_the_head() -> None:
+    status = script.status(
+        weights={"old": 90, "new": 10}, client_delay_ms=20, warnings=("client-limited " * 9,)
+    )
+    assert text(head(begin(script.hello(10, status)), 78, 2)[1:]).startswith(
+        "oltp_read_write · 64 threads · simulated delay 20ms   ▲ client"
+    )
+
+
 @pytest.mark.parametrize("state", RunState)
 def test_every_state_is_a_word(state: RunState) -> None:
     view = begin(script.hello(10, script.status(state=state)))
@@ -348,6 +366,16 @@ def test_stopping_outweighs_an_answer() -> None:
 def test_the_keys_fit_the_smallest_screen() -> None:
     lines = footer(begin(script.hello()), 78, 1)
     assert text(lines) == "+ − [ ] t threads  r rate  d durability  p pause  space mark  ? help  q quit"
+
+
+def test_the_footer_has_the_rare_keys_where_there_is_room() -> None:
+    view = begin(script.hello(10, script.status(weights={"old": 90, "new": 10})))
+    wide = text(footer(view, 118, 1))
+    assert "r rate  w weights  n network  d durability" in wide
+    assert "w weights" not in text(footer(begin(script.hello()), 118, 1))
+    narrow = text(footer(view, 78, 1))
+    assert "network" not in narrow
+    assert narrow.endswith("? help  q quit")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """The two lines at the bottom: what the session answered, and the keys."""
 
+from collections.abc import Sequence
+
 from tuibench.model.message import RunState
 from tuibench.tui.actions import ACTIONS, Action, possible
-from tuibench.tui.spans import Line, Span, pad, shorten
+from tuibench.tui.spans import Line, Span, pad, shorten, width_of
 from tuibench.tui.view import View
 
+GAP = 2
 STOPPING_TEXT = "stopping, restoring settings…   q again leaves without waiting"
 
 
@@ -21,12 +24,23 @@ def note(view: View, width: int, height: int) -> list[Line]:
 
 
 def footer(view: View, width: int, height: int) -> list[Line]:
-    """Every key once; keys that do nothing now are dimmed. Each can be clicked."""
-    line: Line = ()
-    for number, action in enumerate(ACTIONS):
-        following = ACTIONS[number + 1] if number + 1 < len(ACTIONS) else None
-        line = (*line, *_key(action, view, ends_group=following is None or following.label != action.label))
+    """Every key once; keys that do nothing now are dimmed. Each can be clicked.
+
+    Where there is no room for all, the rare ones are left out, the last one first; the help has them.
+    """
+    shown = [action for action in ACTIONS if action.applies(view)]
+    rare = [action for action in shown if action.rare]
+    while width_of(line := _keys(shown, view)) - GAP > width and rare:
+        shown.remove(rare.pop())
     return [pad(line, width)][:height]
+
+
+def _keys(actions: Sequence[Action], view: View) -> Line:
+    line: Line = ()
+    for number, action in enumerate(actions):
+        following = actions[number + 1] if number + 1 < len(actions) else None
+        line = (*line, *_key(action, view, ends_group=following is None or following.label != action.label))
+    return line
 
 
 def _key(action: Action, view: View, *, ends_group: bool) -> Line:
@@ -35,7 +49,7 @@ def _key(action: Action, view: View, *, ends_group: bool) -> Line:
     if not ends_group:
         return (key, Span(" "))
     label = _label(action, view)
-    return (key, Span(f" {label}", "muted" if enabled else "faint"), Span("  "))
+    return (key, Span(f" {label}", "muted" if enabled else "faint"), Span(" " * GAP))
 
 
 def _label(action: Action, view: View) -> str:

@@ -1,11 +1,16 @@
 """The two lines at the top: which server, and what is running on it."""
 
+from collections.abc import Sequence
+
+from tuibench.model.duration import delay_text
 from tuibench.model.message import RunState
+from tuibench.model.weights import weights_text
 from tuibench.tui.spans import Line, Span, fit, joined, shorten, shorten_start, spread, width_of
 from tuibench.tui.view import View
 from tuibench.units import clock, count, duration
 
 DOT = Span(" · ", "faint")
+LEAST_WARNING = len("   ▲ warning (? help)")
 _STATES = {
     RunState.STARTING: Span("○ starting", "muted"),
     RunState.WARMING: Span("◐ warming up", "warn"),
@@ -45,15 +50,36 @@ def _state(view: View) -> Line:
 
 def _run_line(view: View, width: int) -> Line:
     status = view.status
+    data: Line = (Span(view.data_set, "muted"),) if view.data_set else ()
+    workers: Line = (Span(f"{count(status.workers)} {_plural('worker', status.workers)}", "muted"),)
+    mix: Line = (Span(f"mix {weights_text(status.weights)}", "muted"),) if status.weights else ()
     parts = (
         (Span(view.plan.profile, "strong"),),
-        (Span(view.data_set, "muted"),) if view.data_set else (),
+        data,
         (Span(f"{count(status.threads)} ", "strong"), Span(_plural("thread", status.threads), "muted")),
         (Span("rate ", "muted"), Span(f"{status.rate:,g}/s", "strong")) if status.rate else (),
-        (Span(f"{count(status.workers)} {_plural('worker', status.workers)}", "muted"),),
+        mix,
+        _delay(view),
+        workers,
     )
-    left = fit(joined(parts, DOT), width)
+    room = width - LEAST_WARNING if status.warnings else width
+    left = fit(_without((workers, data, mix), parts, room), width)
     return spread(left, _warnings(view, width - width_of(left) - 3), width)
+
+
+def _without(dispensable: Sequence[Line], parts: Sequence[Line], room: int) -> Line:
+    """The parts in one line; where there is no room for all, without those that are least missed."""
+    line = joined(parts, DOT)
+    for least in dispensable:
+        if width_of(line) > room:
+            parts = [part for part in parts if part is not least]
+            line = joined(parts, DOT)
+    return line
+
+
+def _delay(view: View) -> Line:
+    delay_ms = view.status.client_delay_ms
+    return (Span(f"simulated delay {delay_text(delay_ms)}", "warn"),) if delay_ms else ()
 
 
 def _plural(word: str, number: int) -> str:

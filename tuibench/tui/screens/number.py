@@ -1,36 +1,16 @@
 """A small dialog that asks for one number, and says at once why one will not do."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from functools import partial
 
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.screen import ModalScreen
-from textual.validation import ValidationResult, Validator
-from textual.widgets import Input, Static
+from tuibench.errors import UsageError
+from tuibench.tui.screens.ask import AskScreen
 
 Reason = str
 Check = Callable[[float], Reason]
 """Why a number cannot be, empty if it can."""
 
-
-class Number(Validator):
-    """A number that passes the check; whole ones only, if `whole`."""
-
-    def __init__(self, check: Check, *, whole: bool) -> None:
-        super().__init__()
-        self._check = check
-        self._whole = whole
-
-    def validate(self, value: str) -> ValidationResult:
-        if not value.strip():
-            return self.failure("type a number")
-        number = number_in(value)
-        if number is None or (self._whole and number != int(number)):
-            return self.failure(f"{value.strip()!r} is not a {'whole ' if self._whole else ''}number")
-        reason = self._check(number)
-        return self.failure(reason) if reason else self.success()
+LONGEST = 12
 
 
 def number_in(text: str) -> float | None:
@@ -43,42 +23,21 @@ def number_in(text: str) -> float | None:
     return number if plain[:1].isdecimal() and number < float("inf") else None
 
 
-class NumberScreen(ModalScreen[float | None]):
-    """Answers the number, or None when the operator went back."""
+def checked_number(text: str, check: Check, *, whole: bool) -> float:
+    """The number that a text says. Raises UsageError for none, or one that will not do."""
+    if not text.strip():
+        raise UsageError("type a number")
+    number = number_in(text)
+    if number is None or (whole and number != int(number)):
+        raise UsageError(f"{text.strip()!r} is not a {'whole ' if whole else ''}number")
+    if reason := check(number):
+        raise UsageError(reason)
+    return number
 
-    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "Back")]
 
-    def __init__(self, title: str, facts: str, now: str, validator: Number) -> None:
-        super().__init__()
-        self._title = title
-        self._facts = facts
-        self._now = now
-        self._validator = validator
+class NumberScreen(AskScreen[float]):
+    """Answers the number, or None when the operator went back; whole ones only, if `whole`."""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog", id="number-dialog") as dialog:
-            dialog.border_title = self._title
-            dialog.border_subtitle = "enter sets · esc goes back"
-            yield Static(self._facts, classes="quiet")
-            number = Input(
-                placeholder=self._now,
-                validators=[self._validator],
-                validate_on=["changed", "submitted"],
-                max_length=12,
-            )
-            number.cursor_blink = False
-            yield number
-            yield Static("", id="number-error", classes="error")
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        self._say(event.validation_result if event.value else None)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        if event.validation_result is None or event.validation_result.is_valid:
-            self.dismiss(number_in(event.value))
-        else:
-            self._say(event.validation_result)
-
-    def _say(self, result: ValidationResult | None) -> None:
-        reasons = [] if result is None else result.failure_descriptions
-        self.query_one("#number-error", Static).update(reasons[0] if reasons else "")
+    def __init__(self, title: str, facts: str, now: str, check: Check, *, whole: bool) -> None:
+        read = partial(checked_number, check=check, whole=whole)
+        super().__init__(title, facts, now, read, max_length=LONGEST)

@@ -1,7 +1,7 @@
 """Type a rate: how many transactions are to start a second."""
 
 from tuibench.model.plan import MAX_RATE
-from tuibench.tui.screens.number import Number, NumberScreen
+from tuibench.tui.screens.number import NumberScreen
 from tuibench.tui.view import View
 
 
@@ -12,7 +12,7 @@ def rate_screen(view: View) -> NumberScreen:
         f"{f'{now:,g} a second now' if now else 'No rate now: as many as the connections can do'}. "
         "What is due and not started waits as backlog; 0 takes the rate off."
     )
-    return NumberScreen("Rate: transactions per second", facts, f"{now:g}", Number(_reason, whole=False))
+    return NumberScreen("Rate: transactions per second", facts, f"{now:g}", _reason, whole=False)
 
 
 def _reason(number: float) -> str:

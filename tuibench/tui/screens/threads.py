@@ -1,13 +1,13 @@
 """Type a number of threads."""
 
 from tuibench.model.plan import MAX_THREADS
-from tuibench.tui.screens.number import Number, NumberScreen
+from tuibench.tui.screens.number import NumberScreen
 from tuibench.tui.view import View
 
 
 def threads_screen(view: View) -> NumberScreen:
     """Asks for a number of threads that a run can have."""
-    return NumberScreen("Threads", _facts(view), str(view.status.threads), Number(_reason, whole=True))
+    return NumberScreen("Threads", _facts(view), str(view.status.threads), _reason, whole=True)
 
 
 def _reason(number: float) -> str:

@@ -1,0 +1,77 @@
+"""What an operator does to the load of a real server: the mix of transactions, and a network made longer."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.integration import sbtest
+from tests.integration.support_session import Watcher, session_spec, watched
+from tuibench.demo.server import PrivateServer
+from tuibench.load.prepare import prepare
+from tuibench.model.command import SetDelay, SetWeights, Stop
+from tuibench.model.event import EventKind
+from tuibench.model.sample import Latency
+
+DELAY_MS = 20.0
+TWO_KINDS = """
+name = "two-kinds"
+summary = "a read, or a write in a transaction of three round trips"
+data_set = "sbtest"
+
+[[transactions]]
+name = "reading"
+weight = 90
+autocommit = true
+
+[[transactions.steps]]
+let.id = { make = "key", high = "table_size" }
+statements = [{ name = "point_select", sql = "SELECT c FROM {table} WHERE id=?", bind = ["id"] }]
+
+[[transactions]]
+name = "writing"
+weight = 10
+
+[[transactions.steps]]
+let.id = { make = "key", high = "table_size" }
+statements = [{ name = "update", sql = "UPDATE {table} SET k=k+1 WHERE id=?", bind = ["id"] }]
+"""
+
+
+@pytest.fixture(scope="module")
+def tables(mariadb: PrivateServer) -> PrivateServer:
+    asyncio.run(prepare(mariadb.target, sbtest.program(table_size=500)))
+    return mariadb
+
+
+def far_away(watcher: Watcher) -> list[Latency]:
+    """The latency of the writing transactions in each tick that began with the delay."""
+    delayed = [load.by_transaction for load in watcher.loads if load.client_delay_ms]
+    return [kinds["writing"] for kinds in delayed if "writing" in kinds]
+
+
+async def test_the_mix_and_the_network_are_changed_while_the_load_runs(
+    tables: PrivateServer, tmp_path: Path
+) -> None:
+    profile = tmp_path / "two-kinds.toml"
+    profile.write_text(TWO_KINDS)
+    async with watched(session_spec(tables.target, str(profile))) as watcher:
+        assert watcher.hello.status.weights == {"reading": 90, "writing": 10}
+        answer = await watcher.submit(SetWeights({"reading": 0}))
+        assert (answer.ok, answer.text) == (True, "weights: 0/10")
+        assert not (await watcher.submit(SetWeights({"eating": 1}))).ok
+        await watcher.until(lambda: any(set(load.by_transaction) == {"writing"} for load in watcher.loads))
+        answer = await watcher.submit(SetDelay(DELAY_MS))
+        assert answer.text == "simulated network delay: 20ms on each round trip"
+        await watcher.until(lambda: len(far_away(watcher)) >= 2)
+        assert far_away(watcher)[-1].min >= 3 * DELAY_MS, "BEGIN, UPDATE and COMMIT each go all the way"
+        assert watcher.status.client_delay_ms == DELAY_MS
+        assert (await watcher.submit(SetDelay(0))).ok
+        await watcher.submit(Stop())
+        summary = (await watcher.end()).summary
+    assert [event.text for event in watcher.told(EventKind.WEIGHTS)] == ["weights: reading 90 → 0"]
+    assert len(watcher.told(EventKind.DELAY)) == 2
+    assert summary.client_delay_ms == DELAY_MS
+    assert any("simulated" in warning for warning in summary.warnings)
+    assert sum(kind.count for kind in summary.by_transaction.values()) == summary.transactions.total
+    assert summary.reconciliation.foreign == 0

@@ -1,0 +1,140 @@
+"""What changed between two windows of slots: each figure with its difference and 95 % interval.
+
+TPS and fsyncs for each transaction are ratios of sums. The p95 of a window is that of its merged histograms;
+a redrawn window's is read off the same histogram at the rank that the redrawn share of latencies below it
+points to (Woodruff, "Confidence intervals for medians and other position measures", JASA 47, 1952): nothing
+has to be merged for each of many hundred drawings. Where there are no histograms, it is the mean of the
+slots' own p95, weighted by their transactions.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+from tuibench.metrics.bootstrap import Parts, Spread, interval, spread
+from tuibench.metrics.slots import P95, Ranks, Slot, not_above
+from tuibench.model.effect import Comparison, Figure
+
+Window = Sequence[Slot]
+
+
+def compare(before: Window, after: Window) -> tuple[Comparison, ...]:
+    """All figures that both windows have. Costs a few milliseconds for a dozen slots a window."""
+    found = (_tps(before, after), _p95(before, after), _fsyncs(before, after))
+    return tuple(one for one in found if one is not None)
+
+
+def levels(window: Window) -> dict[Figure, float]:
+    """The figures of one window."""
+    transactions = math.fsum(slot.transactions for slot in window)
+    found = {Figure.TPS: transactions / math.fsum(slot.seconds for slot in window)}
+    if (p95 := p95_of(window)) is not None:
+        found[Figure.P95] = p95
+    if (fsyncs := _fsync_parts(window)) is not None:
+        found[Figure.FSYNCS] = fsyncs.ratio
+    return found
+
+
+def p95_of(window: Window) -> float | None:
+    """The window's p95 in milliseconds; None when nothing finished."""
+    histograms = [slot.latency for slot in window if slot.latency is not None and slot.latency.count]
+    if histograms:
+        return Ranks(histograms).at_ms(P95)
+    parts = _p95_parts(window)
+    return parts.ratio if parts else None
+
+
+def comparison(figure: Figure, before: float, after: float, redrawn: Spread) -> Comparison:
+    """Puts difference and relative difference with their intervals together."""
+    low, high = interval(after - before, _pairwise(redrawn, lambda old, new: new - old), redrawn.scale)
+    relative: tuple[float | None, float | None, float | None] = (None, None, None)
+    if before > 0:
+        ratios = _pairwise(redrawn, lambda old, new: new / old - 1 if old > 0 else math.nan)
+        edges = interval(after / before - 1, ratios, redrawn.scale)
+        relative = (100 * (after / before - 1), max(-100.0, 100 * edges[0]), 100 * edges[1])
+    certain = not low <= 0 <= high
+    if relative[1] is not None and relative[2] is not None:
+        certain = certain and not relative[1] <= 0 <= relative[2]
+    return Comparison(
+        figure=figure,
+        before=before,
+        after=after,
+        delta=after - before,
+        low=low,
+        high=high,
+        percent=relative[0],
+        percent_low=relative[1],
+        percent_high=relative[2],
+        differs=certain,
+    )
+
+
+def _pairwise(redrawn: Spread, combine: Callable[[float, float], float]) -> list[float]:
+    values = [combine(old, new) for old, new in zip(redrawn.before, redrawn.after, strict=True)]
+    return [value for value in values if not math.isnan(value)] or [0.0]
+
+
+def _tps(before: Window, after: Window) -> Comparison:
+    old, new = (
+        Parts([s.transactions for s in window], [s.seconds for s in window]) for window in (before, after)
+    )
+    return comparison(Figure.TPS, old.ratio, new.ratio, spread(old, new))
+
+
+def _fsyncs(before: Window, after: Window) -> Comparison | None:
+    old, new = _fsync_parts(before), _fsync_parts(after)
+    if old is None or new is None:
+        return None
+    return comparison(Figure.FSYNCS, old.ratio, new.ratio, spread(old, new))
+
+
+def _fsync_parts(window: Window) -> Parts | None:
+    """None where nothing was told, or nothing was committed."""
+    known = [(slot.log_fsyncs, slot.transactions) for slot in window if slot.log_fsyncs is not None]
+    if sum(transactions for _, transactions in known) <= 0:
+        return None
+    return Parts([fsyncs for fsyncs, _ in known], [transactions for _, transactions in known])
+
+
+def _p95(before: Window, after: Window) -> Comparison | None:
+    old, new = _Quantile.of(before), _Quantile.of(after)
+    if old is None or new is None:
+        return None
+    redrawn = spread(old.parts, new.parts)
+    return comparison(
+        Figure.P95,
+        old.value_ms,
+        new.value_ms,
+        Spread(old.read(redrawn.before), new.read(redrawn.after), redrawn.scale),
+    )
+
+
+class _Quantile:
+    """A window's p95, and the p95 of windows redrawn from it."""
+
+    def __init__(self, parts: Parts, value_ms: float, ranks: Ranks | None) -> None:
+        self.parts, self.value_ms, self._ranks = parts, value_ms, ranks
+
+    @classmethod
+    def of(cls, window: Window) -> "_Quantile | None":
+        histograms = [slot.latency for slot in window if slot.latency is not None and slot.latency.count]
+        if not histograms:
+            parts = _p95_parts(window)
+            return cls(parts, parts.ratio, None) if parts else None
+        ranks = Ranks(histograms)
+        bucket = ranks.bucket_at(P95)
+        below = [float(not_above(one, bucket)) for one in histograms]
+        return cls(Parts(below, [float(one.count) for one in histograms]), ranks.at_ms(P95), ranks)
+
+    def read(self, redrawn: list[float]) -> list[float]:
+        """A share below the p95 that is smaller by so much means a p95 at a rank higher by so much."""
+        if self._ranks is None:
+            return redrawn
+        share, ranks = self.parts.ratio, self._ranks
+        return [math.nan if math.isnan(one) else ranks.at_ms(P95 + share - one) for one in redrawn]
+
+
+def _p95_parts(window: Window) -> Parts | None:
+    known = [
+        (s.p95_ms * s.transactions, s.transactions) for s in window if s.p95_ms is not None and s.transactions
+    ]
+    return Parts([one for one, _ in known], [weight for _, weight in known]) if known else None
