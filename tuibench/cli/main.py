@@ -22,6 +22,7 @@ COMMANDS = {
     "cleanup": "Drop the tables of a profile.",
     "profiles": "List the profiles, show one, or check a file.",
     "doctor": "Look whether server, host and data are ready for a load.",
+    "settings": "List the settings that can be changed: value, meaning, risk, and whether this login may.",
     "restore": "Put back the settings that a crashed session left changed.",
 }
 """Each is the function of its own name in the module of its name."""

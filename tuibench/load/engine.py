@@ -99,6 +99,11 @@ class Engine:
         connection's next transaction if there was no delay."""
         self._delay.ns = delay_ns
 
+    def set_session(self, statements: tuple[str, ...]) -> None:
+        """Each connection runs these before its next transaction, and each new one at its login."""
+        self._work.session_sql = statements
+        self._wake_all()
+
     def start_over(self, limit: int | None) -> None:
         """Drops what is due and not started, and what each connection has done; the limit counts from now."""
         self._forget_backlog()
@@ -117,8 +122,7 @@ class Engine:
         if self._begin.rules.backlog is Backlog.DROP:
             self._forget_backlog()
         self._arrivals.release()
-        for user, _ in self._users.values():
-            user.wake()
+        self._wake_all()
 
     def report(self) -> WorkerReport:
         """What happened since the last report, and the counters since the beginning."""
@@ -163,6 +167,10 @@ class Engine:
         self._lag.close()
         self._arrivals.close()
         self._delay.close()
+
+    def _wake_all(self) -> None:
+        for user, _ in self._users.values():
+            user.wake()
 
     def _forget_backlog(self) -> None:
         self._recorder.counters.abandoned += self._arrivals.forget()

@@ -26,6 +26,7 @@ from tuibench.load.wire import (
     SetConnections,
     SetDelay,
     SetRate,
+    SetSession,
     SetWeights,
     StartOver,
 )
@@ -107,6 +108,7 @@ class Fleet:
         self._rate = plan.rate
         self._delay_ns = round(plan.client_delay_ms * NS_PER_MS)
         self._paused = False
+        self._session = SetSession(())
         self._assignment = Assignment()
         self._workers: list[Worker] = []
 
@@ -145,6 +147,11 @@ class Fleet:
         """How much later all answers are handed on, make-believe; 0 for not at all."""
         self._delay_ns = round(milliseconds * NS_PER_MS)
         self._tell(SetDelay(self._delay_ns))
+
+    def set_session(self, statements: tuple[str, ...]) -> None:
+        """Has every connection run these statements, those of later workers too."""
+        self._session = SetSession(statements)
+        self._tell(self._session)
 
     def start_over(self) -> None:
         """The warm-up is over: its backlog and its connections' figures are forgotten, the limits hold."""
@@ -201,6 +208,8 @@ class Fleet:
             worker.channel.send(self._begin(len(self._workers), limits))
             if self._delay_ns:
                 worker.channel.send(SetDelay(self._delay_ns))
+            if self._session.statements:
+                worker.channel.send(self._session)
             if self._paused:
                 worker.channel.send(Pause())
             self._workers.append(worker)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Collection
 
-from tuibench.errors import ServerAwayError, ServerBusyError, SQLError
+from tuibench.errors import ConnectionLostError, ServerAwayError, ServerBusyError, SQLError
 from tuibench.load.delay import Delay, Execute, Executors, FarAway
 from tuibench.load.work import Work
 from tuibench.mysql.connection import Connection, TextStatement
@@ -37,12 +37,27 @@ class Line:
     def __init__(self, connection: Connection, delay: Delay) -> None:
         self.connection = connection
         self.near: dict[int, Execute] = {}
+        self.session_sql: tuple[str, ...] = ()
         self._delay = delay
 
     @property
     def execute(self) -> Executors:
         """The executors for the next transaction."""
         return FarAway(self.near, self._delay) if self._delay.ns else self.near
+
+    async def set_up(self, work: Work) -> None:
+        """Gives the connection what the others of the workload have by now; a refusal is counted."""
+        self.session_sql = work.session_sql
+        before = self.connection.statements
+        try:
+            for sql in self.session_sql:
+                await self.connection.execute(sql)
+        except ConnectionLostError:
+            raise
+        except SQLError as error:
+            work.recorder.counters.count_error(error.code)
+        finally:
+            work.recorder.unanswered += self.connection.statements - before
 
     async def close(self, work: Work) -> None:
         """Says goodbye, which the server counts as a question."""
@@ -93,6 +108,7 @@ async def _log_in(work: Work, number: int, needed: Collection[int] | None) -> Li
         for sql in work.rules.session_sql:
             await line.connection.execute(sql)
         work.recorder.unanswered += line.connection.statements
+        await line.set_up(work)
         for index in range(len(work.statements)) if needed is None else sorted(needed):
             line.near[index] = await _executor(work, line.connection, work.statements[index])
     except (SQLError, asyncio.CancelledError):

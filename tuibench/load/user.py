@@ -110,10 +110,12 @@ class VirtualUser:
 
     async def _live(self) -> None:
         """Works until it is done or the connection is lost."""
-        work, arrivals = self._work, self._work.arrivals
+        work, arrivals, line = self._work, self._work.arrivals, self._line
         try:
             while not self._is_done():
-                if work.paused:
+                if line is not None and line.session_sql is not work.session_sql:
+                    await line.set_up(work)
+                elif work.paused:
                     await self._sleep()
                 elif not arrivals.is_open:
                     arrivals.start_unasked()

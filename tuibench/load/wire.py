@@ -65,6 +65,12 @@ class StartOver(msgspec.Struct, frozen=True, tag="start over"):
     limit: int | None
 
 
+class SetSession(msgspec.Struct, frozen=True, tag="session"):
+    """Every connection runs these statements once, between two transactions; new ones at their login."""
+
+    statements: tuple[str, ...]
+
+
 class Pause(msgspec.Struct, frozen=True, tag="pause"):
     """Start no new transaction."""
 
@@ -84,7 +90,17 @@ class Finish(msgspec.Struct, frozen=True, tag="finish"):
 
 
 ToWorker = (
-    Begin | SetConnections | SetRate | SetWeights | SetDelay | StartOver | Pause | Resume | Report | Finish
+    Begin
+    | SetConnections
+    | SetRate
+    | SetWeights
+    | SetDelay
+    | SetSession
+    | StartOver
+    | Pause
+    | Resume
+    | Report
+    | Finish
 )
 FromWorker = WorkerReport | Finished
 

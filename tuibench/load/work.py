@@ -43,6 +43,7 @@ class Work:
         self.opening = opening
         self.connect = connect
         self.clock = clock
+        self.session_sql: tuple[str, ...] = ()
         self.paused = False
         self.connected = 0
         self.failure: TuibenchError | None = None

@@ -20,6 +20,7 @@ from tuibench.load.wire import (
     SetConnections,
     SetDelay,
     SetRate,
+    SetSession,
     SetWeights,
     StartOver,
     ToWorker,
@@ -50,6 +51,8 @@ async def obey(channel: WorkerEnd) -> None:
                 engine.set_weights(weights)
             case SetDelay(delay_ns=delay_ns):
                 engine.set_delay(delay_ns)
+            case SetSession(statements=statements):
+                engine.set_session(statements)
             case StartOver(limit=limit):
                 engine.start_over(limit)
             case Pause():

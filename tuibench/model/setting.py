@@ -9,7 +9,10 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     `original` is the value before our first change. `meaning` says in words what the value does; `at_risk`
     is True when committed data can be lost with it. `choices` are the values to offer, each with its meaning;
     `risky` are those of them with which committed data can be lost. `unavailable` says why it cannot be
-    changed, else it is empty.
+    changed, else it is empty. `group` is durability or tuning. `scope` says whom a change reaches: "server"
+    (all), "default" (all, and the workload's connections at once), "workload" (the workload's connections
+    only). `takes` says in words which values it takes, `risk` what changing it can cost, `counters` which of
+    the server's status counters show its effect.
     """
 
     name: str
@@ -20,6 +23,11 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     choices: dict[str, str] = {}
     risky: tuple[str, ...] = ()
     unavailable: str = ""
+    group: str = ""
+    scope: str = "server"
+    takes: str = ""
+    risk: str = ""
+    counters: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:

@@ -83,6 +83,7 @@ class Session:
         try:
             await self._look_and_start_workers()
             self.settings = await Settings.open(self.spec, self.server, self._clock)
+            self.settings.lead(self.load.fleet.set_session)
             self._observer = Observer.of(
                 target, self.server, self._clock, plan.interval_seconds, self._own_pids
             )

@@ -3,31 +3,44 @@
 from collections.abc import Mapping
 
 from tuibench.clock import Clock
+from tuibench.model.plan import Plan
 from tuibench.model.server import ServerInfo
 from tuibench.model.setting import PresetState, SettingState
 from tuibench.session.spec import SessionSpec
-from tuibench.tuning.control import control_connect
+from tuibench.tuning import own_presets
+from tuibench.tuning.control import ISOLATION, control_connect
 from tuibench.tuning.guardian import Guardian
-from tuibench.tuning.presets import preset_states
+from tuibench.tuning.setting import Scope
 from tuibench.tuning.tuner import Tuner, session_journal
 from tuibench.tuning.watch import Order
+from tuibench.tuning.workload import Tell, Workload
 
 
 class Settings:
     """Changes go through the tuner; before the first one, and before any after it died, a guardian is up."""
 
-    def __init__(self, tuner: Tuner, guardian: Guardian) -> None:
+    def __init__(self, tuner: Tuner, guardian: Guardian, workload: Workload) -> None:
         self._tuner = tuner
         self._guardian = guardian
+        self._workload = workload
 
     @classmethod
     async def open(cls, spec: SessionSpec, server: ServerInfo, clock: Clock) -> "Settings":
         """Reads the settings of the server and what this login may change."""
         journal = session_journal(spec.session, spec.target, server, clock)
         guardian = Guardian(Order(target=spec.target, journal=str(journal.path)), spec.inherit_fds)
-        tuner = Tuner(control_connect(spec.target), journal, server, clock=clock, guard=guardian.ensure_alive)
+        workload = Workload(_set_at_login(spec.plan))
+        tuner = Tuner(
+            control_connect(spec.target),
+            journal,
+            server,
+            clock=clock,
+            guard=guardian.ensure_alive,
+            presets=own_presets.presets(),
+            workload=workload,
+        )
         await tuner.open()
-        return cls(tuner, guardian)
+        return cls(tuner, guardian, workload)
 
     @property
     def states(self) -> tuple[SettingState, ...]:
@@ -35,7 +48,7 @@ class Settings:
 
     @property
     def presets(self) -> tuple[PresetState, ...]:
-        return preset_states()
+        return self._tuner.presets
 
     @property
     def statements(self) -> int:
@@ -49,8 +62,13 @@ class Settings:
 
     @property
     def ours(self) -> Mapping[str, str]:
-        """The values that we put there, by setting."""
-        return {state.name: state.value for state in self.states if state.changed}
+        """The values that we put on the server, by setting."""
+        mine = (state for state in self.states if state.changed and state.scope != Scope.WORKLOAD)
+        return {state.name: state.value for state in mine}
+
+    def lead(self, tell: Tell) -> None:
+        """From now on `tell` reaches the workload's connections."""
+        self._workload.tell = tell
 
     async def guard(self) -> None:
         """Has the guardian up before it is needed, so that the first change does not wait for it."""
@@ -64,7 +82,9 @@ class Settings:
         """Sets one setting; says from what to what."""
         before = self._values()
         state = await self._tuner.change(name, value)
-        return f"{state.name} {before.get(state.name, '')} → {state.value}"
+        rounding = self._tuner.rounding(name, value, state.value)
+        change = f"{state.name} {before.get(state.name, '')} → {state.value}"
+        return f"{change} ({rounding})" if rounding else change
 
     async def apply(self, preset: str) -> str:
         """Sets a preset; says from what to what."""
@@ -84,3 +104,8 @@ class Settings:
 
     def _values(self) -> dict[str, str]:
         return {state.name: state.value for state in self._tuner.known}
+
+
+def _set_at_login(plan: Plan) -> dict[str, str]:
+    """What the plan gives to each connection of the workload."""
+    return {ISOLATION: plan.isolation.upper().replace(" ", "-")} if plan.isolation else {}

@@ -81,7 +81,11 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def at_risk(self) -> bool:
-        return any(setting.at_risk for setting in self.durability)
+        """True when committed data can be lost: by the settings shown, or by another that we changed."""
+        return any(
+            setting.at_risk and (setting.changed or setting.name in DURABILITY_SETTINGS)
+            for setting in self.status.settings
+        )
 
     def setting(self, name: str) -> SettingState | None:
         return next((setting for setting in self.status.settings if setting.name == name), None)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from tuibench.errors import SQLError
 from tuibench.model.server import Flavour, ServerInfo
-from tuibench.tuning.catalogue import SETTINGS, Setting
+from tuibench.tuning.catalogue import SETTINGS, Setting, absence
 from tuibench.tuning.control import Control
 
 _GLOBAL_GRANT = re.compile(r"GRANT (.+?) ON \*\.\* TO ", re.IGNORECASE | re.DOTALL)
@@ -32,18 +32,28 @@ def missing_privilege(setting: Setting, server: ServerInfo, held: frozenset[str]
 async def unavailable(control: Control, server: ServerInfo) -> dict[str, str]:
     """The settings that cannot be changed here, each with the reason."""
     names = [setting.name for setting in SETTINGS]
-    present = await control.values(names)
+    present = await control.values(names) | await control.session_values()
     fixed = await control.read_only(names) if server.flavour == Flavour.MARIADB else set()
     held = await _held(control)
-    reasons = {}
-    for setting in SETTINGS:
-        if setting.name not in present or server.flavour not in setting.limits:
-            reasons[setting.name] = f"{server.flavour} {server.version} has no such variable"
-        elif setting.name in fixed:
-            reasons[setting.name] = "it is read only on this server: only a restart changes it"
-        else:
-            reasons[setting.name] = missing_privilege(setting, server, held)
+    reasons = {
+        setting.name: absence(setting, server)
+        or _obstacle(setting, server, present.get(setting.name), is_fixed=setting.name in fixed)
+        or missing_privilege(setting, server, held)
+        for setting in SETTINGS
+    }
     return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _obstacle(setting: Setting, server: ServerInfo, value: str | None, *, is_fixed: bool) -> str:
+    """What keeps this one server from changing it, though its version could."""
+    form = setting.form(server)
+    if value is None:
+        return f"{server.flavour} {server.version} does not show it here"
+    if is_fixed:
+        return "it is read only on this server: only a restart changes it"
+    if form is not None and value in form.stuck:
+        return f"it is {value}, and only a restart changes that"
+    return ""
 
 
 async def _held(control: Control) -> frozenset[str]:

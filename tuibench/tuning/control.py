@@ -1,7 +1,8 @@
 """The control connection: the few statements with which settings are read and set, and who counts them.
 
 Every statement here can be repeated without harm, so a broken connection is opened anew and the statement is
-sent once more. Values are compared as SHOW GLOBAL VARIABLES says them. Never SET PERSIST.
+sent once more. Values are compared as SHOW GLOBAL VARIABLES says them. Never SET PERSIST. Redo logging is no
+variable: it is read from the status and set with ALTER INSTANCE.
 """
 
 import asyncio
@@ -19,8 +20,16 @@ Connect = Callable[[], Awaitable[Connection]]
 ANSWER_SECONDS = 20.0
 """How long a statement may take; a server that is silent for longer counts as away."""
 
+CHANGE_SECONDS = 120.0
+"""How long a change may take: a smaller buffer pool has to be emptied, a new redo log to be written."""
+
+REDO_LOG = "innodb_redo_log_enabled"
+ISOLATION = "transaction_isolation"
+_SESSION_NAMES = {"sql_log_bin": "sql_log_bin", ISOLATION: ISOLATION, "tx_isolation": ISOLATION}
+_REDO_SQL = {"ON": "ALTER INSTANCE ENABLE INNODB REDO_LOG", "OFF": "ALTER INSTANCE DISABLE INNODB REDO_LOG"}
+
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_NUMBER = re.compile(r"-?[0-9]+")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
 
 def control_connect(target: Target) -> Connect:
@@ -42,13 +51,26 @@ class Control:
         return self._counted_before + (self._connection.statements if self._connection else 0)
 
     async def values(self, names: Iterable[str]) -> dict[str, str]:
-        """The global values of those variables that the server has."""
-        rows = await self._query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({_listed(names)})")
+        """The values of those settings that the server has, for everybody."""
+        wanted = tuple(names)
+        rows = await self._query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({_listed(wanted)})")
+        if REDO_LOG in wanted:
+            rows = [*rows, *await self._query(f"SHOW GLOBAL STATUS LIKE '{REDO_LOG}'")]
         return {str(name).lower(): str(value) for name, value in rows}
 
+    async def session_values(self) -> dict[str, str]:
+        """What a new connection of this login starts with, of the settings that are each connection's own."""
+        rows = await self._query(f"SHOW SESSION VARIABLES WHERE Variable_name IN ({_listed(_SESSION_NAMES)})")
+        return {_SESSION_NAMES[str(name).lower()]: str(value) for name, value in rows}
+
     async def set_global(self, name: str, value: str) -> None:
-        """Changes a variable until the server's next restart."""
-        await self._query(f"SET GLOBAL {_checked(name)} = {await self._literal(value)}")
+        """Changes a setting until the server's next restart."""
+        await self._query(change_sql(name, value), CHANGE_SECONDS)
+
+    async def try_session(self, name: str, value: str, back: str) -> None:
+        """Sets a setting of this connection and takes it back, to hear whether the server would let us."""
+        await self._query(session_sql(name, value))
+        await self._query(session_sql(name, back))
 
     async def grants(self) -> list[str]:
         """What SHOW GRANTS says of this login, active roles included."""
@@ -69,31 +91,24 @@ class Control:
         if connection:
             await connection.close()
 
-    async def _literal(self, value: str) -> str:
-        if _NUMBER.fullmatch(value):
-            return value
-        connection = self._connection or await self._open()
-        return connection.quote(value)
-
-    async def _query(self, sql: str) -> Sequence[Row]:
+    async def _query(self, sql: str, seconds: float | None = None) -> Sequence[Row]:
         known = self._connection is not None
         try:
-            return await self._once(sql)
+            return await self._once(sql, seconds)
         except ConnectionLostError:
             if not known:
                 raise
-        return await self._once(sql)
+        return await self._once(sql, seconds)
 
-    async def _once(self, sql: str) -> Sequence[Row]:
+    async def _once(self, sql: str, seconds: float | None) -> Sequence[Row]:
         """Sends the statement; a connection on which it was cut short is not used again."""
         connection = self._connection or await self._open()
+        patience = ANSWER_SECONDS if seconds is None else seconds
         try:
-            return await asyncio.wait_for(connection.query(sql), ANSWER_SECONDS)
+            return await asyncio.wait_for(connection.query(sql), patience)
         except TimeoutError as error:
             self._drop()
-            raise ConnectionLostError(
-                2013, f"no answer from the server for {ANSWER_SECONDS:.0f} s"
-            ) from error
+            raise ConnectionLostError(2013, f"no answer from the server for {patience:.0f} s") from error
         except (ConnectionLostError, asyncio.CancelledError):
             self._drop()
             raise
@@ -116,6 +131,27 @@ class Control:
         if connection:
             self._counted_before += connection.statements
         return connection
+
+
+def change_sql(name: str, value: str) -> str:
+    """The statement that changes a setting for everybody."""
+    if name == REDO_LOG:
+        return _REDO_SQL[value]
+    return f"SET GLOBAL {_checked(name)} = {_literal(value)}"
+
+
+def session_sql(name: str, value: str) -> str:
+    """The statement that changes a setting of one connection."""
+    if name == ISOLATION:
+        return f"SET SESSION TRANSACTION ISOLATION LEVEL {value.replace('-', ' ')}"
+    return f"SET SESSION {_checked(name)} = {_literal(value)}"
+
+
+def _literal(value: str) -> str:
+    if _NUMBER.fullmatch(value):
+        return value
+    quoted = value.replace("\\", "\\\\").replace("'", "''")
+    return f"'{quoted}'"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,9 +1,12 @@
-"""The named groups of durability settings, and what choosing each one risks."""
+"""The named groups of settings, ours and the user's, and what choosing each one risks."""
 
-import difflib
+from collections.abc import Iterable
 
 from tuibench.errors import UsageError
+from tuibench.model.server import ServerInfo
 from tuibench.model.setting import PresetState
+from tuibench.tuning import catalogue
+from tuibench.workload import nearest
 
 
 def _preset(name: str, flush_log: str, sync_binlog: str, risk: str) -> PresetState:
@@ -29,20 +32,32 @@ PRESETS = (
         "latest of the binary log, and replicas then differ.",
     ),
 )
-
-_BY_NAME = {preset.name: preset for preset in PRESETS}
-
-
-def preset_states() -> tuple[PresetState, ...]:
-    """All presets, the safest first."""
-    return PRESETS
+"""Those that come with tuibench, the safest first."""
 
 
-def find(name: str) -> PresetState:
+def here(presets: Iterable[PresetState], server: ServerInfo) -> tuple[PresetState, ...]:
+    """The presets with their values as this server will say them, where it can take them at all."""
+    return tuple(
+        PresetState(
+            name=preset.name,
+            values={name: _said(name, value, server) for name, value in preset.values.items()},
+            risk=preset.risk,
+        )
+        for preset in presets
+    )
+
+
+def find(presets: Iterable[PresetState], name: str) -> PresetState:
     """The preset of that name; UsageError with the nearest name otherwise."""
-    preset = _BY_NAME.get(name.strip().lower())
+    by_name = {preset.name: preset for preset in presets}
+    preset = by_name.get(name.strip().lower())
     if preset:
         return preset
-    near = difflib.get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else "there are: " + ", ".join(_BY_NAME)
-    raise UsageError(f"there is no preset '{name}'", hint)
+    raise UsageError(f"there is no preset '{name}'", nearest.hint(name.lower(), by_name))
+
+
+def _said(name: str, value: str, server: ServerInfo) -> str:
+    try:
+        return catalogue.validate(catalogue.find(name), server, value)
+    except UsageError:
+        return value

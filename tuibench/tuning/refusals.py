@@ -2,16 +2,18 @@
 
 from tuibench.errors import SQLError
 from tuibench.model.server import ServerInfo
-from tuibench.tuning.catalogue import Setting
+from tuibench.tuning.setting import Setting
 
+_MANAGED = "{privilege}; a managed service has a parameter group for it"
 _WORDS = {
-    1045: ("this login may not change {name}", "{privilege}"),
+    1045: ("this login may not change {name}", _MANAGED),
     1193: ("{server} has no variable {name}", "choose another setting"),
-    1227: ("this login may not change {name}", "{privilege}"),
+    1210: ("{server} does not take {value} for {name}: {text}", ""),
+    1227: ("this login may not change {name}", _MANAGED),
     1228: ("{name} is not a global variable", "it belongs to each connection"),
     1229: ("{name} is a global variable and was not set as one", ""),
-    1231: ("{server} does not take {value} for {name}", "{limits}"),
-    1232: ("{server} does not take {value} for {name}: wrong type", "{limits}"),
+    1231: ("{server} does not take {value} for {name}", "{takes}"),
+    1232: ("{server} does not take {value} for {name}: wrong type", "{takes}"),
     1238: ("{name} is read only on this server", "only a restart of the server changes it"),
     1290: ("the server's own options forbid to change {name}", ""),
 }
@@ -20,7 +22,7 @@ _WORDS = {
 def explain(error: SQLError, setting: Setting, value: str, server: ServerInfo) -> SQLError:
     """The refusal of `SET GLOBAL setting = value`, as a message with a hint."""
     message, hint = _WORDS.get(error.code, ("{server} refused to set {name} to {value}: {text}", ""))
-    limits = setting.limits.get(server.flavour)
+    form = setting.form(server)
     needed = setting.privileges(server.flavour, server.version_tuple) or ("SUPER",)
     words = {
         "name": setting.name,
@@ -28,6 +30,6 @@ def explain(error: SQLError, setting: Setting, value: str, server: ServerInfo) -
         "server": f"{server.flavour} {server.version}",
         "text": error.message,
         "privilege": "it needs the privilege " + " or ".join(needed),
-        "limits": f"it takes {limits.low} to {limits.high}" if limits else "",
+        "takes": f"it takes {setting.takes(form)}" if form else "",
     }
     return SQLError(error.code, f"{message.format(**words)} (error {error.code})", hint.format(**words))

@@ -2,21 +2,26 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from tuibench.clock import Clock, SystemClock
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError, UsageError
 from tuibench.model.server import ServerInfo
-from tuibench.model.setting import SettingState
+from tuibench.model.setting import PresetState, SettingState
 from tuibench.model.target import Target
-from tuibench.tuning import access, catalogue, presets, refusals
-from tuibench.tuning.catalogue import SETTINGS, Setting
+from tuibench.tuning import access, catalogue, pairs, refusals
+from tuibench.tuning.catalogue import SETTINGS, Scope, Setting
 from tuibench.tuning.control import Connect, Control
 from tuibench.tuning.journal import Journal, path_of
+from tuibench.tuning.presets import PRESETS, find, here
 from tuibench.tuning.records import Change, Header, Settlement
-from tuibench.tuning.undo import Restored, undo
+from tuibench.tuning.undo import Outcome, Restored, undo
+from tuibench.tuning.workload import Workload
 
 Guard = Callable[[], Awaitable[object]]
+
+SLOW_ATTEMPTS, SLOW_PAUSE_SECONDS = 20, 0.25
+"""A change in the background keeps a server from taking the next one for so long at most."""
 
 
 def session_journal(session: str, target: Target, server: ServerInfo, clock: Clock) -> Journal:
@@ -33,7 +38,11 @@ def session_journal(session: str, target: Target, server: ServerInfo, clock: Clo
 
 
 class Tuner:
-    """A session's hand on the server's settings. One change at a time; `guard` is awaited before each one."""
+    """A session's hand on the settings. One change at a time; `guard` is awaited before each on the server.
+
+    `presets` are those that can be applied, `workload` is what the workload's own connections have, `control`
+    the connection that it all goes over.
+    """
 
     def __init__(
         self,
@@ -43,12 +52,16 @@ class Tuner:
         *,
         clock: Clock | None = None,
         guard: Guard | None = None,
+        presets: tuple[PresetState, ...] = PRESETS,
+        workload: Workload | None = None,
     ) -> None:
         self.journal = journal
-        self._control = Control(connect)
-        self._server = server
+        self.presets = here(presets, server)
+        self.control = Control(connect)
+        self.server = server
         self._clock = clock or SystemClock()
         self._guard = guard
+        self._workload = workload or Workload()
         self._turn = asyncio.Lock()
         self._values: dict[str, str] = {}
         self._unavailable: dict[str, str] = {}
@@ -56,7 +69,7 @@ class Tuner:
     @property
     def own_statements(self) -> int:
         """Statements sent by this tuner, for the reconciliation."""
-        return self._control.statements
+        return self.control.statements
 
     @property
     def known(self) -> tuple[SettingState, ...]:
@@ -66,8 +79,9 @@ class Tuner:
     async def open(self) -> tuple[SettingState, ...]:
         """Logs in, reads the settings and finds out which can be changed."""
         async with self._turn:
-            self.journal.identify(await self._control.identity())
-            self._unavailable = await access.unavailable(self._control, self._server)
+            self.journal.identify(await self.control.identity())
+            self._unavailable = await access.unavailable(self.control, self.server)
+            self._workload.learn(await self.control.session_values())
             return await self._read_all()
 
     async def states(self) -> tuple[SettingState, ...]:
@@ -76,65 +90,82 @@ class Tuner:
             return await self._read_all()
 
     async def change(self, name: str, value: str) -> SettingState:
-        """Sets one setting and returns its state as read back.
+        """Sets one setting and returns its state as read back, which may be rounded.
 
         Raises UsageError for a name or value that cannot be, SQLError when the server refuses, JournalError
         when the change cannot be made safe, ServerUnavailableError when the server is away.
         """
         setting = catalogue.find(name)
-        wanted = catalogue.validate(setting, self._server.flavour, value)
-        self._check_available(setting)
+        wanted = self._checked(setting, value)
         async with self._turn:
             return await self._change(setting, wanted)
 
     async def apply(self, preset: str) -> tuple[SettingState, ...]:
         """Sets all settings of a preset. An error says which of them were set before it."""
-        wanted = presets.find(preset).values
-        settings = [catalogue.find(name) for name in wanted]
-        for setting in settings:
-            self._check_available(setting)
-        done: list[SettingState] = []
+        wanted = {
+            name: self._checked(catalogue.find(name), value)
+            for name, value in find(self.presets, preset).values.items()
+        }
+        done: dict[str, SettingState] = {}
         async with self._turn:
-            for setting in settings:
+            for name in pairs.ordered(wanted, self._values):
                 try:
-                    done.append(await self._change(setting, wanted[setting.name]))
+                    done[name] = await self._change(catalogue.find(name), wanted[name])
                 except TuibenchError as error:
-                    error.message += "".join(f"; {state.name} is {state.value}" for state in done)
+                    error.message += "".join(f"; {state.name} is {state.value}" for state in done.values())
                     raise
-        return tuple(done)
+        return tuple(done[name] for name in wanted)
+
+    def rounding(self, name: str, value: str, now: str) -> str:
+        """Why a setting has another value than was asked for, in words; empty if it has that value."""
+        setting = catalogue.find(name)
+        asked = self._checked(setting, value)
+        return "" if asked == now else f"asked for {setting.spoken(asked)}: {setting.rounding}"
 
     async def restore(self) -> list[Restored]:
         """Puts back what this session changed. Harmless to repeat; what is pending stays in the journal."""
         async with self._turn:
-            restored = await undo(self._control, self.journal, self._clock)
+            restored = await undo(self.control, self.journal, self._clock)
             self._values.update({one.setting: one.value for one in restored if one.value})
-            return restored
+            self._take_copies(one.setting for one in restored)
+            return [*restored, *self._restore_workload()]
 
     async def close(self) -> None:
         """Logs out and lets go of the journal; whatever was not restored stays in it for the guardian."""
-        await self._control.close()
+        await self.control.close()
         await asyncio.to_thread(self.journal.close)
 
     def _state(self, setting: Setting) -> SettingState:
-        value = self._values.get(setting.name, "")
-        original = self.journal.ledger.original(setting.name) or value
-        return catalogue.state(setting, value, original, self._unavailable.get(setting.name, ""))
+        own = self._workload.values
+        if setting.scope is Scope.WORKLOAD and setting.name in own:
+            value = own[setting.name]
+            original = self._workload.changed.get(setting.name, value)
+        else:
+            value = self._values.get(setting.name, "")
+            original = self.journal.ledger.original(setting.name) or value
+        return catalogue.state(setting, self.server, value, original, self._unavailable.get(setting.name, ""))
 
-    def _check_available(self, setting: Setting) -> None:
+    def _checked(self, setting: Setting, value: str) -> str:
+        """The value as the server will say it. Raises UsageError if it cannot be set here."""
         reason = self._unavailable.get(setting.name)
         if reason:
             raise UsageError(f"{setting.name} cannot be changed here: {reason}")
+        return catalogue.validate(setting, self.server, value)
 
     async def _read_all(self) -> tuple[SettingState, ...]:
-        self._values = await self._control.values(setting.name for setting in SETTINGS)
+        self._values = await self.control.values(setting.name for setting in SETTINGS)
         return self.known
 
     async def _read(self, setting: Setting) -> str:
-        values = await self._control.values([setting.name])
+        values = await self.control.values([setting.name])
         self._values[setting.name] = values.get(setting.name, "")
         return self._values[setting.name]
 
     async def _change(self, setting: Setting, value: str) -> SettingState:
+        if setting.scope is Scope.WORKLOAD:
+            await self._change_workload(setting, value)
+            return self._state(setting)
+        await self._keep_limits(setting, value)
         old = await self._read(setting)
         if old != value:
             if self._guard:
@@ -142,7 +173,40 @@ class Tuner:
             change = await self._note(setting, old, value)
             await self._ask(setting, change)
             await self._confirm(setting, change)
+            self._take_copies([setting.name])
         return self._state(setting)
+
+    async def _change_workload(self, setting: Setting, value: str) -> None:
+        """Tried on our own connection first, so that no connection of the load meets a refusal."""
+        try:
+            await self.control.try_session(setting.name, value, self._workload.values[setting.name])
+        except ConnectionLostError:
+            raise
+        except SQLError as error:
+            raise refusals.explain(error, setting, value, self.server) from error
+        self._workload.set(setting.name, value)
+
+    def _take_copies(self, names: Iterable[str]) -> None:
+        """The workload's connections follow where each has a copy of the server's value."""
+        for name in names:
+            if catalogue.find(name).scope is Scope.DEFAULT and self._values.get(name):
+                self._workload.set(name, self._values[name])
+
+    def _restore_workload(self) -> list[Restored]:
+        restored = []
+        for name, was in self._workload.changed.items():
+            now = self._workload.values[name]
+            self._workload.set(name, was)
+            text = f"{name} {now} → {was} for the workload, as before"
+            restored.append(
+                Restored(setting=name, outcome=Outcome.RESTORED, value=was, original=was, text=text)
+            )
+        return restored
+
+    async def _keep_limits(self, setting: Setting, value: str) -> None:
+        other = pairs.partner(setting.name)
+        if other is not None:
+            pairs.check(setting.name, value, await self._read(catalogue.find(other)))
 
     async def _note(self, setting: Setting, old: str, new: str) -> Change:
         return await asyncio.to_thread(
@@ -152,30 +216,43 @@ class Tuner:
     async def _ask(self, setting: Setting, change: Change) -> None:
         """SET GLOBAL. After a lost connection the change stays open: it may have taken effect."""
         try:
-            await self._control.set_global(setting.name, change.new)
+            await self.control.set_global(setting.name, change.new)
         except ConnectionLostError:
             raise
         except SQLError as error:
             await self._withdraw(change, error.message)
-            raise refusals.explain(error, setting, change.new, self._server) from error
+            raise refusals.explain(error, setting, change.new, self.server) from error
 
     async def _confirm(self, setting: Setting, change: Change) -> None:
         """Reads back. A third value is taken for the server's rounding, so that it is put back as well."""
-        actual = await self._read(setting)
+        actual = await self._settled_value(setting, change)
         if actual == change.new:
             await asyncio.to_thread(self.journal.applied, change)
             return
-        if actual == change.old:
-            await self._withdraw(change, "no effect")
-            said = f"it is {actual} as before"
-        else:
+        if actual != change.old:
             rounded = await self._note(setting, change.old, actual)
             await asyncio.to_thread(self.journal.applied, rounded)
+            if setting.rounding:
+                return
             said = f"it is {actual} now"
+        else:
+            await self._withdraw(change, "no effect")
+            said = f"it is {actual} as before"
         raise TuibenchError(
             f"{setting.name} was set to {change.new}, the server took it, and {said}",
-            "the server has its own limits for it, or somebody else changes it too",
+            setting.rounding or "the server has its own limits for it, or somebody else changes it too",
         )
+
+    async def _settled_value(self, setting: Setting, change: Change) -> str:
+        """The value read back; a server that is still busy with the change before is asked again."""
+        actual = await self._read(setting)
+        for _ in range(SLOW_ATTEMPTS if setting.slow else 0):
+            if actual != change.old:
+                break
+            await self._clock.sleep(SLOW_PAUSE_SECONDS)
+            await self._ask(setting, change)
+            actual = await self._read(setting)
+        return actual
 
     async def _withdraw(self, change: Change, why: str) -> None:
         await asyncio.to_thread(

@@ -7,6 +7,7 @@ import msgspec
 
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError, TuibenchError
+from tuibench.tuning import pairs
 from tuibench.tuning.control import Control
 from tuibench.tuning.journal import Journal
 from tuibench.tuning.ledger import Action, Decision
@@ -48,13 +49,27 @@ async def undo(control: Control, journal: Journal, clock: Clock) -> list[Restore
     try:
         if names:
             await _expect_same_server(control, journal)
-        for name in names:
-            done.append(await _undo_one(control, journal, clock, name))
+            for decision in await _decisions(control, journal, names):
+                done.append(await _carry_out(control, journal, clock, decision))
     except (ServerUnavailableError, ConnectionLostError) as error:
-        done += _pending(journal, names[len(done) :], Outcome.UNREACHABLE, error)
+        done += _pending(journal, _rest(names, done), Outcome.UNREACHABLE, error)
     except TuibenchError as error:
-        done += _pending(journal, names[len(done) :], Outcome.REFUSED, error)
-    return done
+        done += _pending(journal, _rest(names, done), Outcome.REFUSED, error)
+    return sorted(done, key=lambda one: names.index(one.setting))
+
+
+def _rest(names: tuple[str, ...], done: list[Restored]) -> tuple[str, ...]:
+    settled = {one.setting for one in done}
+    return tuple(name for name in names if name not in settled)
+
+
+async def _decisions(control: Control, journal: Journal, names: tuple[str, ...]) -> list[Decision]:
+    """What to do with each setting, in an order in which no change breaks the limit of another one."""
+    values = await control.values(names)
+    decisions = {name: journal.ledger.decide(name, values.get(name, "")) for name in names}
+    ours = {name: each.original for name, each in decisions.items() if each.action is Action.RESTORE}
+    order = [name for name in names if name not in ours] + pairs.ordered(ours, values)
+    return [decisions[name] for name in order]
 
 
 async def _expect_same_server(control: Control, journal: Journal) -> None:
@@ -65,9 +80,8 @@ async def _expect_same_server(control: Control, journal: Journal) -> None:
         )
 
 
-async def _undo_one(control: Control, journal: Journal, clock: Clock, name: str) -> Restored:
-    current = (await control.values([name])).get(name, "")
-    decision = journal.ledger.decide(name, current)
+async def _carry_out(control: Control, journal: Journal, clock: Clock, decision: Decision) -> Restored:
+    name, current = decision.setting, decision.current
     if decision.action == Action.RESTORE:
         return await _put_back(control, journal, clock, decision)
     left = decision.action == Action.LEAVE

@@ -307,3 +307,51 @@ async def test_nothing_starts_while_the_load_is_held() -> None:
         assert drive.counters == held
         drive.engine.resume()
         await drive.until_ended(held.completed + 4)
+
+
+# What the workload's connections have
+
+
+ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+
+
+async def test_session_settings_come_between_transactions_and_to_new_connections_at_login() -> None:
+    server = FakeServer()
+    async with driving(server, begin(EXPLICIT)) as drive:
+        await drive.until_ended(1)
+        before = drive.counters.questions - drive.counters.queries
+        drive.engine.set_session((ISOLATION,))
+        await until(lambda: ISOLATION in server.heard_by(0))
+        heard = server.heard_by(0)
+        assert (heard.index(ISOLATION)) % len(EXPLICIT_SQL) == 0
+        await until(lambda: drive.counters.questions - drive.counters.queries == before + 1)
+        drive.engine.set_connections((0, 1))
+        await until(lambda: bool(server.heard_by(1)))
+        assert server.heard_by(1)[0] == ISOLATION
+    assert server.heard_by(0).count(ISOLATION) == 1
+
+
+async def test_a_paused_connection_takes_them_at_once() -> None:
+    server = FakeServer()
+    async with driving(server, begin(SINGLE)) as drive:
+        await drive.until_ended(1)
+        drive.engine.pause()
+        await turns(20)
+        drive.engine.set_session((ISOLATION,))
+        await until(lambda: server.heard_by(0)[-1] == ISOLATION)
+
+
+async def test_a_refused_session_setting_is_counted_and_the_work_goes_on() -> None:
+    server = FakeServer()
+    async with driving(server, begin(SINGLE)) as drive:
+        await drive.until_ended(1)
+        drive.engine.pause()
+        await turns(20)
+        server.results.append(SQLError(1227, "access denied"))
+        drive.engine.set_session((ISOLATION,))
+        await until(lambda: drive.counters.errors == {1227: 1})
+        assert drive.counters.questions == server.questions
+        done = drive.counters.completed
+        drive.engine.resume()
+        await drive.until_ended(done + 5)
+        assert drive.report().failure == ""

@@ -42,7 +42,10 @@ class FakeServer:
         self.settings = {**DURABLE, **settings}
         self.identity = dict(IDENTITY)
         self.grants = ["GRANT ALL PRIVILEGES ON *.* TO `u`@`localhost`"]
+        self.session = {"sql_log_bin": "ON", "tx_isolation": "REPEATABLE-READ"}
+        self.status: dict[str, str] = {}
         self.read_only: set[str] = set()
+        self.refuses_session: SQLError | None = None
         self.sent: list[str] = []
         self.away = False
         self.breaks = 0
@@ -61,6 +64,12 @@ class FakeServer:
         if self.away or self.breaks:
             self.breaks = max(0, self.breaks - 1)
             raise ConnectionLostError(2013, "connection lost")
+        if sql.startswith("SET SESSION"):
+            return self._set_session(sql)
+        if sql.startswith("SHOW SESSION VARIABLES"):
+            return list(self.session.items())
+        if sql.startswith("SHOW GLOBAL STATUS"):
+            return list(self.status.items())
         if sql == "SHOW GRANTS":
             return [(line,) for line in self.grants]
         if "READ_ONLY" in sql:
@@ -70,9 +79,19 @@ class FakeServer:
             return [(name, known[name]) for name in re.findall(r"'(\w+)'", sql) if name in known]
         return self._set(sql)
 
+    def _set_session(self, sql: str) -> Sequence[Row]:
+        if self.refuses_session:
+            raise self.refuses_session
+        return []
+
     def _set(self, sql: str) -> Sequence[Row]:
-        match = re.fullmatch(r"SET GLOBAL (\w+) = (.+)", sql)
-        assert match, sql
+        match = re.fullmatch(r"SET GLOBAL (\w+) = '?([^']+)'?", sql)
+        if match is None:
+            match = re.fullmatch(r"ALTER INSTANCE (EN|DIS)ABLE INNODB REDO_LOG", sql)
+            assert match, sql
+            name, value = "innodb_redo_log_enabled", "ON" if match[1] == "EN" else "OFF"
+            self.status["Innodb_redo_log_enabled"] = value
+            return []
         name, value = match.groups()
         self.settings[name] = value
         if self.on_set:

@@ -2,14 +2,17 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.unit.tuning.fakes import INFO, FakeClock, FakeServer, journal_in
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError, UsageError
+from tuibench.model.server import Flavour
 from tuibench.tuning import records
 from tuibench.tuning.journal import Journal
 from tuibench.tuning.tuner import Tuner
 from tuibench.tuning.undo import Outcome, Restored
+from tuibench.tuning.workload import Workload
 
 UNSAFE = {"innodb_flush_log_at_trx_commit": "0", "sync_binlog": "0", "innodb_flush_log_at_timeout": "1"}
 
@@ -232,3 +235,113 @@ async def test_a_full_server_counts_as_away(tmp_path: Path) -> None:
     server.breaks = 1
     server.refuses_login = SQLError(1040, "Too many connections")
     assert outcomes(await tuner.restore()) == {"sync_binlog": Outcome.UNREACHABLE}
+
+
+POOL = "innodb_buffer_pool_size"
+MIB = 2**20
+
+
+async def test_a_size_that_the_server_rounds_is_told_and_put_back(tmp_path: Path) -> None:
+    server = FakeServer(**{POOL: str(256 * MIB)})
+    tuner = await opened(server, tmp_path)
+    server.on_set = lambda name, value: server.settings.update({name: str(-(-int(value) // MIB) * MIB)})
+    state = await tuner.change(POOL, "300000000")
+    assert state.value == str(287 * MIB)
+    assert tuner.rounding(POOL, "300000000", state.value).startswith("asked for 286 MiB: it is rounded")
+    assert tuner.rounding(POOL, "287M", state.value) == ""
+    server.on_set = None
+    assert outcomes(await tuner.restore()) == {POOL: Outcome.RESTORED}
+    assert server.settings[POOL] == str(256 * MIB)
+
+
+async def test_a_server_that_is_still_busy_with_the_change_before_is_asked_again(tmp_path: Path) -> None:
+    server = FakeServer(**{POOL: str(256 * MIB)})
+    tuner = await opened(server, tmp_path)
+    busy = [True, True, False]
+
+    def ignore(name: str, value: str) -> None:
+        server.settings[name] = str(256 * MIB) if busy.pop(0) else value
+
+    server.on_set = ignore
+    assert (await tuner.change(POOL, "512M")).value == str(512 * MIB)
+    assert busy == []
+
+
+async def test_a_limit_between_two_settings_is_kept(tmp_path: Path) -> None:
+    server = FakeServer(innodb_io_capacity="200", innodb_io_capacity_max="2000")
+    tuner = await opened(server, tmp_path)
+    with pytest.raises(UsageError, match="may not be above innodb_io_capacity_max, which is 2000"):
+        await tuner.change("innodb_io_capacity", "5000")
+    assert not any(sql.startswith("SET") for sql in server.sent)
+    await tuner.change("innodb_io_capacity_max", "8000")
+    assert (await tuner.change("innodb_io_capacity", "5000")).value == "5000"
+
+
+async def test_the_workloads_own_settings_never_reach_the_server(tmp_path: Path) -> None:
+    server, told = FakeServer(), list[tuple[str, ...]]()
+    workload = Workload()
+    workload.tell = told.append
+    tuner = await opened(server, tmp_path, workload=workload)
+    server.sent.clear()
+    state = await tuner.change("sql_log_bin", "off")
+    assert (state.value, state.original, state.at_risk, state.scope) == ("OFF", "ON", True, "workload")
+    await tuner.change("transaction_isolation", "read committed")
+    assert told[-1] == (
+        "SET SESSION sql_log_bin = 'OFF'",
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    )
+    assert server.sent[:2] == ["SET SESSION sql_log_bin = 'OFF'", "SET SESSION sql_log_bin = 'ON'"]
+    assert not any("GLOBAL" in sql for sql in server.sent)
+    assert not tuner.journal.path.exists()
+    assert [one.text for one in await tuner.restore()] == [
+        "sql_log_bin OFF → ON for the workload, as before",
+        "transaction_isolation READ-COMMITTED → REPEATABLE-READ for the workload, as before",
+    ]
+    assert told[-1] == (
+        "SET SESSION sql_log_bin = 'ON'",
+        "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    )
+    assert await tuner.restore() == []
+
+
+async def test_what_the_logins_set_is_what_the_workload_goes_back_to(tmp_path: Path) -> None:
+    workload = Workload({"transaction_isolation": "SERIALIZABLE"})
+    tuner = await opened(FakeServer(), tmp_path, workload=workload)
+    state = await tuner.change("transaction_isolation", "READ-COMMITTED")
+    assert state.original == "SERIALIZABLE"
+
+
+async def test_a_refusal_for_the_workload_never_reaches_its_connections(tmp_path: Path) -> None:
+    server, told = FakeServer(), list[tuple[str, ...]]()
+    workload = Workload()
+    workload.tell = told.append
+    tuner = await opened(server, tmp_path, workload=workload)
+    server.refuses_session = SQLError(1227, "Access denied")
+    with pytest.raises(SQLError, match="this login may not change sql_log_bin"):
+        await tuner.change("sql_log_bin", "OFF")
+    assert told == []
+    assert {state.name: state.value for state in tuner.known}["sql_log_bin"] == "ON"
+
+
+async def test_the_workloads_copies_follow_the_server(tmp_path: Path) -> None:
+    server, told = FakeServer(innodb_lock_wait_timeout="50"), list[tuple[str, ...]]()
+    workload = Workload()
+    workload.tell = told.append
+    tuner = await opened(server, tmp_path, workload=workload)
+    await tuner.change("innodb_lock_wait_timeout", "5")
+    assert told == [("SET SESSION innodb_lock_wait_timeout = 5",)]
+    assert outcomes(await tuner.restore()) == {"innodb_lock_wait_timeout": Outcome.RESTORED}
+    assert told[-1] == ("SET SESSION innodb_lock_wait_timeout = 50",)
+
+
+async def test_redo_logging_is_switched_with_its_own_statement(tmp_path: Path) -> None:
+    server = FakeServer()
+    server.status = {"Innodb_redo_log_enabled": "ON"}
+    info = msgspec.structs.replace(INFO, flavour=Flavour.MYSQL, version="9.7.4")
+    tuner = Tuner(server.connect, journal_in(tmp_path), info, clock=FakeClock())
+    await tuner.open()
+    state = await tuner.change("innodb_redo_log", "off")
+    assert (state.value, state.at_risk) == ("OFF", True)
+    assert server.sent.count("ALTER INSTANCE DISABLE INNODB REDO_LOG") == 1
+    await tuner.restore()
+    assert server.status == {"Innodb_redo_log_enabled": "ON"}

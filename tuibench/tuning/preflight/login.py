@@ -28,7 +28,7 @@ def setting_privileges(facts: Facts) -> Finding:
     name, grants, info = "privileges_settings", facts.server.grants, facts.server.info
     if grants is None:
         return unseen(name, "its own privileges (SHOW GRANTS)")
-    settings = [setting for setting in catalogue.SETTINGS if info.flavour in setting.limits]
+    settings = [setting for setting in catalogue.SETTINGS if not catalogue.absence(setting, info)]
     refused = [setting for setting in settings if access.missing_privilege(setting, info, grants.everywhere)]
     if not refused:
         return ok(name, f"this login may change all {len(settings)} settings")

@@ -1,0 +1,39 @@
+"""A tuner on a real server, and logins with few privileges, as the tests of settings need them."""
+
+import contextlib
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from tuibench.clock import SystemClock
+from tuibench.demo.server import PrivateServer
+from tuibench.model.target import Target
+from tuibench.mysql.connection import connect
+from tuibench.mysql.info import server_info
+from tuibench.tuning.control import control_connect
+from tuibench.tuning.tuner import Tuner, session_journal
+
+
+async def opened(target: Target, session: str = "test", **options: object) -> Tuner:
+    """A tuner that has looked at the server."""
+    connection = await connect(target, use_database=False)
+    info = await server_info(connection)
+    await connection.close()
+    journal = session_journal(session, target, info, SystemClock())
+    tuner = Tuner(control_connect(target), journal, info, **options)  # type: ignore[arg-type]
+    await tuner.open()
+    return tuner
+
+
+@contextlib.asynccontextmanager
+async def a_user(server: PrivateServer, name: str, *privileges: str) -> AsyncIterator[Target]:
+    """A login that may see its own threads and what is named."""
+    root = await connect(server.target)
+    await root.query(f"CREATE USER {name}@localhost IDENTIFIED BY 'pass'")
+    if privileges:
+        await root.query(f"GRANT {', '.join(privileges)} ON *.* TO {name}@localhost")
+    try:
+        yield msgspec.structs.replace(server.target, user=name, password="pass")
+    finally:
+        await root.query(f"DROP USER {name}@localhost")
+        await root.close()
