@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,21 @@ FOREIGN_VARIABLES = (
     "LINES",
 )
 KEPT_VARIABLES = ("TUIBENCH_TEST_MYSQLD",)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _bytecode() -> Iterator[None]:
+    """Our programs are started some hundred times: where they may not keep their bytecode, we do.
+
+    Compiling takes a third of a start.
+    """
+    if not sys.dont_write_bytecode:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="tb-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        patch.setenv("PYTHONPYCACHEPREFIX", folder)
+        yield
 
 
 @pytest.fixture(autouse=True)

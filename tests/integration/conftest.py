@@ -2,42 +2,41 @@
 
 Starting a server takes 1 s (MariaDB) or 2 s (MySQL), so they are shared by all modules, one of each flavour:
 
-| fixture | is | for |
-|---|---|---|
-| `server` | a shared server, of each flavour in turn | nearly every test |
-| `mariadb` | the shared MariaDB, once | where the flavour plainly does not matter, or is the point |
-| `tables` | `server` with sbtest1 and sbtest2 of 500 rows | runs and sessions |
-| `database` | a target: a database of the test's own on `server`, gone afterwards | tests that make tables |
-| `restartable` | another shared server of each flavour in turn | tests that kill, halt or restart it |
-| `start` | `async with await start(binary) as server`: a server of its own | odd options, life and death |
+| fixture | is |
+|---|---|
+| `server` | a shared server, of each flavour in turn |
+| `tables` | `server` with sbtest1 and sbtest2 of 500 rows each |
+| `any_server`, `any_tables` | the same, but once: MariaDB, or MySQL without one |
+| `mariadb` | the shared MariaDB, for what is MariaDB's |
+| `database` | a target: a database of the test's own on `server`, gone afterwards |
+| `restartable`, `any_restartable` | further shared servers, for tests that kill, halt or restart them |
+| `start` | `async with await start(binary) as server`: a test's own, for odd options, and life and death |
 
-- `server` and `mariadb` are the same MariaDB. A module finds their database `sbtest` empty, and may leave its
-  tables there; its tests share them.
+- What plainly does not depend on the flavour (signals, viewers, files, words) is tested on `any_server`.
+- A module finds the database `sbtest` empty, and may leave its tables there; its tests share them.
 - A module must leave the shared servers as it found them: global variables, databases, accounts, and no
   connection. What differs at its end fails the module, and the server is thrown away. Who changes a setting
-  puts it back in a `finally`.
-- `restartable` is held to the same after every test, with an empty `sbtest` before it. Leave it running.
+  puts it back in a `finally` (`sbtest.set_global`).
+- A restartable server is held to the same after every test. Leave it running.
 - The fixtures belong to no event loop, so tests are simply `async def` and need no marker.
 
 Programs: what is found on this machine, and the paths in TUIBENCH_TEST_MYSQLD (separated like PATH).
 """
 
-import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.integration import sbtest
-from tests.integration.shared import SharedServers, Starter, Templates, Visit
+from tests.integration.shared import SharedServers, Starter, Templates, Visits
 from tuibench.demo import binaries
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ServerUnavailableError
-from tuibench.load.prepare import prepare
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 
@@ -87,6 +86,14 @@ def mariadb_binary(server_binaries: Binaries) -> Binary:
     return binary_or_skip(server_binaries, Flavour.MARIADB)
 
 
+@pytest.fixture(scope="module")
+def any_binary(server_binaries: Binaries) -> Binary:
+    """MariaDB, or else MySQL."""
+    return binary_or_skip(
+        server_binaries, next(iter({Flavour.MARIADB} & set(server_binaries)), Flavour.MYSQL)
+    )
+
+
 @pytest.fixture(scope="session")
 def templates() -> Iterator[Templates]:
     folder = Path(tempfile.mkdtemp(prefix="tb-", dir="/var/tmp"))
@@ -111,36 +118,41 @@ def _shared(templates: Templates) -> Iterator[SharedServers]:
 
 
 @pytest.fixture(scope="module")
-def visited(shared_servers: SharedServers) -> Iterator[Callable[[Binary], PrivateServer]]:
-    """Gives the module the shared server of a program; in the end, all of them must be as they were."""
-    visits: dict[Binary, Visit] = {}
-
-    def visit(binary: Binary) -> PrivateServer:
-        if binary not in visits:
-            visits[binary] = shared_servers.visit(binary)
-        return visits[binary].server
-
-    yield visit
-    _complain([line for visit in visits.values() for line in shared_servers.end(visit)])
+def visits(shared_servers: SharedServers) -> Iterator[Visits]:
+    """The module's visits to the shared servers; in the end, all of them must be as they were."""
+    visits = Visits(shared_servers)
+    yield visits
+    _complain(visits.end())
 
 
 @pytest.fixture(scope="module")
-def server(binary: Binary, visited: Callable[[Binary], PrivateServer]) -> PrivateServer:
+def server(binary: Binary, visits: Visits) -> PrivateServer:
     """The shared server, of each flavour in turn."""
-    return visited(binary)
+    return visits.to(binary)
 
 
 @pytest.fixture(scope="module")
-def mariadb(mariadb_binary: Binary, visited: Callable[[Binary], PrivateServer]) -> PrivateServer:
+def any_server(any_binary: Binary, visits: Visits) -> PrivateServer:
+    """The shared MariaDB, or else MySQL."""
+    return visits.to(any_binary)
+
+
+@pytest.fixture(scope="module")
+def mariadb(mariadb_binary: Binary, visits: Visits) -> PrivateServer:
     """The shared MariaDB."""
-    return visited(mariadb_binary)
+    return visits.to(mariadb_binary)
 
 
 @pytest.fixture(scope="module")
-def tables(server: PrivateServer) -> PrivateServer:
-    """The shared server with 2 × 500 rows, for the tests of one module."""
-    asyncio.run(prepare(server.target, sbtest.program(table_size=500)))
-    return server
+def tables(binary: Binary, visits: Visits) -> PrivateServer:
+    """`server` with 2 × 500 rows."""
+    return visits.with_tables(binary)
+
+
+@pytest.fixture(scope="module")
+def any_tables(any_binary: Binary, visits: Visits) -> PrivateServer:
+    """`any_server` with 2 × 500 rows."""
+    return visits.with_tables(any_binary)
 
 
 @pytest.fixture
@@ -153,9 +165,19 @@ async def database(server: PrivateServer) -> AsyncIterator[Target]:
 @pytest.fixture
 def restartable(binary: Binary, restartable_servers: SharedServers) -> Iterator[PrivateServer]:
     """A server, of each flavour in turn, that a test may kill, halt and restart, but leaves running."""
-    visit = restartable_servers.visit(binary)
-    yield visit.server
-    _complain(restartable_servers.end(visit))
+    yield from _visited(binary, restartable_servers)
+
+
+@pytest.fixture
+def any_restartable(any_binary: Binary, restartable_servers: SharedServers) -> Iterator[PrivateServer]:
+    """The same, but MariaDB, or else MySQL."""
+    yield from _visited(any_binary, restartable_servers)
+
+
+def _visited(binary: Binary, servers: SharedServers) -> Iterator[PrivateServer]:
+    visits = Visits(servers)
+    yield visits.to(binary)
+    _complain(visits.end())
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""A program that owns a private server and does nothing else, for tests to kill: python -m … PROGRAM FOLDER.
+"""A program that owns a private server and does nothing else, for tests to kill.
+
+    python -m tests.integration.owner PROGRAM FOLDER [TEMPLATE]
 
 Prints one JSON line about the server, then waits for the end of its standard input.
 """
@@ -23,8 +25,11 @@ class Owned(msgspec.Struct, frozen=True):
 
 
 async def main() -> None:
-    program, folder = sys.argv[1:]
-    async with await PrivateServer.start(binaries.examine(program), base=Path(folder)) as server:
+    program, base, *template = sys.argv[1:]
+    start = PrivateServer.start(
+        binaries.examine(program), base=Path(base), template=Path(*template) if template else None
+    )
+    async with await start as server:
         owned = Owned(server.pid, server.keeper_pid, str(server.directory), server.target.socket)
         print(msgspec.json.encode(owned).decode(), flush=True)  # noqa: T201
         await asyncio.to_thread(sys.stdin.read)

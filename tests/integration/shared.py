@@ -12,12 +12,14 @@ from typing import Self
 
 import msgspec
 
+from tests.integration import sbtest
 from tuibench.demo import initialise
 from tuibench.demo.binaries import Binary
 from tuibench.demo.instructions import MIB, Spec
-from tuibench.demo.layout import Layout
+from tuibench.demo.layout import Layout, default_base
 from tuibench.demo.server import DATABASE, PrivateServer
 from tuibench.errors import TuibenchError
+from tuibench.load.prepare import prepare
 from tuibench.model.server import Flavour
 from tuibench.mysql.connection import Connection, connect
 
@@ -77,10 +79,15 @@ class Starter:
     async def __call__(
         self, binary: Binary, *, options: Sequence[str] = (), keep: bool = False
     ) -> PrivateServer:
-        template = await asyncio.to_thread(self._templates.of, binary)
+        template = self._templates.of(binary)
         return await PrivateServer.start(
             binary, options=options, keep=keep, base=self._base, template=template
         )
+
+    def places(self, binary: Binary) -> list[Path]:
+        """For another process to start from: the folder for servers, and the template if there is one."""
+        template = self._templates.of(binary)
+        return [self._base or default_base(), *([template] if template else [])]
 
 
 class Traces(msgspec.Struct, frozen=True):
@@ -157,21 +164,47 @@ class SharedServers:
         self._start = start
         self._running: dict[Binary, PrivateServer] = {}
 
-    def visit(self, binary: Binary) -> Visit:
+    def get(self, binary: Binary) -> PrivateServer:
         if binary not in self._running:
             self._running[binary] = asyncio.run(self._start(binary))
-        return Visit(self._running[binary])
+        return self._running[binary]
 
-    def end(self, visit: Visit) -> list[str]:
-        """Ends a visit; returns what it left behind, a line each."""
-        left = visit.end()
-        if left:
-            self._stop(visit.server.binary)
-        return [f"{visit.server.binary.flavour}: {line}" for line in left]
+    def throw_away(self, binary: Binary) -> None:
+        asyncio.run(self._running.pop(binary).stop())
 
     def stop(self) -> None:
         for binary in list(self._running):
-            self._stop(binary)
+            self.throw_away(binary)
 
-    def _stop(self, binary: Binary) -> None:
-        asyncio.run(self._running.pop(binary).stop())
+
+class Visits:
+    """All visits of one visitor: a test module, or a test."""
+
+    def __init__(self, servers: SharedServers) -> None:
+        self._servers = servers
+        self._visits: dict[Binary, Visit] = {}
+        self._prepared: set[Binary] = set()
+
+    def to(self, binary: Binary) -> PrivateServer:
+        """The shared server of a program; empty the first time."""
+        if binary not in self._visits:
+            self._visits[binary] = Visit(self._servers.get(binary))
+        return self._visits[binary].server
+
+    def with_tables(self, binary: Binary) -> PrivateServer:
+        """The same, with sbtest1 and sbtest2 of 500 rows each."""
+        server = self.to(binary)
+        if binary not in self._prepared:
+            asyncio.run(prepare(server.target, sbtest.program(table_size=500)))
+            self._prepared.add(binary)
+        return server
+
+    def end(self) -> list[str]:
+        """What was left behind, a line each. A server that was left changed is thrown away."""
+        found: list[str] = []
+        for binary, visit in self._visits.items():
+            left = visit.end()
+            if left:
+                self._servers.throw_away(binary)
+            found += [f"{binary.flavour}: {line}" for line in left]
+        return found

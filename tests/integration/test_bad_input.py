@@ -1,6 +1,5 @@
 """Mistakes on a command line, on real servers: one line that helps, the right exit code, nothing left."""
 
-import socket
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -33,68 +32,36 @@ def complaint(done: Finished, code: int) -> str:
     return line
 
 
-# Wrong usage: no server is needed to know
+# Wrong usage: the real program, where `tests/unit/cli` goes through all mistakes in one process
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (
-            ("run", "oltp_read_wriet"),
-            "there is no profile 'oltp_read_wriet' (did you mean 'oltp_read_write'?)",
-        ),
-        (("prepare", "oltp_read_onyl"), "(did you mean 'oltp_read_only'?)"),
-        (("run", "./missing.toml"), "there is no profile file ./missing.toml"),
         (("rnu", "oltp_read_write"), "there is no command 'rnu' (did you mean 'run'?)"),
         ((*RUN, "--threads=0"), "--threads must be between 1 and 100,000, not 0"),
-        ((*RUN, "--threads=-1"), "--threads must be between 1 and 100,000, not -1"),
-        ((*RUN, "--threads=1000000"), "--threads must be between 1 and 100,000, not 1,000,000"),
-        ((*RUN, "--time=-1"), "--time must be between 0 and"),
-        ((*RUN, "--interval=0"), "--interval must be between 0.1 and"),
-        ((*RUN, "--point-selects=ten"), "--point-selects: 'ten' is not a whole number"),
-        ((*RUN, "--range-selects=perhaps"), "--range-selects: 'perhaps' is not on or off"),
-        (("run", "oltp_read_write", "--table-size=0"), "--table-size: 0 is too small (at least 1)"),
-        ((*RUN, "--rand-type=unifrom"), "(did you mean 'uniform'?)"),
-        ((*RUN, "--point-slects=3"), "unknown option --point-slects (did you mean '--point-selects'?)"),
-        ((*RUN, "--ssl-mode=sometimes"), "the server options do not fit"),
-        (("run",), "missing argument 'profile'"),
-        ((*RUN, "--threads=many"), "--threads"),
-        ((*RUN, "--defaults-file=/no/such/file"), "/no/such/file"),
+        (("live", "oltp_read_write"), "needs a terminal (without one: tuibench run oltp_read_write"),
     ],
-    ids=lambda value: value[-1] if isinstance(value, tuple) else "",
+    ids=["command", "value", "terminal"],
 )
 def test_wrong_usage(arguments: tuple[str, ...], words: str) -> None:
     assert words in complaint(tuibench(*arguments), WRONG_USAGE)
 
 
-def test_the_live_monitor_needs_a_terminal() -> None:
-    line = complaint(tuibench("live", "oltp_read_write"), WRONG_USAGE)
-    assert "needs a terminal (without one: tuibench run oltp_read_write" in line
-
-
-def test_a_summary_that_cannot_be_written_is_no_traceback(tables: PrivateServer) -> None:
+def test_a_summary_that_cannot_be_written_is_no_traceback(any_tables: PrivateServer) -> None:
     """It is found out before the run, not after it."""
-    line = complaint(tuibench(*RUN, "--json=/no/such/folder/x.json", target=tables.target), WRONG_USAGE)
+    line = complaint(tuibench(*RUN, "--json=/no/such/folder/x.json", target=any_tables.target), WRONG_USAGE)
     assert "cannot write /no/such/folder/x.json: No such file or directory" in line
 
 
 # The server cannot be reached or refuses us
 
 
-@pytest.mark.parametrize("command", ["run", "prepare", "cleanup"])
-def test_server_down(command: str) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        target = Target(host="127.0.0.1", port=unused.getsockname()[1], user="tuibench", password="x")
-        line = complaint(tuibench(command, "oltp_read_write", target=target), SERVER_UNAVAILABLE)
-    assert f"cannot reach a server at 127.0.0.1:{target.port}" in line
-    assert "is it running?" in line
-
-
 def test_no_such_socket() -> None:
     target = Target(socket="/no/such.sock", user="tuibench")
     line = complaint(tuibench(*RUN, target=target), SERVER_UNAVAILABLE)
     assert "cannot reach a server at socket /no/such.sock" in line
+    assert "is it running?" in line
 
 
 @pytest.mark.parametrize("over_tcp", [False, True])
@@ -146,22 +113,22 @@ def test_no_write_privilege(reader: Target, database: Target) -> None:
 # The tables are not those that the run needs
 
 
-def test_tables_not_prepared(tables: PrivateServer) -> None:
+def test_tables_not_prepared(any_tables: PrivateServer) -> None:
     asked = ("run", "oltp_read_write", "--time=1", "--tables=3", "--table-size=500")
-    line = complaint(tuibench(*asked, target=tables.target), RUN_FAILED)
+    line = complaint(tuibench(*asked, target=any_tables.target), RUN_FAILED)
     assert "sbtest3 in the database 'sbtest': no such table" in line
     assert "make the tables with: tuibench prepare oltp_read_write --tables=3 --table-size=500)" in line
 
 
-def test_tables_too_small(tables: PrivateServer) -> None:
+def test_tables_too_small(any_tables: PrivateServer) -> None:
     asked = ("run", "oltp_read_write", "--time=1", "--tables=2", "--table-size=5000")
-    line = complaint(tuibench(*asked, target=tables.target), RUN_FAILED)
+    line = complaint(tuibench(*asked, target=any_tables.target), RUN_FAILED)
     assert "sbtest1 in the database 'sbtest' has 500 rows, this run needs 5,000" in line
     assert "tuibench prepare oltp_read_write --tables=2 --table-size=5000" in line
 
 
-def test_tables_there_already(tables: PrivateServer) -> None:
+def test_tables_there_already(any_tables: PrivateServer) -> None:
     asked = ("prepare", "oltp_read_write", "--tables=2", "--table-size=500")
-    line = complaint(tuibench(*asked, target=tables.target), RUN_FAILED)
+    line = complaint(tuibench(*asked, target=any_tables.target), RUN_FAILED)
     assert "the tables are there already" in line
     assert "tuibench cleanup oltp_read_write --tables=2" in line

@@ -13,6 +13,7 @@ import uvloop
 
 from tests.integration import certificates, sbtest
 from tests.integration.certificates import Files
+from tests.integration.shared import Starter, Templates
 from tests.integration.support import tuibench
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
@@ -38,9 +39,9 @@ def files() -> Iterator[Files]:
 
 
 @pytest.fixture(scope="module")
-def secure(binary: Binary, files: Files) -> Iterator[PrivateServer]:
+def secure(binary: Binary, files: Files, templates: Templates) -> Iterator[PrivateServer]:
     """A server whose certificate is made out to localhost, and to no address."""
-    server = asyncio.run(PrivateServer.start(binary, options=files.server_options))
+    server = asyncio.run(Starter(templates)(binary, options=files.server_options))
     yield server
     asyncio.run(server.stop())
 
@@ -130,9 +131,9 @@ async def test_many_encrypted_connections_at_once(secure: PrivateServer) -> None
     await asyncio.gather(*(connection.close() for connection in connections[25:]))
 
 
-async def test_a_server_without_tls(binary: Binary, base: Path) -> None:
+async def test_a_server_without_tls(binary: Binary, start: Starter) -> None:
     options = ["--tls-version="] if binary.flavour is Flavour.MYSQL else ["--skip-ssl"]
-    async with await PrivateServer.start(binary, options=options, base=base) as server:
+    async with await start(binary, options=options) as server:
         with pytest.raises(TLSError, match="offers no TLS, and --ssl-mode=required asks for it"):
             await cipher(over_tcp(server, ssl_mode="required"))
         with pytest.MonkeyPatch.context() as patch:
@@ -249,10 +250,11 @@ async def test_a_token_that_was_rotated_is_fetched_anew(server: PrivateServer, t
         await (await connect(target)).close()
 
 
-def test_the_password_command_on_the_command_line(server: PrivateServer, tmp_path: Path) -> None:
+def test_the_password_command_on_the_command_line(any_server: PrivateServer, tmp_path: Path) -> None:
+    target = any_server.target
     password = tmp_path / "password"
-    password.write_text(server.target.password)
-    place = (f"--socket={server.target.socket}", f"--user={server.target.user}")
+    password.write_text(target.password)
+    place = (f"--socket={target.socket}", f"--user={target.user}")
     made = tuibench("cleanup", "oltp_read_write", *place, f"--password-command=cat {password}")
     assert made.code == 0, made.err
     failed = tuibench("cleanup", "oltp_read_write", *place, "--password-command=echo s3cret; exit 7")
@@ -285,7 +287,7 @@ async def in_use(connection: Connection) -> int:
 
 
 async def test_a_run_beyond_that_room_goes_on_in_text(tables: PrivateServer) -> None:
-    options = ("--tables=2", "--table-size=500", "--threads=4", "--time=2")
+    options = ("--tables=2", "--table-size=500", "--threads=4", "--time=1")
     async with (
         sbtest.connected(tables.target) as connection,
         sbtest.set_global(connection, "max_prepared_stmt_count", "5"),

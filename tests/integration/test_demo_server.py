@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tests.integration.owner import Owned
 from tests.integration.processes import gone, stays, until
+from tests.integration.shared import Starter
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError, ServerUnavailableError
@@ -125,20 +126,20 @@ async def test_a_restart_keeps_place_and_data_and_a_kill_what_was_committed(
     assert await ask(restartable.target, "SELECT id FROM kept") == [(7,)]
 
 
-async def test_options_of_the_caller_win(mariadb_binary: Binary, base: Path) -> None:
+async def test_options_of_the_caller_win(any_binary: Binary, start: Starter) -> None:
     options = ["--table-open-cache=400", "--skip-log-bin"]
-    async with await PrivateServer.start(mariadb_binary, base=base, options=options) as server:
+    async with await start(any_binary, options=options) as server:
         assert await ask(server.target, "SELECT @@table_open_cache, @@log_bin") == [(400, 0)]
 
 
-async def test_a_failed_start_says_what_the_log_says(mariadb_binary: Binary, base: Path) -> None:
+async def test_a_failed_start_says_what_the_log_says(any_binary: Binary, base: Path, start: Starter) -> None:
     with pytest.raises(ServerUnavailableError, match=r"did not start; its log ends:\n.*no-such-option"):
-        await PrivateServer.start(mariadb_binary, base=base, options=["--no-such-option"])
+        await start(any_binary, options=["--no-such-option"])
     assert not list(base.iterdir())
 
 
-async def test_a_cancelled_start_leaves_nothing(mariadb_binary: Binary, base: Path) -> None:
-    starting = asyncio.create_task(PrivateServer.start(mariadb_binary, base=base))
+async def test_a_cancelled_start_leaves_nothing(any_binary: Binary, base: Path, start: Starter) -> None:
+    starting = asyncio.create_task(start(any_binary))
     assert await asyncio.to_thread(until, lambda: bool(list(base.iterdir())))
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -149,9 +150,9 @@ async def test_a_cancelled_start_leaves_nothing(mariadb_binary: Binary, base: Pa
 # Its end
 
 
-def end_an_owner(binary: Binary, base: Path, number: signal.Signals) -> None:
+def end_an_owner(start: Starter, binary: Binary, number: signal.Signals) -> None:
     """Starts a program that owns a server, sends it a signal, and sees to it that all is gone."""
-    command = [sys.executable, "-m", "tests.integration.owner", binary.path, str(base)]
+    command = [sys.executable, "-m", "tests.integration.owner", binary.path, *map(str, start.places(binary))]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as owner:
@@ -163,19 +164,19 @@ def end_an_owner(binary: Binary, base: Path, number: signal.Signals) -> None:
     assert not Path(owned.directory).exists()
 
 
-def test_gone_with_an_owner_that_was_killed(binary: Binary, base: Path) -> None:
-    end_an_owner(binary, base, signal.SIGKILL)
+def test_gone_with_an_owner_that_was_killed(binary: Binary, start: Starter) -> None:
+    end_an_owner(start, binary, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_gone_with_an_owner_that_was_told_to_end(
-    mariadb_binary: Binary, base: Path, number: signal.Signals
+    any_binary: Binary, start: Starter, number: signal.Signals
 ) -> None:
-    end_an_owner(mariadb_binary, base, number)
+    end_an_owner(start, any_binary, number)
 
 
-async def test_lives_until_the_last_owner_lets_go(mariadb_binary: Binary, base: Path) -> None:
-    server = await PrivateServer.start(mariadb_binary, base=base)
+async def test_lives_until_the_last_owner_lets_go(any_binary: Binary, start: Starter) -> None:
+    server = await start(any_binary)
     with holder(server) as second:
         server.release()
         assert stays(server.keeper_pid)
@@ -185,8 +186,8 @@ async def test_lives_until_the_last_owner_lets_go(mariadb_binary: Binary, base: 
     assert not server.directory.exists()
 
 
-async def test_stop_does_not_wait_for_other_owners(mariadb_binary: Binary, base: Path) -> None:
-    server = await PrivateServer.start(mariadb_binary, base=base)
+async def test_stop_does_not_wait_for_other_owners(any_binary: Binary, start: Starter) -> None:
+    server = await start(any_binary)
     with holder(server) as second:
         await server.stop()
         assert second.poll() is None
@@ -195,31 +196,33 @@ async def test_stop_does_not_wait_for_other_owners(mariadb_binary: Binary, base:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a child with its parent")
-async def test_the_server_dies_with_its_keeper(binary: Binary, base: Path) -> None:
-    server = await PrivateServer.start(binary, base=base)
+async def test_the_server_dies_with_its_keeper(binary: Binary, start: Starter) -> None:
+    server = await start(binary)
     psutil.Process(server.keeper_pid).kill()
     assert until(lambda: gone(server.pid))
     await server.stop()
 
 
-async def test_the_next_start_sweeps_what_a_killed_keeper_left(mariadb_binary: Binary, base: Path) -> None:
-    left = await PrivateServer.start(mariadb_binary, base=base)
+async def test_the_next_start_sweeps_what_a_killed_keeper_left(
+    any_binary: Binary, base: Path, start: Starter
+) -> None:
+    left = await start(any_binary)
     psutil.Process(left.keeper_pid).kill()
     assert until(lambda: gone(left.keeper_pid))
     assert left.directory.exists()
-    async with await PrivateServer.start(mariadb_binary, base=base) as server:
+    async with await start(any_binary) as server:
         assert list(base.iterdir()) == [server.directory]
         assert gone(left.pid)
     await left.stop()
 
 
-async def test_a_start_spares_the_servers_that_run(mariadb_binary: Binary, mariadb: PrivateServer) -> None:
-    async with await PrivateServer.start(mariadb_binary, base=mariadb.directory.parent):
-        await mariadb.check_login()
+async def test_a_start_spares_the_servers_that_run(any_binary: Binary, any_server: PrivateServer) -> None:
+    async with await PrivateServer.start(any_binary, base=any_server.directory.parent):
+        await any_server.check_login()
 
 
-async def test_a_kept_server_goes_on_until_its_keeper_is_told(mariadb_binary: Binary, base: Path) -> None:
-    async with await PrivateServer.start(mariadb_binary, base=base, keep=True) as server:
+async def test_a_kept_server_goes_on_until_its_keeper_is_told(any_binary: Binary, start: Starter) -> None:
+    async with await start(any_binary, keep=True) as server:
         pass
     assert stays(server.keeper_pid)
     await server.check_login()
@@ -229,8 +232,8 @@ async def test_a_kept_server_goes_on_until_its_keeper_is_told(mariadb_binary: Bi
     assert not server.directory.exists()
 
 
-async def test_stopping_a_kept_server_keeps_its_files(mariadb_binary: Binary, base: Path) -> None:
-    server = await PrivateServer.start(mariadb_binary, base=base, keep=True)
+async def test_stopping_a_kept_server_keeps_its_files(any_binary: Binary, start: Starter) -> None:
+    server = await start(any_binary, keep=True)
     await server.stop()
     assert not psutil.pid_exists(server.pid)
     assert (server.directory / "data").is_dir()

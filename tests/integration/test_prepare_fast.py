@@ -221,15 +221,15 @@ async def test_a_database_in_another_character_set(server: PrivateServer) -> Non
             await check_rows(connection, "sbtest1", 5000)
 
 
-def test_the_command_line(server: PrivateServer) -> None:
+def test_the_command_line(any_server: PrivateServer) -> None:
     arguments = ("oltp_read_write", "--tables=2", "--table-size=3000")
-    wrong = tuibench("prepare", *arguments, "--load-with=carrier-pigeons", target=server.target)
+    wrong = tuibench("prepare", *arguments, "--load-with=carrier-pigeons", target=any_server.target)
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
-    made = tuibench("prepare", *arguments, "--load-with=insert", "--without-binlog", target=server.target)
+    made = tuibench("prepare", *arguments, "--load-with=insert", "--without-binlog", target=any_server.target)
     assert made.code == 0, made.err
     assert "loaded 2 tables with 6,000 rows" in made.err
-    again = tuibench("prepare", *arguments, target=server.target)
+    again = tuibench("prepare", *arguments, target=any_server.target)
     assert again.code == 1
     assert "are there already: 2 × 3,000 rows" in again.err
-    dropped = tuibench("cleanup", *arguments, target=server.target)
+    dropped = tuibench("cleanup", *arguments, target=any_server.target)
     assert dropped.code == 0, dropped.err

@@ -20,6 +20,9 @@ TABLES = ("--tables=2", "--table-size=500")
 QUERIES = {"oltp_read_write": 20, "oltp_read_only": 16, "oltp_write_only": 6, "oltp_point_select": 1}
 """Each profile's statements in one transaction."""
 
+TIMED = "oltp_read_write"
+"""The profile that runs for two seconds; for the others, some transactions are enough."""
+
 SYSBENCH_EVENTS = 50
 STATEMENTS = ("Com_select", "Com_update", "Com_delete", "Com_insert", "Com_begin", "Com_commit")
 
@@ -71,7 +74,8 @@ class Runs:
 
     def _run(self, profile: str) -> Run:
         written = self._home / f"{profile}.json"
-        options = ("--threads=2", "--time=2", f"--json={written}")
+        limits = ("--time=2",) if profile == TIMED else ("--time=0", "--events=300")
+        options = ("--threads=2", *limits, f"--json={written}")
         env = {"TUIBENCH_HOME": str(self._home)}
         done = tuibench("run", profile, *TABLES, *options, target=self._target, env=env)
         assert done.code == 0, done.err
@@ -126,19 +130,20 @@ def _without_numbers(line: str) -> str:
 @pytest.mark.sysbench
 @needs_sysbench
 def test_the_summary_is_laid_out_like_sysbench(run: Run, tables: PrivateServer) -> None:
-    theirs = sysbench(tables.target, run.profile, "--threads=2", "--time=1")
+    theirs = sysbench(tables.target, run.profile, "--threads=2", "--time=0", f"--events={SYSBENCH_EVENTS}")
     assert masked(run.out) == masked(theirs)
     assert run.out.endswith("\n\n")
 
 
 @pytest.mark.sysbench
 @needs_sysbench
-def test_the_interval_line_is_sysbenchs(tables: PrivateServer) -> None:
-    theirs = sysbench(tables.target, "oltp_read_write", "--threads=2", "--time=2", "--report-interval=1")
+def test_the_interval_line_is_sysbenchs(any_tables: PrivateServer) -> None:
+    theirs = sysbench(any_tables.target, "oltp_read_write", "--threads=2", "--time=2", "--report-interval=1")
     assert INTERVAL_LINE.search(theirs)
 
 
-def test_an_interval_line_a_second(run: Run) -> None:
+def test_an_interval_line_a_second(runs: Runs) -> None:
+    run = runs.of(TIMED)
     lines = run.out[: run.out.index("\nSQL statistics:")].splitlines()
     assert [line.split(" thds:")[0] for line in lines] == ["[ 1s ]", "[ 2s ]"]
     for line in lines:

@@ -1,6 +1,7 @@
 """A session behind its socket, on real servers: steered live, and watched by several."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -40,7 +41,20 @@ from tuibench.tuning.journal import path_of
 @pytest.fixture
 async def watcher(tables: PrivateServer) -> AsyncIterator[Watcher]:
     """Watches a session with two threads that runs already; a test may end it or leave that to us."""
-    async with watched(session_spec(tables.target)) as watcher:
+    async with watching(tables) as watcher:
+        yield watcher
+
+
+@pytest.fixture
+async def any_watcher(any_tables: PrivateServer) -> AsyncIterator[Watcher]:
+    """The same on one flavour, for what has nothing to do with the server."""
+    async with watching(any_tables) as watcher:
+        yield watcher
+
+
+@contextlib.asynccontextmanager
+async def watching(server: PrivateServer) -> AsyncIterator[Watcher]:
+    async with watched(session_spec(server.target)) as watcher:
         await watcher.ticks()
         yield watcher
         if watcher.ended is None:
@@ -129,7 +143,8 @@ async def test_what_the_server_lets_in_goes_on(tables: PrivateServer, watcher: W
         await admin.close()
 
 
-async def test_nothing_runs_while_paused(watcher: Watcher) -> None:
+async def test_nothing_runs_while_paused(any_watcher: Watcher) -> None:
+    watcher = any_watcher
     assert (await watcher.submit(Pause())).text == "paused"
     await watcher.ticks(2)
     assert watcher.status.state is RunState.PAUSED
@@ -142,28 +157,16 @@ async def test_nothing_runs_while_paused(watcher: Watcher) -> None:
     await watcher.ticks(2)
     assert watcher.loads[-1].transactions_per_second > 0
     assert [event.kind for event in watcher.events if event.marker] == [EventKind.PAUSE, EventKind.RESUME]
-
-
-async def test_a_paused_session_stops(watcher: Watcher) -> None:
     await watcher.submit(Pause())
     await watcher.submit(Stop())
     assert (await watcher.end()).summary.outcome == "stopped"
 
 
-async def test_marks_are_numbered(watcher: Watcher) -> None:
-    assert (await watcher.submit(Mark("before the index"))).ok
-    assert (await watcher.submit(Mark())).ok
-    await watcher.until(lambda: len(watcher.told(EventKind.MARK)) == 2)
-    assert [(event.text, event.marker) for event in watcher.told(EventKind.MARK)] == [
-        ("before the index", 1),
-        ("mark", 2),
-    ]
-
-
 # Viewers
 
 
-async def test_all_viewers_hear_the_same(tables: PrivateServer, watcher: Watcher) -> None:
+async def test_all_viewers_hear_the_same(any_watcher: Watcher) -> None:
+    watcher = any_watcher
     socket = paths.runtime_dir() / f"{watcher.hello.session}.sock"
     assert socket.stat().st_mode & 0o777 == 0o600
     await watcher.submit(Mark("only the first hears this live"))
@@ -172,7 +175,7 @@ async def test_all_viewers_hear_the_same(tables: PrivateServer, watcher: Watcher
     assert second.hello.samples
     commands: tuple[tuple[Watcher, Command], ...] = (
         (watcher, Mark("from the first")),
-        (second, Mark("from the second")),
+        (second, Mark()),
         (second, SetThreads(4)),
         (watcher, Stop()),
     )
@@ -181,20 +184,22 @@ async def test_all_viewers_hear_the_same(tables: PrivateServer, watcher: Watcher
     ends = await asyncio.gather(watcher.end(), second.end())
     assert ends[0] == ends[1]
     assert second.events == watcher.events[-len(second.events) :]
-    assert {"from the first", "from the second", "threads 2 → 4"} <= {event.text for event in second.events}
+    marks = [("only the first hears this live", 1), ("from the first", 2), ("mark", 3)]
+    assert [(event.text, event.marker) for event in watcher.told(EventKind.MARK)] == marks
+    assert {"from the first", "mark", "threads 2 → 4"} <= {event.text for event in second.events}
     await second.close()
 
 
 async def test_a_session_outlives_its_viewer_by_the_grace_only(
-    tables: PrivateServer, tuibench_home: Path
+    any_tables: PrivateServer, tuibench_home: Path
 ) -> None:
-    spec = session_spec(tables.target)
+    spec = session_spec(any_tables.target)
     async with watched(spec, grace_seconds=1.0) as watcher:
         await watcher.ticks()
         assert (await watcher.submit(ApplyPreset("unsafe"))).ok
         await watcher.close()
         assert SERVICE in ours(tuibench_home).values()
-        assert await eventually_asked(tables.target, DURABILITY, DURABLE)
+        assert await eventually_asked(any_tables.target, DURABILITY, DURABLE)
     assert_nothing_left(tuibench_home)
     summary = msgspec.json.decode((watcher.directory / "summary.json").read_bytes(), type=Summary)
     assert summary.outcome == "stopped"
@@ -202,8 +207,8 @@ async def test_a_session_outlives_its_viewer_by_the_grace_only(
     assert summary.reconciliation.commits_client == summary.transactions.total
 
 
-async def test_a_viewer_that_comes_back_saves_the_session(tables: PrivateServer) -> None:
-    spec = session_spec(tables.target)
+async def test_a_viewer_that_comes_back_saves_the_session(any_tables: PrivateServer) -> None:
+    spec = session_spec(any_tables.target)
     async with watched(spec, grace_seconds=1.0) as watcher:
         await watcher.ticks()
         await watcher.close()

@@ -19,13 +19,14 @@ from tests.integration.support import (
     started,
     tuibench,
 )
-from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE, session_spec, watched
+from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE, Watcher, session_spec, watched
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.command import ApplyPreset, Stop
 from tuibench.model.event import Event, EventKind
 from tuibench.model.sample import Sample
 from tuibench.model.summary import Summary
+from tuibench.model.target import Target
 from tuibench.session.launch import launch
 from tuibench.session.spec import ServiceSpec
 
@@ -44,37 +45,50 @@ def lines(path: Path, kind: type[Line]) -> list[Line]:
 # A session
 
 
-@pytest.mark.parametrize("end", ["stop", signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-async def test_an_orderly_end_puts_all_back(
-    tables: PrivateServer, tuibench_home: Path, end: signal.Signals | str
-) -> None:
+async def test_a_stop_puts_all_back(tables: PrivateServer, tuibench_home: Path) -> None:
     async with watched(session_spec(tables.target)) as watcher:
-        assert (await watcher.submit(ApplyPreset("unsafe"))).ok
-        assert await ask(tables.target, DURABILITY) == [UNSAFE]
-        await watcher.ticks(2)
-        if isinstance(end, signal.Signals):
-            os.kill(watcher.pid, end)
-        else:
-            assert (await watcher.submit(Stop())).ok
-        ended = await watcher.end()
-        assert await ask(tables.target, DURABILITY) == [DURABLE]
+        await make_unsafe(watcher, tables.target)
+        assert (await watcher.submit(Stop())).ok
+        await ends_in_order(watcher, tables.target, "stopped")
     assert_nothing_left(tuibench_home)
-    assert ended.summary.outcome == ("stopped" if end == "stop" else "interrupted")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+async def test_a_signal_puts_all_back(
+    any_tables: PrivateServer, tuibench_home: Path, number: signal.Signals
+) -> None:
+    async with watched(session_spec(any_tables.target)) as watcher:
+        await make_unsafe(watcher, any_tables.target)
+        os.kill(watcher.pid, number)
+        await ends_in_order(watcher, any_tables.target, "interrupted")
+    assert_nothing_left(tuibench_home)
+
+
+async def make_unsafe(watcher: Watcher, target: Target) -> None:
+    assert (await watcher.submit(ApplyPreset("unsafe"))).ok
+    assert await ask(target, DURABILITY) == [UNSAFE]
+    await watcher.ticks(2)
+
+
+async def ends_in_order(watcher: Watcher, target: Target, outcome: str) -> None:
+    """Listens to the end: the server is durable again, and the record is complete."""
+    ended = await watcher.end()
+    assert await ask(target, DURABILITY) == [DURABLE]
+    assert ended.summary.outcome == outcome
     assert ended.text.startswith("SQL statistics:\n")
     assert {event.kind for event in watcher.events} >= {EventKind.RESTORE, EventKind.STOP}
     record = Path(ended.run_directory)
     assert msgspec.json.decode((record / "summary.json").read_bytes(), type=Summary) == ended.summary
     assert lines(record / "samples.jsonl", Sample)[-len(watcher.samples) :] == watcher.samples
     assert lines(record / "events.jsonl", Event)[-len(watcher.events) :] == watcher.events
-    assert tables.target.password not in "".join(path.read_text() for path in record.iterdir())
+    assert target.password not in "".join(path.read_text() for path in record.iterdir())
 
 
 async def test_a_killed_session_is_put_back_by_its_guardian(
     tables: PrivateServer, tuibench_home: Path
 ) -> None:
     async with watched(session_spec(tables.target)) as watcher:
-        assert (await watcher.submit(ApplyPreset("unsafe"))).ok
-        await watcher.ticks(2)
+        await make_unsafe(watcher, tables.target)
         os.kill(watcher.pid, signal.SIGKILL)
         await watcher.until(lambda: watcher.hung_up)
         assert watcher.ended is None
@@ -112,9 +126,9 @@ async def test_restore_puts_back_what_killed_session_and_guardian_left(
     assert tuibench("restore").out == "nothing to restore\n"
 
 
-async def test_a_cancelled_start_leaves_nothing(tables: PrivateServer, tuibench_home: Path) -> None:
+async def test_a_cancelled_start_leaves_nothing(any_tables: PrivateServer, tuibench_home: Path) -> None:
     spec = ServiceSpec(
-        session=session_spec(tables.target), socket=str(paths.runtime_dir() / "cancelled.sock")
+        session=session_spec(any_tables.target), socket=str(paths.runtime_dir() / "cancelled.sock")
     )
     starting = asyncio.create_task(launch(spec, tuibench_home / "log"))
     assert await asyncio.to_thread(until, lambda: bool(ours(tuibench_home)))
@@ -129,10 +143,10 @@ async def test_a_cancelled_start_leaves_nothing(tables: PrivateServer, tuibench_
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_run_early_with_its_summary(
-    tables: PrivateServer, tuibench_home: Path, number: signal.Signals
+    any_tables: PrivateServer, tuibench_home: Path, number: signal.Signals
 ) -> None:
     command = ("run", "oltp_read_write", "--tables=2", "--table-size=500", "--time=0", "--interval=0.2")
-    with started(*command, "--report-interval=0.2", target=tables.target) as process:
+    with started(*command, "--report-interval=0.2", target=any_tables.target) as process:
         assert process.stdout is not None
         first = process.stdout.readline()
         process.send_signal(number)
@@ -148,9 +162,9 @@ def test_a_signal_ends_a_run_early_with_its_summary(
     assert summary.reconciliation.foreign == 0
 
 
-def test_a_killed_run_leaves_no_process(tables: PrivateServer, tuibench_home: Path) -> None:
+def test_a_killed_run_leaves_no_process(any_tables: PrivateServer, tuibench_home: Path) -> None:
     command = ("run", "oltp_read_write", "--tables=2", "--table-size=500", "--time=0", "--interval=0.2")
-    with started(*command, "--report-interval=0.2", target=tables.target) as process:
+    with started(*command, "--report-interval=0.2", target=any_tables.target) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("[ 0s ] "), finished(process)
         assert "tuibench.load.worker" in ours(tuibench_home).values()

@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
+import re
 import resource
+import signal
+import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -13,7 +16,6 @@ from tests.integration import sbtest
 from tests.integration.support import ask, assert_nothing_left, finished, started, tuibench
 from tests.integration.support_session import Watcher, session_spec, watched
 from tuibench import paths
-from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.load.prepare import prepare
 from tuibench.model.command import SetThreads, Stop
@@ -23,6 +25,7 @@ from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
 
 DEADLOCK, LOCK_WAIT_TIMEOUT = "1213", "1205"
+WORK, RECONNECTS = re.compile(r" tps: (?!0\.00 )"), re.compile(r" reconn/s: (?!0\.00$)")
 
 
 @contextlib.asynccontextmanager
@@ -100,31 +103,51 @@ async def works_again(watcher: Watcher, restarts: int) -> None:
     assert watcher.loads[-1].transactions_per_second > 0
 
 
-async def test_a_run_without_a_screen_survives_a_restart(mariadb_binary: Binary, base: Path) -> None:
-    async with await PrivateServer.start(mariadb_binary, base=base) as server:
-        await make_tables(server.target)
-        options = ("--tables=2", "--table-size=500", "--threads=4", "--time=6", "--interval=0.5")
-        with started("run", "oltp_read_write", *options, target=server.target) as process:
-            assert process.stdout is not None
-            await asyncio.to_thread(process.stdout.readline)
-            await server.restart()
-            ended = await asyncio.to_thread(finished, process)
-    assert ended.code == 0
+async def test_a_run_without_a_screen_survives_a_restart(any_restartable: PrivateServer) -> None:
+    await make_tables(any_restartable.target)
+    options = (
+        "--tables=2",
+        "--table-size=500",
+        "--threads=4",
+        "--time=0",
+        "--interval=0.5",
+        "--report-interval=0.5",
+    )
+    with started("run", "oltp_read_write", *options, target=any_restartable.target) as process:
+        await asyncio.to_thread(shows, process, WORK)
+        await any_restartable.restart()
+        await asyncio.to_thread(shows, process, RECONNECTS)
+        await asyncio.to_thread(shows, process, WORK)
+        process.send_signal(signal.SIGINT)
+        ended = await asyncio.to_thread(finished, process)
+    assert ended.code == 130
     assert "the server was restarted" in ended.err
     (record,) = paths.runs_dir().iterdir()
     summary = msgspec.json.decode((record / "summary.json").read_bytes(), type=Summary)
     assert summary.reconnects >= 4
 
 
-async def test_a_run_ends_in_order_on_a_server_that_stays_away(mariadb_binary: Binary, base: Path) -> None:
-    async with await PrivateServer.start(mariadb_binary, base=base) as server:
-        await make_tables(server.target)
-        options = ("--tables=2", "--table-size=500", "--threads=4", "--time=3", "--interval=0.5")
-        with started("run", "oltp_read_write", *options, target=server.target) as process:
-            assert process.stdout is not None
-            await asyncio.to_thread(process.stdout.readline)
-            await server.kill()
-            ended = await asyncio.to_thread(finished, process)
+def shows(process: "subprocess.Popen[str]", figure: re.Pattern[str]) -> None:
+    """Reads interval lines until one of them shows it."""
+    assert process.stdout is not None
+    assert any(figure.search(line) for line in process.stdout), finished(process)
+
+
+async def test_a_run_ends_in_order_on_a_server_that_stays_away(any_restartable: PrivateServer) -> None:
+    await make_tables(any_restartable.target)
+    options = (
+        "--tables=2",
+        "--table-size=500",
+        "--threads=4",
+        "--time=2",
+        "--interval=0.5",
+        "--report-interval=0.5",
+    )
+    with started("run", "oltp_read_write", *options, target=any_restartable.target) as process:
+        await asyncio.to_thread(shows, process, WORK)
+        await any_restartable.kill()
+        ended = await asyncio.to_thread(finished, process)
+    await any_restartable.start_again()
     assert ended.code == 0
     assert "does not answer" in ended.err
     assert "SQL statistics:" in ended.out

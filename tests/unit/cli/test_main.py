@@ -67,15 +67,23 @@ def test_the_version(tuibench: Program) -> None:
     ("line", "words"),
     [
         ("rnu", "there is no command 'rnu' (did you mean 'run'?)"),
+        ("rnu oltp_read_write", "there is no command 'rnu' (did you mean 'run'?)"),
         ("--xyzzy", "no such option: --xyzzy"),
         ("run", "missing argument 'profile' (see tuibench run --help)"),
         ("run oltp_read_rwite", "did you mean 'oltp_read_write'?"),
+        ("prepare oltp_read_onyl", "(did you mean 'oltp_read_only'?)"),
         ("run ./none.toml", "there is no profile file ./none.toml"),
         ("run oltp_read_write --threads 0", "--threads must be between 1 and 100,000, not 0"),
+        ("run oltp_read_write --threads=-1", "--threads must be between 1 and 100,000, not -1"),
         ("run oltp_read_write --threads 1000000", "not 1,000,000"),
+        ("run oltp_read_write --time=-1", "--time must be between 0 and"),
+        ("run oltp_read_write --interval=0", "--interval must be between 0.1 and"),
         ("run oltp_read_write --threads many", "invalid value for '--threads'"),
-        ("run oltp_read_write --table-sice=5", "did you mean '--table-size'?"),
-        ("run oltp_read_write --tables=0", "--tables: 0 is too small"),
+        ("run oltp_read_write --table-sice=5", "unknown option --table-sice (did you mean '--table-size'?)"),
+        ("run oltp_read_write --tables=0", "--tables: 0 is too small (at least 1)"),
+        ("run oltp_read_write --point-selects=ten", "--point-selects: 'ten' is not a whole number"),
+        ("run oltp_read_write --range-selects=perhaps", "--range-selects: 'perhaps' is not on or off"),
+        ("run oltp_read_write --rand-type=unifrom", "(did you mean 'uniform'?)"),
         ("run oltp_read_write extra", "'extra' is not an option"),
         ("run oltp_read_write --ssl-mode=never", "ssl_mode"),
         ("run oltp_read_write --defaults-file=/none.cnf", "cannot read the option file /none.cnf"),
@@ -102,6 +110,7 @@ def test_a_server_that_is_down_is_one_line_and_exit_code_3(
     code, out, err = tuibench(command, "oltp_read_write", *NOBODY)
     assert (code, out) == (ExitCode.SERVER_UNAVAILABLE, "")
     assert err.startswith("tuibench: cannot reach a server at 127.0.0.1:1")
+    assert "is it running?" in err
     assert err.count("\n") == 1
     assert list(tuibench_home.rglob("*.json*")) == []
 
