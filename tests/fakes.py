@@ -8,6 +8,8 @@ from typing import Any
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, Row, Statement
+from tuibench.mysql.exchange import Exchange, Script, Wish
+from tuibench.mysql.packets import Execution
 
 SILENCE = "silence"
 """A result that never comes: the statement hangs until it is cancelled."""
@@ -148,6 +150,7 @@ class FakeConnection(Connection):
         self.number = number
         self._server = server
         self._open = True
+        self._plays = FakeExchange(self)
 
     @property
     def is_open(self) -> bool:
@@ -161,6 +164,16 @@ class FakeConnection(Connection):
     async def execute(self, sql: str) -> int:
         self.statements += 1
         return await self._server.answer(self, sql)
+
+    @property
+    def exchange(self) -> Exchange:
+        return self._plays
+
+    def packet(self, sql: str) -> bytes:
+        return sql.encode()
+
+    async def ask(self, packet: bytes) -> int:
+        return await self.execute(packet.decode())
 
     async def prepare(self, sql: str) -> Statement:
         if self._server.prepares and (refusal := self._server.prepares.popleft()) is not None:
@@ -181,12 +194,29 @@ class FakeConnection(Connection):
         self._open = False
 
 
+class FakeExchange(Exchange):
+    """Plays scripts to a `FakeServer`: a packet is the statement's text."""
+
+    def __init__(self, connection: FakeConnection) -> None:
+        self._connection = connection
+
+    async def play(self, script: Script, answer: Any = None) -> Wish | None:
+        while True:
+            try:
+                said = script.throw(answer) if isinstance(answer, Exception) else script.send(answer)
+            except StopIteration:
+                return None
+            if not isinstance(said, bytes):
+                return said
+            try:
+                answer = await self._connection.execute(said.decode())
+            except Exception as error:
+                answer = error
+
+
 class FakeStatement(Statement):
     """A prepared statement; it shows up at the server with its placeholders."""
 
     def __init__(self, connection: FakeConnection, sql: str) -> None:
-        self._fake = connection
-        self._sql = sql
-
-    async def execute(self, values: tuple[Any, ...]) -> int:
-        return await self._fake.execute(self._sql)
+        super().__init__(connection, Execution(0, sql.count("?"), "utf8"))
+        self.packet = lambda values: sql.encode()

@@ -1,9 +1,11 @@
 """Prepared statements of the load, whose rows the driver is told to step over."""
 
+import asyncio
+
 import pytest
 
 from tuibench.demo.server import PrivateServer
-from tuibench.errors import SQLError
+from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.mysql.connection import Connection, TextStatement, connect
 
 
@@ -64,3 +66,35 @@ async def test_question_marks_in_quotes_and_comments_are_sent_as_they_are(server
             assert list(await made.fetch(("a'?", 2))) == [("?", "a'?", "it's ?", 2)]
     finally:
         await connection.close()
+
+
+async def test_a_call_that_gives_results_is_one_statement(server: PrivateServer) -> None:
+    connection = await connect(server.target)
+    try:
+        await _numbers(connection, 5)
+        await connection.execute("DROP PROCEDURE IF EXISTS twice")
+        await connection.execute(
+            "CREATE PROCEDURE twice() BEGIN SELECT * FROM numbers; SELECT * FROM numbers LIMIT 1; END"
+        )
+        call = await connection.prepare("CALL twice()")
+        assert [await call.execute(()) for _ in range(3)] == [5] * 3
+        assert await TextStatement(connection, "CALL twice()").execute(()) == 5
+        assert await connection.query("SELECT COUNT(*) FROM numbers") == ((5,),)
+    finally:
+        await connection.close()
+
+
+async def test_a_killed_connection_is_told_to_the_statement_that_waits(server: PrivateServer) -> None:
+    connection, other = await connect(server.target), await connect(server.target)
+    try:
+        statement = await connection.prepare("SELECT SLEEP(?)")
+        waiting = asyncio.create_task(statement.execute((20,)))
+        found = "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {} AND info LIKE '%SLEEP%'"
+        while await other.query(found.format(connection.thread_id)) != ((1,),):
+            continue
+        await other.execute(f"KILL {connection.thread_id}")
+        with pytest.raises(ConnectionLostError):
+            await waiting
+    finally:
+        await connection.close()
+        await other.close()

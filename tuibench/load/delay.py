@@ -5,24 +5,15 @@ waits busily, and one exact alarm serves all connections of a worker.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Callable, Generator
 from heapq import heappop, heappush
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.load.alarm import Alarm
-
-Execute = Callable[[tuple[Any, ...]], Awaitable[Any]]
-"""Runs a statement: the rows it affected, as a number, or those it captures, as rows."""
-
-
-class Executors(Protocol):
-    """How each flat statement is run, by its index."""
-
-    def __getitem__(self, index: int, /) -> Execute: ...
+from tuibench.mysql.exchange import Wish
 
 
 class Delay:
@@ -46,16 +37,21 @@ class Delay:
             self._alarm.set(due_ns)
         await arrived
 
-    async def after(self, execute: Execute, values: tuple[Any, ...]) -> Any:
-        """Runs a statement; its answer comes late, and so does an error. A lost connection has none."""
+    def answer(self, said: bytes | Wish) -> Generator[bytes | Wish, Any, Any]:
+        """Part of a script: says something, and hands on the answer late, or the error.
+
+        A lost connection gives no answer.
+        """
         try:
-            answer = await execute(values)
+            answer = yield said
         except ConnectionLostError:
             raise
         except SQLError:
-            await self.passed()
+            if self.ns:
+                yield self.passed
             raise
-        await self.passed()
+        if self.ns:
+            yield self.passed
         return answer
 
     def close(self) -> None:
@@ -69,16 +65,3 @@ class Delay:
             if not arrived.done():
                 arrived.set_result(None)
         self._alarm.set(self._waiting[0][0] if self._waiting else None)
-
-
-class FarAway:
-    """The executors of one connection, seen from the other end of the delay."""
-
-    __slots__ = ("_delay", "_near")
-
-    def __init__(self, near: Executors, delay: Delay) -> None:
-        self._near = near
-        self._delay = delay
-
-    def __getitem__(self, index: int) -> Execute:
-        return partial(self._delay.after, self._near[index])

@@ -95,8 +95,7 @@ class Engine:
             generator.set_weights(weights)
 
     def set_delay(self, delay_ns: int) -> None:
-        """Answers are handed on so much later: those of the statements that are sent from now on, or from a
-        connection's next transaction if there was no delay."""
+        """Answers are handed on so much later: those of the statements that are sent from now on."""
         self._delay.ns = delay_ns
 
     def set_session(self, statements: tuple[str, ...]) -> None:
@@ -110,7 +109,7 @@ class Engine:
         self._arrivals.allow(limit)
         self._departed = Fairness()
         for user, _ in (*self._users.values(), *self._departing):
-            user.events = user.busy_us = 0
+            user.transactions.forget()
 
     def pause(self) -> None:
         """Starts nothing more, and lets nothing come due."""
@@ -214,8 +213,8 @@ class Fairness(NamedTuple):
     def of(cls, users: Iterable[VirtualUser]) -> "Fairness":
         admitted = [user for user in users if user.admitted]
         return cls(
-            Moments.of([float(user.events) for user in admitted]),
-            Moments.of([user.busy_us / 1e6 for user in admitted]),
+            Moments.of([float(user.transactions.events) for user in admitted]),
+            Moments.of([user.transactions.busy_us / 1e6 for user in admitted]),
         )
 
     def merged(self, other: "Fairness") -> "Fairness":

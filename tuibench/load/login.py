@@ -1,10 +1,10 @@
 """Opening a connection of the load: log in, set it up, prepare its statements, try as long as it helps."""
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any
 
 from tuibench.errors import ConnectionLostError, ServerAwayError, ServerBusyError, SQLError
-from tuibench.load.delay import Delay, Execute, Executors, FarAway
 from tuibench.load.work import Work
 from tuibench.mysql.connection import Connection, TextStatement
 from tuibench.mysql.errors import (
@@ -12,13 +12,19 @@ from tuibench.mysql.errors import (
     CONNECTION_LOST_CODES,
     TOO_MANY_CONNECTIONS_CODES,
 )
-from tuibench.workload.program import FlatStatement
+from tuibench.workload.generate import Rows
 
 TOO_MANY_PREPARED = 1461
 PASSING_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
 """What a login may meet while a server goes down and comes back."""
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 1.0
+
+Packet = Callable[[tuple[Any, ...]], bytes]
+"""A statement with its values, as it is sent."""
+
+Fetch = Callable[[tuple[Any, ...]], Awaitable[Rows]]
+"""Runs a statement and returns its rows."""
 
 
 class Refused(Exception):  # noqa: N818
@@ -32,18 +38,16 @@ def back_off(attempt: int, first_seconds: float, longest_seconds: float, chance:
 
 
 class Line:
-    """A connection that is ready for work: an executor for each flat statement that it may be asked for."""
+    """A connection that is ready for work, with each flat statement that it may be asked for.
 
-    def __init__(self, connection: Connection, delay: Delay) -> None:
+    `fetch` has those that capture, `packets` the others.
+    """
+
+    def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self.near: dict[int, Execute] = {}
+        self.packets: dict[int, Packet] = {}
+        self.fetch: dict[int, Fetch] = {}
         self.session_sql: tuple[str, ...] = ()
-        self._delay = delay
-
-    @property
-    def execute(self) -> Executors:
-        """The executors for the next transaction."""
-        return FarAway(self.near, self._delay) if self._delay.ns else self.near
 
     async def set_up(self, work: Work) -> None:
         """Gives the connection what the others of the workload have by now; a refusal is counted."""
@@ -103,29 +107,36 @@ async def open_line(
 
 
 async def _log_in(work: Work, number: int, needed: Collection[int] | None) -> Line:
-    line = Line(await work.connect(work.target.for_connection(number)), work.delay)
+    line = Line(await work.connect(work.target.for_connection(number)))
     try:
         for sql in work.rules.session_sql:
             await line.connection.execute(sql)
         work.recorder.unanswered += line.connection.statements
         await line.set_up(work)
         for index in range(len(work.statements)) if needed is None else sorted(needed):
-            line.near[index] = await _executor(work, line.connection, work.statements[index])
+            await _ready(work, line, index)
     except (SQLError, asyncio.CancelledError):
         await line.close(work)
         raise
     return line
 
 
-async def _executor(work: Work, connection: Connection, statement: FlatStatement) -> Execute:
+async def _ready(work: Work, line: Line, index: int) -> None:
+    """Prepares a statement, or has it sent as text where that is wanted, or the server takes no more."""
+    statement, connection = work.statements[index], line.connection
     if statement.prepared and work.rules.prepared:
         try:
             if statement.captures:
-                return (await connection.prepare_rows(statement.sql)).fetch
-            return (await connection.prepare(statement.sql)).execute
+                line.fetch[index] = (await connection.prepare_rows(statement.sql)).fetch
+            else:
+                line.packets[index] = (await connection.prepare(statement.sql)).packet
+            return
         except SQLError as error:
             if error.code != TOO_MANY_PREPARED:
                 raise
             work.recorder.counters.count_refusal(error.code)
     text = TextStatement(connection, statement.sql)
-    return text.fetch if statement.captures else text.execute
+    if statement.captures:
+        line.fetch[index] = text.fetch
+    else:
+        line.packets[index] = text.packet

@@ -12,28 +12,15 @@ leaving     asked to go, or out of work: the transaction in flight ends, then th
 
 import asyncio
 import random
-from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
-from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchError
-from tuibench.load.delay import Executors
-from tuibench.load.login import Line, Refused, back_off, open_line
-from tuibench.load.recorder import OTHER, WRITE
+from tuibench.errors import ConnectionLostError, RunError, TuibenchError
+from tuibench.load.login import Line, Refused, open_line
+from tuibench.load.transactions import Transactions
 from tuibench.load.work import Work
-from tuibench.model.plan import OnError
-from tuibench.workload.generate import Call, Conversation, Generator, Rows
-
-RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS = 0.001, 0.1
-ROLLBACK = "ROLLBACK"
-INTENDED_ROLLBACK = "rollback"
-"""The name of the statement that ends a transaction rolled back by intent."""
-
-
-def _next_call(talk: Conversation, answer: Rows | None) -> Call | None:
-    """The next call of a conversation, None at its end."""
-    try:
-        return talk.send(answer)
-    except StopIteration:
-        return None
+from tuibench.mysql.exchange import Script, Wish
+from tuibench.workload.generate import Generator
 
 
 class VirtualUser:
@@ -41,12 +28,11 @@ class VirtualUser:
 
     def __init__(self, work: Work, generator: Generator, number: int) -> None:
         self.admitted = False
-        self.events = 0
-        self.busy_us = 0
+        self._chance = random.Random(number).random
+        self.transactions = Transactions(work, generator, self._chance)
         self._work = work
         self._generator = generator
         self._number = number
-        self._chance = random.Random(number).random
         self._wake = asyncio.Event()
         self._leaving = False
         self._line: Line | None = None
@@ -68,9 +54,9 @@ class VirtualUser:
         """Lives until told to leave, refused by the server, out of work, or cancelled."""
         try:
             lost = 0
-            while not self._is_done() and await self._connect(lost):
+            while not self._is_done() and (line := await self._connect(lost)) is not None:
                 lost += 1
-                await self._live()
+                await self._live(line)
         except TuibenchError as error:
             self._work.fail(error)
         except Exception as error:
@@ -81,8 +67,8 @@ class VirtualUser:
     def _is_done(self) -> bool:
         return self._leaving or self._work.is_over
 
-    async def _connect(self, lost: int) -> bool:
-        """True when the connection is ready; `lost` is how many it had before."""
+    async def _connect(self, lost: int) -> Line | None:
+        """A connection that is ready, None if there is to be none; `lost` is how many it had before."""
         try:
             self._line = await open_line(
                 self._work,
@@ -93,14 +79,14 @@ class VirtualUser:
                 chance=self._chance,
             )
         except Refused:
-            return False
+            return None
         if self._line is None:
-            return False
+            return None
         self.admitted = True
         self._work.joined()
         if lost:
             self._work.recorder.counters.reconnects += 1
-        return True
+        return self._line
 
     async def _disconnect(self) -> None:
         line, self._line = self._line, None
@@ -108,148 +94,42 @@ class VirtualUser:
             self._work.parted()
             await line.close(self._work)
 
-    async def _live(self) -> None:
+    async def _live(self, line: Line) -> None:
         """Works until it is done or the connection is lost."""
-        work, arrivals, line = self._work, self._work.arrivals, self._line
+        script: Script = self._script(line)
+        answer: Any = None
         try:
-            while not self._is_done():
-                if line is not None and line.session_sql is not work.session_sql:
-                    await line.set_up(work)
-                elif work.paused:
-                    await self._sleep()
-                elif not arrivals.is_open:
-                    arrivals.start_unasked()
-                    await self._run_transaction(work.clock.now_ns(), is_paced=False)
-                elif (intended_ns := arrivals.take()) is not None:
-                    await self._run_transaction(intended_ns, is_paced=True)
-                else:
-                    arrivals.wait(self)
-                    await self._sleep()
+            while (wish := await line.connection.exchange.play(script, answer)) is not None:
+                answer = await _granted(wish)
         except ConnectionLostError:
             await self._disconnect()
         finally:
-            arrivals.withdraw(self)
+            script.close()
+            self._work.arrivals.withdraw(self)
 
-    async def _sleep(self) -> None:
-        self._wake.clear()
-        await self._wake.wait()
-
-    async def _run_transaction(self, intended_ns: int, *, is_paced: bool) -> None:
-        """One transaction with its retries; its latency covers them all, as sysbench counts it.
-
-        Response time counts from the intended start, service time from now.
-        """
-        counters, now = self._work.recorder.counters, self._work.clock.now_ns
-        which = self._generator.draw()
-        started_ns = now()
-        counters.in_flight += 1
-        try:
-            done = await self._try_until_committed(which)
-        except asyncio.CancelledError:
-            counters.abandoned += 1
-            raise
-        except Exception:
-            counters.failed += 1
-            raise
-        finally:
-            counters.in_flight -= 1
-        if not done:
-            counters.failed += 1
-            return
-        ended_ns = now()
-        counters.completed += 1
-        self.events += 1
-        self.busy_us += (ended_ns - started_ns) // 1000
-        self._work.recorder.completed(which, ended_ns, started_ns, intended_ns, is_paced=is_paced)
-
-    async def _try_until_committed(self, which: int) -> bool:
-        """True once it succeeded; False when it is given up. Raises what ends the connection or the run."""
-        rules, recorder = self._work.rules, self._work.recorder
-        transaction = self._work.transactions[which]
-        for attempt in range(rules.max_retries + 1):
-            try:
-                if transaction.interactive:
-                    is_committed = await self._converse(which)
-                else:
-                    is_committed = await self._attempt(self._generator.calls(which))
-            except ConnectionLostError as error:
-                recorder.failed(error)
-                raise
-            except SQLError as error:
-                recorder.failed(error)
-                if transaction.explicit:
-                    await self._roll_back()
-                if not rules.ignores(error.code):
-                    if rules.on_error is OnError.STOP:
-                        raise
-                    return False
+    def _script(self, line: Line) -> Script:
+        """Transactions one after the other, or (open loop) each as it comes due."""
+        work, arrivals = self._work, self._work.arrivals
+        while not self._is_done():
+            if line.session_sql is not work.session_sql:
+                yield partial(line.set_up, work)
+            elif work.paused:
+                self._wake.clear()
+                yield self._wake.wait
+            elif not arrivals.is_open:
+                arrivals.start_unasked()
+                yield from self.transactions.one(line, work.clock.now_ns(), is_paced=False)
+            elif (intended_ns := arrivals.take()) is not None:
+                yield from self.transactions.one(line, intended_ns, is_paced=True)
             else:
-                recorder.counters.commits += transaction.explicit and is_committed
-                return True
-            if attempt < rules.max_retries:
-                recorder.counters.retries += 1
-                await self._work.clock.sleep(
-                    back_off(attempt, RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS, self._chance())
-                )
-        return False
+                arrivals.wait(self)
+                self._wake.clear()
+                yield self._wake.wait
 
-    async def _attempt(self, calls: Sequence[Call]) -> bool:
-        """Calls that are known beforehand, one after the other. True: they ended in a COMMIT."""
-        recorder, execute = self._work.recorder, self._executors()
-        tally, kinds, latencies = recorder.tally, recorder.kinds, recorder.latencies_us
-        now = self._work.clock.now_ns
-        try:
-            for index, values in calls:
-                started_ns = now()
-                affected = await execute[index](values)
-                latencies[index].append((now() - started_ns) // 1000)
-                kind = kinds[index]
-                tally[kind if affected or kind != WRITE else OTHER] += 1
-        except asyncio.CancelledError:
-            recorder.unanswered += 1
-            raise
 
-        return True
-
-    async def _converse(self, which: int) -> bool:
-        """Calls of which each may hang on what the ones before it captured. False: rolled back by intent."""
-        work, recorder, execute = self._work, self._work.recorder, self._executors()
-        talk, answer, last = self._generator.converse(which), None, ""
-        try:
-            while (call := _next_call(talk, answer)) is not None:
-                index, values = call
-                statement = work.statements[index]
-                started_ns = work.clock.now_ns()
-                result = await execute[index](values)
-                recorder.latencies_us[index].append((work.clock.now_ns() - started_ns) // 1000)
-                answer = result if statement.captures else None
-                affected = len(result) if statement.captures else result
-                kind = recorder.kinds[index]
-                recorder.tally[kind if affected or kind != WRITE else OTHER] += 1
-                last = statement.name
-        except asyncio.CancelledError:
-            recorder.unanswered += 1
-            raise
-        finally:
-            talk.close()
-        return last != INTENDED_ROLLBACK
-
-    def _executors(self) -> Executors:
-        if self._line is None:
-            raise RunError("a transaction was begun without a connection")
-        return self._line.execute
-
-    async def _roll_back(self) -> None:
-        recorder = self._work.recorder
-        if self._line is None:
-            return
-        try:
-            await self._line.connection.query(ROLLBACK)
-            await self._work.delay.passed()
-        except asyncio.CancelledError:
-            recorder.unanswered += 1
-            raise
-        except SQLError as error:
-            recorder.failed(error)
-            raise
-        recorder.tally[OTHER] += 1
+async def _granted(wish: Wish) -> Any:
+    """What a script wanted, or the error that came of it."""
+    try:
+        return await wish()
+    except Exception as error:
+        return error

@@ -11,7 +11,9 @@ from asyncmy.constants.CLIENT import LOCAL_FILES
 from tuibench.model.target import Target
 from tuibench.mysql import errors, tls
 from tuibench.mysql.errors import AccessDeniedError
+from tuibench.mysql.exchange import Exchange, Script
 from tuibench.mysql.handshake import Handshake
+from tuibench.mysql.packets import Execution, text_packet
 from tuibench.mysql.passwords import passwords
 from tuibench.workload.placeholders import pieces
 
@@ -21,43 +23,18 @@ RECEIVE_BUFFER_BYTES = 1 << 14
 """The driver starts with 256 KiB a connection, too much for thousands; it grows the buffer at need."""
 
 
-COLUMN_DECODERS, COLUMN_PACKETS = 4, 6
-"""Where the driver's notes on a prepared statement hold how its rows are decoded, and announced."""
-
-
 class Statement:
-    """A statement prepared on the server, bound to its connection.
+    """A statement prepared on the server, bound to its connection. Its rows are dropped."""
 
-    The hot path of every load. It takes the driver's own shortcut for cursors, which sends a packet without
-    a detour through the event loop's buffers; and as nobody reads the rows, the driver is told that they have
-    no columns, so that it steps over them instead of building them. The driver forgets that whenever a
-    result comes in several pieces, and is told again.
-    """
+    __slots__ = ("_connection", "packet")
 
-    __slots__ = ("_cursor", "_lean", "_prepared", "_raw", "_run")
-
-    def __init__(self, raw: Any, prepared: Any, cursor: Any) -> None:
-        self._raw = raw
-        self._prepared = prepared
-        self._cursor = cursor
-        self._run = prepared._execute_cursor
-        self._lean: tuple[Any, ...] | None = None
+    def __init__(self, connection: "Connection", execution: Execution) -> None:
+        self._connection = connection
+        self.packet = execution.packet
 
     async def execute(self, values: tuple[Any, ...]) -> int:
         """Runs it and drops the rows. Returns rows affected, or rows returned by a SELECT."""
-        try:
-            await self._run(values, self._cursor)
-        except errors.FOREIGN as error:
-            raise errors.statement_error(error) from error
-        if self._prepared._meta is not self._lean:
-            self._forget_columns()
-        affected: int = self._raw._affected_rows
-        return affected
-
-    def _forget_columns(self) -> None:
-        notes = list(self._prepared._meta)
-        notes[COLUMN_DECODERS] = notes[COLUMN_PACKETS] = ()
-        self._prepared._meta = self._lean = tuple(notes)
+        return await self._connection.ask(self.packet(values))
 
 
 class RowStatement:
@@ -79,25 +56,30 @@ class RowStatement:
 class TextStatement:
     """A statement sent as text, its values written into it: for servers that take no more prepared ones."""
 
-    __slots__ = ("_connection", "_parts")
+    __slots__ = ("_connection", "_parts", "_whole")
 
     def __init__(self, connection: "Connection", sql: str) -> None:
         self._connection = connection
         self._parts = pieces(sql)
+        self._whole = connection.packet(sql) if len(self._parts) == 1 else None
+
+    def packet(self, values: tuple[Any, ...]) -> bytes:
+        """What is sent to run it."""
+        return self._whole or self._connection.packet(self._text(values))
 
     async def execute(self, values: tuple[Any, ...]) -> int:
         """Runs it and drops the rows. Returns rows affected, or rows returned by a SELECT."""
-        return await self._connection.execute(self._text(values))
+        return await self._connection.ask(self.packet(values))
 
     async def fetch(self, values: tuple[Any, ...]) -> Sequence[Row]:
         """Runs it and returns its rows."""
         return await self._connection.query(self._text(values))
 
     def _text(self, values: tuple[Any, ...]) -> str:
-        pieces = [self._parts[0]]
+        text = [self._parts[0]]
         for value, part in zip(values, self._parts[1:], strict=True):
-            pieces += (self._connection.quote(value), part)
-        return "".join(pieces)
+            text += (self._connection.quote(value), part)
+        return "".join(text)
 
 
 class Connection:
@@ -107,7 +89,7 @@ class Connection:
         self._raw = raw
         self.target = target
         self.statements = 0
-        self._cursor: Any = None
+        self._exchange: Exchange | None = None
 
     @property
     def thread_id(self) -> int:
@@ -136,12 +118,12 @@ class Connection:
 
     async def prepare(self, sql: str) -> Statement:
         """Prepares a statement with `?` placeholders on the server."""
-        if self._cursor is None:
-            self._cursor = self._raw.cursor()
         try:
-            return Statement(self._raw, await self._raw.prepare(sql), self._cursor)
+            prepared = await self._raw.prepare(sql)
         except errors.FOREIGN as error:
             raise errors.statement_error(error) from error
+        execution = Execution(prepared._statement_id, prepared.parameter_count, self._raw._encoding)
+        return Statement(self, execution)
 
     async def prepare_rows(self, sql: str) -> RowStatement:
         """Prepares a statement whose rows are wanted."""
@@ -149,6 +131,24 @@ class Connection:
             return RowStatement(await self._raw.prepare(sql))
         except errors.FOREIGN as error:
             raise errors.statement_error(error) from error
+
+    @property
+    def exchange(self) -> Exchange:
+        """The hot path over this connection, made when it is first asked for."""
+        if self._exchange is None:
+            self._exchange = Exchange(self._raw)
+        return self._exchange
+
+    async def ask(self, packet: bytes) -> int:
+        """Sends one statement; returns rows affected, or rows returned by a SELECT."""
+        self.statements += 1
+        answers: list[int] = []
+        await self.exchange.play(_one(packet, answers))
+        return answers[0]
+
+    def packet(self, sql: str) -> bytes:
+        """A statement in text, as it is sent."""
+        return text_packet(sql, self._raw._encoding)
 
     @property
     def is_open(self) -> bool:
@@ -176,6 +176,11 @@ class Connection:
         self._raw.close()
         if transport is not None:
             transport.abort()
+
+
+def _one(packet: bytes, answers: list[int]) -> Script:
+    """A single statement as a script."""
+    answers.append((yield packet))
 
 
 async def connect(

@@ -82,7 +82,11 @@ def code_and_text(error: BaseException) -> tuple[int, str]:
 
 def statement_error(error: BaseException) -> SQLError:
     """What a failed statement means."""
-    code, text = code_and_text(error)
+    return refusal(*code_and_text(error))
+
+
+def refusal(code: int, text: str) -> SQLError:
+    """What the server's code means, or the driver's."""
     if code in CONNECTION_LOST_CODES:
         return ConnectionLostError(code, f"connection lost: {text}")
     if code in DENIED_CODES:

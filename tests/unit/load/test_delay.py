@@ -1,6 +1,7 @@
 """A make-believe network in make-believe time: what each round trip takes, and who waits."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -12,7 +13,8 @@ from tests.unit.load.test_open_loop import Run, ran
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.clock import NS_PER_MS
 from tuibench.errors import ConnectionLostError, SQLError
-from tuibench.load.delay import Delay, FarAway
+from tuibench.load.delay import Delay
+from tuibench.mysql.exchange import Script
 
 ROUND_TRIPS = len(EXPLICIT_SQL)
 SERVICE_MS = 2
@@ -100,18 +102,22 @@ def test_one_that_is_cut_off_keeps_nobody_waiting() -> None:
 def test_an_error_is_an_answer_too_but_a_lost_connection_is_not(
     result: int | Exception, took_ms: int
 ) -> None:
-    async def execute(values: tuple[object, ...]) -> int:
-        if isinstance(result, Exception):
-            raise result
-        return result
-
     async def scenario(clock: VirtualClock, delay: Delay) -> None:
-        far = FarAway({0: execute}, delay)
-        if isinstance(result, Exception):
-            with pytest.raises(type(result)):
-                await far[0](())
-        else:
-            assert await far[0](()) == result
+        told: list[object] = []
+
+        def script() -> Script:
+            try:
+                told.append((yield from delay.answer(b"SELECT 1")))
+            except SQLError as error:
+                told.append(error)
+
+        playing = script()
+        assert next(playing) == b"SELECT 1"
+        with contextlib.suppress(StopIteration):
+            wish = playing.throw(result) if isinstance(result, Exception) else playing.send(result)
+            assert callable(wish)
+            playing.send(await wish())
+        assert told == [result]
         assert clock.now_ns() // NS_PER_MS == took_ms
 
     with_delay(scenario)

@@ -15,7 +15,7 @@ from tuibench.errors import (
     SQLError,
 )
 from tuibench.load.login import back_off
-from tuibench.load.user import RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS
+from tuibench.load.transactions import RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS
 from tuibench.model.plan import OnError
 from tuibench.workload.program import Transaction
 

@@ -1,0 +1,286 @@
+"""Scripts played over a connection, on a transport that only notes what is written."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.unit.mysql.answers import err, ok, result, text_row
+from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.mysql.exchange import Exchange, Script
+
+FIRST, SECOND = b"first packet", b"second packet"
+
+
+class Driver:
+    """The driver's protocol: it keeps what it is given, a few bytes at a time."""
+
+    def __init__(self) -> None:
+        self.taken = b""
+        self.events: list[str] = []
+        self._room = bytearray(8)
+
+    def get_buffer(self, wanted: int) -> memoryview:
+        return memoryview(self._room)
+
+    def buffer_updated(self, count: int) -> None:
+        self.taken += self._room[:count]
+
+    def eof_received(self) -> bool:
+        self.events.append("end of file")
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.events.append("lost")
+
+    def pause_writing(self) -> None:
+        self.events.append("pause")
+
+    def resume_writing(self) -> None:
+        self.events.append("resume")
+
+
+class Transport:
+    def __init__(self, sock: socket.socket | None) -> None:
+        self.written: list[bytes] = []
+        self.protocol: Any = None
+        self.closing = False
+        self._sock = sock
+
+    def set_protocol(self, protocol: Any) -> None:
+        self.protocol = protocol
+
+    def get_extra_info(self, name: str) -> Any:
+        return self._sock if name == "socket" else None
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+
+class Raw:
+    """A connection of the driver."""
+
+    _deprecate_eof = True
+
+    def __init__(self, sock: socket.socket | None = None) -> None:
+        self._transport = Transport(sock)
+        self._proto = Driver()
+
+    def _close_on_cancel(self) -> None:
+        self._transport.closing = True
+
+
+class Played:
+    """A script that sends packets, and what it was told."""
+
+    def __init__(self, *says: Any) -> None:
+        self.told: list[Any] = []
+        self._says = says
+
+    def script(self) -> Script:
+        for said in self._says:
+            try:
+                self.told.append((yield said))
+            except SQLError as error:
+                self.told.append(error.code)
+
+
+@pytest.fixture
+def raw() -> Raw:
+    return Raw()
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    with ours, theirs:
+        yield ours, theirs
+
+
+async def begun(exchange: Exchange, script: Script, answer: Any = None) -> "asyncio.Task[Any]":
+    task = asyncio.create_task(exchange.play(script, answer))
+    await asyncio.sleep(0)
+    return task
+
+
+async def test_the_next_statement_leaves_with_the_last_byte_of_the_answer(raw: Raw) -> None:
+    exchange, played = Exchange(raw), Played(FIRST, SECOND)
+    task = await begun(exchange, played.script())
+    assert raw._transport.written == [FIRST]
+    whole = result([text_row(119)] * 3)
+    exchange.data_received(whole[:-1])
+    assert raw._transport.written == [FIRST]
+    exchange.data_received(whole[-1:])
+    assert (raw._transport.written, played.told) == ([FIRST, SECOND], [3])
+    exchange.data_received(ok(1))
+    assert await task is None
+    assert played.told == [3, 1]
+
+
+async def test_an_error_is_thrown_in_where_the_statement_was_said(raw: Raw) -> None:
+    exchange, played = Exchange(raw), Played(FIRST, SECOND)
+    task = await begun(exchange, played.script())
+    exchange.data_received(err(1213, "deadlock"))
+    assert raw._transport.written == [FIRST, SECOND]
+    exchange.data_received(ok(1))
+    assert await task is None
+    assert played.told == [1213, 1]
+
+
+async def test_what_a_script_raises_is_raised_to_its_player(raw: Raw) -> None:
+    def script() -> Script:
+        yield FIRST
+
+    exchange = Exchange(raw)
+    task = await begun(exchange, script())
+    exchange.data_received(err(1062, "duplicate"))
+    with pytest.raises(SQLError, match="duplicate"):
+        await task
+    again = Played(SECOND)
+    task = await begun(exchange, again.script())
+    exchange.data_received(ok(4))
+    assert (await task, again.told) == (None, [4])
+
+
+async def test_a_wish_is_handed_out_and_its_answer_taken_back(raw: Raw) -> None:
+    async def wish() -> str:
+        return "granted"
+
+    exchange, played = Exchange(raw), Played(FIRST, wish, wish, SECOND)
+    script = played.script()
+    task = await begun(exchange, script)
+    exchange.data_received(ok(1))
+    assert await task is wish
+    assert await exchange.play(script, "granted") is wish
+    task = await begun(exchange, script, SQLError(1205, "lock wait"))
+    exchange.data_received(ok(2))
+    assert await task is None
+    assert played.told == [1, "granted", 1205, 2]
+
+
+async def test_bytes_that_no_script_waits_for_are_the_drivers(raw: Raw) -> None:
+    exchange = Exchange(raw)
+    exchange.data_received(b"a greeting longer than the room")
+    task = await begun(exchange, Played(FIRST).script())
+    exchange.data_received(ok(1))
+    await task
+    exchange.data_received(b", and a word")
+    assert raw._proto.taken == b"a greeting longer than the room, and a word"
+
+
+async def test_the_driver_hears_of_the_connection(raw: Raw) -> None:
+    exchange = Exchange(raw)
+    exchange.pause_writing()
+    exchange.resume_writing()
+    assert exchange.eof_received() is False
+    exchange.connection_lost(None)
+    assert raw._proto.events == ["pause", "resume", "end of file", "lost"]
+
+
+async def test_a_connection_lost_before_the_answer_is_an_error_of_the_statement(raw: Raw) -> None:
+    exchange, played = Exchange(raw), Played(FIRST)
+    task = await begun(exchange, played.script())
+    exchange.data_received(ok(1)[:5])
+    exchange.connection_lost(ConnectionResetError("reset by peer"))
+    assert await task is None
+    assert (played.told, raw._proto.events) == ([2013], ["lost"])
+
+
+async def test_a_closed_connection_is_told_to_the_first_statement(raw: Raw) -> None:
+    exchange, played = Exchange(raw), Played(FIRST)
+    raw._transport.closing = True
+    assert await exchange.play(played.script()) is None
+    assert (played.told, raw._transport.written) == ([2006], [])
+
+
+async def test_what_is_no_answer_closes_the_connection(raw: Raw) -> None:
+    exchange, played = Exchange(raw), Played(FIRST, SECOND)
+    task = await begun(exchange, played.script())
+    exchange.data_received(ok(sequence=9))
+    assert await task is None
+    assert (played.told, raw._transport.closing) == ([2014, 2006], True)
+
+
+async def test_a_statement_cut_off_closes_the_connection(raw: Raw) -> None:
+    exchange, played = Exchange(raw), Played(FIRST, SECOND)
+    script = played.script()
+    task = await begun(exchange, script)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert raw._transport.closing
+    exchange.data_received(ok(1))
+    assert (played.told, raw._transport.written) == ([], [FIRST])
+    script.close()
+
+
+async def test_a_player_cancelled_between_statements_leaves_the_connection_open(raw: Raw) -> None:
+    exchange = Exchange(raw)
+    task = await begun(exchange, Played(FIRST).script())
+    exchange.data_received(ok(1))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not raw._transport.closing
+
+
+async def test_a_plain_socket_is_written_to_at_once(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    raw = Raw(ours)
+    exchange = Exchange(raw)
+    task = await begun(exchange, Played(FIRST).script())
+    assert theirs.recv(100) == FIRST
+    exchange.data_received(ok(1))
+    await task
+    assert raw._transport.written == []
+
+
+async def test_what_a_socket_does_not_take_is_left_to_the_transport(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    ours, theirs = pair
+    raw = Raw(ours)
+    exchange = Exchange(raw)
+    large = os.urandom(1 << 22)
+    task = await begun(exchange, Played(large, SECOND).script())
+    taken = b""
+    while len(taken) + len(raw._transport.written[0]) < len(large):
+        taken += theirs.recv(1 << 20)
+    assert taken + raw._transport.written[0] == large
+    exchange.data_received(ok(1))
+    assert raw._transport.written[1:] == [SECOND]
+    exchange.data_received(ok(1))
+    await task
+
+
+async def test_a_socket_that_is_gone_is_left_to_the_transport(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    ours, theirs = pair
+    raw = Raw(ours)
+    theirs.close()
+    exchange, played = Exchange(raw), Played(FIRST)
+    task = await begun(exchange, played.script())
+    assert raw._transport.written == [FIRST]
+    exchange.connection_lost(BrokenPipeError())
+    assert (await task, played.told) == (None, [2013])
+
+
+async def test_an_error_of_the_connection_is_a_lost_connection(raw: Raw) -> None:
+    exchange = Exchange(raw)
+
+    def script() -> Script:
+        yield FIRST
+
+    task = await begun(exchange, script())
+    exchange.data_received(err(1927, "Connection was killed", sequence=0))
+    with pytest.raises(ConnectionLostError, match="killed"):
+        await task

@@ -1,0 +1,194 @@
+"""Where a server's answer to one statement ends, and what it says, without a look into its rows.
+
+Bytes in, verdict out; no I/O. An answer is a train of packets (three bytes of length, one of sequence):
+
+    OK                                  the statement affected rows; or ERR: it failed
+    count, columns, [EOF], rows, EOF    a result; where both sides agreed on DEPRECATE_EOF, without the first
+                                        EOF, and with an OK that begins like one in place of the last
+
+and another answer behind it if its status says so, as after a CALL. The columns are missing where the server
+says, behind the count, that they are what they were. Rows of one width are counted many at a time: those of a
+load are mostly alike.
+"""
+
+import struct
+
+from tuibench.errors import ConnectionLostError
+from tuibench.mysql import errors
+from tuibench.mysql.glance import glance
+
+OK, INFILE, EOF, ERR = 0x00, 0xFB, 0xFE, 0xFF
+HEADER_BYTES = 4
+WHOLE = 0xFFFFFF
+"""A packet of this size goes on in the next one."""
+
+LONGEST_EOF = 8
+MORE_RESULTS = 0x0008
+OUT_OF_SYNC = 2014
+SQL_STATE_BYTES = 6
+
+FEW, MANY = 4, 4096
+"""So many rows behind one are worth a look at all of them at once, and so many are looked at."""
+
+SEQUENCES = bytes(range(256)) * (MANY // 256 + 1)
+
+_WIDTHS = {0xFC: 2, 0xFD: 3, 0xFE: 8}
+_header = struct.Struct("<HBB").unpack_from
+_short = struct.Struct("<H").unpack_from
+
+
+class Answer:
+    """Reads one answer after the other: `begin`, then `take` what comes until it says what was affected.
+
+    What comes behind an answer belongs to the next.
+    """
+
+    __slots__ = ("_affected", "_are_alike", "_earlier", "_has_eof", "_in_rows", "_is_new", "_left",
+                 "_longest_eof", "_sequence", "_skip")  # fmt: skip
+
+    def __init__(self, *, without_eof: bool) -> None:
+        self._has_eof = not without_eof
+        self._longest_eof = WHOLE - 1 if without_eof else LONGEST_EOF
+        self._left = b""
+        self._is_new = True
+
+    def begin(self) -> None:
+        """A statement has been sent."""
+        self._is_new = True
+
+    def take(self, data: bytes) -> int | None:
+        """Takes what has come. With the end of the answer, returns the rows affected, or those of a result.
+
+        Raises SQLError if the server refused the statement, ConnectionLostError for what is no answer.
+        """
+        if self._is_new:
+            if not self._left and (affected := glance(data)) is not None:
+                return affected
+            self._reset()
+        return self._read_on(self._left + data)
+
+    def _reset(self) -> None:
+        self._is_new = False
+        self._affected = 0
+        self._earlier: int | None = None
+        self._are_alike = True
+        self._in_rows = False
+        self._sequence = 1
+        self._skip = 0
+
+    def _read_on(self, data: bytes) -> int | None:
+        """Reads all packets that are there in full."""
+        place, end = 0, len(data)
+        while end - place >= HEADER_BYTES:
+            low, high, sequence = _header(data, place)
+            size, body = low | high << 16, place + HEADER_BYTES
+            following = body + size
+            if following > end:
+                break
+            if sequence != self._sequence or not size:
+                self._allow(data, body, size)
+            self._sequence = sequence + 1 & 0xFF
+            if self._skip:
+                self._skip -= size < WHOLE
+            elif self._in_rows and not self._is_last(data[body], size):
+                following = self._row(data, following, size)
+            elif self._read(data, body, following):
+                self._left = data[following:]
+                return self._affected
+            place = following
+        self._left = data[place:]
+        return None
+
+    def _allow(self, data: bytes, body: int, size: int) -> None:
+        """What is out of sequence: the last words of a server that closes the connection, or nonsense.
+
+        An empty packet only ends one that is a multiple of the largest.
+        """
+        if (size and data[body] != ERR) or (not size and not self._skip):
+            raise ConnectionLostError(OUT_OF_SYNC, "connection lost: the server's packets are out of order")
+
+    def _is_last(self, kind: int, size: int) -> bool:
+        return kind == ERR or (kind == EOF and size <= self._longest_eof)
+
+    def _row(self, data: bytes, following: int, size: int) -> int:
+        """Counts a row, and those behind it if they are alike; returns where they end."""
+        self._affected += 1
+        self._skip = size == WHOLE
+        if not self._are_alike:
+            return following
+        rows = alike(data, following, size, self._sequence)
+        if rows is None:
+            self._are_alike = False
+            return following
+        self._affected += rows
+        self._sequence = self._sequence + rows & 0xFF
+        return following + rows * (HEADER_BYTES + size)
+
+    def _read(self, data: bytes, body: int, following: int) -> bool:
+        """Reads the first packet of an answer, or its last; True if there is nothing behind it."""
+        kind = data[body]
+        if kind == ERR:
+            self._left = data[following:]
+            raise errors.refusal(*verdict(data[body:following]))
+        if self._in_rows:
+            self._in_rows = False
+            return self._is_over(data, body + 3 if self._has_eof else _status(data, body))
+        if kind == OK:
+            self._affected, _ = number(data, body + 1)
+            return self._is_over(data, _status(data, body))
+        if kind == INFILE:
+            raise ConnectionLostError(OUT_OF_SYNC, "connection lost: the server asks for a file")
+        columns, told = number(data, body)
+        self._in_rows = True
+        self._skip = (columns if told == following or data[told] else 0) + self._has_eof
+        return False
+
+    def _is_over(self, data: bytes, status: int) -> bool:
+        """Whether this was all; of several answers to one statement the first one counts."""
+        first = self._affected if self._earlier is None else self._earlier
+        if _short(data, status)[0] & MORE_RESULTS:
+            self._earlier, self._affected = first, 0
+            return False
+        self._affected = first
+        return True
+
+
+def alike(data: bytes, start: int, size: int, sequence: int) -> int | None:
+    """How many rows of this size follow from `start` on, with sequences from this one; None if they differ.
+
+    The last packet of a result is shorter than two rows, so that many are left out of account.
+    """
+    stride = size + HEADER_BYTES
+    rows = min((len(data) - start) // stride - 1, MANY)
+    if rows < FEW:
+        return 0
+    end = start + rows * stride
+    sizes = (
+        data[start + byte : end : stride] == bytes((size >> 8 * byte & 0xFF,)) * rows for byte in range(3)
+    )
+    kinds = data[start + HEADER_BYTES : end : stride]
+    in_order = data[start + 3 : end : stride] == SEQUENCES[sequence : sequence + rows]
+    return rows if in_order and all(sizes) and EOF not in kinds and ERR not in kinds else None
+
+
+def number(data: bytes, place: int) -> tuple[int, int]:
+    """A number of one to nine bytes, and where it ends."""
+    first = data[place]
+    if first < INFILE:
+        return first, place + 1
+    end = place + 1 + _WIDTHS[first]
+    return int.from_bytes(data[place + 1 : end], "little"), end
+
+
+def verdict(packet: bytes) -> tuple[int, str]:
+    """The code and the words of an ERR packet; before the words there may be an SQL state."""
+    words = packet[3:]
+    if words.startswith(b"#"):
+        words = words[SQL_STATE_BYTES:]
+    return _short(packet, 1)[0], words.decode("utf-8", "replace")
+
+
+def _status(data: bytes, body: int) -> int:
+    """Where an OK packet has its status: behind the rows affected and the last id inserted."""
+    _, place = number(data, body + 1)
+    return number(data, place)[1]
