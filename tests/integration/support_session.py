@@ -15,13 +15,14 @@ from tests.integration.processes import until
 from tests.integration.support import DEADLINE_SECONDS, ours
 from tuibench import paths
 from tuibench.errors import RunError
+from tuibench.model.activity import Activity
 from tuibench.model.command import Command
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Answer, Ended, Status
 from tuibench.model.plan import OptionValue, Plan
 from tuibench.model.sample import LoadPart, Sample
 from tuibench.model.target import Target
-from tuibench.session.client import SessionClient
+from tuibench.session.client import News, SessionClient
 from tuibench.session.launch import launch
 from tuibench.session.spec import ServiceSpec, SessionSpec
 
@@ -41,6 +42,7 @@ class Watcher:
         self.status: Status = client.hello.status
         self.samples: list[Sample] = []
         self.events: list[Event] = []
+        self.activity: Activity | None = None
         self.ended: Ended | None = None
         self.hung_up = False
         self._client = client
@@ -93,7 +95,7 @@ class Watcher:
             self.hung_up = True
             self._heard.notify_all()
 
-    async def _take(self, message: Sample | Event | Status | Ended) -> None:
+    async def _take(self, message: News) -> None:
         async with self._heard:
             match message:
                 case Sample():
@@ -102,6 +104,8 @@ class Watcher:
                     self.events.append(message)
                 case Status():
                     self.status = message
+                case Activity():
+                    self.activity = message
                 case Ended():
                     self.ended = message
             self._heard.notify_all()

@@ -151,6 +151,11 @@ class Engine:
         self._reported_ns, self._cpu_at = now_ns, cpu
         return report
 
+    def connection_ids(self) -> tuple[int, ...]:
+        """The server's ids of the connections that are open."""
+        present = [user for user, _ in (*self._users.values(), *self._departing)]
+        return tuple(user.connection_id for user in present if user.connection_id is not None)
+
     async def stop(self, grace_seconds: float) -> None:
         """Lets transactions in flight end; those that outlast the grace, and the backlog, are abandoned."""
         self._arrivals.hold()

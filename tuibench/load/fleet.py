@@ -15,8 +15,10 @@ from tuibench.load.assignment import Assignment, parts
 from tuibench.load.report import Finished, WorkerReport
 from tuibench.load.rules import rules_of
 from tuibench.load.wire import (
+    AskConnections,
     Begin,
     Channel,
+    Connections,
     Finish,
     FromWorker,
     Pause,
@@ -36,6 +38,7 @@ from tuibench.workload.program import Program
 from tuibench.workload.weights import with_weights
 
 LAST_REPORT_SECONDS = 5.0
+CONNECTIONS_SECONDS = 1.0
 
 
 class Worker:
@@ -46,6 +49,7 @@ class Worker:
         self.channel = channel
         self.finished = asyncio.Event()
         self._reports: asyncio.Queue[WorkerReport | None] = asyncio.Queue()
+        self._connections: asyncio.Queue[tuple[int, ...]] = asyncio.Queue()
         self._reading = asyncio.create_task(self._read(), name=f"worker {process.pid}")
 
     @classmethod
@@ -75,6 +79,15 @@ class Worker:
             )
         return report
 
+    async def connection_ids(self) -> tuple[int, ...]:
+        """The server's ids of its connections; none if it does not answer in time."""
+        while not self._connections.empty():
+            self._connections.get_nowait()
+        self.channel.send(AskConnections())
+        with contextlib.suppress(TimeoutError):
+            return await asyncio.wait_for(self._connections.get(), CONNECTIONS_SECONDS)
+        return ()
+
     async def end(self) -> None:
         """Ends the process; one that has finished ends by itself."""
         await self.channel.close()
@@ -90,6 +103,8 @@ class Worker:
             match message:
                 case WorkerReport():
                     self._reports.put_nowait(message)
+                case Connections(ids=ids):
+                    self._connections.put_nowait(ids)
                 case Finished():
                     self.finished.set()
                 case _:
@@ -181,6 +196,11 @@ class Fleet:
                 raise answer
             reports.append(answer)
         return reports
+
+    async def connection_ids(self) -> set[int]:
+        """The server's ids of all connections of the load."""
+        told = await asyncio.gather(*(worker.connection_ids() for worker in self._workers))
+        return {id for ids in told for id in ids}
 
     async def finish(self, grace_seconds: float) -> list[WorkerReport]:
         """Ends the load; the last reports of those workers that answer in time. `kill` comes after it."""

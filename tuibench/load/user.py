@@ -41,6 +41,11 @@ class VirtualUser:
     def connected(self) -> bool:
         return self._line is not None
 
+    @property
+    def connection_id(self) -> int | None:
+        """The server's id of the connection, if there is one."""
+        return self._line.connection.thread_id if self._line is not None else None
+
     def leave(self) -> None:
         """Ends after the transaction in flight."""
         self._leaving = True

@@ -83,6 +83,16 @@ class Report(msgspec.Struct, frozen=True, tag="ask"):
     """Ask for a WorkerReport."""
 
 
+class AskConnections(msgspec.Struct, frozen=True, tag="ask connections"):
+    """Ask for the Connections there are."""
+
+
+class Connections(msgspec.Struct, frozen=True, tag="connection ids"):
+    """The server's ids of a worker's connections, to tell them from those of others."""
+
+    ids: tuple[int, ...]
+
+
 class Finish(msgspec.Struct, frozen=True, tag="finish"):
     """End all transactions within the grace, close the connections, send a last report and exit."""
 
@@ -100,9 +110,10 @@ ToWorker = (
     | Pause
     | Resume
     | Report
+    | AskConnections
     | Finish
 )
-FromWorker = WorkerReport | Finished
+FromWorker = WorkerReport | Connections | Finished
 
 Incoming = TypeVar("Incoming")
 

@@ -11,8 +11,10 @@ from typing import assert_never
 from tuibench.load.engine import Engine
 from tuibench.load.report import Finished
 from tuibench.load.wire import (
+    AskConnections,
     Begin,
     Channel,
+    Connections,
     Finish,
     Pause,
     Report,
@@ -61,6 +63,8 @@ async def obey(channel: WorkerEnd) -> None:
                 engine.resume()
             case Report():
                 channel.send(engine.report())
+            case AskConnections():
+                channel.send(Connections(engine.connection_ids()))
             case Finish(grace_seconds=grace):
                 await engine.stop(grace)
                 channel.send(engine.report())

@@ -58,6 +58,16 @@ class Mark(msgspec.Struct, frozen=True, tag="mark"):
     text: str = ""
 
 
+class WatchActivity(msgspec.Struct, frozen=True, tag="watch"):
+    """Tell the server's sessions and locks, for a few seconds from now; to be said again meanwhile."""
+
+
+class KillQuery(msgspec.Struct, frozen=True, tag="kill"):
+    """End what the server's connection of that id is doing; the connection stays."""
+
+    id: int
+
+
 class Stop(msgspec.Struct, frozen=True, tag="stop"):
     """End the load, restore the settings, write the summary."""
 
@@ -73,5 +83,7 @@ Command = (
     | Pause
     | Resume
     | Mark
+    | WatchActivity
+    | KillQuery
     | Stop
 )

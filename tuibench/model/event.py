@@ -19,6 +19,7 @@ class EventKind(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     MARK = "mark"
+    KILL = "kill"
     ERRORS = "errors"
     RECONNECT = "reconnect"
     RESTART = "restart"
@@ -37,6 +38,7 @@ CHANGES = frozenset(
         EventKind.PAUSE,
         EventKind.RESUME,
         EventKind.MARK,
+        EventKind.KILL,
         EventKind.RESTART,
     }
 )

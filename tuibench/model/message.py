@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tuibench.model.activity import Activity
 from tuibench.model.command import Command
 from tuibench.model.event import Event
 from tuibench.model.plan import Plan
@@ -85,5 +86,5 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", kw_only=True):
     exit_code: int = 0
 
 
-Downward = Hello | Sample | Event | Status | Answer | Ended
+Downward = Hello | Sample | Event | Status | Activity | Answer | Ended
 Upward = Submit

@@ -59,6 +59,11 @@ class Line:
         current = self._connection.statements if self._connection else 0
         return self._closed_statements + current
 
+    @property
+    def connection_ids(self) -> set[int]:
+        """The server's id of the connection, if there is one."""
+        return {self._connection.thread_id} if self._connection else set()
+
     async def run(self, job: Job[T]) -> T | None:
         """The job's result; None if it failed or was not done within the budget (see `trouble`).
 

@@ -50,6 +50,11 @@ class StatusSampler:
         return self._line.statements
 
     @property
+    def connection_ids(self) -> set[int]:
+        """The server's id of the sampler's connection, if it has one."""
+        return self._line.connection_ids
+
+    @property
     def trouble(self) -> str:
         """Why the last call got no answer, in words; empty if it got one."""
         return self._line.trouble

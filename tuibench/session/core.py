@@ -14,14 +14,12 @@ from pathlib import Path
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
 from tuibench.errors import ExitCode, TuibenchError
 from tuibench.load.fleet import Fleet
-from tuibench.model.command import Command
+from tuibench.model.command import Command, WatchActivity
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import PROTOCOL_VERSION, Downward, Hello, RunState, Status
 from tuibench.model.sample import LoadPart, Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Outcome, Summary
-from tuibench.mysql.connection import connect
-from tuibench.mysql.info import server_info
 from tuibench.record.recorder import PlanRecord, Recorder
 from tuibench.record.text import Interval, summary_text
 from tuibench.session import summing
@@ -30,10 +28,11 @@ from tuibench.session.events import EventLog
 from tuibench.session.honesty import ClientLimit, simulated
 from tuibench.session.loading import Load, most_workers
 from tuibench.session.observer import Observer
-from tuibench.session.preflight import Foreseen, Preflight
+from tuibench.session.preflight import Foreseen, look
 from tuibench.session.settings import Settings
 from tuibench.session.spec import SessionSpec
 from tuibench.session.steering import Steering, checked_threads
+from tuibench.session.watching import Watching
 from tuibench.workload import library
 from tuibench.workload.datasets import data_set
 
@@ -67,11 +66,12 @@ class Session:
         self._samples: list[Sample] = []
         self._ticked = 0
         self._foreseen = Foreseen()
-        self.caution: Caution
+        self.gate: Caution
         self._over = asyncio.Event()
         self.server: ServerInfo
         self.settings: Settings
         self.load: Load
+        self.watch: Watching
         self._observer: Observer
 
     async def open(self) -> None:
@@ -81,11 +81,17 @@ class Session:
         """
         plan, target = self.spec.plan, self.spec.target
         try:
-            await self._look_and_start_workers()
+            self.server, self._foreseen = await look(target, plan, self._program, self._start_workers)
+            self.gate = Caution(self.server, self._foreseen.signs, self._clock)
+            if self.spec.yes_this_server:
+                self.gate.say_yes()
             self.settings = await Settings.open(self.spec, self.server, self._clock)
             self.settings.lead(self.load.fleet.set_session)
             self._observer = Observer.of(
                 target, self.server, self._clock, plan.interval_seconds, self._own_pids
+            )
+            self.watch = Watching.of(
+                self.spec, self.server, self._own_connections, self._publish, self._clock
             )
             self._recorder.open(
                 PlanRecord(
@@ -117,7 +123,8 @@ class Session:
         try:
             return await self._steering.carry_out(command)
         finally:
-            self._publish(self.status())
+            if not isinstance(command, WatchActivity):
+                self._publish(self.status())
 
     def request_stop(self, outcome: Outcome = "stopped") -> None:
         """Ends the run in good order; `outcome` goes into the summary."""
@@ -167,7 +174,7 @@ class Session:
             workers=len(self.load.fleet),
             settings=self.settings.states,
             presets=self.settings.presets,
-            caution=self.caution.signs,
+            caution=self.gate.signs,
             warnings=(*self._foreseen.warnings, *((self._limit.words(),) if self._limit.now else ())),
         )
 
@@ -176,10 +183,6 @@ class Session:
     @property
     def hand(self) -> Settings:
         return self.settings
-
-    @property
-    def gate(self) -> Caution:
-        return self.caution
 
     @property
     def pace(self) -> Load:
@@ -198,22 +201,11 @@ class Session:
 
     # The life of a run.
 
-    async def _look_and_start_workers(self) -> None:
-        """The workers take their time to start, which is what passes between the two looks."""
-        plan, target = self.spec.plan, self.spec.target
-        connection = await connect(target)
-        try:
-            self.server = await server_info(connection)
-            preflight = await Preflight.begin(connection, self.server, plan, self._program)
-            fleet = Fleet(plan, target, self._program, most_workers(plan, is_local=self.server.is_local))
-            self.load = Load(plan, self._program, fleet, self._clock)
-            await fleet.start()
-            self._foreseen = await preflight.finish(connection)
-        finally:
-            await connection.close()
-        self.caution = Caution(self.server, self._foreseen.signs, self._clock)
-        if self.spec.yes_this_server:
-            self.caution.say_yes()
+    async def _start_workers(self, server: ServerInfo) -> None:
+        plan = self.spec.plan
+        fleet = Fleet(plan, self.spec.target, self._program, most_workers(plan, is_local=server.is_local))
+        self.load = Load(plan, self._program, fleet, self._clock)
+        await fleet.start()
 
     async def _abandon(self) -> None:
         """Undoes a half-done `open`."""
@@ -221,6 +213,16 @@ class Session:
             await self.load.fleet.kill()
         if hasattr(self, "settings"):
             await self.settings.close()
+
+    @property
+    def _own_statements(self) -> int:
+        """What steering and the list of sessions have sent; sampling counts its own."""
+        return self.settings.statements + self.watch.statements
+
+    async def _own_connections(self) -> set[int]:
+        """The server's ids of all our connections."""
+        ids = await self.load.fleet.connection_ids()
+        return ids | self._observer.connection_ids | self.settings.connection_ids
 
     def _own_pids(self) -> set[int]:
         pids = {os.getpid(), *self.load.fleet.pids, *self.viewer_pids, self.settings.guardian_pid}
@@ -248,7 +250,7 @@ class Session:
         """The run proper: from the server's first reading until the time is up or the work is done."""
         plan = self.spec.plan
         self._limit = ClientLimit()
-        await self._observer.begin(self.settings.statements)
+        await self._observer.begin(self._own_statements)
         zero_ns = await self.load.begin()
         self._log.start(zero_ns)
         if self._over.is_set():
@@ -303,6 +305,7 @@ class Session:
             host=observed.host,
         )
         self._keep(sample)
+        self.watch.tick()
         if self.state is not RunState.WARMING:
             for listener in self.interval_listeners:
                 listener(sample.elapsed_seconds, self.load, measured.interval)
@@ -339,7 +342,8 @@ class Session:
         self._over.set()
         self._enter(RunState.STOPPING)
         await self.load.finish(self.spec.drain_seconds)
-        before, after = await self._observer.end(self.settings.statements)
+        await self.watch.close()
+        before, after = await self._observer.end(self._own_statements)
         for text in await self.settings.restore():
             self.tell(EventKind.RESTORE, text)
         self.tell(EventKind.STOP, f"{self._outcome} after {self.load.seconds:.1f} s")

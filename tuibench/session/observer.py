@@ -92,6 +92,11 @@ class Observer:
                 break
         return None if self._began_anew else self._first, last
 
+    @property
+    def connection_ids(self) -> set[int]:
+        """The server's id of our connection, if there is one."""
+        return self._sampler.connection_ids
+
     async def close(self) -> None:
         await self._sampler.close()
 

@@ -6,6 +6,7 @@ Two looks at the server, some time apart, tell whether others write on it while 
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 import msgspec
@@ -69,6 +70,20 @@ class Preflight:
         info = facts.server.info
         is_private = info.is_local and layout.is_private(info.datadir)
         return Foreseen(warnings, () if is_private else production.signs(facts))
+
+
+async def look(
+    target: Target, plan: Plan, program: Program, meanwhile: Callable[[ServerInfo], Awaitable[None]]
+) -> tuple[ServerInfo, Foreseen]:
+    """Who the server is and what a run on it must know; `meanwhile` fills the time between the two looks."""
+    connection = await connect(target)
+    try:
+        info = await server_info(connection)
+        preflight = await Preflight.begin(connection, info, plan, program)
+        await meanwhile(info)
+        return info, await preflight.finish(connection)
+    finally:
+        await connection.close()
 
 
 async def diagnose(target: Target, plan: Plan, program: Program, clock: Clock) -> tuple[Finding, ...]:

@@ -56,6 +56,11 @@ class Settings:
         return self._tuner.own_statements
 
     @property
+    def connection_ids(self) -> set[int]:
+        """The server's id of the tuner's connection, if there is one."""
+        return self._tuner.connection_ids
+
+    @property
     def guardian_pid(self) -> int:
         """The guardian's process; 0 as long as there is none."""
         return self._guardian.pid

@@ -9,6 +9,7 @@ from tuibench.model.command import (
     ApplyPreset,
     ChangeSetting,
     Command,
+    KillQuery,
     Mark,
     Pause,
     Resume,
@@ -18,6 +19,7 @@ from tuibench.model.command import (
     SetWeights,
     Stop,
     TrustServer,
+    WatchActivity,
 )
 from tuibench.model.duration import delay_text
 from tuibench.model.event import EventKind
@@ -61,6 +63,14 @@ class Gate(Protocol):
     def say_yes(self) -> str: ...
 
 
+class Watch(Protocol):
+    """Tells of the server's sessions, and ends their queries."""
+
+    def renew(self) -> None: ...
+
+    async def kill(self, id: int) -> str: ...
+
+
 class Steered(Protocol):
     """What steering needs of a session (the real one, and the one of the tests)."""
 
@@ -74,6 +84,9 @@ class Steered(Protocol):
 
     @property
     def gate(self) -> Gate: ...
+
+    @property
+    def watch(self) -> Watch: ...
 
     def hold(self) -> None: ...
 
@@ -122,11 +135,18 @@ class Steering:
     async def carry_out(self, command: Command) -> str:
         """Does what the command says; returns the answer in words once it is done.
 
-        A stop waits for nobody: what is under way may hang.
+        A stop waits for nobody: what is under way may hang, and what it hangs on may have to be looked at and
+        killed.
         """
-        if isinstance(command, Stop):
-            self._session.request_stop()
-            return "stopping"
+        match command:
+            case Stop():
+                self._session.request_stop()
+                return "stopping"
+            case WatchActivity():
+                self._session.watch.renew()
+                return "watching"
+            case KillQuery(id=id):
+                return await self._kill(id)
         async with self._one_at_a_time:
             self._demand_that_it_runs()
             match command:
@@ -158,6 +178,12 @@ class Steering:
         """Looked at when a command's turn comes: settings that are put back must not be changed again."""
         if self._session.state in (RunState.STOPPING, RunState.ENDED):
             raise UsageError("the run is ending; nothing can be changed any more")
+
+    async def _kill(self, id: int) -> str:
+        self._demand_that_it_runs()
+        text = await self._session.watch.kill(id)
+        self._session.tell(EventKind.KILL, text)
+        return text
 
     def _rate(self, rate: float) -> str:
         before = self._session.pace.rate

@@ -8,6 +8,7 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
+from tuibench.model.activity import Activity
 from tuibench.model.event import CHANGES, Event
 from tuibench.model.message import Ended, Hello, RunState, Status
 from tuibench.model.plan import Plan
@@ -20,7 +21,7 @@ KEPT_EVENTS = 500
 NOTE_SECONDS = 12.0
 DURABILITY_SETTINGS = ("innodb_flush_log_at_trx_commit", "sync_binlog")
 
-Message = Sample | Event | Status | Ended
+Message = Sample | Event | Status | Activity | Ended
 
 
 class Point(NamedTuple):
@@ -41,7 +42,10 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the live screen draws. `leaving` is True once the operator has asked the session to stop."""
+    """All that the screens draw. `leaving` is True once the operator has asked the session to stop.
+
+    `activity` is what was last told of the server's sessions, None if nobody has asked for it yet.
+    """
 
     plan: Plan
     data_set: str
@@ -52,6 +56,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...] = ()
     note: Note | None = None
     leaving: bool = False
+    activity: Activity | None = None
 
     @property
     def load(self) -> LoadPart | None:
@@ -117,6 +122,8 @@ def after(view: View, message: Message) -> View:
             return msgspec.structs.replace(view, events=(*view.events[-(KEPT_EVENTS - 1) :], message))
         case Status():
             return msgspec.structs.replace(view, status=message)
+        case Activity():
+            return msgspec.structs.replace(view, activity=message)
         case Ended():
             ended = msgspec.structs.replace(view.status, state=RunState.ENDED)
             return msgspec.structs.replace(view, status=ended)

@@ -50,6 +50,11 @@ class Control:
         """How many statements were sent, over all connections."""
         return self._counted_before + (self._connection.statements if self._connection else 0)
 
+    @property
+    def connection_ids(self) -> set[int]:
+        """The server's id of the connection, if there is one."""
+        return {self._connection.thread_id} if self._connection else set()
+
     async def values(self, names: Iterable[str]) -> dict[str, str]:
         """The values of those settings that the server has, for everybody."""
         wanted = tuple(names)

@@ -72,6 +72,11 @@ class Tuner:
         return self.control.statements
 
     @property
+    def connection_ids(self) -> set[int]:
+        """The server's id of the control connection, if there is one."""
+        return self.control.connection_ids
+
+    @property
     def known(self) -> tuple[SettingState, ...]:
         """All settings as last read, without asking the server."""
         return tuple(self._state(setting) for setting in SETTINGS)

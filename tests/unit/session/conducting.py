@@ -18,6 +18,7 @@ from tuibench.session.loading import Load
 from tuibench.session.observer import Look, Observer
 from tuibench.session.settings import Settings
 from tuibench.session.spec import SessionSpec
+from tuibench.session.watching import Watching
 
 Play = Callable[["PlayedFleet"], Sequence[WorkerReport]]
 """The reports of a round, as the fleet has been told what to do."""
@@ -96,9 +97,10 @@ def conducted(plan: Plan, play: Play, directory: Path, prepare: Prepare = lambda
         session = Session(spec, clock)
         session.server = examples.SERVER
         session.settings = cast(Settings, PlayedSettings())
-        session.caution = Caution(examples.SERVER, (), clock)
+        session.gate = Caution(examples.SERVER, (), clock)
         session.load = Load(plan, session._program, cast(Fleet, PlayedFleet(clock, play)), clock)
         session._observer = cast(Observer, PlayedObserver())
+        session.watch = Watching.of(spec, session.server, session._own_connections, session._publish, clock)
         prepare(session)
         return await session.run()
 

@@ -58,6 +58,23 @@ class FakeGate:
         return "it may be changed"
 
 
+class FakeWatch:
+    """Ends queries, unless `refusal` speaks against it."""
+
+    def __init__(self, done: list[str]) -> None:
+        self.refusal: TuibenchError | None = None
+        self._done = done
+
+    def renew(self) -> None:
+        self._done.append("renew")
+
+    async def kill(self, id: int) -> str:
+        if self.refusal:
+            raise self.refusal
+        self._done.append(f"kill {id}")
+        return f"killed {id}"
+
+
 class FakePace:
     """How hard the load works; what it is told goes to `done`."""
 
@@ -93,6 +110,7 @@ class FakeSteered:
         self.hand = FakeHand()
         self.gate = FakeGate()
         self.done: list[str] = []
+        self.watch = FakeWatch(self.done)
         self.told: list[tuple[EventKind, str]] = []
         self.pace = FakePace(self.done, threads)
 

@@ -11,6 +11,7 @@ from tuibench.model.command import (
     ApplyPreset,
     ChangeSetting,
     Command,
+    KillQuery,
     Mark,
     Pause,
     Resume,
@@ -20,6 +21,7 @@ from tuibench.model.command import (
     SetWeights,
     Stop,
     TrustServer,
+    WatchActivity,
 )
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
@@ -39,6 +41,7 @@ COMMANDS: list[Command] = [
     Pause(),
     Resume(),
     Mark("x"),
+    KillQuery(7),
 ]
 
 
@@ -68,6 +71,8 @@ COMMANDS: list[Command] = [
         (Resume(), "not paused", [], []),
         (Mark("here"), "marked", [], [(EventKind.MARK, "here")]),
         (Mark(), "marked", [], [(EventKind.MARK, "mark")]),
+        (KillQuery(7), "killed 7", ["kill 7"], [(EventKind.KILL, "killed 7")]),
+        (WatchActivity(), "watching", ["renew"], []),
         (Stop(), "stopping", ["stop"], []),
     ],
 )
@@ -228,6 +233,25 @@ async def test_a_stop_does_not_wait_for_a_change_that_hangs() -> None:
     assert await steering.carry_out(Stop()) == "stopping"
     session.hand.gate.set()
     await hanging
+
+
+async def test_what_a_change_hangs_on_can_be_killed() -> None:
+    session = FakeSteered()
+    session.hand.gate.clear()
+    steering = Steering(session)
+    hanging = asyncio.create_task(steering.carry_out(CHANGE))
+    await asyncio.sleep(0)
+    assert await steering.carry_out(KillQuery(7)) == "killed 7"
+    session.hand.gate.set()
+    await hanging
+
+
+async def test_a_kill_that_is_refused_is_no_event() -> None:
+    session = FakeSteered()
+    session.watch.refusal = SQLError(1095, "not yours")
+    with pytest.raises(SQLError, match="not yours"):
+        await Steering(session).carry_out(KillQuery(7))
+    assert session.told == []
 
 
 async def test_a_command_whose_turn_comes_after_the_end_is_refused() -> None:

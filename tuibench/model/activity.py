@@ -1,0 +1,72 @@
+"""Who is on the server at one moment: sessions, who waits for whose lock, and the last deadlock.
+
+Statements are digests: their values are replaced by `?`.
+"""
+
+import msgspec
+
+
+class ServerSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A connection of somebody else. `seconds` is how long it has been in its state."""
+
+    id: int
+    user: str
+    host: str
+    database: str
+    command: str
+    state: str
+    seconds: int
+    statement: str
+
+
+class OwnSessions(msgspec.Struct, frozen=True, kw_only=True):
+    """Our own connections in one state: how many, and for how long the oldest of them."""
+
+    command: str
+    state: str
+    count: int
+    seconds: int
+
+
+class LockWait(msgspec.Struct, frozen=True, kw_only=True):
+    """One connection waits for a lock that another one holds. A blocker that is idle has no statement."""
+
+    waiting: int
+    blocking: int
+    waiting_is_ours: bool
+    blocking_is_ours: bool
+    table: str
+    seconds: int
+    waiting_statement: str
+    blocking_statement: str
+
+
+class DeadlockParty(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the transactions of a deadlock, by its connection, and the tables it wanted or held locks of."""
+
+    connection: int
+    statement: str
+    tables: tuple[str, ...]
+    rolled_back: bool
+
+
+class Deadlock(msgspec.Struct, frozen=True, kw_only=True):
+    """The last deadlock; `at` is the server's own time, in its words."""
+
+    at: str
+    parties: tuple[DeadlockParty, ...]
+
+
+class Activity(msgspec.Struct, frozen=True, tag="activity", kw_only=True):
+    """The sessions of one moment, those at work first, the longest first.
+
+    `others` is how many there are besides ours, of which at most a few hundred are listed. `gaps` says in
+    words what this login may not see.
+    """
+
+    sessions: tuple[ServerSession, ...]
+    others: int
+    own: tuple[OwnSessions, ...]
+    waits: tuple[LockWait, ...] = ()
+    deadlock: Deadlock | None = None
+    gaps: tuple[str, ...] = ()
