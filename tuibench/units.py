@@ -54,6 +54,38 @@ def data(size_bytes: float | None) -> str:
     return f"{size_bytes:.0f} B"
 
 
+def small(value: float | None) -> str:
+    """A number in three significant digits, down to thousandths: 1.02, 0.003, 0."""
+    if value is None:
+        return DASH
+    if value == 0 or value < 0.0005:
+        return "0"
+    return f"{value:.3f}" if value < 0.0995 else f"{value:,.2f}"
+
+
+def signed(value: float, digits: int = 0) -> str:
+    """A difference with its sign: +43, −31."""
+    text = f"{value:+,.{digits}f}".replace("-", "−")
+    return text.lstrip("+−") if not text.strip("+−0.,") else text
+
+
+def span(low: float, high: float, digits: int = 0) -> str:
+    """From here to there: 38..49, −36..−25."""
+    return "..".join(signed(edge, digits).removeprefix("+") for edge in (low, high))
+
+
+def digits_for(*values: float) -> int:
+    """Decimals that tell such numbers from each other and from zero."""
+    sizes = [abs(value) for value in values]
+    return 1 if max(sizes) < 10 or min(sizes) < 1 else 0
+
+
+def with_interval(value: float, low: float, high: float, unit: str) -> str:
+    """A difference and its interval: +43 % (38..49 %)."""
+    digits = digits_for(value, low, high) if unit else 3
+    return f"{signed(value, digits)}{unit} ({span(low, high, digits)}{unit})"
+
+
 def clock(seconds: float) -> str:
     """A duration as a clock shows it: 01:24, 1:02:03."""
     whole = int(abs(seconds))

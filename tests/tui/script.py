@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tuibench.model.cost import CommitCost
+from tuibench.model.effect import Comparison, Effect, Figure
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Ended, Hello, RunState, Status
 from tuibench.model.plan import Plan
@@ -111,6 +113,62 @@ SERVER = ServerInfo(
     is_local=True,
     uptime_seconds=11_000,
 )
+EFFECT = Effect(
+    markers=(3,),
+    change="preset unsafe: 1·1 → 0·0",
+    at_seconds=66.2,
+    window_seconds=12.0,
+    settling_seconds=1.8,
+    settled=True,
+    comparisons=(
+        Comparison(
+            figure=Figure.TPS,
+            before=1560.0,
+            after=2412.0,
+            delta=852.0,
+            low=780.0,
+            high=930.0,
+            percent=54.6,
+            percent_low=49.2,
+            percent_high=60.9,
+            differs=True,
+        ),
+        Comparison(
+            figure=Figure.P95,
+            before=58.4,
+            after=26.9,
+            delta=-31.5,
+            low=-33.4,
+            high=-29.7,
+            percent=-53.9,
+            percent_low=-57.2,
+            percent_high=-50.8,
+            differs=True,
+        ),
+        Comparison(
+            figure=Figure.FSYNCS,
+            before=1.04,
+            after=0.02,
+            delta=-1.02,
+            low=-1.03,
+            high=-1.01,
+            percent=-98.1,
+            percent_low=-98.4,
+            percent_high=-97.6,
+            differs=True,
+        ),
+    ),
+)
+COSTS = (
+    CommitCost(setting=FLUSH, value="1", seconds=66, transactions=90_000, log_fsyncs=1.04, log_bytes=6_240.0),
+    CommitCost(
+        setting=FLUSH, value="0", seconds=17, transactions=38_000, log_fsyncs=0.003, log_bytes=6_100.0
+    ),
+    CommitCost(
+        setting=SYNC, value="1", seconds=66, transactions=90_000, binlog_syncs=0.97, binlog_bytes=2_900.0
+    ),
+    CommitCost(setting=SYNC, value="0", seconds=17, transactions=38_000, binlog_syncs=0.0),
+)
 EVENTS = (
     Event(at=START, elapsed_seconds=0.0, kind=EventKind.START, text="load started with 16 threads"),
     Event(at=START + 24, elapsed_seconds=24.3, kind=EventKind.THREADS, text="threads 16 → 32", marker=1),
@@ -127,6 +185,14 @@ EVENTS = (
         kind=EventKind.SETTING,
         text="preset unsafe: innodb_flush_log_at_trx_commit 1 → 0, sync_binlog 1 → 0",
         marker=3,
+    ),
+    Event(
+        at=START + 80,
+        elapsed_seconds=80.0,
+        kind=EventKind.EFFECT,
+        text="TPS +55 % (49..61 %), p95 −54 % (−57..−51 %), fsyncs/trx −98 % (−98..−98 %)",
+        marker=3,
+        effect=EFFECT,
     ),
 )
 LENGTH = 84
@@ -251,6 +317,7 @@ def hello(
         status=state or status(threads=threads_at(length), durability=durability),
         samples=samples(length),
         events=tuple(event for event in events if event.elapsed_seconds <= length),
+        costs=COSTS if length else (),
     )
 
 

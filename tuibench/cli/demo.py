@@ -10,6 +10,7 @@ from tuibench.cli.live import Theme, is_on_terminal, start_session, tell, watch
 from tuibench.cli.loop import run_async
 from tuibench.cli.prepare import make_tables
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
+from tuibench.cli.trial_options import TrialOptions
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
 from tuibench.load.prepare_load import Method
@@ -32,6 +33,7 @@ LOADING_CONNECTIONS = 4
 @grouped
 def demo(
     context: typer.Context,
+    trial: TrialOptions,
     profile: Annotated[str, typer.Option("--profile", help="Which load to drive.")] = "oltp_read_write",
     threads: Annotated[int, typer.Option("--threads", help="Connections that work at a time.")] = 8,
     time: Annotated[
@@ -53,6 +55,7 @@ def demo(
     program = library.program(profile, options)
     seconds = time if on_screen or time is not None else HEADLESS_SECONDS
     plan = RunOptions(threads=threads, time=seconds or 0, client_delay=client_delay).plan(profile, options)
+    plan = trial.plan(plan, time)
     code = ExitCode.DONE
     server = run_async(_start(keep=keep))
     try:

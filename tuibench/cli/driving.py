@@ -8,12 +8,14 @@ from typing import NamedTuple
 import typer
 
 from tuibench.cli.loop import ENDING_SIGNALS
+from tuibench.cli.trial_options import announcement
 from tuibench.errors import ExitCode, UsageError
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Downward
 from tuibench.model.summary import Summary
 from tuibench.mysql.names import error_name
 from tuibench.record.distribution import histogram_text
+from tuibench.record.effects import cost_line, effect_line
 from tuibench.record.recorder import pretty_json
 from tuibench.record.text import Interval, interval_line, queue_line
 from tuibench.session.core import Session
@@ -29,6 +31,7 @@ NOTED = frozenset(
         EventKind.RESTORE,
         EventKind.ERRORS,
         EventKind.RECONNECT,
+        EventKind.EFFECT,
     }
 )
 """Events that a headless user is told of."""
@@ -89,6 +92,8 @@ async def drive(spec: SessionSpec, output: Output) -> tuple[Summary, ExitCode]:
         loop.add_signal_handler(number, session.request_stop, "interrupted")
     if output.is_reporting:
         say(f"{session.server.version_text} at {session.server.where}, {session.hello().data_set}")
+    if output.verbosity and spec.plan.trial is not None:
+        say(announcement(spec.plan))
     summary = await session.run()
     if session.error is not None and not summary.seconds:
         raise session.error
@@ -122,6 +127,8 @@ def notes(summary: Summary, run_directory: str) -> list[str]:
         f"{name}: {each.count:,} transactions, p50 {each.p50:.2f}, p95 {each.p95:.2f}, p99 {each.p99:.2f} ms"
         for name, each in summary.by_transaction.items()
     ]
+    lines += [effect_line(effect) for effect in summary.effects]
+    lines += [cost_line(cost) for cost in summary.costs if cost.transactions]
     lines.append(_reconciled(summary))
     lines += [f"warning: {warning}" for warning in summary.warnings]
     lines.append(f"recorded in {run_directory}")

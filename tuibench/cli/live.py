@@ -12,6 +12,7 @@ from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_and_options, session_spec
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.trial_options import TrialOptions
 from tuibench.errors import ExitCode, UsageError
 from tuibench.model.message import Ended
 from tuibench.session.launch import launch
@@ -33,6 +34,7 @@ def live(
     profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")],
     server: ServerOptions,
     options: RunOptions,
+    trial: TrialOptions,
     grace: Annotated[
         float, typer.Option("--grace", help="Seconds the run goes on when nobody watches.")
     ] = 60,
@@ -42,7 +44,7 @@ def live(
     theme: Theme = "",
 ) -> None:
     demand_terminal(f"tuibench run {profile} …")
-    plan = options.plan(*profile_and_options(profile, context.args))
+    plan = trial.plan(options.plan(*profile_and_options(profile, context.args)), options.time)
     announce_leftovers()
     spec = session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
     socket = run_async(start_session(spec, None if detach else grace))

@@ -16,6 +16,7 @@ from tuibench.cli.run_options import (
     switch,
 )
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.trial_options import TrialOptions
 
 __all__ = ["CONTEXT", "run"]
 
@@ -28,6 +29,7 @@ def run(
     profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")],
     server: ServerOptions,
     options: RunOptions,
+    trial: TrialOptions,
     report_interval: Annotated[
         float, typer.Option("--report-interval", help="Seconds between interval lines; 0 for none.")
     ] = 1,
@@ -42,6 +44,7 @@ def run(
     ] = "",
 ) -> None:
     plan = options.plan(*profile_and_options(profile, context.args), RUN_SECONDS)
+    plan = trial.plan(plan, options.time)
     demand_writable(json_file)
     announce_leftovers()
     spec = session_spec(plan, server.target(), yes_this_server=options.yes_this_server)

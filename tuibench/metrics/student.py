@@ -4,15 +4,15 @@ from itertools import pairwise
 from statistics import NormalDist
 
 NORMAL_95 = NormalDist().inv_cdf(0.975)
-_SMALL = ((1.0, 12.7062), (2.0, 4.3027), (3.0, 3.1824))
-"""Below three degrees of freedom the expansion is of no use."""
+_SMALL = ((1.0, 12.7062), (2.0, 4.3027), (3.0, 3.1824), (4.0, 2.7764), (5.0, 2.5706))
+"""Below five degrees of freedom the expansion is of no use."""
 
 
 def t_95(degrees: float) -> float:
     """The value that |t| exceeds in 5 of 100 cases; degrees of freedom may be fractions, at least 1.
 
-    Cornish-Fisher expansion (Abramowitz & Stegun 26.7.5) from three degrees on, interpolated below; good to
-    three digits.
+    Cornish-Fisher expansion (Abramowitz & Stegun 26.7.5) from five degrees on, interpolated below; good to
+    four digits.
     """
     degrees = max(degrees, _SMALL[0][0])
     for (low, at_low), (high, at_high) in pairwise(_SMALL):

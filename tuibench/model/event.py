@@ -4,6 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
+from tuibench.model.effect import Effect
+
 
 class EventKind(StrEnum):
     """Why an event is told; `CHANGES` are those an operator looks for on the time axis."""
@@ -25,6 +27,7 @@ class EventKind(StrEnum):
     RESTART = "restart"
     WARNING = "warning"
     RESTORE = "restore"
+    EFFECT = "effect"
 
 
 CHANGES = frozenset(
@@ -50,6 +53,7 @@ class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):
 
     `at` is the wall clock (Unix seconds), `elapsed_seconds` counts from the start of the load (negative
     before it), `marker` numbers the changes from 1 and is None for events that are not drawn on the charts.
+    An `effect` carries the marker of the (last) change that it is the effect of.
     """
 
     at: float
@@ -57,3 +61,4 @@ class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):
     kind: EventKind
     text: str
     marker: int | None = None
+    effect: Effect | None = None

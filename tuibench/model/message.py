@@ -9,6 +9,7 @@ import msgspec
 
 from tuibench.model.activity import Activity
 from tuibench.model.command import Command
+from tuibench.model.cost import CommitCost, Costs
 from tuibench.model.event import Event
 from tuibench.model.plan import Plan
 from tuibench.model.sample import Sample
@@ -60,6 +61,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     status: Status
     samples: tuple[Sample, ...]
     events: tuple[Event, ...]
+    costs: tuple[CommitCost, ...] = ()
 
 
 class Submit(msgspec.Struct, frozen=True, tag="submit", kw_only=True):
@@ -86,5 +88,5 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", kw_only=True):
     exit_code: int = 0
 
 
-Downward = Hello | Sample | Event | Status | Activity | Answer | Ended
+Downward = Hello | Sample | Event | Status | Activity | Costs | Answer | Ended
 Upward = Submit

@@ -4,6 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
+from tuibench.model.trial import Trial
+
 OptionValue = bool | int | float | str
 
 MAX_THREADS = 100_000
@@ -47,6 +49,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `prepared` is False to send every statement as text. `isolation` is empty for the server's own. `workers`
     is None to choose by cores. `opening_seconds` is how long the connections may take to open.
     `client_delay_ms` is a make-believe network: how much later the answer to each statement is handed on.
+    A `trial` alternates two values by itself.
     """
 
     profile: str
@@ -69,3 +72,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     isolation: str = ""
     workers: int | None = None
     client_delay_ms: float = 0.0
+    trial: Trial | None = None

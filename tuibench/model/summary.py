@@ -4,8 +4,11 @@ from typing import Literal
 
 import msgspec
 
+from tuibench.model.cost import CommitCost
+from tuibench.model.effect import Effect
 from tuibench.model.event import Event
 from tuibench.model.sample import Latency
+from tuibench.model.trial import TrialResult
 
 Outcome = Literal["done", "stopped", "interrupted", "failed"]
 """Time was up, the operator or a signal ended it, or it could not go on."""
@@ -88,7 +91,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     With the outcome "failed", `failure` says why. `latency_histogram` holds all transaction latencies in µs,
     in HdrHistogram's compressed encoding (base64), so that runs can be merged and compared. `by_transaction`
     is empty for a profile with one kind of transaction. `client_delay_ms` is the longest make-believe network
-    delay that the run had on each round trip.
+    delay that the run had on each round trip. `ab` is the result of a trial, if the run was one.
     """
 
     schema: Literal["tuibench.summary/1"] = "tuibench.summary/1"
@@ -121,3 +124,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     events: tuple[Event, ...]
     warnings: tuple[str, ...]
     client_delay_ms: float = 0.0
+    effects: tuple[Effect, ...] = ()
+    costs: tuple[CommitCost, ...] = ()
+    ab: TrialResult | None = None

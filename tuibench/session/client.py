@@ -9,6 +9,7 @@ import msgspec
 from tuibench.errors import RunError
 from tuibench.model.activity import Activity
 from tuibench.model.command import Command
+from tuibench.model.cost import Costs
 from tuibench.model.event import Event
 from tuibench.model.message import PROTOCOL_VERSION, Answer, Downward, Ended, Hello, Status, Submit
 from tuibench.model.sample import Sample
@@ -16,7 +17,7 @@ from tuibench.model.sample import Sample
 LONGEST_LINE_BYTES = 1 << 26
 """A Hello carries the history of a long run."""
 
-News = Sample | Event | Status | Activity | Ended
+News = Sample | Event | Status | Activity | Costs | Ended
 
 
 class SessionClient:

@@ -20,10 +20,13 @@ from tuibench.model.message import PROTOCOL_VERSION, Downward, Hello, RunState, 
 from tuibench.model.sample import LoadPart, Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Outcome, Summary
+from tuibench.record.effects import trial_text
 from tuibench.record.recorder import PlanRecord, Recorder
 from tuibench.record.text import Interval, summary_text
 from tuibench.session import summing
+from tuibench.session.beats import until
 from tuibench.session.caution import Caution
+from tuibench.session.comparing import Comparing
 from tuibench.session.events import EventLog
 from tuibench.session.honesty import ClientLimit, simulated
 from tuibench.session.loading import Load, most_workers
@@ -60,6 +63,7 @@ class Session:
             spec.plan.profile, {**spec.plan.options, "threads": spec.plan.threads}
         )
         self._log = EventLog(self._clock, self._on_event)
+        self._comparing = Comparing(self, spec.plan, self._log, self._publish)
         self._limit = ClientLimit()
         self._recorder = Recorder(Path(spec.run_directory))
         self._steering = Steering(self)
@@ -87,6 +91,7 @@ class Session:
                 self.gate.say_yes()
             self.settings = await Settings.open(self.spec, self.server, self._clock)
             self.settings.lead(self.load.fleet.set_session)
+            await self._comparing.rehearse()
             self._observer = Observer.of(
                 target, self.server, self._clock, plan.interval_seconds, self._own_pids
             )
@@ -121,7 +126,8 @@ class Session:
     async def submit(self, command: Command) -> str:
         """Carries out a command; its answer in words. Raises TuibenchError for a refusal."""
         try:
-            return await self._steering.carry_out(command)
+            with self._comparing.steering():
+                return await self._steering.carry_out(command)
         finally:
             if not isinstance(command, WatchActivity):
                 self._publish(self.status())
@@ -141,7 +147,7 @@ class Session:
 
     def text(self, summary: Summary) -> str:
         """The summary as the terminal shows it."""
-        return summary_text(summary)
+        return summary_text(summary) + (trial_text(summary.ab) if summary.ab else "")
 
     @property
     def exit_code(self) -> ExitCode:
@@ -161,6 +167,7 @@ class Session:
             status=self.status(),
             samples=tuple(self._samples),
             events=tuple(self._log.events),
+            costs=self._comparing.costs,
         )
 
     def status(self) -> Status:
@@ -274,20 +281,8 @@ class Session:
     async def _run_ticks(self, start_ns: int, end_ns: int | None) -> None:
         """Ticks until the end, or until the run is over."""
         interval_ns = int(self.spec.plan.interval_seconds * NS_PER_SECOND)
-        beats = ticks(self._clock, start_ns, interval_ns, end_ns)
-        over = asyncio.create_task(self._over.wait())
-        try:
-            while not self._over.is_set():
-                beat = asyncio.ensure_future(anext(beats, None))
-                await asyncio.wait({beat, over}, return_when=asyncio.FIRST_COMPLETED)
-                if not beat.done():
-                    beat.cancel()
-                    return
-                if (tick := beat.result()) is None:
-                    return
-                await self._tick(tick)
-        finally:
-            over.cancel()
+        async for tick in until(self._over, ticks(self._clock, start_ns, interval_ns, end_ns)):
+            await self._tick(tick)
 
     async def _tick(self, tick: Tick) -> None:
         """One sample: what the workers did, what the server says, what the host does."""
@@ -309,6 +304,7 @@ class Session:
         if self.state is not RunState.WARMING:
             for listener in self.interval_listeners:
                 listener(sample.elapsed_seconds, self.load, measured.interval)
+            self._comparing.tick(sample, measured.interval)
         for kind, text in (*observed.events, *self.load.alarms.look(load)):
             self.tell(kind, text)
         if observed.settings_changed:
@@ -340,6 +336,7 @@ class Session:
     async def _close(self) -> Summary:
         """Ends the load, reads the counters a last time, puts the settings back, writes the summary."""
         self._over.set()
+        self._comparing.end()
         self._enter(RunState.STOPPING)
         await self.load.finish(self.spec.drain_seconds)
         await self.watch.close()
@@ -368,6 +365,9 @@ class Session:
                 events=tuple(self._log.events),
                 before=before,
                 after=after,
+                effects=tuple(self._comparing.effects),
+                costs=self._comparing.costs,
+                ab=self._comparing.ab,
             ),
         )
         self._recorder.summary(summary)
@@ -386,6 +386,7 @@ class Session:
     def _on_event(self, event: Event) -> None:
         self._recorder.event(event)
         self._publish(event)
+        self._comparing.heard(event)
 
     def _publish(self, message: Downward) -> None:
         for listener in self.listeners:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.model.effect import Effect
 from tuibench.model.event import CHANGES, Event, EventKind
 
 
@@ -30,16 +31,18 @@ class EventLog:
         """Seconds from the start to a time."""
         return (at_ns - self.zero_ns) / NS_PER_SECOND if self._is_started else 0.0
 
-    def tell(self, kind: EventKind, text: str) -> Event:
+    def tell(self, kind: EventKind, text: str, effect: Effect | None = None) -> Event:
         """Something happened now."""
         if kind in CHANGES:
             self._markers += 1
+        marker = self._markers if kind in CHANGES else None
         event = Event(
             at=self._clock.wall_seconds(),
             elapsed_seconds=self.elapsed_seconds(),
             kind=kind,
             text=text,
-            marker=self._markers if kind in CHANGES else None,
+            marker=effect.markers[-1] if effect else marker,
+            effect=effect,
         )
         self.events.append(event)
         self._publish(event)

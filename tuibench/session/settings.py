@@ -23,6 +23,7 @@ class Settings:
         self._tuner = tuner
         self._guardian = guardian
         self._workload = workload
+        self._touched: set[str] = set()
 
     @classmethod
     async def open(cls, spec: SessionSpec, server: ServerInfo, clock: Clock) -> "Settings":
@@ -67,8 +68,12 @@ class Settings:
 
     @property
     def ours(self) -> Mapping[str, str]:
-        """The values that we put on the server, by setting."""
-        mine = (state for state in self.states if state.changed and state.scope != Scope.WORKLOAD)
+        """The values that we put on the server, by setting; an original that we went back to, too."""
+        mine = (
+            state
+            for state in self.states
+            if (state.changed or state.name in self._touched) and state.scope != Scope.WORKLOAD
+        )
         return {state.name: state.value for state in mine}
 
     def lead(self, tell: Tell) -> None:
@@ -87,6 +92,7 @@ class Settings:
         """Sets one setting; says from what to what."""
         before = self._values()
         state = await self._tuner.change(name, value)
+        self._touched.add(state.name)
         rounding = self._tuner.rounding(name, value, state.value)
         change = f"{state.name} {before.get(state.name, '')} → {state.value}"
         return f"{change} ({rounding})" if rounding else change
@@ -95,6 +101,7 @@ class Settings:
         """Sets a preset; says from what to what."""
         before = self._values()
         states = await self._tuner.apply(preset)
+        self._touched.update(state.name for state in states)
         old = "·".join(before.get(state.name, "") for state in states)
         return f"preset {preset}: {old} → {'·'.join(state.value for state in states)}"
 

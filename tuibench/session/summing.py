@@ -6,6 +6,8 @@ import msgspec
 
 from tuibench.load.report import Counters
 from tuibench.metrics.histogram import US_PER_MS, Histogram
+from tuibench.model.cost import CommitCost
+from tuibench.model.effect import Effect
 from tuibench.model.event import Event
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import (
@@ -20,6 +22,7 @@ from tuibench.model.summary import (
     Summary,
     TransactionTotals,
 )
+from tuibench.model.trial import TrialResult
 from tuibench.record.hdr import encoded
 from tuibench.session.accounting import Accounting
 from tuibench.session.spec import SessionSpec
@@ -80,6 +83,9 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...]
     before: ServerReading | None
     after: ServerReading | None
+    effects: tuple[Effect, ...] = ()
+    costs: tuple[CommitCost, ...] = ()
+    ab: TrialResult | None = None
 
 
 def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, ending: Ending) -> Summary:
@@ -128,6 +134,9 @@ def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, endin
         events=ending.events,
         warnings=ending.warnings,
         client_delay_ms=ending.client_delay_ms,
+        effects=ending.effects,
+        costs=ending.costs,
+        ab=ending.ab,
     )
 
 

@@ -9,6 +9,8 @@ from typing import NamedTuple, assert_never
 import msgspec
 
 from tuibench.model.activity import Activity
+from tuibench.model.cost import CommitCost, Costs
+from tuibench.model.effect import Effect
 from tuibench.model.event import CHANGES, Event
 from tuibench.model.message import Ended, Hello, RunState, Status
 from tuibench.model.plan import Plan
@@ -21,7 +23,7 @@ KEPT_EVENTS = 500
 NOTE_SECONDS = 12.0
 DURABILITY_SETTINGS = ("innodb_flush_log_at_trx_commit", "sync_binlog")
 
-Message = Sample | Event | Status | Activity | Ended
+Message = Sample | Event | Status | Activity | Costs | Ended
 
 
 class Point(NamedTuple):
@@ -54,6 +56,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     sample: Sample | None = None
     points: tuple[Point, ...] = ()
     events: tuple[Event, ...] = ()
+    costs: tuple[CommitCost, ...] = ()
     note: Note | None = None
     leaving: bool = False
     activity: Activity | None = None
@@ -92,6 +95,15 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
             for setting in self.status.settings
         )
 
+    @property
+    def effect(self) -> Effect | None:
+        """The newest effect there is."""
+        return next((event.effect for event in reversed(self.events) if event.effect), None)
+
+    def cost(self, setting: str, value: str) -> CommitCost | None:
+        """What a commit cost while the setting had this value."""
+        return next((cost for cost in self.costs if (cost.setting, cost.value) == (setting, value)), None)
+
     def setting(self, name: str) -> SettingState | None:
         return next((setting for setting in self.status.settings if setting.name == name), None)
 
@@ -104,6 +116,7 @@ def begin(hello: Hello) -> View:
         server_info=hello.server,
         status=hello.status,
         events=hello.events[-KEPT_EVENTS:],
+        costs=hello.costs,
     )
     return msgspec.structs.replace(
         view,
@@ -124,6 +137,8 @@ def after(view: View, message: Message) -> View:
             return msgspec.structs.replace(view, status=message)
         case Activity():
             return msgspec.structs.replace(view, activity=message)
+        case Costs(costs=costs):
+            return msgspec.structs.replace(view, costs=costs)
         case Ended():
             ended = msgspec.structs.replace(view.status, state=RunState.ENDED)
             return msgspec.structs.replace(view, status=ended)

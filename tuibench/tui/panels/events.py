@@ -12,6 +12,7 @@ _GLYPHS = {
     EventKind.RECONNECT: ("▲", "warn"),
     EventKind.RESTART: ("▲", "risk"),
     EventKind.FOREIGN: ("▲", "warn"),
+    EventKind.EFFECT: ("Δ", "ok"),
 }
 
 

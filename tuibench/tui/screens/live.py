@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from tuibench.tui.panels.durability import durability
+from tuibench.tui.panels.effect import effect_card
 from tuibench.tui.panels.events import events
 from tuibench.tui.panels.figure import figure
 from tuibench.tui.panels.footer import footer, note
@@ -76,7 +77,9 @@ class LiveScreen(Screen[None]):
             yield panel(server_strip, id="server-strip")
             yield panel(host_strip, id="host-strip")
             yield panel(durability, id="durability")
-            yield panel(events, id="events")
+            with Horizontal(id="happened"):
+                yield panel(events, id="events")
+                yield panel(effect_card, id="effect")
             yield panel(note, id="note")
             yield panel(footer, id="footer")
 
@@ -95,6 +98,7 @@ class LiveScreen(Screen[None]):
         self._view = view
         with self.app.batch_update():
             self.query_one("#durability").set_class(view.at_risk, "-at-risk")
+            self.query_one("#happened").set_class(view.effect is not None, "-compared")
             for panel in self.query(Panel):
                 panel.show(view)
 

@@ -1,0 +1,88 @@
+"""What `--ab` takes, and what it refuses before anything is started."""
+
+import msgspec
+import pytest
+
+from tests.examples import PLAN
+from tuibench.cli.trial_options import TrialOptions, announcement
+from tuibench.errors import UsageError
+from tuibench.model.plan import Plan
+from tuibench.model.trial import Trial
+
+
+def planned(
+    ab: str, *, seconds: float | None = None, plan: Plan = PLAN, cycles: int = 5, window: float = 10.0
+) -> Plan:
+    options = TrialOptions(ab=ab, cycles=cycles, window=window)
+    return options.plan(plan, seconds)
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "a", "b"),
+    [
+        ("innodb_flush_log_at_trx_commit=1,0", "innodb_flush_log_at_trx_commit", "1", "0"),
+        ("Sync-Binlog = 1 , 0", "sync_binlog", "1", "0"),
+        ("preset=durable,unsafe", "preset", "durable", "unsafe"),
+        ("threads=8,16", "threads", "8", "16"),
+        ("long_query_time=1,10", "long_query_time", "1", "10"),
+    ],
+)
+def test_what_can_be_tried(text: str, subject: str, a: str, b: str) -> None:
+    assert planned(text).trial == Trial(subject=subject, a=a, b=b)
+
+
+def test_the_time_follows_from_cycles_and_window() -> None:
+    plan = planned("sync_binlog=1,0", cycles=4, window=7.5)
+    assert plan.seconds == 60
+    assert plan.warmup_seconds == 5
+    assert announcement(plan) == (
+        "A/B: sync_binlog 1 against 0, 4 cycles of 2 windows of 7.5 s: 60 s after 5 s of warm-up"
+    )
+    assert planned("sync_binlog=1,0", seconds=100).seconds == 100
+
+
+def test_a_warm_up_that_was_asked_for_is_kept() -> None:
+    plan = planned("sync_binlog=1,0", plan=msgspec.structs.replace(PLAN, warmup_seconds=20))
+    assert plan.warmup_seconds == 20
+
+
+def test_everything_is_made_ready_for_the_most_threads() -> None:
+    assert planned("threads=64,16").threads == 64
+
+
+def test_without_ab_the_plan_is_as_it_was() -> None:
+    assert planned("", seconds=30) is PLAN
+    assert announcement(PLAN) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sync_binlog", "SETTING=V1,V2"),
+        ("sync_binlog=1", "SETTING=V1,V2"),
+        ("sync_binlog=1,0,2", "SETTING=V1,V2"),
+        ("sync_binlog=1,", "SETTING=V1,V2"),
+        ("sync_binlog=1,1", "two different values"),
+        ("sync_binlgo=1,0", "sync_binlgo"),
+        ("preset=durable,unsave", "no preset 'unsave'"),
+        ("threads=8,many", "whole numbers"),
+        ("threads=8,0", "between 1 and"),
+    ],
+)
+def test_what_cannot_be_tried(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        planned(text)
+
+
+def test_another_time_is_a_contradiction() -> None:
+    with pytest.raises(UsageError, match=r"--time=30 does not go with --ab.*are 100 s"):
+        planned("sync_binlog=1,0", seconds=30)
+
+
+@pytest.mark.parametrize(
+    ("cycles", "window", "words"),
+    [(3, 10.0, "between 4 and"), (10**6, 10.0, "between 4 and"), (5, 4.0, "too short")],
+)
+def test_too_little_is_no_trial(cycles: int, window: float, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        planned("sync_binlog=1,0", cycles=cycles, window=window)
