@@ -4,6 +4,9 @@
 BIN := .venv/bin
 ARGS ?=
 
+# Server tests measure: one after the other, and nothing beside them.
+PARALLEL := -n logical --dist worksteal
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench screenshots format clean setup-demo setup-test
 
@@ -24,14 +27,15 @@ test: setup-test
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest $(PARALLEL) tests/unit tests/tui $(ARGS)
+	$(BIN)/pytest tests/integration $(ARGS)
 
 check: setup-test
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q tests/unit $(ARGS)
+	$(BIN)/pytest -q $(PARALLEL) tests/unit $(ARGS)
 
 bench: setup-test
 	$(BIN)/python -m tests.bench $(ARGS)

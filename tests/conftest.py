@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 FOREIGN_VARIABLES = (
     "MYSQL_PWD",
@@ -19,6 +20,12 @@ FOREIGN_VARIABLES = (
     "LINES",
 )
 KEPT_VARIABLES = ("TUIBENCH_TEST_MYSQLD",)
+
+# A busy machine is no reason to fail, and a run is like the one before it.
+# With --hypothesis-profile=explore, one goes on looking.
+settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", settings.get_profile("explore"), derandomize=True)
+settings.load_profile("same")
 
 
 @pytest.fixture(scope="session", autouse=True)

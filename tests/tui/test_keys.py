@@ -154,19 +154,20 @@ async def test_an_impossible_rate_is_explained_and_not_submitted() -> None:
 
 async def test_a_delay_needs_its_unit_and_a_mix_its_transactions() -> None:
     status = script.status(weights={"old": 90, "new": 10})
-    for key, typed, reason in (
+    mistakes = (
         ("n", "20", "'20' is not a length of time"),
         ("n", "11s", "at most 10000ms"),
         ("w", "50", "2 weights are wanted, for old, new"),
         ("w", "newer=5", "there is no transaction 'newer'"),
         ("w", "0/0", "at least one transaction needs a weight above 0"),
         ("w", "a/b", "'a' is not a weight"),
-    ):
-        async with viewer(script.hello(60, status)) as it:
+    )
+    async with viewer(script.hello(60, status)) as it:
+        for key, typed, reason in mistakes:
             await it.press(key, *(SPELT.get(letter, letter) for letter in typed), "enter")
             assert reason in screen_text(it)
             await it.press("escape")
-            assert it.client.submitted == []
+        assert it.client.submitted == []
 
 
 async def test_a_profile_with_one_transaction_has_no_mix_to_type() -> None:

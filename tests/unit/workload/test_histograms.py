@@ -1,4 +1,4 @@
-"""A million draws of each distribution, in a histogram, against the chances that its formula gives each part.
+"""Many draws of each distribution, in a histogram, against the chances that its formula gives each part.
 
 The bound is five standard deviations of each count: a right generator fails one of these in a million runs,
 and the seeds are fixed.
@@ -14,7 +14,7 @@ import pytest
 from tuibench.workload.keys import drawer
 from tuibench.workload.program import Distribution, Gaussian, Pareto, Special, Uniform, Zipfian
 
-DRAWS = 1_000_000
+DRAWS = 300_000
 KEYS = 100_000
 BINS = 50
 SPECIAL = Special(iterations=12, hot_width=0.01, hot_share=0.75)
@@ -80,8 +80,8 @@ CASES: list[tuple[Distribution, Cumulated]] = [
 ]
 
 
-@pytest.mark.parametrize(("distribution", "cumulated"), CASES, ids=lambda case: str(case)[:30])
-def test_a_million_draws_follow_the_formula(distribution: Distribution, cumulated: Cumulated) -> None:
+@pytest.mark.parametrize(("distribution", "cumulated"), CASES, ids=[str(case) for case, _ in CASES])
+def test_draws_follow_the_formula(distribution: Distribution, cumulated: Cumulated) -> None:
     found = binned(histogram(distribution))
     for number, count in enumerate(found):
         chance = cumulated((number + 1) / BINS) - cumulated(number / BINS)
@@ -92,7 +92,7 @@ def test_a_million_draws_follow_the_formula(distribution: Distribution, cumulate
 def test_three_quarters_of_special_draws_hit_a_window_of_743_rows() -> None:
     """The rows around the middle that are hit at all often: as wide as sysbench's, and as often hit."""
     found = histogram(SPECIAL)
-    hot = {key for key, count in found.items() if count > 300}
+    hot = {key for key, count in found.items() if count > 90}
     assert len(hot) == pytest.approx(HOT_ROWS, abs=8)
     assert max(hot) - min(hot) + 1 == len(hot)
     share = sum(found[key] for key in hot) / DRAWS

@@ -1,0 +1,55 @@
+"""The check on shared servers: what a visitor leaves is told, and the next one does not find it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.integration import shared
+from tests.integration.processes import gone
+from tests.integration.shared import SharedServers, Starter, Templates, Visits
+from tests.integration.support import ask
+from tuibench.demo.binaries import Binary
+from tuibench.mysql.connection import connect
+
+
+def test_all_that_is_left_is_told(
+    any_binary: Binary, templates: Templates, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared, "LEAVING_SECONDS", 0.0)
+    servers = SharedServers(Starter(templates, base))
+    visits = Visits(servers)
+    server = visits.with_tables(any_binary)
+    with asyncio.Runner() as visitor:
+        leave = (
+            "SET GLOBAL innodb_lock_wait_timeout = 7",
+            "CREATE DATABASE mine",
+            "CREATE USER me@localhost",
+        )
+        visitor.run(ask(server.target, *leave))
+        connection = visitor.run(connect(server.target))
+        left = visits.end()
+        connection.abort()
+    assert left == [
+        f"{any_binary.flavour}: {what}"
+        for what in (
+            "innodb_lock_wait_timeout: '50' became '7'",
+            "databases left: mine",
+            "accounts left: me@localhost",
+            "connections left: tuibench (Sleep )",
+        )
+    ]
+    assert gone(server.pid)
+    again = Visits(servers)
+    assert asyncio.run(ask(again.to(any_binary).target, "SHOW TABLES")) == []
+    assert again.end() == []
+    servers.stop()
+
+
+def test_a_server_that_is_gone_is_told(any_binary: Binary, templates: Templates, base: Path) -> None:
+    servers = SharedServers(Starter(templates, base))
+    visits = Visits(servers)
+    asyncio.run(visits.to(any_binary).kill())
+    (line,) = visits.end()
+    assert "cannot reach" in line
+    servers.stop()
