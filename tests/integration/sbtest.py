@@ -20,8 +20,10 @@ def in_database(target: Target, database: str) -> Target:
 
 
 @asynccontextmanager
-async def connected(target: Target, *, use_database: bool = True) -> AsyncIterator[Connection]:
-    connection = await connect(target, use_database=use_database)
+async def connected(
+    target: Target, *, use_database: bool = True, drops_rows: bool = False
+) -> AsyncIterator[Connection]:
+    connection = await connect(target, use_database=use_database, drops_rows=drops_rows)
     try:
         yield connection
     finally:

@@ -98,3 +98,16 @@ async def test_a_killed_connection_is_told_to_the_statement_that_waits(server: P
     finally:
         await connection.close()
         await other.close()
+
+
+async def test_columns_that_may_be_left_out_are_missed_by_nobody(server: PrivateServer) -> None:
+    connection = await connect(server.target, drops_rows=True)
+    try:
+        await _numbers(connection, 9)
+        statement = await connection.prepare("SELECT * FROM numbers WHERE id <= ?")
+        assert [await statement.execute((rows,)) for rows in (9, 1, 0, 9)] == [9, 1, 0, 9]
+        await connection.execute("ALTER TABLE numbers ADD COLUMN more INT NULL")
+        assert [await statement.execute((rows,)) for rows in (9, 1, 0, 9)] == [9, 1, 0, 9]
+        assert await connection.query("SELECT id, more FROM numbers WHERE id = 9") == ((9, None),)
+    finally:
+        await connection.close()

@@ -76,7 +76,7 @@ class Arrivals:
     @property
     def is_finished(self) -> bool:
         """True when nothing waits, and nothing may come any more."""
-        return not self._backlog and self._is_exhausted()
+        return self._limit is not None and self.scheduled >= self._limit and not self._backlog
 
     def start_unasked(self) -> None:
         """A closed loop starts something as soon as it can."""

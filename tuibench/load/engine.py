@@ -7,6 +7,7 @@ The surface is small on purpose (`set_connections`, `set_rate`, `set_weights`, `
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
@@ -21,7 +22,7 @@ from tuibench.load.user import VirtualUser
 from tuibench.load.wire import Begin
 from tuibench.load.work import Connect, Work
 from tuibench.model.plan import Backlog
-from tuibench.mysql.connection import connect
+from tuibench.mysql.connection import connect as log_in
 from tuibench.workload.generate import Generator, stream
 from tuibench.workload.program import flat_statements
 from tuibench.workload.weights import with_weights
@@ -39,7 +40,7 @@ class Engine:
         self,
         begin: Begin,
         *,
-        connect: Connect = connect,
+        connect: Connect | None = None,
         clock: Clock | None = None,
         alarm: Callable[[Callable[[], None]], Alarm] = system_alarm,
     ) -> None:
@@ -61,7 +62,7 @@ class Engine:
             self._arrivals,
             self._delay,
             opening=asyncio.Semaphore(OPENING_AT_ONCE),
-            connect=connect,
+            connect=connect or partial(log_in, drops_rows=not begin.program.interactive),
             clock=clock,
         )
         self._generators: dict[int, Generator] = {}

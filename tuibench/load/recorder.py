@@ -49,18 +49,16 @@ class Recorder:
         self.latencies_us = [self._by_name[statement.name] for statement in statements]
         self.kinds = [_KINDS[statement.cls] for statement in statements]
 
-    def completed(
-        self, which: int, ended_ns: int, started_ns: int, intended_ns: int, *, is_paced: bool
-    ) -> None:
+    def completed(self, which: int, ended_ns: int, started_ns: int, intended_ns: int | None) -> None:
         """A transaction that succeeded; `which` of the program's it was.
 
-        In a closed loop it was meant to start when it did.
+        In a closed loop it was meant to start when it did: `intended_ns` is None.
         """
-        if is_paced:
+        if intended_ns is None:
+            self.response_us[which].append((ended_ns - started_ns) // 1000)
+        else:
             self.response_us[which].append((ended_ns - intended_ns) // 1000)
             self.service_us.append((ended_ns - started_ns) // 1000)
-        else:
-            self.response_us[which].append((ended_ns - started_ns) // 1000)
 
     def failed(self, error: SQLError) -> None:
         """A statement that ended in an error: the server answered with it, or the network swallowed it."""

@@ -10,7 +10,7 @@ work, a statement whose rows decide what comes next. Errors are thrown in where 
     _talk    an attempt that hangs on what it captures
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
@@ -39,25 +39,30 @@ class Transactions:
         self.events = 0
         self.busy_us = 0
         self._work = work
-        self._values = values
+        self._recorder = work.recorder
+        self._now = work.clock.now_ns
+        self._draw, self._calls, self._converse = values.draw, values.calls, values.converse
+        self._interactive = [transaction.interactive for transaction in work.transactions]
+        self._explicit = [transaction.explicit for transaction in work.transactions]
         self._chance = chance
 
     def forget(self) -> None:
         """Counts from nothing again."""
         self.events = self.busy_us = 0
 
-    def one(self, line: Line, intended_ns: int, *, is_paced: bool) -> Part:
+    def one(self, line: Line, intended_ns: int | None) -> Part:
         """One transaction with its retries; its latency covers them all, as sysbench counts it.
 
-        Response time counts from the intended start, service time from now.
+        Response time counts from the intended start, service time from now; None in a closed loop, where both
+        are one.
         """
-        recorder, now = self._work.recorder, self._work.clock.now_ns
+        recorder, now = self._recorder, self._now
         counters = recorder.counters
-        which = self._values.draw()
+        which = self._draw()
         started_ns = now()
         counters.in_flight += 1
         try:
-            done = yield from self._tried(line, which)
+            done = yield from self._attempts(line, which)
         except GeneratorExit:
             counters.abandoned += 1
             raise
@@ -73,64 +78,65 @@ class Transactions:
         counters.completed += 1
         self.events += 1
         self.busy_us += (ended_ns - started_ns) // 1000
-        recorder.completed(which, ended_ns, started_ns, intended_ns, is_paced=is_paced)
+        recorder.completed(which, ended_ns, started_ns, intended_ns)
         return True
 
-    def _tried(self, line: Line, which: int) -> Part:
-        """True once it succeeded; False when it is given up. Raises what ends the connection or the run."""
-        rules, recorder = self._work.rules, self._work.recorder
-        is_explicit = self._work.transactions[which].explicit
-        for attempt in range(rules.max_retries + 1):
-            try:
-                if self._work.interactive[which]:
-                    is_committed = yield from self._talk(line, self._values.converse(which))
-                else:
-                    is_committed = yield from self._known(line, self._values.calls(which))
-            except ConnectionLostError as error:
-                recorder.failed(error)
-                raise
-            except SQLError as error:
-                recorder.failed(error)
-                if is_explicit:
-                    yield from self._roll_back(line)
-                if not rules.ignores(error.code):
-                    if rules.on_error is OnError.STOP:
-                        raise
-                    return False
-            else:
-                recorder.counters.commits += is_explicit and is_committed
-                return True
-            if attempt < rules.max_retries:
-                recorder.counters.retries += 1
-                yield partial(
-                    self._work.clock.sleep,
-                    back_off(attempt, RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS, self._chance()),
-                )
-        return False
+    def _attempts(self, line: Line, which: int) -> Part:
+        """True once one succeeded; False when it is given up. Raises what ends the connection or the run.
 
-    def _known(self, line: Line, calls: Sequence[Call]) -> Part:
-        """One statement after the other; its latency ends when the last byte of the answer is there."""
-        recorder, packets, now = self._work.recorder, line.packets, self._work.clock.now_ns
-        delay = self._work.delay
+        The loop over the calls is where nearly all time is spent: a latency ends when the last byte of the
+        answer is there.
+        """
+        recorder, packets, now, delay = self._recorder, line.packets, self._now, self._work.delay
         tally, kinds, latencies = recorder.tally, recorder.kinds, recorder.latencies_us
-        try:
-            for index, values in calls:
-                packet = packets[index](values)
-                sent_ns = now()
-                affected = (yield from delay.answer(packet)) if delay.ns else (yield packet)
-                latencies[index].append((now() - sent_ns) // 1000)
-                kind = kinds[index]
-                tally[kind if affected or kind != WRITE else OTHER] += 1
-        except GeneratorExit:
-            recorder.unanswered += 1
-            raise
+        attempt = 0
+        while True:
+            try:
+                if self._interactive[which]:
+                    is_committed = yield from self._talk(line, which)
+                else:
+                    is_committed = True
+                    for index, values in self._calls(which):
+                        packet = packets[index](values)
+                        sent_ns = now()
+                        affected = (yield from delay.answer(packet)) if delay.ns else (yield packet)
+                        latencies[index].append((now() - sent_ns) // 1000)
+                        kind = kinds[index]
+                        tally[kind if affected or kind != WRITE else OTHER] += 1
+                recorder.counters.commits += is_committed and self._explicit[which]
+                return True
+            except SQLError as error:
+                if not (yield from self._retries(line, which, attempt, error)):
+                    return False
+            except GeneratorExit:
+                recorder.unanswered += 1
+                raise
+            attempt += 1
+
+    def _retries(self, line: Line, which: int, attempt: int, error: SQLError) -> Part:
+        """What a failed attempt calls for: a rollback, then a back-off if there is to be another."""
+        rules, counters = self._work.rules, self._recorder.counters
+        self._recorder.failed(error)
+        if isinstance(error, ConnectionLostError):
+            raise error
+        if self._explicit[which]:
+            yield from self._roll_back(line)
+        if not rules.ignores(error.code):
+            if rules.on_error is OnError.STOP:
+                raise error
+            return False
+        if attempt == rules.max_retries:
+            return False
+        counters.retries += 1
+        pause = back_off(attempt, RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS, self._chance())
+        yield partial(self._work.clock.sleep, pause)
         return True
 
-    def _talk(self, line: Line, talk: Conversation) -> Part:
+    def _talk(self, line: Line, which: int) -> Part:
         """Statements that may hang on what those before them captured. False: rolled back by intent."""
         work, recorder, now = self._work, self._work.recorder, self._work.clock.now_ns
         delay = work.delay
-        answer, last = None, ""
+        talk, answer, last = self._converse(which), None, ""
         try:
             while (call := _next_call(talk, answer)) is not None:
                 index, values = call
@@ -146,9 +152,6 @@ class Transactions:
                 kind = recorder.kinds[index]
                 recorder.tally[kind if affected or kind != WRITE else OTHER] += 1
                 last = statement.name
-        except GeneratorExit:
-            recorder.unanswered += 1
-            raise
         finally:
             talk.close()
         return last != INTENDED_ROLLBACK

@@ -123,9 +123,9 @@ class VirtualUser:
                 yield self._wake.wait
             elif not arrivals.is_open:
                 arrivals.start_unasked()
-                yield from self.transactions.one(line, work.clock.now_ns(), is_paced=False)
+                yield from self.transactions.one(line, None)
             elif (intended_ns := arrivals.take()) is not None:
-                yield from self.transactions.one(line, intended_ns, is_paced=True)
+                yield from self.transactions.one(line, intended_ns)
             else:
                 arrivals.wait(self)
                 self._wake.clear()

@@ -36,7 +36,6 @@ class Work:
         self.target = target
         self.statements = flat_statements(program)
         self.transactions = program.transactions
-        self.interactive = [transaction.interactive for transaction in program.transactions]
         self.recorder = recorder
         self.rules = rules
         self.arrivals = arrivals

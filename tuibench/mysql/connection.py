@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from asyncmy import connection as driver
 from asyncmy.constants.CLIENT import LOCAL_FILES
@@ -183,6 +183,14 @@ def _one(packet: bytes, answers: list[int]) -> Script:
     answers.append((yield packet))
 
 
+class _Manner(NamedTuple):
+    """How to log in, besides where to and as whom; `options` are the driver's."""
+
+    timeout_seconds: float
+    drops_rows: bool
+    options: dict[str, Any]
+
+
 async def connect(
     target: Target,
     *,
@@ -190,8 +198,12 @@ async def connect(
     timeout_seconds: float = 10.0,
     program: str = "tuibench",
     sends_rows: bool = False,
+    drops_rows: bool = False,
 ) -> Connection:
     """Logs in to the target, the first of its servers. `sends_rows` allows LOAD DATA LOCAL.
+
+    With `drops_rows` nobody asks for the rows of prepared statements (`prepare_rows`), and servers that can
+    leave out their columns.
 
     Raises ServerUnavailableError when the server is away or refuses the login, SQLError with
     code 1040, 1203 or 1226 when it takes no more connections.
@@ -202,46 +214,43 @@ async def connect(
         "program_name": program,
         "client_flag": LOCAL_FILES if sends_rows else 0,
     }
+    manner = _Manner(timeout_seconds, drops_rows, options)
     since = time.monotonic()
     password = await known.of(target)
     try:
-        return await _encrypted_login(target, password, timeout_seconds, options)
+        return await _encrypted_login(target, password, manner)
     except AccessDeniedError:
         if not known.forget(target, password, since):
             raise
-    return await _encrypted_login(target, await known.of(target), timeout_seconds, options)
+    return await _encrypted_login(target, await known.of(target), manner)
 
 
-async def _encrypted_login(
-    target: Target, password: str, timeout_seconds: float, options: dict[str, Any]
-) -> Connection:
+async def _encrypted_login(target: Target, password: str, manner: _Manner) -> Connection:
     """Logs in with TLS as the target asks; where it only prefers TLS, without it if need be."""
     context = tls.context(target)
     try:
-        return await _login(target, password, timeout_seconds, context, options)
+        return await _login(target, password, manner, context)
     except errors.TLSError:
         if target.ssl_mode != "preferred":
             raise
-    return await _login(target, password, timeout_seconds, None, options)
+    return await _login(target, password, manner, None)
 
 
-async def _login(
-    target: Target, password: str, timeout_seconds: float, context: Any, options: dict[str, Any]
-) -> Connection:
+async def _login(target: Target, password: str, manner: _Manner, context: Any) -> Connection:
     raw: Any = driver.Connection(  # type: ignore[no-untyped-call]
         host=target.host,
         port=target.port,
         unix_socket=target.socket or None,
         user=target.user,
         password=password.encode(),
-        connect_timeout=timeout_seconds,
+        connect_timeout=manner.timeout_seconds,
         autocommit=None,
         ssl=context,
-        **options,
+        **manner.options,
     )
-    handshake = Handshake(raw, target, timeout_seconds)
+    handshake = Handshake(raw, target, manner.timeout_seconds, drops_columns=manner.drops_rows)
     try:
-        await asyncio.wait_for(raw.connect(), timeout_seconds)
+        await asyncio.wait_for(raw.connect(), manner.timeout_seconds)
     except errors.FOREIGN as error:
         raise errors.connect_error(error, target) from error
     except errors.GIBBERISH as error:

@@ -22,8 +22,14 @@ from tuibench.mysql.errors import TLSError, tls_error
 CLIENT_MYSQL = 1
 """MariaDB reads extended capabilities from clients that do not set this flag."""
 
-EXTENDED = 1 << 2
+BULK_STATEMENTS = 1 << 2
 """MariaDB's bulk statements: the one extended capability that the driver uses."""
+
+KNOWN_COLUMNS = 1 << 4
+"""MariaDB leaves out the columns of a prepared statement's result as long as they are what they were."""
+
+EXTENDED_PLACE = 28
+"""Where a login has the extended capabilities, in four bytes."""
 
 MOST_BYTES = 2**24 - 1
 PLUGINS = frozenset(
@@ -48,10 +54,12 @@ if auth._nacl_bindings is None:
 class Handshake:
     """Watches over one connection of the driver while it logs in."""
 
-    def __init__(self, raw: Any, target: Target, tls_seconds: float) -> None:
+    def __init__(self, raw: Any, target: Target, tls_seconds: float, *, drops_columns: bool) -> None:
         self._raw = raw
         self._target = target
         self._tls_seconds = tls_seconds
+        self._wanted = BULK_STATEMENTS | KNOWN_COLUMNS * drops_columns
+        self._write_packet = raw.write_packet
         self._read_greeting = raw._get_server_information
         self._answer_plugin = raw._process_auth
         raw._get_server_information = self.greet
@@ -60,10 +68,28 @@ class Handshake:
     def let_go(self) -> None:
         """Leaves the connection to itself, so that the two do not keep each other alive."""
         del self._raw._get_server_information, self._raw._process_auth
+        self._raw.__dict__.pop("write_packet", None)
 
     async def greet(self) -> None:
         """Reads the server's greeting; encrypts the connection if the target wants it and the server can."""
         await self._read_greeting()
+        await self._secure()
+        if self._extended:
+            self._raw.write_packet = self.log_in
+
+    def log_in(self, packet: bytes) -> None:
+        """Sends the login, with the extended capabilities that we want; the driver knows but one."""
+        del self._raw.write_packet
+        extended = struct.pack("<I", self._extended)
+        self._write_packet(packet[:EXTENDED_PLACE] + extended + packet[EXTENDED_PLACE + len(extended) :])
+
+    @property
+    def _extended(self) -> int:
+        """Those that both sides have; the driver tells of any only with bulk statements."""
+        offered = int(self._raw._mariadb_ext_caps)
+        return offered & self._wanted if offered & BULK_STATEMENTS else 0
+
+    async def _secure(self) -> None:
         raw = self._raw
         if raw._ssl_context is None:
             return
@@ -116,6 +142,5 @@ class Handshake:
         """The packet that asks for TLS: the login's beginning, with the flags that will be in the login."""
         raw = self._raw
         raw._client_flag |= MULTI_RESULTS | (raw.server_capabilities & DEPRECATE_EOF)
-        extended = raw._mariadb_ext_caps & EXTENDED
-        flags = raw._client_flag & ~(CLIENT_MYSQL if extended else 0)
-        return struct.pack("<IIB19xI", flags, MOST_BYTES, charset_by_name(raw._charset).id, extended)
+        flags = raw._client_flag & ~(CLIENT_MYSQL if self._extended else 0)
+        return struct.pack("<IIB19xI", flags, MOST_BYTES, charset_by_name(raw._charset).id, self._extended)

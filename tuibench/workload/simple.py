@@ -117,6 +117,8 @@ def _play(
     numbers: Random,
 ) -> Play:
     random, repetitions = numbers.random, range(repeat)
+    if len(draws) == 1 and not sums and len(binds) == 1 and fixed_table is None:
+        return _play_one(repetitions, tables, draws[0], binds[0], random)
 
     def play(calls: list[Call]) -> None:
         table = int(random() * tables) if fixed_table is None else fixed_table
@@ -127,5 +129,24 @@ def _play(
                 row.append(derive(row))
             for index, bind in chosen:
                 calls.append((index, bind(row)))
+
+    return play
+
+
+def _play_one(
+    repetitions: range,
+    tables: int,
+    draw: Callable[[], Any],
+    bind: tuple[int, bool, BindRow],
+    random: Callable[[], float],
+) -> Play:
+    """The same for one variable in one statement: a point SELECT, an UPDATE by key, a DELETE."""
+    first, per_table, values = bind
+
+    def play(calls: list[Call]) -> None:
+        table = int(random() * tables)
+        index = first + table if per_table else first
+        for _ in repetitions:
+            calls.append((index, values([draw()])))
 
     return play
