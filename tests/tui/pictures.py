@@ -3,28 +3,37 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
+from textual.pilot import Pilot
 
 from tests.tui import script
 from tests.tui.fake import FakeClient
+from tests.tui.sessions import ACTIVITY
 from tests.tui.svg import with_shapes
 from tuibench.model.message import Hello
 from tuibench.tui.app import TuibenchApp
+from tuibench.tui.view import Message
 
 WARNING = "client-limited: a worker uses 91 % of a core; the server could do more (add --workers)"
 
 
 class Picture(NamedTuple):
-    """A file, the keys that lead to its screen, and what the session said."""
+    """A file, what the session said, the keys that lead to its screen, and what the session says then."""
 
     name: str
     size: tuple[int, int]
     hello: Hello
     keys: tuple[str, ...] = ()
+    says: tuple[Message, ...] = ()
     theme: str | None = None
     ascii_only: bool = False
 
 
+LIVED_ON = msgspec.structs.replace(
+    script.status(), caution=("2 replicas attached", "3 connections of others at work (shop)")
+)
 LARGE, SMALL = (120, 36), (80, 24)
 PICTURES = (
     Picture("live-120x36", LARGE, script.hello()),
@@ -35,17 +44,29 @@ PICTURES = (
     Picture("durability-80x24", SMALL, script.hello(60), ("d", "down", "down")),
     Picture("confirm-120x36", LARGE, script.hello(60), ("d", "down", "down", "enter")),
     Picture("threads-120x36", LARGE, script.hello(60), ("t", "0")),
+    Picture("sessions-120x36", LARGE, script.hello(60), ("l",), (ACTIVITY,)),
+    Picture("sessions-80x24", SMALL, script.hello(60), ("l",), (ACTIVITY,)),
+    Picture("production-120x36", LARGE, script.hello(60, LIVED_ON), ("d", "down", "down", "enter")),
     Picture("help-120x36", LARGE, script.hello(60, script.status(warnings=(WARNING,))), ("question_mark",)),
 )
 
 
+async def play(picture: Picture, client: FakeClient, pilot: Pilot[Any]) -> None:
+    """Leads to the picture's screen."""
+    await pilot.pause()
+    await pilot.press(*picture.keys)
+    await pilot.pause()
+    client.say(*picture.says)
+    await pilot.pause()
+    await pilot.pause()
+
+
 async def draw(picture: Picture, folder: Path) -> Path:
     """One picture, drawn by the app itself without a terminal."""
-    app = TuibenchApp(FakeClient(picture.hello).connected, theme=picture.theme, ascii_only=picture.ascii_only)
+    client = FakeClient(picture.hello)
+    app = TuibenchApp(client.connected, theme=picture.theme, ascii_only=picture.ascii_only)
     async with app.run_test(size=picture.size) as pilot:
-        await pilot.pause()
-        await pilot.press(*picture.keys)
-        await pilot.pause()
+        await play(picture, client, pilot)
         path = folder / f"{picture.name}.svg"
         path.write_text(with_shapes(app.export_screenshot(title="tuibench")), encoding="utf-8")
     return path

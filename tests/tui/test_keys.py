@@ -16,6 +16,7 @@ from tuibench.model.command import (
     SetThreads,
     SetWeights,
     Stop,
+    WatchActivity,
 )
 from tuibench.model.message import Answer, RunState
 from tuibench.tui.actions import ACTIONS
@@ -34,6 +35,7 @@ KEYS: tuple[tuple[list[str], Command], ...] = (
     (["r", "0", "enter"], SetRate(0)),
     (["n", *"20ms", "enter"], SetDelay(20)),
     (["w", "5", "0", "slash", "5", "0", "enter"], SetWeights({"old": 50, "new": 50})),
+    (["l", "escape"], WatchActivity()),
     (["p"], Pause()),
     (["space"], Mark()),
     (["d", "down", "down", "enter", "y"], ApplyPreset("unsafe")),

@@ -1,8 +1,10 @@
 """The pictures of the screens, to be looked at when they change: `pytest --snapshot-update`."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from tests.tui import pictures, script
 from tests.tui.driving import LARGE, SMALL
@@ -21,7 +23,11 @@ EXTRA = (
 def test_picture(picture: Picture, snap_compare: Callable[..., bool]) -> None:
     client = FakeClient(picture.hello)
     app = TuibenchApp(client.connected, theme=picture.theme, ascii_only=picture.ascii_only)
-    assert snap_compare(app, press=picture.keys, terminal_size=picture.size)
+
+    async def lead(pilot: Pilot[Any]) -> None:
+        await pictures.play(picture, client, pilot)
+
+    assert snap_compare(app, run_before=lead, terminal_size=picture.size)
 
 
 @pytest.mark.parametrize("size", [LARGE, SMALL])

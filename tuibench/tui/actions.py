@@ -60,6 +60,7 @@ ACTIONS = (
     ),
     Action("delay", "n", "n", "network", "Simulate a longer network: a delay on each round trip", rare=True),
     Action("durability", "d", "d", "durability", "Choose what survives a crash: both settings or one"),
+    Action("sessions", "l", "l", "locks", "Sessions and locks: who is on the server, who waits", rare=True),
     Action("pause", "p", "p", "pause", "Pause the load, or go on", command=_pause_or_resume),
     Action(
         "mark", "space", "space", "mark", "Put a numbered mark on the time axis", command=lambda _: Mark()

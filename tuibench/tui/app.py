@@ -17,8 +17,20 @@ from textual.app import App, SystemCommand
 from textual.screen import Screen
 
 from tuibench.errors import RunError, TuibenchError
-from tuibench.model.command import Command, SetDelay, SetRate, SetThreads, SetWeights, Stop
+from tuibench.model.command import (
+    ApplyPreset,
+    ChangeSetting,
+    Command,
+    SetDelay,
+    SetRate,
+    SetThreads,
+    SetWeights,
+    Stop,
+    TrustServer,
+    WatchActivity,
+)
 from tuibench.model.message import Ended, Status
+from tuibench.model.sample import Sample
 from tuibench.session.client import SessionClient
 from tuibench.tui import themes
 from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, possible
@@ -29,6 +41,7 @@ from tuibench.tui.screens.durability import DurabilityScreen
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.live import LiveScreen
 from tuibench.tui.screens.rate import rate_screen
+from tuibench.tui.screens.sessions import SessionsScreen
 from tuibench.tui.screens.threads import threads_screen
 from tuibench.tui.screens.weights import weights_screen
 from tuibench.tui.steering import Change, Outstanding, ThreadSteering
@@ -119,6 +132,8 @@ class TuibenchApp(App[Ended]):
             return
         if isinstance(message.content, Status):
             self._threads.told()
+        if isinstance(message.content, Sample) and self._sessions is not None:
+            self._submit(WatchActivity())
         self._show(after(self.view, message.content))
 
     def on_line_closed(self) -> None:
@@ -194,6 +209,15 @@ class TuibenchApp(App[Ended]):
 
         self.push_screen(DurabilityScreen(view), chosen)
 
+    def _open_sessions(self, view: View) -> None:
+        """The session tells who is on the server for as long as it is asked again."""
+        self._show(msgspec.structs.replace(view, activity=None))
+        self.push_screen(SessionsScreen(view, ascii_only=self._ascii_only))
+        self._submit(WatchActivity())
+
+    def on_sessions_screen_kill_wanted(self, message: SessionsScreen.KillWanted) -> None:
+        self._submit(message.command)
+
     def _open_help(self, view: View) -> None:
         self.push_screen(HelpScreen(view))
 
@@ -219,6 +243,8 @@ class TuibenchApp(App[Ended]):
     async def _answered(self, client: Client, command: Command) -> None:
         """Wait for the session's answer and show it, in its words."""
         try:
+            if isinstance(command, ChangeSetting | ApplyPreset) and self.view and self.view.status.caution:
+                await client.submit(TrustServer())
             answer = await client.submit(command)
             ok, text = answer.ok, answer.text
         except RunError as error:
@@ -226,7 +252,7 @@ class TuibenchApp(App[Ended]):
         self._outstanding.done(command)
         if isinstance(command, SetThreads) and (following := self._threads.answered(ok=ok)):
             self._submit(following)
-        if self.view is not None:
+        if self.view is not None and not isinstance(command, WatchActivity):
             leaving = self.view.leaving and (ok or not isinstance(command, Stop))
             self._show(msgspec.structs.replace(noted(self.view, text, ok=ok), leaving=leaving))
 
@@ -234,6 +260,13 @@ class TuibenchApp(App[Ended]):
         self.view = view
         if self._live is not None:
             self._live.show(view)
+        if self._sessions is not None:
+            self._sessions.show(view)
+
+    @property
+    def _sessions(self) -> SessionsScreen | None:
+        """The screen of sessions and locks, if it is open."""
+        return next((screen for screen in self.screen_stack if isinstance(screen, SessionsScreen)), None)
 
     def _fail(self, error: TuibenchError) -> None:
         self.failure = error

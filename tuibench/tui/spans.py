@@ -22,6 +22,7 @@ ROLES = (
     "risk",
     "alarm",
     "badge",
+    "selected",
     "key",
     "tps",
     "qps",

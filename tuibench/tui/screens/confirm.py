@@ -8,20 +8,24 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tuibench.model.command import ApplyPreset, ChangeSetting
+from tuibench.model.command import ApplyPreset, ChangeSetting, KillQuery
+
+JOURNALLED = "The old value is journalled first and put back when the run ends."
 
 
 class Proposal(NamedTuple):
     """A change of the server, ready to be asked about. `steps` are lines of "name  from → to".
 
-    `meaning` says what it risks, or that it risks nothing; `at_risk` tells the two apart.
+    `meaning` says what it risks, or that it risks nothing; `at_risk` tells the two apart. `promise` says what
+    becomes of it afterwards.
     """
 
-    command: ApplyPreset | ChangeSetting
+    command: ApplyPreset | ChangeSetting | KillQuery
     title: str
     steps: tuple[str, ...]
     meaning: str
     at_risk: bool
+    promise: str = JOURNALLED
 
     @property
     def verdict(self) -> str:
@@ -29,7 +33,10 @@ class Proposal(NamedTuple):
 
 
 class ConfirmScreen(ModalScreen[bool]):
-    """Asks once. Only `y` applies: an enter too many from the dialog before must not."""
+    """Asks once. Only `y` applies: an enter too many from the dialog before must not.
+
+    `caution` says why the server looks like production; then the yes is one to changing it at all.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("y", "dismiss(True)", "Apply"),
@@ -37,9 +44,10 @@ class ConfirmScreen(ModalScreen[bool]):
         ("escape", "dismiss(False)", "Back"),
     ]
 
-    def __init__(self, proposal: Proposal) -> None:
+    def __init__(self, proposal: Proposal, caution: tuple[str, ...] = ()) -> None:
         super().__init__()
         self._proposal = proposal
+        self._caution = caution
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="confirm-dialog") as dialog:
@@ -48,11 +56,17 @@ class ConfirmScreen(ModalScreen[bool]):
                 yield Static(step, markup=False)
             role = "risk" if self._proposal.at_risk else "calm"
             yield Static(self._proposal.verdict, classes=role, markup=False)
+            if self._caution:
+                yield Static(production_question(self._caution), classes="risk", markup=False)
+            yield Static(self._proposal.promise, classes="quiet gap", markup=False)
+            yes = "yes, change this server" if self._caution else "apply"
             yield Static(
-                "The old value is journalled first and put back when the run ends.", classes="quiet gap"
-            )
-            yield Static(
-                "[b][@click=screen.dismiss(True)] y  apply [/][/b]     "
+                f"[b][@click=screen.dismiss(True)] y  {yes} [/][/b]     "
                 "[b][@click=screen.dismiss(False)] n  go back [/][/b]",
                 classes="gap",
             )
+
+
+def production_question(caution: tuple[str, ...]) -> str:
+    """Why this server deserves a second thought."""
+    return f"This looks like a production server: {'; '.join(caution)}. Change it all the same?"

@@ -31,6 +31,7 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
     def __init__(self, view: View) -> None:
         super().__init__()
         self._groups = groups(view)
+        self._caution = view.status.caution
         self._choices = [choice for group in self._groups for choice in group.choices]
 
     def compose(self) -> ComposeResult:
@@ -55,7 +56,7 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
             if apply:
                 self.dismiss(choice.proposal)
 
-        self.app.push_screen(ConfirmScreen(choice.proposal), decided)
+        self.app.push_screen(ConfirmScreen(choice.proposal, self._caution), decided)
 
     def _options(self) -> list[Option | None]:
         """Headings and choices; None draws a line between groups."""

@@ -1,0 +1,134 @@
+"""The lines of the sessions screen, and which of them is chosen while the list changes."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tui.sessions import ACTIVITY, session
+from tuibench.model.activity import Activity
+from tuibench.tui.panels import sessions as panels
+from tuibench.tui.selection import Selection, first_shown
+from tuibench.tui.spans import Line, plain
+
+EMPTY = Activity(sessions=(), others=0, own=())
+BLIND = Activity(
+    sessions=(), others=0, own=(), gaps=("lock waits: no PROCESS", "the last deadlock: no PROCESS")
+)
+
+
+def text(lines: Sequence[Line]) -> str:
+    return "\n".join(plain(line).rstrip() for line in lines)
+
+
+def test_who_waits_for_whom() -> None:
+    assert text(panels.waits(ACTIVITY, 92, 3)) == (
+        "LOCK WAITS  2\n"
+        "  00:03 214 (ours) waits for 90 (idle)  sbtest.sbtest2  UPDATE sbtest2 SET k=k+? WHERE id=?\n"
+        "  00:01 230 (ours) waits for 214 (ours)  sbtest.sbtest2  UPDATE sbtest2 SET k=k+? WHERE id=…"
+    )
+
+
+def test_who_is_there_on_a_narrow_screen() -> None:
+    lines = panels.sessions(ACTIVITY, Selection(90, 3), 78, 12)
+    assert text(lines) == (
+        "SESSIONS  5 of others, 66 ours\n"
+        "      id    time  user@host           statement\n"
+        "      88   12:34  report@bi2          SELECT customer, SUM(amount) FROM order…\n"
+        "      91   00:02  shop@10.0.3.17      SELECT name FROM products WHERE id = ?\n"
+        "      93   00:00  exporter@localhost  SHOW GLOBAL STATUS\n"
+        "      90   01:03  ann@pc7             Sleep\n"
+        "      64   00:12  shop@10.0.3.17      Sleep\n"
+        "           00:03  ours × 41           Execute, Updating\n"
+        "           00:00  ours × 24           Sleep\n"
+        "           00:00  ours × 1            Query, Filling schema table"
+    )
+    assert {span.role for span in lines[5]} == {"selected"}
+    assert all(span.role != "selected" for line in (*lines[:5], *lines[6:]) for span in line)
+
+
+def test_a_wide_screen_has_database_and_state() -> None:
+    wide = text(panels.sessions(ACTIVITY, Selection(), 118, 12))
+    assert "report@bi2          shop              Sending data      SELECT customer" in wide
+
+
+def test_the_last_deadlock() -> None:
+    assert text(panels.deadlock(ACTIVITY, 78, 3)) == (
+        "LAST DEADLOCK  2026-03-01 11:58:07  on sbtest.sbtest2\n"
+        "     212  went on     UPDATE sbtest2 SET k=k+? WHERE id=?\n"
+        "     219  rolled back DELETE FROM sbtest2 WHERE id=?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("activity", "waits", "deadlock"),
+    [
+        (EMPTY, "nobody waits for a row lock", "none since the server started"),
+        (BLIND, "not to be seen: no PROCESS", "not to be seen: no PROCESS"),
+    ],
+)
+def test_nothing_to_show_says_why(activity: Activity, waits: str, deadlock: str) -> None:
+    assert waits in text(panels.waits(activity, 78, 1))
+    assert deadlock in text(panels.deadlock(activity, 78, 3))
+
+
+def test_more_sessions_than_are_told() -> None:
+    crowded = msgspec.structs.replace(ACTIVITY, others=4711)
+    assert "4,711 of others, 5 shown, 66 ours" in text(panels.sessions(crowded, Selection(), 78, 12))
+
+
+def test_before_the_first_answer() -> None:
+    assert "asking the server" in text(panels.sessions(None, Selection(), 78, 12))
+    assert text(panels.waits(None, 78, 3)) == "LOCK WAITS"
+    assert panels.deadlock(None, 78, 3) == []
+
+
+@pytest.mark.parametrize("height", range(1, 16))
+@pytest.mark.parametrize("draw", [panels.waits, panels.deadlock])
+def test_no_panel_is_higher_than_it_may(
+    draw: Callable[[Activity | None, int, int], list[Line]], height: int
+) -> None:
+    assert len(draw(ACTIVITY, 78, height)) <= height
+    assert len(panels.sessions(ACTIVITY, Selection(64, 4), 78, height)) <= height
+
+
+def test_the_chosen_one_is_always_in_sight() -> None:
+    many = msgspec.structs.replace(EMPTY, sessions=tuple(session(id) for id in range(200)), others=200)
+    for place in (0, 1, 57, 198, 199):
+        lines = panels.sessions(many, Selection(place, place), 78, 12)
+        chosen = [plain(line) for line in lines if line[0].role == "selected"]
+        assert [int(line.split()[0]) for line in chosen] == [place]
+        assert len(lines) == 12
+
+
+# The choice
+
+
+def test_the_choice_stays_on_its_session_wherever_it_goes() -> None:
+    assert Selection(7, 0).settled([3, 5, 7]) == Selection(7, 2)
+
+
+@pytest.mark.parametrize(
+    ("place", "ids", "expected"),
+    [(1, [3, 5, 8], Selection(5, 1)), (2, [3], Selection(3, 0)), (0, [], Selection(None, 0))],
+)
+def test_whoever_takes_the_place_of_one_that_left_is_chosen(
+    place: int, ids: list[int], expected: Selection
+) -> None:
+    assert Selection(99, place).settled(ids) == expected
+
+
+@given(st.lists(st.integers(), unique=True), st.integers(-300, 300), st.integers(0, 300))
+def test_moving_never_leaves_the_list(ids: list[int], by: int, place: int) -> None:
+    moved = Selection(None, place).moved(ids, by)
+    assert moved == Selection() if not ids else moved.id == ids[moved.place]
+
+
+@given(st.integers(1, 300), st.integers(1, 60), st.data())
+def test_the_window_holds_the_chosen_line(count: int, height: int, data: st.DataObject) -> None:
+    chosen = data.draw(st.integers(0, count - 1))
+    first = first_shown(chosen, count, height)
+    assert 0 <= first <= chosen < first + height
+    assert first + min(height, count) <= count

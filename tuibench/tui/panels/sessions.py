@@ -1,0 +1,137 @@
+"""The server's sessions as lines: who waits for whom, who does what and for how long, the last deadlock."""
+
+from collections.abc import Sequence
+
+from tuibench.model.activity import Activity, Deadlock, DeadlockParty, LockWait, OwnSessions, ServerSession
+from tuibench.tui.selection import Selection, first_shown
+from tuibench.tui.spans import Line, Span, pad, shorten
+from tuibench.units import clock
+
+ID_WIDTH, TIME_WIDTH, WHO_WIDTH, STATE_WIDTH = 8, 8, 20, 18
+WIDE = 110
+"""From this width on there is room for the database and the state beside the statement."""
+
+MOST_WAITS = 6
+
+
+def waits(activity: Activity | None, width: int, height: int) -> list[Line]:
+    """A heading and the longest waits."""
+    if activity is None:
+        return [pad((Span("LOCK WAITS", "title"),), width)][:height]
+    found = activity.waits
+    said = Span(f"  {len(found)}", "risk") if found else Span("  nobody waits for a row lock", "muted")
+    hidden = next((gap for gap in activity.gaps if gap.startswith("lock waits")), "")
+    if hidden:
+        said = Span(f"  not to be seen: {hidden.partition(': ')[2]}", "muted")
+    heading = pad((Span("LOCK WAITS", "title"), said), width)
+    return [heading, *(_wait(wait, width) for wait in found)][:height]
+
+
+def waits_height(activity: Activity | None) -> int:
+    """How many rows they are worth."""
+    return 1 + min(MOST_WAITS, len(activity.waits) if activity else 0)
+
+
+def sessions(activity: Activity | None, selection: Selection, width: int, height: int) -> list[Line]:
+    """A heading, a line for each session of others with the chosen one marked, then ours by their state."""
+    if activity is None:
+        return [pad((Span("asking the server for its sessions …", "muted"),), width)][:height]
+    own = [_own(each, width) for each in activity.own][: max(1, height // 3)]
+    room = height - 2 - len(own)
+    listed = activity.sessions
+    first = first_shown(selection.place, len(listed), room)
+    lines = [
+        _session(session, width, chosen=session.id == selection.id)
+        for session in listed[first : first + room]
+    ]
+    return [_heading(activity, width), _columns(width), *lines, *own][:height]
+
+
+def deadlock(activity: Activity | None, width: int, height: int) -> list[Line]:
+    """When the last deadlock was, and each of its transactions."""
+    if activity is None:
+        return []
+    told = activity.deadlock
+    if told is None:
+        hidden = next((gap for gap in activity.gaps if gap.startswith("the last deadlock")), "")
+        said = f"not to be seen: {hidden.partition(': ')[2]}" if hidden else "none since the server started"
+        return [pad((Span("LAST DEADLOCK", "title"), Span(f"  {said}", "muted")), width)][:height]
+    return [_deadlock_heading(told, width), *(_party(party, width) for party in told.parties)][:height]
+
+
+def _wait(wait: LockWait, width: int) -> Line:
+    waiting = _named(wait.waiting, wait.waiting_is_ours)
+    blocking = _named(wait.blocking, wait.blocking_is_ours, is_idle=not wait.blocking_statement)
+    statements = wait.waiting_statement
+    if wait.blocking_statement:
+        statements += f"  ←  {wait.blocking_statement}"
+    line: Line = (
+        Span(f"{clock(wait.seconds):>{TIME_WIDTH - 1}} ", "warn"),
+        Span(f"{waiting} waits for {blocking}", "strong"),
+        Span(f"  {wait.table}  " if wait.table else "  ", "muted"),
+        Span(statements),
+    )
+    return pad(line, width)
+
+
+def _named(id: int, is_ours: bool, *, is_idle: bool = False) -> str:
+    """A blocker without a statement is idle in its transaction."""
+    marks = ["ours"] * is_ours + ["idle"] * is_idle
+    return f"{id} ({', '.join(marks)})" if marks else str(id)
+
+
+def _heading(activity: Activity, width: int) -> Line:
+    shown, there = len(activity.sessions), activity.others
+    ours = sum(own.count for own in activity.own)
+    counted = f"  {there:,} of others" + (f", {shown} shown" if shown < there else "") + f", {ours:,} ours"
+    return pad((Span("SESSIONS", "title"), Span(counted, "muted")), width)
+
+
+def _columns(width: int) -> Line:
+    state = f"{'database':<{STATE_WIDTH}}{'state':<{STATE_WIDTH}}" if width >= WIDE else ""
+    text = f"{'id':>{ID_WIDTH}}{'time':>{TIME_WIDTH}}  {'user@host':<{WHO_WIDTH}}{state}statement"
+    return pad((Span(text, "faint"),), width)
+
+
+def _session(session: ServerSession, width: int, *, chosen: bool) -> Line:
+    who = _cell(f"{session.user}@{session.host.partition(':')[0]}", WHO_WIDTH)
+    asleep = session.command == "Sleep"
+    doing = session.statement or session.state or session.command
+    middle = ""
+    if width >= WIDE:
+        middle = _cell(session.database, STATE_WIDTH) + _cell(session.state or session.command, STATE_WIDTH)
+        doing = session.statement
+    role = "selected" if chosen else "muted" if asleep else ""
+    text = f"{session.id:>{ID_WIDTH}}{clock(session.seconds):>{TIME_WIDTH}}  {who}{middle}{doing}"
+    return tuple(span._replace(role=role) for span in pad((Span(shorten(text, width), role),), width))
+
+
+def _own(own: OwnSessions, width: int) -> Line:
+    count = f"ours × {own.count:,}"
+    what = ", ".join(part for part in (own.command, own.state) if part)
+    time = Span(f"{'':>{ID_WIDTH}}{clock(own.seconds):>{TIME_WIDTH}}  ", "muted")
+    return pad((time, Span(_cell(count, WHO_WIDTH), "own"), Span(what, "muted")), width)
+
+
+def _deadlock_heading(told: Deadlock, width: int) -> Line:
+    tables = dict.fromkeys(table for party in told.parties for table in party.tables)
+    text = f"  {told.at}  on {', '.join(tables)}" if tables else f"  {told.at}"
+    return pad((Span("LAST DEADLOCK", "title"), Span(text, "muted")), width)
+
+
+def _party(party: DeadlockParty, width: int) -> Line:
+    fate = Span("rolled back ", "risk") if party.rolled_back else Span("went on     ", "muted")
+    return pad((Span(f"{party.connection:>{ID_WIDTH}}  "), fate, Span(party.statement)), width)
+
+
+def _cell(text: str, width: int) -> str:
+    """Text in a column of that width, with a blank behind it."""
+    return f"{shorten(text, width - 1):<{width}}"
+
+
+def keys(entries: Sequence[tuple[str, str]], width: int, height: int) -> list[Line]:
+    """The screen's own keys, in the footer's manner."""
+    line: Line = ()
+    for key, label in entries:
+        line = (*line, Span(key, "key"), Span(f" {label}  ", "muted"))
+    return [pad(line, width)][:height]
