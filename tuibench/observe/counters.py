@@ -9,6 +9,8 @@ THREADS_CONNECTED = "Threads_connected"
 OPEN_TABLES = "Open_tables"
 QUESTIONS = "Questions"
 SLOW_QUERIES = "Slow_queries"
+BINLOG_SYNCS = "performance_schema.binlog_syncs"
+BINLOG_BYTES = "performance_schema.binlog_bytes"
 
 NEEDED = (UPTIME, THREADS_RUNNING, THREADS_CONNECTED, OPEN_TABLES, QUESTIONS, SLOW_QUERIES)
 """Without these a reading is no reading."""
@@ -48,6 +50,9 @@ COUNTERS: dict[str, str] = {
     "Binlog_cache_disk_use": "transactions that did not fit the binary log's cache",
     "Binlog_commits": "transactions in the binary log (MariaDB)",
     "Binlog_group_commits": "groups in which they were committed (MariaDB)",
+    "Binlog_bytes_written": "bytes written to the binary log (MariaDB)",
+    BINLOG_SYNCS: "syncs of the binary log (MySQL, see binlog)",
+    BINLOG_BYTES: "bytes written to the binary log (MySQL, see binlog)",
     "Innodb_buffer_pool_read_requests": "pages asked of the buffer pool",
     "Innodb_buffer_pool_reads": "pages that had to come from disk for it",
     "Innodb_buffer_pool_wait_free": "waits for a free page in the buffer pool",
@@ -60,6 +65,8 @@ COUNTERS: dict[str, str] = {
     "Innodb_log_writes": "writes to the redo log",
     "Innodb_os_log_fsyncs": "fsyncs of the redo log",
     "Innodb_os_log_written": "bytes written to the redo log",
+    "Innodb_lsn_current": "bytes of redo made since the server's data began (MariaDB)",
+    "Innodb_redo_log_current_lsn": "bytes of redo made since the server's data began (MySQL)",
     "Innodb_row_lock_waits": "waits for a row lock",
     "Innodb_row_lock_time": "milliseconds spent in them",
     "Innodb_deadlocks": "deadlocks (MariaDB)",

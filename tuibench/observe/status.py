@@ -1,4 +1,7 @@
-"""Samples the server: one SHOW GLOBAL STATUS a tick, over a connection of our own."""
+"""Samples the server: one SHOW GLOBAL STATUS a tick, over a connection of our own.
+
+Whatever else is asked in a tick is asked before it: the status must have counted all that we sent.
+"""
 
 import msgspec
 
@@ -9,6 +12,7 @@ from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import identity, server_info
 from tuibench.observe import counters
+from tuibench.observe.binlog import BinlogFile
 from tuibench.observe.line import Connect, Line, log_in
 from tuibench.observe.reading import Observation, Reading, observe
 
@@ -42,6 +46,7 @@ class StatusSampler:
         )
         self._variables: dict[str, str] = {}
         self._variables_of = 0
+        self._binlog = BinlogFile()
         self._last: Reading | None = None
 
     @property
@@ -86,6 +91,7 @@ class StatusSampler:
     async def _read(self, connection: Connection) -> Reading:
         if self._variables_of != self._line.logins:
             await self._read_variables(connection)
+        binlog = await self._binlog.counters(connection, self._variables)
         sent_ns = self._clock.now_ns()
         status = counters.kept(await connection.query(STATUS_SQL))
         received_ns = self._clock.now_ns()
@@ -94,7 +100,7 @@ class StatusSampler:
             at_ns=(sent_ns + received_ns) // 2,
             connection=self._line.logins,
             identity=identity(self._variables),
-            status=status,
+            status=status | binlog,
             max_connections=int(self._variables["max_connections"]),
             table_open_cache=int(self._variables["table_open_cache"]),
             own_statements=self.own_statements,

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from tuibench.errors import ConnectionLostError, TuibenchError
+from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, Row
 
@@ -59,6 +59,7 @@ class FakeServer:
     def __init__(self) -> None:
         self.status = dict(STATUS)
         self.variables = dict(VARIABLES)
+        self.binlog: tuple[int, int] | SQLError = (0, 0)
         self.refusal: TuibenchError | None = None
         self.failure: TuibenchError | None = None
         self.connections: list[FakeConnection] = []
@@ -77,9 +78,16 @@ class FakeServer:
         await self._open.wait()
         if self.failure:
             raise self.failure
+        if "performance_schema" in sql:
+            return self.binlog_file()
         if "STATUS" in sql:
             return [(name, str(value)) for name, value in self.status.items()]
         return list(self.variables.items())
+
+    def binlog_file(self) -> Sequence[Row]:
+        if isinstance(self.binlog, SQLError):
+            raise self.binlog
+        return [self.binlog]
 
     def hold(self) -> None:
         self._open.clear()
