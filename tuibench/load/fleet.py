@@ -124,6 +124,7 @@ class Fleet:
         self._delay_ns = round(plan.client_delay_ms * NS_PER_MS)
         self._paused = False
         self._session = SetSession(())
+        self._is_over = False
         self._assignment = Assignment()
         self._workers: list[Worker] = []
 
@@ -164,9 +165,13 @@ class Fleet:
         self._tell(SetDelay(self._delay_ns))
 
     def set_session(self, statements: tuple[str, ...]) -> None:
-        """Has every connection run these statements, those of later workers too."""
+        """Has every connection run these statements, those of later workers too.
+
+        Harmless after the end: settings are put back when there are no workers any more.
+        """
         self._session = SetSession(statements)
-        self._tell(self._session)
+        if not self._is_over:
+            self._tell(self._session)
 
     def start_over(self) -> None:
         """The warm-up is over: its backlog and its connections' figures are forgotten, the limits hold."""
@@ -216,6 +221,7 @@ class Fleet:
 
     async def kill(self) -> None:
         """Ends the processes, whatever they do."""
+        self._is_over = True
         await asyncio.gather(*(worker.end() for worker in self._workers))
 
     async def _grow(self, threads: int) -> None:

@@ -255,6 +255,15 @@ async def told(end: WorkerEnd, kind: type[Told]) -> Told:
     raise AssertionError(f"no {kind.__name__} came")
 
 
+async def test_settings_may_be_put_back_when_the_workers_are_gone() -> None:
+    async with fleet(1) as workers:
+        await workers.kill()
+        with mock.patch.object(Channel, "send") as send:
+            workers.set_session(("SET SESSION long_query_time = 10",))
+        send.assert_not_called()
+        assert not any(os.path.exists(f"/proc/{pid}") for pid in workers.pids)
+
+
 async def test_a_worker_that_does_not_answer_is_killed() -> None:
     async with fleet(1) as workers:
         await workers.report()
