@@ -163,7 +163,7 @@ class Steering:
                 case ApplyPreset(name=name):
                     return await self._preset(name)
                 case TrustServer():
-                    return self._session.gate.say_yes()
+                    return self._yes()
                 case Pause():
                     return self._pause()
                 case Resume():
@@ -178,6 +178,11 @@ class Steering:
         """Looked at when a command's turn comes: settings that are put back must not be changed again."""
         if self._session.state in (RunState.STOPPING, RunState.ENDED):
             raise UsageError("the run is ending; nothing can be changed any more")
+
+    def _yes(self) -> str:
+        text = self._session.gate.say_yes()
+        self._session.tell(EventKind.WARNING, text)
+        return text
 
     async def _kill(self, id: int) -> str:
         self._demand_that_it_runs()

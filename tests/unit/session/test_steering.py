@@ -181,6 +181,7 @@ async def test_a_production_server_is_changed_after_a_yes_only(command: Command)
         await steering.carry_out(command)
     assert (session.hand.asked, session.told) == ([], [])
     assert await steering.carry_out(TrustServer()) == "it may be changed"
+    assert session.told == [(EventKind.WARNING, "it may be changed")]
     await steering.carry_out(command)
     assert len(session.hand.asked) == 1
 
