@@ -1,14 +1,20 @@
 """The paired result of a trial: what B does against A, with the drift of the run removed.
 
-Each cycle gives one difference: the logarithm of B's figure over A's, measured next to each other, so that
-what is slow (a cache that fills, a neighbour at work) falls out. What drifts within a cycle favours the value
-that came second; the order alternates (A B, B A, A B, …), so that least squares with the order as second term
-takes it out: rᵢ = δ + γ·sᵢ, sᵢ = ±1. The 95 % interval of δ is Student's, with two degrees of freedom fewer
-than there are pairs.
+Windows lie side by side, A B | B A | A B | …, and each is compared with its neighbour only, so that what is
+slow (a cache that fills, other work on the host) falls out. From one window to the next a figure's logarithm
+grows by
+
+    d = δ·x + γ + noise,    x = 1 from A to B, −1 from B to A, 0 between two windows of the same value
+
+γ is the drift, and least squares gives δ. Neighbours of the same value help twice: they tell the drift, and
+how much windows differ when nothing was changed. A window has two neighbours, so their differences are not
+independent: with noise from window to window (MA(1), ρ = −½) the residual variance is as uncertain as that of
+1.5 times fewer differences, and Student's t is taken with so many degrees of freedom fewer. In simulation the
+95 % interval then holds the truth in 95 to 97 of 100 cases, in white noise as in a random walk.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tuibench.metrics.student import t_95
@@ -16,13 +22,23 @@ from tuibench.model.effect import Comparison, Figure
 from tuibench.model.trial import TrialPair
 
 FEWEST_PAIRS = 4
-"""With three, one degree of freedom is left, and an interval that says nothing."""
+"""With fewer, what is left for judging the noise gives an interval that says nothing."""
 
-SIGNS = {"AB": 1.0, "BA": -1.0}
+SHARED_WINDOWS = 1.5
+SIGNS = {"AB": 1, "BA": -1}
+
+Level = Callable[[float], float]
+
+
+class Step(NamedTuple):
+    """From one window to the next: x of the model above, and the difference."""
+
+    x: int
+    difference: float
 
 
 class Estimate(NamedTuple):
-    """A mean difference and half the width of its 95 % interval."""
+    """A difference and half the width of its 95 % interval."""
 
     value: float
     margin: float
@@ -36,74 +52,60 @@ def compare_pairs(pairs: Sequence[TrialPair]) -> tuple[Comparison, ...]:
     return tuple(_comparison(figure, pairs) for figure in figures)
 
 
-def without_drift(differences: Sequence[float], signs: Sequence[float]) -> Estimate:
-    """δ of the model above; the plain mean where the order never changed."""
-    count = len(differences)
-    slant = _slant(differences, signs)
-    levelled = [one - slant * sign for one, sign in zip(differences, signs, strict=True)]
-    value = math.fsum(levelled) / count
-    residual = math.fsum((one - value) ** 2 for one in levelled)
-    lean = math.fsum(signs) / count
-    ordered = abs(lean) < 1
-    degrees = count - 2 if ordered else count - 1
-    variance = residual / degrees / count / (1 - lean * lean if ordered else 1)
-    return Estimate(value, t_95(degrees) * math.sqrt(variance))
+def steps(pairs: Sequence[TrialPair], figure: Figure, level: Level) -> list[Step]:
+    """All differences of neighbours, in the order of time; a cycle that was left out interrupts them."""
+    found: list[Step] = []
+    before: tuple[int, float] | None = None
+    for pair in pairs:
+        first, second = (level(side[figure]) for side in _in_order(pair))
+        if before is not None and before[0] == pair.cycle - 1:
+            found.append(Step(0, first - before[1]))
+        found.append(Step(SIGNS[pair.order], second - first))
+        before = (pair.cycle, second)
+    return found
 
 
-def _slant(differences: Sequence[float], signs: Sequence[float]) -> float:
-    """γ: half the difference between the two orders' means."""
-    means = []
-    for order in (1.0, -1.0):
-        of_order = [one for one, sign in zip(differences, signs, strict=True) if sign == order]
-        if not of_order:
-            return 0.0
-        means.append(math.fsum(of_order) / len(of_order))
-    return (means[0] - means[1]) / 2
+def without_drift(taken: Sequence[Step]) -> Estimate:
+    """δ of the model above."""
+    count = len(taken)
+    middle = math.fsum(step.x for step in taken) / count
+    mean = math.fsum(step.difference for step in taken) / count
+    spread = math.fsum((step.x - middle) ** 2 for step in taken)
+    value = math.fsum((step.x - middle) * (step.difference - mean) for step in taken) / spread
+    residual = math.fsum((step.difference - mean - value * (step.x - middle)) ** 2 for step in taken)
+    margin = t_95((count - 2) / SHARED_WINDOWS) * math.sqrt(residual / (count - 2) / spread)
+    return Estimate(value, margin)
+
+
+def _in_order(pair: TrialPair) -> tuple[dict[Figure, float], dict[Figure, float]]:
+    """The first window of a cycle, and the second."""
+    return (pair.a, pair.b) if pair.order == "AB" else (pair.b, pair.a)
 
 
 def _comparison(figure: Figure, pairs: Sequence[TrialPair]) -> Comparison:
     a = [pair.a[figure] for pair in pairs]
-    b = [pair.b[figure] for pair in pairs]
-    signs = [SIGNS[pair.order] for pair in pairs]
-    if min(*a, *b) > 0:
-        return _relative(figure, a, b, signs)
-    return _absolute(figure, a, b, signs)
-
-
-def _relative(figure: Figure, a: list[float], b: list[float], signs: list[float]) -> Comparison:
-    level = math.exp(math.fsum(map(math.log, a)) / len(a))
-    found = without_drift([math.log(new / old) for old, new in zip(a, b, strict=True)], signs)
-    value, low, high = (
-        math.expm1(edge) for edge in (found.value, found.value - found.margin, found.value + found.margin)
-    )
-    return Comparison(
-        figure=figure,
-        before=level,
-        after=level * (1 + value),
-        delta=level * value,
-        low=level * low,
-        high=level * high,
-        percent=100 * value,
-        percent_low=100 * low,
-        percent_high=100 * high,
-        differs=not low <= 0 <= high,
-    )
-
-
-def _absolute(figure: Figure, a: list[float], b: list[float], signs: list[float]) -> Comparison:
-    """Where a figure was zero there are no ratios."""
+    if min(*a, *(pair.b[figure] for pair in pairs)) > 0:
+        level = math.exp(math.fsum(map(math.log, a)) / len(a))
+        found = without_drift(steps(pairs, figure, math.log))
+        edges = (found.value, found.value - found.margin, found.value + found.margin)
+        return _told(figure, level, *(level * math.expm1(edge) for edge in edges))
     level = math.fsum(a) / len(a)
-    value, margin = without_drift([new - old for old, new in zip(a, b, strict=True)], signs)
-    low, high = value - margin, value + margin
+    value, margin = without_drift(steps(pairs, figure, float))
+    return _told(figure, level, value, value - margin, value + margin)
+
+
+def _told(figure: Figure, level: float, delta: float, low: float, high: float) -> Comparison:
+    """`level` is the figure under A; there is no relative difference to nothing."""
+    percents = [100 * one / level if level > 0 else None for one in (delta, low, high)]
     return Comparison(
         figure=figure,
         before=level,
-        after=level + value,
-        delta=value,
+        after=level + delta,
+        delta=delta,
         low=low,
         high=high,
-        percent=100 * value / level if level > 0 else None,
-        percent_low=100 * low / level if level > 0 else None,
-        percent_high=100 * high / level if level > 0 else None,
+        percent=percents[0],
+        percent_low=percents[1],
+        percent_high=percents[2],
         differs=not low <= 0 <= high,
     )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuibench.metrics.pairs import FEWEST_PAIRS, compare_pairs, without_drift
+from tuibench.metrics.pairs import FEWEST_PAIRS, Step, compare_pairs, steps, without_drift
 from tuibench.model.effect import Comparison, Figure
 from tuibench.model.trial import TrialPair
 
@@ -49,9 +49,10 @@ def test_a_steady_drift_changes_nothing(cycles: int, drift: float) -> None:
     assert tps(run(cycles, 1.0, drift=drift)).percent == pytest.approx(0.0, abs=1e-6)
 
 
-def test_the_interval_holds_no_difference_as_often_as_it_says() -> None:
-    quiet = sum(not tps(run(5, 1.0, drift=0.02, noise=0.05, seed=seed)).differs for seed in range(600))
-    assert 0.93 <= quiet / 600 <= 0.97
+@pytest.mark.parametrize("cycles", [4, 5, 8])
+def test_the_interval_holds_no_difference_as_often_as_it_says(cycles: int) -> None:
+    quiet = sum(not tps(run(cycles, 1.0, drift=0.02, noise=0.05, seed=seed)).differs for seed in range(600))
+    assert 0.94 <= quiet / 600 <= 0.985
 
 
 def test_a_gain_is_found_and_held() -> None:
@@ -62,15 +63,22 @@ def test_a_gain_is_found_and_held() -> None:
         assert found.percent_high is not None
         held += found.percent_low <= 50 <= found.percent_high
         assert found.differs
-    assert 180 <= held <= 199
+    assert held >= 186
 
 
-def test_it_is_least_squares_with_the_order_as_second_term() -> None:
-    """Worked by hand: the orders' means are 0.30 and 0.13, t is 3.182 with three degrees of freedom."""
-    found = without_drift([0.30, 0.10, 0.34, 0.16, 0.26], [1, -1, 1, -1, 1])
-    assert found.value == pytest.approx((0.30 + 0.13) / 2)
-    residual = 2 * 0.04**2 + 2 * 0.03**2
-    assert found.margin == pytest.approx(3.182 * math.sqrt(residual / 3 / 5 / (1 - 0.04)), rel=1e-3)
+def test_it_is_least_squares_over_all_neighbours() -> None:
+    """Worked by hand: the mean of x is 0, so δ = (0.30 + 0.15) / 2, and γ is the mean difference, 0.10."""
+    taken = [Step(1, 0.30), Step(0, 0.15), Step(-1, -0.15), Step(0, 0.10), Step(0, 0.10)]
+    found = without_drift(taken)
+    assert found.value == pytest.approx((0.30 + 0.15) / 2)
+    residual = sum((step.difference - 0.10 - found.value * step.x) ** 2 for step in taken)
+    assert found.margin == pytest.approx(4.303 * math.sqrt(residual / 3 / 2), rel=1e-3)
+
+
+def test_neighbours_of_the_same_value_count_where_they_are_neighbours() -> None:
+    pairs = run(4, 1.5, drift=0.1)
+    assert [step.x for step in steps(pairs, Figure.TPS, math.log)] == [1, 0, -1, 0, 1, 0, -1]
+    assert [step.x for step in steps([*pairs[:1], *pairs[2:]], Figure.TPS, math.log)] == [1, 1, 0, -1]
 
 
 def test_too_few_pairs_give_no_interval() -> None:
@@ -106,4 +114,4 @@ def test_the_estimate_is_in_the_middle_of_everything(values: list[float]) -> Non
     ]
     found = tps(pairs)
     assert found.low <= found.delta <= found.high
-    assert found.delta == pytest.approx(found.after - found.before, rel=1e-6, abs=1e-6)
+    assert found.delta == pytest.approx(found.after - found.before, rel=1e-6, abs=1e-3)
