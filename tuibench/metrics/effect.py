@@ -15,6 +15,8 @@ from tuibench.metrics.slots import P95, Ranks, Slot, not_above
 from tuibench.model.effect import Comparison, Figure
 
 Window = Sequence[Slot]
+NEAR_ZERO = 1e-3
+"""A smaller ratio has no logarithm worth averaging."""
 
 
 def compare(before: Window, after: Window) -> tuple[Comparison, ...]:
@@ -48,9 +50,8 @@ def comparison(figure: Figure, before: float, after: float, redrawn: Spread) -> 
     low, high = interval(after - before, _pairwise(redrawn, lambda old, new: new - old), redrawn.scale)
     relative: tuple[float | None, float | None, float | None] = (None, None, None)
     if before > 0:
-        ratios = _pairwise(redrawn, lambda old, new: new / old - 1 if old > 0 else math.nan)
-        edges = interval(after / before - 1, ratios, redrawn.scale)
-        relative = (100 * (after / before - 1), max(-100.0, 100 * edges[0]), 100 * edges[1])
+        edges = _ratio_interval(after / before, redrawn)
+        relative = (100 * (after / before - 1), 100 * (edges[0] - 1), 100 * (edges[1] - 1))
     certain = not low <= 0 <= high
     if relative[1] is not None and relative[2] is not None:
         certain = certain and not relative[1] <= 0 <= relative[2]
@@ -66,6 +67,16 @@ def comparison(figure: Figure, before: float, after: float, redrawn: Spread) -> 
         percent_high=relative[2],
         differs=certain,
     )
+
+
+def _ratio_interval(ratio: float, redrawn: Spread) -> tuple[float, float]:
+    """Of after / before: by its logarithm, so that it stays above zero, unless it comes near to it."""
+    ratios = _pairwise(redrawn, lambda old, new: new / old if old > 0 else math.nan)
+    if min(ratio, *ratios) > NEAR_ZERO and max(ratio, *ratios) < 1 / NEAR_ZERO:
+        low, high = interval(math.log(ratio), [math.log(one) for one in ratios], redrawn.scale)
+        return math.exp(low), math.exp(high)
+    low, high = interval(ratio, ratios, redrawn.scale)
+    return max(0.0, low), high
 
 
 def _pairwise(redrawn: Spread, combine: Callable[[float, float], float]) -> list[float]:
