@@ -22,6 +22,9 @@ DETAILS = (
 @grouped
 def restore(
     server: ServerOptions,
+    wait: Annotated[
+        float, typer.Option("--wait", help="Seconds to try again for while the server is away.")
+    ] = 30,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is left, change nothing.")] = False,
 ) -> None:
     found = leftovers()
@@ -34,11 +37,11 @@ def restore(
         return
     login = server.target()
     given = server.given()
-    results = [run_async(_put_back(leftover, login, given)) for leftover in found]
+    results = [run_async(_put_back(leftover, login, given, wait)) for leftover in found]
     raise typer.Exit(ExitCode.DONE if all(results) else ExitCode.RUN_FAILED)
 
 
-async def _put_back(leftover: Leftover, login: Target, given: dict[str, object]) -> bool:
+async def _put_back(leftover: Leftover, login: Target, given: dict[str, object], wait: float) -> bool:
     """True when nothing of it is left to be done."""
     if leftover.header is None:
         say(leftover.problem)
@@ -47,10 +50,12 @@ async def _put_back(leftover: Leftover, login: Target, given: dict[str, object])
     target = msgspec.structs.replace(where, **{"password": login.password, **given})
     typer.echo(leftover.text)
     try:
-        restored = await restore_leftover(leftover, target)
+        restored = await restore_leftover(
+            leftover, target, patience_seconds=wait, tell=lambda text: say(f"  {text}")
+        )
     except TuibenchError as error:
         say(f"  {error}")
         return False
     for one in restored:
         typer.echo(f"  {one.text}")
-    return not any(one.pending for one in restored)
+    return not any(one.pending for one in restored) and not leftover.problem

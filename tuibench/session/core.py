@@ -9,6 +9,7 @@ Whatever happens after `open`, `close` ends the load, puts the settings back and
 import asyncio
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
@@ -307,8 +308,9 @@ class Session:
             self._comparing.tick(sample, measured.interval)
         for kind, text in (*observed.events, *self.load.alarms.look(load)):
             self.tell(kind, text)
-        if observed.settings_changed:
-            await self.settings.refresh()
+        if observed.settings_changed or self.settings.is_behind:
+            for text in await self.settings.catch_up(restarted=observed.restarted):
+                self.tell(EventKind.RESTORE, text)
         self._doubt(load)
         self._tell_refused(measured.refused)
 
@@ -341,7 +343,7 @@ class Session:
         await self.load.finish(self.spec.drain_seconds)
         await self.watch.close()
         before, after = await self._observer.end(self._own_statements)
-        for text in await self.settings.restore():
+        for text in await self.settings.restore(partial(self.tell, EventKind.RESTORE)):
             self.tell(EventKind.RESTORE, text)
         self.tell(EventKind.STOP, f"{self._outcome} after {self.load.seconds:.1f} s")
         summary = summing.summary(

@@ -21,12 +21,13 @@ LAST_LOOK_ATTEMPTS = 10
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """One tick's view. `settings_changed` is True when variables changed, but not by us."""
+    """One tick's view. `settings_changed` is True when variables changed, but not by us, or `restarted`."""
 
     server: ServerPart | None
     host: HostPart | None
     events: tuple[tuple[EventKind, str], ...] = ()
     settings_changed: bool = False
+    restarted: bool = False
 
 
 class Observer:
@@ -75,6 +76,7 @@ class Observer:
             host=self._host.sample() if self._host is not None else None,
             events=(*events, *foreign),
             settings_changed=bool(foreign) or observation.restarted,
+            restarted=observation.restarted,
         )
 
     async def end(self, steering_statements: int) -> tuple[ServerReading | None, ServerReading | None]:

@@ -1,29 +1,39 @@
 """The session's hand on the server's settings: the tuner, and the guardian that outlives us."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tuibench.clock import Clock
+from tuibench.errors import ConnectionLostError, ServerUnavailableError
 from tuibench.model.plan import Plan
 from tuibench.model.server import ServerInfo
 from tuibench.model.setting import PresetState, SettingState
 from tuibench.session.spec import SessionSpec
 from tuibench.tuning import own_presets
-from tuibench.tuning.control import ISOLATION, control_connect
+from tuibench.tuning.control import control_connect
 from tuibench.tuning.guardian import Guardian
+from tuibench.tuning.patience import patiently
+from tuibench.tuning.records import JournalError
 from tuibench.tuning.setting import Scope
+from tuibench.tuning.statements import ISOLATION
 from tuibench.tuning.tuner import Tuner, session_journal
-from tuibench.tuning.watch import Order
+from tuibench.tuning.undo import Outcome
+from tuibench.tuning.watch import PATIENCE_SECONDS, Order
 from tuibench.tuning.workload import Tell, Workload
+
+RESTORE_SECONDS = 10.0
+"""How long the end of a run waits for a server that is away, to put the settings back."""
 
 
 class Settings:
     """Changes go through the tuner; before the first one, and before any after it died, a guardian is up."""
 
-    def __init__(self, tuner: Tuner, guardian: Guardian, workload: Workload) -> None:
+    def __init__(self, tuner: Tuner, guardian: Guardian, workload: Workload, clock: Clock) -> None:
         self._tuner = tuner
         self._guardian = guardian
         self._workload = workload
         self._touched: set[str] = set()
+        self._clock = clock
+        self._restarted = False
 
     @classmethod
     async def open(cls, spec: SessionSpec, server: ServerInfo, clock: Clock) -> "Settings":
@@ -41,7 +51,7 @@ class Settings:
             workload=workload,
         )
         await tuner.open()
-        return cls(tuner, guardian, workload)
+        return cls(tuner, guardian, workload, clock)
 
     @property
     def states(self) -> tuple[SettingState, ...]:
@@ -84,10 +94,6 @@ class Settings:
         """Has the guardian up before it is needed, so that the first change does not wait for it."""
         await self._guardian.ensure_alive()
 
-    async def refresh(self) -> None:
-        """Reads the settings again, for somebody else changed some."""
-        await self._tuner.states()
-
     async def change(self, name: str, value: str) -> str:
         """Sets one setting; says from what to what."""
         before = self._values()
@@ -105,9 +111,35 @@ class Settings:
         old = "·".join(before.get(state.name, "") for state in states)
         return f"preset {preset}: {old} → {'·'.join(state.value for state in states)}"
 
-    async def restore(self) -> list[str]:
-        """Puts everything back; what happened to each setting, in words."""
-        return [restored.text for restored in await self._tuner.restore()]
+    async def catch_up(self, *, restarted: bool) -> list[str]:
+        """Reads the settings again, for somebody else changed some; settles what a restart has reset.
+
+        What became of each setting that we had changed, in words. While the server is away again, it is for
+        the next call.
+        """
+        self._restarted |= restarted
+        try:
+            if not self._restarted:
+                await self._tuner.states()
+                return []
+            texts = await self._tuner.after_restart()
+        except (ServerUnavailableError, ConnectionLostError, JournalError):
+            return []
+        self._restarted = False
+        return texts
+
+    @property
+    def is_behind(self) -> bool:
+        """True while a restart of the server has not been settled."""
+        return self._restarted
+
+    async def restore(self, tell: Callable[[str], None] = lambda _: None) -> list[str]:
+        """Puts everything back; what happened to each setting, in words. `tell` hears what takes its time."""
+        restored = await patiently(self._tuner.restore, self._clock, RESTORE_SECONDS, tell)
+        texts = [one.text for one in restored]
+        if any(one.outcome is Outcome.UNREACHABLE for one in restored):
+            texts.append(f"the guardian tries for another {PATIENCE_SECONDS:.0f} s; then: tuibench restore")
+        return texts
 
     async def close(self) -> None:
         """Lets go. The guardian looks whether anything is left, and ends."""

@@ -6,14 +6,14 @@ variable: it is read from the status and set with ALTER INSTANCE.
 """
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
-from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError, UsageError
+from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError
 from tuibench.model.target import Target
 from tuibench.mysql import info
 from tuibench.mysql.connection import Connection, Row, connect
+from tuibench.tuning.statements import ISOLATION, REDO_LOG, change_sql, listed, session_sql
 
 Connect = Callable[[], Awaitable[Connection]]
 
@@ -23,13 +23,7 @@ ANSWER_SECONDS = 20.0
 CHANGE_SECONDS = 120.0
 """How long a change may take: a smaller buffer pool has to be emptied, a new redo log to be written."""
 
-REDO_LOG = "innodb_redo_log_enabled"
-ISOLATION = "transaction_isolation"
 _SESSION_NAMES = {"sql_log_bin": "sql_log_bin", ISOLATION: ISOLATION, "tx_isolation": ISOLATION}
-_REDO_SQL = {"ON": "ALTER INSTANCE ENABLE INNODB REDO_LOG", "OFF": "ALTER INSTANCE DISABLE INNODB REDO_LOG"}
-
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
 
 def control_connect(target: Target) -> Connect:
@@ -58,14 +52,14 @@ class Control:
     async def values(self, names: Iterable[str]) -> dict[str, str]:
         """The values of those settings that the server has, for everybody."""
         wanted = tuple(names)
-        rows = await self._query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({_listed(wanted)})")
+        rows = await self._query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({listed(wanted)})")
         if REDO_LOG in wanted:
             rows = [*rows, *await self._query(f"SHOW GLOBAL STATUS LIKE '{REDO_LOG}'")]
         return {str(name).lower(): str(value) for name, value in rows}
 
     async def session_values(self) -> dict[str, str]:
         """What a new connection of this login starts with, of the settings that are each connection's own."""
-        rows = await self._query(f"SHOW SESSION VARIABLES WHERE Variable_name IN ({_listed(_SESSION_NAMES)})")
+        rows = await self._query(f"SHOW SESSION VARIABLES WHERE Variable_name IN ({listed(_SESSION_NAMES)})")
         return {_SESSION_NAMES[str(name).lower()]: str(value) for name, value in rows}
 
     async def set_global(self, name: str, value: str) -> None:
@@ -84,7 +78,7 @@ class Control:
     async def read_only(self, names: Iterable[str]) -> set[str]:
         """Those of the variables that cannot be changed while the server runs. MariaDB only."""
         fixed = "information_schema.SYSTEM_VARIABLES WHERE READ_ONLY = 'YES'"
-        rows = await self._query(f"SELECT VARIABLE_NAME FROM {fixed} AND VARIABLE_NAME IN ({_listed(names)})")  # noqa: S608
+        rows = await self._query(f"SELECT VARIABLE_NAME FROM {fixed} AND VARIABLE_NAME IN ({listed(names)})")  # noqa: S608
         return {str(row[0]).lower() for row in rows}
 
     async def identity(self) -> str:
@@ -136,34 +130,3 @@ class Control:
         if connection:
             self._counted_before += connection.statements
         return connection
-
-
-def change_sql(name: str, value: str) -> str:
-    """The statement that changes a setting for everybody."""
-    if name == REDO_LOG:
-        return _REDO_SQL[value]
-    return f"SET GLOBAL {_checked(name)} = {_literal(value)}"
-
-
-def session_sql(name: str, value: str) -> str:
-    """The statement that changes a setting of one connection."""
-    if name == ISOLATION:
-        return f"SET SESSION TRANSACTION ISOLATION LEVEL {value.replace('-', ' ')}"
-    return f"SET SESSION {_checked(name)} = {_literal(value)}"
-
-
-def _literal(value: str) -> str:
-    if _NUMBER.fullmatch(value):
-        return value
-    quoted = value.replace("\\", "\\\\").replace("'", "''")
-    return f"'{quoted}'"
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"'{_checked(name)}'" for name in names)
-
-
-def _checked(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"'{name}' is not the name of a server variable")
-    return name

@@ -53,6 +53,21 @@ def take_over(path: Path) -> int | None:
         os.close(fd)
 
 
+def is_held(path: Path) -> bool:
+    """True if a live process has the file's lock."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
 def append(fd: int, line: bytes, *, sync: bool) -> None:
     """Adds a line, whole or not at all; with `sync` it is on the disk afterwards."""
     before = os.fstat(fd).st_size
@@ -66,6 +81,13 @@ def append(fd: int, line: bytes, *, sync: bool) -> None:
         with contextlib.suppress(OSError):
             os.ftruncate(fd, before)
         raise
+
+
+def set_aside(path: Path, suffix: str) -> None:
+    """Keeps the file under another name, for people to look at."""
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(path.with_name(path.name + suffix))
+    _sync_directory(path.parent)
 
 
 def remove(path: Path) -> None:

@@ -7,6 +7,7 @@ lock: the session as long as it lives, then the guardian or `tuibench restore`.
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -16,9 +17,14 @@ import msgspec
 from tuibench import paths
 from tuibench.tuning import disk, records
 from tuibench.tuning.ledger import Ledger
-from tuibench.tuning.records import Applied, Change, Entry, Header, JournalError, Settled, Settlement
+from tuibench.tuning.records import Applied, Change, Entry, Handed, Header, JournalError, Settled, Settlement
 
 SUFFIX = ".jsonl"
+DAMAGED = ".damaged"
+"""Is put behind the name of a journal that had unreadable lines, once all else in it is settled."""
+
+CLAIM_ATTEMPTS, CLAIM_PAUSE_SECONDS = 20, 0.01
+"""Somebody who only looks whether a journal is held holds it himself for a moment."""
 
 
 class JournalBusyError(JournalError):
@@ -38,6 +44,7 @@ class Journal:
         self.path = path
         self.header = header
         self.ledger = Ledger()
+        self.faults: tuple[str, ...] = ()
         self._fd = -1
         self._turn = threading.Lock()
 
@@ -45,10 +52,11 @@ class Journal:
     def claim(cls, path: Path) -> "Journal | None":
         """Takes over a journal whose session is gone; None if there is no such file (any more).
 
-        Raises JournalBusyError when somebody alive holds it, JournalError when it is damaged.
+        Lines that cannot be read are in `faults`. Raises JournalBusyError when somebody alive holds it,
+        JournalError when it cannot be used.
         """
         with _translated(path):
-            fd = disk.take_over(path)
+            fd = _take_over(path)
             if fd is None:
                 return None
             try:
@@ -60,10 +68,11 @@ class Journal:
     @classmethod
     def _read(cls, path: Path, fd: int) -> "Journal":
         data = path.read_bytes()
-        header, entries = records.decode(data, str(path))
+        contents = records.decode(data, str(path))
         os.ftruncate(fd, records.whole_length(data))
-        journal = cls(path, header)
-        journal.ledger = Ledger(entries)
+        journal = cls(path, contents.header)
+        journal.ledger = Ledger(contents.entries)
+        journal.faults = contents.faults
         journal._fd = fd
         return journal
 
@@ -79,10 +88,13 @@ class Journal:
         """Says which server instance the changes are made on; before the first change."""
         self.header = msgspec.structs.replace(self.header, identity=identity)
 
-    def change(self, setting: str, old: str, new: str, at: float) -> Change:
-        """Writes that a setting is about to be changed. When this returns, the line is on the disk."""
+    def change(self, setting: str, old: str, new: str, at: float, seq: int = 0) -> Change:
+        """Writes that a setting is about to be changed. When this returns, the line is on the disk.
+
+        Its number is `seq`, or greater if this journal has got further.
+        """
         with self._turn:
-            change = Change(seq=self.ledger.next_seq, at=at, setting=setting, old=old, new=new)
+            change = Change(seq=max(seq, self.ledger.next_seq), at=at, setting=setting, old=old, new=new)
             self._append(change, sync=True)
             return change
 
@@ -93,10 +105,17 @@ class Journal:
 
     def settle(self, seqs: tuple[int, ...], how: Settlement, at: float, why: str = "") -> None:
         """Closes changes for good; the file goes with the last of them."""
+        if not seqs:
+            return
         with self._turn:
             self._append(Settled(seqs=seqs, how=how, at=at, why=why), sync=True)
             if not self.ledger.open_settings:
                 self._remove()
+
+    def hand_over(self, seqs: tuple[int, ...], heir: str, at: float) -> None:
+        """Leaves changes to a session that has changed the same settings and goes on."""
+        with self._turn:
+            self._append(Handed(seqs=seqs, heir=heir, at=at), sync=True)
 
     def close(self) -> None:
         """Lets go of the journal. A file with changes to put back stays, one without goes."""
@@ -118,13 +137,25 @@ class Journal:
     def _remove(self) -> None:
         try:
             with _translated(self.path):
-                disk.remove(self.path)
+                if self.faults:
+                    disk.set_aside(self.path, DAMAGED)
+                else:
+                    disk.remove(self.path)
         finally:
             self._release()
 
     def _release(self) -> None:
         os.close(self._fd)
         self._fd = -1
+
+
+def _take_over(path: Path) -> int | None:
+    for attempt in range(CLAIM_ATTEMPTS):
+        if attempt:
+            time.sleep(CLAIM_PAUSE_SECONDS)
+        with contextlib.suppress(BlockingIOError):
+            return disk.take_over(path)
+    raise BlockingIOError
 
 
 @contextlib.contextmanager

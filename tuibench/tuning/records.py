@@ -1,21 +1,21 @@
 """The lines of a settings journal: their shape, and how bytes become lines and lines bytes. No I/O.
 
 Line 1 is a `Header`. Each `Change` is written before the server is asked; `Applied` says the server confirmed
-it; `Settled` closes changes for good. A change that is not settled is one to put back.
+it; `Handed` leaves it to another session; `Settled` closes it for good. A change that is not settled is one
+to put back. docs/journal.md describes the format.
 """
 
 from enum import StrEnum
-from typing import TypeVar
+from typing import NamedTuple
 
 import msgspec
 
 from tuibench.errors import RunError
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
+from tuibench.tuning.statements import by_hand
 
 FORMAT = 1
-
-T = TypeVar("T")
 
 
 class JournalError(RunError):
@@ -35,7 +35,10 @@ class Header(msgspec.Struct, frozen=True, tag="journal", kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, tag="change", kw_only=True):
-    """About to be asked of the server: `setting` from `old` to `new`, at a wall clock time."""
+    """About to be asked of the server: `setting` from `old` to `new`, at a wall clock time.
+
+    `seq` grows over all journals of one server: it tells whose change came first.
+    """
 
     seq: int
     at: float
@@ -48,6 +51,14 @@ class Applied(msgspec.Struct, frozen=True, tag="applied"):
     """The server confirmed this change when read back."""
 
     seq: int
+
+
+class Handed(msgspec.Struct, frozen=True, tag="handed", kw_only=True):
+    """The session has ended; these changes are for the session `heir` to put back, which has changed more."""
+
+    seqs: tuple[int, ...]
+    heir: str
+    at: float
 
 
 class Settlement(StrEnum):
@@ -68,7 +79,7 @@ class Settled(msgspec.Struct, frozen=True, tag="settled", kw_only=True):
     why: str = ""
 
 
-Entry = Change | Applied | Settled
+Entry = Change | Applied | Handed | Settled
 Record = Header | Entry
 
 _encoder = msgspec.json.Encoder()
@@ -86,33 +97,55 @@ def whole_length(data: bytes) -> int:
     return data.rfind(b"\n") + 1
 
 
-def decode(data: bytes, name: str) -> tuple[Header, list[Entry]]:
+class Contents(NamedTuple):
+    """A journal that was read. `faults` says which of its lines could not be."""
+
+    header: Header
+    entries: list[Entry]
+    faults: tuple[str, ...]
+
+
+def decode(data: bytes, name: str) -> Contents:
     """The journal `name` from its bytes, without a half-written last line.
 
-    Such a line can be dropped: the server is asked only after its line is safely on disk.
-    Raises JournalError naming file and line for anything else that is not as written.
+    Such a line can be dropped: the server is asked only after its line is safely on disk. Any other line that
+    cannot be read is passed over and named, so that the good ones count. Raises JournalError when it is not
+    known which server the journal is about; the message then has all that can be done by hand.
     """
     lines = data[: whole_length(data)].splitlines()
     if not lines:
-        raise _damaged(name, 1, "there is no complete line")
-    header = _decode(_header_decoder, lines[0], name, 1)
+        raise JournalError(f"the settings journal {name} is empty", "there is nothing in it: remove the file")
+    entries, faults = list[Entry](), list[str]()
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            entries.append(_entry_decoder.decode(line))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            faults.append(f"line {number} cannot be read: {error}")
+    return Contents(_header(lines[0], name, entries), entries, tuple(faults))
+
+
+def _header(line: bytes, name: str, entries: list[Entry]) -> Header:
+    rescue = "; ".join(_by_hand(entries)) or "it holds no change"
+    try:
+        header = _header_decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise JournalError(
+            f"the settings journal {name} does not say its server: line 1 cannot be read: {error}",
+            f"put back by hand and remove the file: {rescue}",
+        ) from error
     if header.format != FORMAT:
         raise JournalError(
             f"{name} is a settings journal of format {header.format}, and this tuibench reads {FORMAT}",
-            "restore it with the tuibench that wrote it",
+            f"restore it with the tuibench that wrote it, or by hand: {rescue}",
         )
-    return header, [_decode(_entry_decoder, line, name, number) for number, line in enumerate(lines[1:], 2)]
+    return header
 
 
-def _decode(decoder: msgspec.json.Decoder[T], line: bytes, name: str, number: int) -> T:
-    try:
-        return decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _damaged(name, number, str(error)) from error
-
-
-def _damaged(name: str, number: int, why: str) -> JournalError:
-    return JournalError(
-        f"the settings journal {name} is damaged in line {number}: {why}",
-        "its lines name each setting and its old value: put them back by hand, then remove the file",
-    )
+def _by_hand(entries: list[Entry]) -> list[str]:
+    """The oldest value of each setting that the entries leave open."""
+    settled = {seq for entry in entries if isinstance(entry, Settled) for seq in entry.seqs}
+    oldest: dict[str, str] = {}
+    for entry in entries:
+        if isinstance(entry, Change) and entry.seq not in settled:
+            oldest.setdefault(entry.setting, entry.old)
+    return [by_hand(setting, value) for setting, value in oldest.items()]

@@ -1,6 +1,7 @@
 """What earlier sessions left changed: finding their journals, and putting the settings back."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,8 @@ from tuibench.clock import Clock, SystemClock
 from tuibench.model.target import Target
 from tuibench.tuning.control import Control, control_connect
 from tuibench.tuning.journal import SUFFIX, Journal, JournalBusyError
+from tuibench.tuning.neighbours import neighbours
+from tuibench.tuning.patience import Tell, patiently
 from tuibench.tuning.records import Header, JournalError
 from tuibench.tuning.undo import Restored, undo
 
@@ -25,7 +28,8 @@ class LeftSetting(msgspec.Struct, frozen=True):
 class Leftover(msgspec.Struct, frozen=True, kw_only=True):
     """The journal of a session that is gone.
 
-    `problem` says why the file cannot be used, with a hint; then `header` is None and there are no settings.
+    `problem` says what of the file cannot be used, with a hint. If that is all of it, `header` is None and
+    there are no settings.
     """
 
     path: Path
@@ -39,11 +43,15 @@ class Leftover(msgspec.Struct, frozen=True, kw_only=True):
         if self.header is None:
             return self.problem
         changes = ", ".join(f"{one.name} {one.original} → {one.last}" for one in self.settings)
-        return f"{changes} on {self.header.target.where} (session {self.header.session})"
+        text = f"{changes or 'nothing'} on {self.header.target.where} (session {self.header.session})"
+        return f"{text}; {self.problem}" if self.problem else text
 
 
 def leftovers(directory: Path | None = None) -> list[Leftover]:
-    """The journals that no live process holds, the oldest name first. Those with nothing to put back go."""
+    """The journals that no live process holds, the oldest name first. Those with nothing to put back go.
+
+    What a live session will put back along with its own changes is none of them.
+    """
     found = []
     for path in sorted((directory or paths.journal_dir()).glob(f"*{SUFFIX}")):
         try:
@@ -59,17 +67,24 @@ def leftovers(directory: Path | None = None) -> list[Leftover]:
     return found
 
 
-async def restore_leftover(leftover: Leftover, target: Target, clock: Clock | None = None) -> list[Restored]:
+async def restore_leftover(
+    leftover: Leftover,
+    target: Target,
+    clock: Clock | None = None,
+    patience_seconds: float = 0.0,
+    tell: Tell = lambda _: None,
+) -> list[Restored]:
     """Puts the settings of a leftover back, logged in as `target` says; empty if somebody else just did.
 
-    Raises JournalBusyError when a guardian is at it now, JournalError when the journal is damaged.
+    While the server is away it tries again for so long, and tells of it. Raises JournalBusyError when a
+    guardian is at it now, JournalError when the journal cannot be used.
     """
     journal = await asyncio.to_thread(Journal.claim, leftover.path)
     if journal is None:
         return []
-    control = Control(control_connect(target))
+    control, clock = Control(control_connect(target)), clock or SystemClock()
     try:
-        return await undo(control, journal, clock or SystemClock())
+        return await patiently(partial(undo, control, journal, clock), clock, patience_seconds, tell)
     finally:
         await control.close()
         await asyncio.to_thread(journal.close)
@@ -77,8 +92,15 @@ async def restore_leftover(leftover: Leftover, target: Target, clock: Clock | No
 
 def _describe(journal: Journal) -> list[Leftover]:
     ledger = journal.ledger
+    cared_for = {
+        name for other in neighbours(journal) if other.is_live for name in other.ledger.open_settings
+    }
     settings = tuple(
         LeftSetting(name, ledger.original(name) or "", ledger.last(name) or "")
         for name in ledger.open_settings
+        if name not in cared_for
     )
-    return [Leftover(path=journal.path, header=journal.header, settings=settings)] if settings else []
+    if not settings and not journal.faults:
+        return []
+    problem = f"in {journal.path}, {'; '.join(journal.faults)}" if journal.faults else ""
+    return [Leftover(path=journal.path, header=journal.header, settings=settings, problem=problem)]

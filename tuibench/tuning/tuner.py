@@ -1,27 +1,37 @@
 """Changing settings safely: read the old value, journal it on disk, SET GLOBAL, read back."""
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+
+import msgspec
 
 from tuibench.clock import Clock, SystemClock
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError, UsageError
 from tuibench.model.server import ServerInfo
 from tuibench.model.setting import PresetState, SettingState
 from tuibench.model.target import Target
-from tuibench.tuning import access, catalogue, pairs, refusals
+from tuibench.tuning import access, catalogue, neighbours, pairs, refusals, wording
 from tuibench.tuning.catalogue import SETTINGS, Scope, Setting
 from tuibench.tuning.control import Connect, Control
 from tuibench.tuning.journal import Journal, path_of
 from tuibench.tuning.presets import PRESETS, find, here
 from tuibench.tuning.records import Change, Header, Settlement
-from tuibench.tuning.undo import Outcome, Restored, undo
+from tuibench.tuning.shares import Action, Decision
+from tuibench.tuning.turn import turn
+from tuibench.tuning.undo import (
+    SLOW_ATTEMPTS,
+    SLOW_PAUSE_SECONDS,
+    Outcome,
+    Restored,
+    decisions,
+    settle,
+    undo,
+)
 from tuibench.tuning.workload import Workload
 
 Guard = Callable[[], Awaitable[object]]
-
-SLOW_ATTEMPTS, SLOW_PAUSE_SECONDS = 20, 0.25
-"""A change in the background keeps a server from taking the next one for so long at most."""
 
 
 def session_journal(session: str, target: Target, server: ServerInfo, clock: Clock) -> Journal:
@@ -102,7 +112,7 @@ class Tuner:
         """
         setting = catalogue.find(name)
         wanted = self._checked(setting, value)
-        async with self._turn:
+        async with self._turn, self._alone([setting]):
             return await self._change(setting, wanted)
 
     async def apply(self, preset: str) -> tuple[SettingState, ...]:
@@ -112,7 +122,7 @@ class Tuner:
             for name, value in find(self.presets, preset).values.items()
         }
         done: dict[str, SettingState] = {}
-        async with self._turn:
+        async with self._turn, self._alone([catalogue.find(name) for name in wanted]):
             for name in pairs.ordered(wanted, self._values):
                 try:
                     done[name] = await self._change(catalogue.find(name), wanted[name])
@@ -134,6 +144,16 @@ class Tuner:
             self._values.update({one.setting: one.value for one in restored if one.value})
             self._take_copies(one.setting for one in restored)
             return [*restored, *self._restore_workload()]
+
+    async def after_restart(self) -> list[str]:
+        """Settles what a restart of the server has reset; what became of each setting, in words."""
+        async with self._turn:
+            await self._read_all()
+            if not self.journal.ledger.open_settings:
+                return []
+            async with turn(self.journal.path.parent, self.journal.header.identity, self._clock):
+                found = await decisions(self.control, self.journal)
+                return [await self._after_restart(decision) for decision in found]
 
     async def close(self) -> None:
         """Logs out and lets go of the journal; whatever was not restored stays in it for the guardian."""
@@ -166,15 +186,27 @@ class Tuner:
         self._values[setting.name] = values.get(setting.name, "")
         return self._values[setting.name]
 
+    @contextlib.asynccontextmanager
+    async def _alone(self, settings: Iterable[Setting]) -> AsyncIterator[None]:
+        """Our turn to change the server, with a guardian up; the workload's own settings need neither."""
+        if all(setting.scope is Scope.WORKLOAD for setting in settings):
+            yield
+            return
+        if self._guard:
+            await self._guard()
+        async with turn(self.journal.path.parent, self.journal.header.identity, self._clock):
+            yield
+
     async def _change(self, setting: Setting, value: str) -> SettingState:
         if setting.scope is Scope.WORKLOAD:
             await self._change_workload(setting, value)
             return self._state(setting)
         await self._keep_limits(setting, value)
         old = await self._read(setting)
-        if old != value:
-            if self._guard:
-                await self._guard()
+        if old == value and await asyncio.to_thread(neighbours.care_for, self.journal, setting.name):
+            change = await self._note(setting, old, value)
+            await asyncio.to_thread(self.journal.applied, change)
+        elif old != value:
             change = await self._note(setting, old, value)
             await self._ask(setting, change)
             await self._confirm(setting, change)
@@ -197,6 +229,15 @@ class Tuner:
             if catalogue.find(name).scope is Scope.DEFAULT and self._values.get(name):
                 self._workload.set(name, self._values[name])
 
+    async def _after_restart(self, decision: Decision) -> str:
+        if decision.action in (Action.RESTORE, Action.HAND_OVER):
+            is_back = decision.current == decision.original
+            return wording.reset(decision) if is_back else wording.survived(decision)
+        settled = msgspec.structs.replace(decision, handed=())
+        await settle(self.journal, self._clock, settled, "the server was restarted")
+        self._take_copies([decision.setting])
+        return wording.reset(decision)
+
     def _restore_workload(self) -> list[Restored]:
         restored = []
         for name, was in self._workload.changed.items():
@@ -214,8 +255,9 @@ class Tuner:
             pairs.check(setting.name, value, await self._read(catalogue.find(other)))
 
     async def _note(self, setting: Setting, old: str, new: str) -> Change:
+        seq = await asyncio.to_thread(neighbours.next_seq, self.journal)
         return await asyncio.to_thread(
-            self.journal.change, setting.name, old, new, self._clock.wall_seconds()
+            self.journal.change, setting.name, old, new, self._clock.wall_seconds(), seq
         )
 
     async def _ask(self, setting: Setting, change: Change) -> None:

@@ -6,25 +6,36 @@ from enum import StrEnum
 import msgspec
 
 from tuibench.clock import Clock
-from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError, TuibenchError
-from tuibench.tuning import pairs
+from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError, TuibenchError, UsageError
+from tuibench.tuning import neighbours, pairs, wording
+from tuibench.tuning.catalogue import BY_NAME
 from tuibench.tuning.control import Control
 from tuibench.tuning.journal import Journal
-from tuibench.tuning.ledger import Action, Decision
 from tuibench.tuning.records import Settlement
+from tuibench.tuning.shares import Action, Decision, decide
+from tuibench.tuning.turn import TurnError, turn
+
+SLOW_ATTEMPTS, SLOW_PAUSE_SECONDS = 20, 0.25
+"""A change in the background keeps a server from taking the next one for so long at most."""
 
 
 class Outcome(StrEnum):
-    """How putting a setting back ended. The last two leave it in the journal."""
+    """How putting a setting back ended. The last two leave it in the journal; so does HANDED, for another."""
 
     RESTORED = "restored"
     UNCHANGED = "unchanged"
     LEFT = "left"
+    HANDED = "handed over"
     REFUSED = "refused"
     UNREACHABLE = "unreachable"
 
 
 PENDING = frozenset({Outcome.REFUSED, Outcome.UNREACHABLE})
+SETTLEMENTS = {
+    Action.RESTORE: Settlement.RESTORED,
+    Action.NOTHING: Settlement.UNCHANGED,
+    Action.LEAVE: Settlement.LEFT,
+}
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,28 +59,42 @@ async def undo(control: Control, journal: Journal, clock: Clock) -> list[Restore
     done: list[Restored] = []
     try:
         if names:
-            await _expect_same_server(control, journal)
-            for decision in await _decisions(control, journal, names):
-                done.append(await _carry_out(control, journal, clock, decision))
-    except (ServerUnavailableError, ConnectionLostError) as error:
+            async with turn(journal.path.parent, journal.header.identity, clock):
+                for decision in await decisions(control, journal):
+                    done.append(await _carry_out(control, journal, clock, decision))
+    except (ServerUnavailableError, ConnectionLostError, TurnError) as error:
         done += _pending(journal, _rest(names, done), Outcome.UNREACHABLE, error)
     except TuibenchError as error:
         done += _pending(journal, _rest(names, done), Outcome.REFUSED, error)
     return sorted(done, key=lambda one: names.index(one.setting))
 
 
-def _rest(names: tuple[str, ...], done: list[Restored]) -> tuple[str, ...]:
-    settled = {one.setting for one in done}
-    return tuple(name for name in names if name not in settled)
+async def decisions(control: Control, journal: Journal) -> list[Decision]:
+    """What to do with each setting, in an order in which no change breaks the limit of another one.
+
+    To be called in one's turn. Raises TuibenchError when this is not the server of the journal.
+    """
+    await _expect_same_server(control, journal)
+    names = journal.ledger.open_settings
+    others = await asyncio.to_thread(neighbours.neighbours, journal)
+    values = await control.values({*names, *(pairs.partner(name) or name for name in names)})
+    found = {name: decide(name, values.get(name, ""), journal.ledger, others) for name in names}
+    ours = {name: each.original for name, each in found.items() if each.action is Action.RESTORE}
+    return [
+        found[name] for name in (*(name for name in names if name not in ours), *pairs.ordered(ours, values))
+    ]
 
 
-async def _decisions(control: Control, journal: Journal, names: tuple[str, ...]) -> list[Decision]:
-    """What to do with each setting, in an order in which no change breaks the limit of another one."""
-    values = await control.values(names)
-    decisions = {name: journal.ledger.decide(name, values.get(name, "")) for name in names}
-    ours = {name: each.original for name, each in decisions.items() if each.action is Action.RESTORE}
-    order = [name for name in names if name not in ours] + pairs.ordered(ours, values)
-    return [decisions[name] for name in order]
+async def settle(journal: Journal, clock: Clock, decision: Decision, why: str = "") -> None:
+    """Closes in all journals what a decision that was carried out has settled, and hands over the rest."""
+    at = clock.wall_seconds()
+    if decision.action is not Action.HAND_OVER:
+        how = SETTLEMENTS[decision.action]
+        for session, seqs in decision.gone.items():
+            await asyncio.to_thread(neighbours.settle, journal, session, seqs, how, at)
+        await asyncio.to_thread(journal.settle, decision.seqs, how, at, why)
+    if decision.handed:
+        await asyncio.to_thread(journal.hand_over, decision.handed, decision.heir, at)
 
 
 async def _expect_same_server(control: Control, journal: Journal) -> None:
@@ -81,39 +106,59 @@ async def _expect_same_server(control: Control, journal: Journal) -> None:
 
 
 async def _carry_out(control: Control, journal: Journal, clock: Clock, decision: Decision) -> Restored:
-    name, current = decision.setting, decision.current
-    if decision.action == Action.RESTORE:
-        return await _put_back(control, journal, clock, decision)
-    left = decision.action == Action.LEAVE
-    outcome = Outcome.LEFT if left else Outcome.UNCHANGED
-    text = _left_text(decision) if left else f"{name} is {current} already"
-    how = Settlement.LEFT if left else Settlement.UNCHANGED
-    await asyncio.to_thread(journal.settle, decision.seqs, how, clock.wall_seconds(), text if left else "")
-    return _restored(decision, outcome, current, text)
+    match decision.action:
+        case Action.RESTORE:
+            return await _put_back(control, journal, clock, decision)
+        case Action.NOTHING:
+            outcome, text = Outcome.UNCHANGED, wording.unchanged(decision)
+        case Action.LEAVE:
+            outcome, text = Outcome.LEFT, wording.left(decision)
+        case Action.HAND_OVER:
+            outcome, text = Outcome.HANDED, wording.handed(decision)
+    await settle(journal, clock, decision, text if outcome is Outcome.LEFT else "")
+    return _restored(decision, outcome, decision.current, text)
 
 
 async def _put_back(control: Control, journal: Journal, clock: Clock, decision: Decision) -> Restored:
-    name, original = decision.setting, decision.original
     try:
-        await control.set_global(name, original)
-        value = (await control.values([name])).get(name, "")
+        await _expect_room(control, decision)
+        value = await _set(control, clock, decision)
     except ConnectionLostError:
         raise
-    except SQLError as error:
-        text = f"{name} stays {decision.current}, it was {original}: {error.message} (error {error.code})"
-        return _restored(decision, Outcome.REFUSED, decision.current, text)
-    if value != original:
-        text = f"{name} was set back to {original}, and the server says {value}"
-        return _restored(decision, Outcome.REFUSED, value, text)
-    await asyncio.to_thread(journal.settle, decision.seqs, Settlement.RESTORED, clock.wall_seconds())
-    return _restored(decision, Outcome.RESTORED, value, f"{name} {decision.current} → {original}, as before")
+    except (SQLError, UsageError) as error:
+        return _restored(decision, Outcome.REFUSED, decision.current, wording.refused(decision, error))
+    if value != decision.original:
+        return _restored(decision, Outcome.REFUSED, value, wording.without_effect(decision, value))
+    await settle(journal, clock, decision)
+    return _restored(decision, Outcome.RESTORED, value, wording.restored(decision))
 
 
-def _left_text(decision: Decision) -> str:
-    return (
-        f"{decision.setting} is left at {decision.current}: tuibench had set it to {decision.last} "
-        f"and somebody else changed it since; before tuibench it was {decision.original}"
-    )
+async def _expect_room(control: Control, decision: Decision) -> None:
+    """Raises UsageError where putting it back would move its partner, which is somebody else's by now."""
+    partner = pairs.partner(decision.setting)
+    if partner:
+        other = (await control.values([partner])).get(partner)
+        pairs.check(decision.setting, decision.original, other)
+
+
+async def _set(control: Control, clock: Clock, decision: Decision) -> str:
+    """Sets the original value; the value read back. A server that is still busy is asked again."""
+    name, original = decision.setting, decision.original
+    slow = name in BY_NAME and BY_NAME[name].slow
+    value = ""
+    for attempt in range(SLOW_ATTEMPTS if slow else 1):
+        if attempt:
+            await clock.sleep(SLOW_PAUSE_SECONDS)
+        await control.set_global(name, original)
+        value = (await control.values([name])).get(name, "")
+        if value == original:
+            break
+    return value
+
+
+def _rest(names: tuple[str, ...], done: list[Restored]) -> tuple[str, ...]:
+    settled = {one.setting for one in done}
+    return tuple(name for name in names if name not in settled)
 
 
 def _restored(decision: Decision, outcome: Outcome, value: str, text: str) -> Restored:
@@ -125,13 +170,9 @@ def _restored(decision: Decision, outcome: Outcome, value: str, text: str) -> Re
 def _pending(
     journal: Journal, names: tuple[str, ...], outcome: Outcome, error: TuibenchError
 ) -> list[Restored]:
-    return [
-        Restored(
-            setting=name,
-            outcome=outcome,
-            value="",
-            original=journal.ledger.original(name) or "",
-            text=f"{name} could not be put back to {journal.ledger.original(name)}: {error.message}",
-        )
-        for name in names
-    ]
+    found = []
+    for name in names:
+        original = journal.ledger.original(name) or ""
+        text = wording.pending(name, original, error)
+        found.append(Restored(setting=name, outcome=outcome, value="", original=original, text=text))
+    return found

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -18,6 +17,7 @@ from tuibench.errors import TuibenchError
 from tuibench.model.target import Target
 from tuibench.tuning.control import Connect, Control, control_connect
 from tuibench.tuning.journal import Journal, JournalBusyError
+from tuibench.tuning.patience import pauses
 from tuibench.tuning.undo import Outcome, undo
 
 READY = b"ready\n"
@@ -63,7 +63,7 @@ async def restore_patiently(
     deadline_ns = clock.now_ns() + int(patience_seconds * NS_PER_SECOND)
     control = Control(connect)
     try:
-        for pause in _pauses():
+        for pause in pauses():
             outcomes = await _attempt(path, control, clock)
             if Outcome.UNREACHABLE not in outcomes:
                 return Outcome.REFUSED not in outcomes
@@ -85,14 +85,6 @@ async def _attempt(path: Path, control: Control, clock: Clock) -> set[Outcome]:
         return set()
     with journal:
         return {restored.outcome for restored in await undo(control, journal, clock)}
-
-
-def _pauses() -> Iterator[float]:
-    """Seconds between tries: 0.1, doubling up to 5."""
-    pause = 0.1
-    while True:
-        yield pause
-        pause = min(2 * pause, 5.0)
 
 
 def _read_line() -> bytes:

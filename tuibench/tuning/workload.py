@@ -5,7 +5,7 @@ They are never set for anybody else, and need no journal: they end with the conn
 
 from collections.abc import Callable, Mapping
 
-from tuibench.tuning.control import session_sql
+from tuibench.tuning.statements import session_sql
 
 Tell = Callable[[tuple[str, ...]], None]
 """Has every connection of the workload, present and future, run these statements."""

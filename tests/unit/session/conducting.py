@@ -79,7 +79,9 @@ class PlayedSettings:
     states = presets = ()
     ours: Mapping[str, str] = {}
 
-    async def restore(self) -> list[str]:
+    is_behind = False
+
+    async def restore(self, _: object) -> list[str]:
         return []
 
     async def close(self) -> None:

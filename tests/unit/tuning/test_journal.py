@@ -10,6 +10,7 @@ from tests.unit.tuning.fakes import header, journal_in
 from tuibench.tuning import records
 from tuibench.tuning.journal import Journal, JournalBusyError
 from tuibench.tuning.records import JournalError, Settlement
+from tuibench.tuning.restore import leftovers
 
 
 def test_the_file_comes_with_the_first_change_and_is_private(tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ def test_a_half_written_line_is_cut_off_before_more_is_written(tmp_path: Path) -
         file.write(b'{"type":"change","seq":2,"at":')
     with Journal.claim(journal.path) or journal as heir:
         heir.change("sync_binlog", "0", "2", 6.0)
-    _, entries = records.decode(journal.path.read_bytes(), "j")
+    entries = records.decode(journal.path.read_bytes(), "j").entries
     assert len(entries) == 2
 
 
@@ -82,7 +83,7 @@ def test_a_damaged_journal_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "s1.jsonl"
     path.write_bytes(b"garbage\n")
     for _ in range(2):
-        with pytest.raises(JournalError, match=r"s1.jsonl is damaged in line 1"):
+        with pytest.raises(JournalError, match=r"s1.jsonl does not say its server"):
             Journal.claim(path)
     assert path.read_bytes() == b"garbage\n"
 
@@ -119,3 +120,71 @@ def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "journal").write_text("in the way")
     with pytest.raises(JournalError, match="cannot use the settings journal"):
         journal_in(tmp_path).change("sync_binlog", "1", "0", 5.0)
+
+
+def damaged(folder: Path) -> Path:
+    """A dead session's journal with two changes, and garbage between them."""
+    journal = journal_in(folder)
+    journal.change("sync_binlog", "1", "0", 5.0)
+    journal.close()
+    head, change = journal.path.read_bytes().splitlines(keepends=True)
+    other = change.replace(b"sync_binlog", b"max_connections").replace(b'"seq":1', b'"seq":2')
+    journal.path.write_bytes(head + change + b"\0\0garbage\n" + other)
+    return journal.path
+
+
+def test_good_lines_around_garbage_count_and_the_file_is_kept_for_people(tmp_path: Path) -> None:
+    path = damaged(tmp_path)
+    before = path.read_bytes()
+    (left,) = leftovers(path.parent)
+    assert [setting.name for setting in left.settings] == ["sync_binlog", "max_connections"]
+    assert left.text.endswith(f"in {path}, {left.problem.partition(', ')[2]}")
+    assert "line 3 cannot be read" in left.text
+    assert path.read_bytes() == before
+    heir = Journal.claim(path)
+    assert heir
+    with heir:
+        heir.settle((1, 2), Settlement.RESTORED, 6.0)
+    assert not path.exists()
+    aside = path.with_name(path.name + ".damaged")
+    assert b"garbage" in aside.read_bytes()
+    assert leftovers(path.parent) == []
+
+
+@pytest.mark.parametrize("make", ["empty", "folder", "unreadable", "version", "binary"])
+def test_whatever_is_in_the_journals_folder_is_a_message(tmp_path: Path, make: str) -> None:
+    path = tmp_path / "journal" / "odd.jsonl"
+    path.parent.mkdir()
+    if make == "folder":
+        path.mkdir()
+    elif make == "unreadable":
+        path.symlink_to(path)
+    else:
+        head = records.encode(header()).replace(b'"format":1', b'"format":9')
+        path.write_bytes({"empty": b"", "version": head, "binary": bytes(range(256)) * 9}[make])
+    good = journal_in(tmp_path)
+    good.change("sync_binlog", "1", "0", 5.0)
+    good.close()
+    odd, left = leftovers(path.parent)
+    assert odd.header is None
+    assert str(path) in odd.text
+    assert left.settings
+
+
+def test_handed_over_changes_stay_open_for_their_heir(tmp_path: Path) -> None:
+    with journal_in(tmp_path) as journal:
+        first = journal.change("sync_binlog", "1", "0", 5.0)
+        journal.hand_over((first.seq,), "b", 6.0)
+    heir = Journal.claim(journal.path)
+    assert heir
+    (kept,) = heir.ledger.changes_of("sync_binlog")
+    assert kept.handed
+    heir.settle((first.seq,), Settlement.RESTORED, 7.0)
+    assert not journal.path.exists()
+    heir.close()
+
+
+def test_a_change_takes_a_number_above_those_of_the_neighbours(tmp_path: Path) -> None:
+    with journal_in(tmp_path) as journal:
+        assert journal.change("sync_binlog", "1", "0", 5.0, seq=7).seq == 7
+        assert journal.change("sync_binlog", "0", "1", 5.0, seq=3).seq == 8

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuibench.tuning.ledger import Action, Ledger
+from tuibench.tuning.ledger import Ledger
 from tuibench.tuning.records import Applied, Change, Entry, Settled, Settlement
+from tuibench.tuning.shares import Action, decide
 
 
 def change(seq: int, old: str, new: str, setting: str = "x") -> Change:
@@ -45,7 +46,7 @@ AFTER_RESTART = [*ONE, change(2, "1", "2"), Applied(2)]
 )
 def test_decisions(entries: list[Entry], current: str, action: Action, original: str) -> None:
     ledger = Ledger(entries)
-    decision = ledger.decide("x", current)
+    decision = decide("x", current, ledger)
     assert (decision.action, decision.original) == (action, original)
     assert decision.seqs == tuple(entry.seq for entry in entries if isinstance(entry, Change))
     assert ledger.original("x") == original
@@ -61,7 +62,7 @@ def test_settled_changes_are_forgotten_and_numbers_go_on() -> None:
 
 def test_a_refused_change_leaves_the_one_before_it_in_force() -> None:
     ledger = Ledger([*ONE, change(2, "0", "2"), Settled(seqs=(2,), how=Settlement.REFUSED, at=0.0)])
-    assert ledger.decide("x", "0").action == Action.RESTORE
+    assert decide("x", "0", ledger).action == Action.RESTORE
     assert ledger.last("x") == "0"
 
 
@@ -107,7 +108,7 @@ class World:
         """Does what the ledger says; that settles everything."""
         if not self.ledger.open_settings:
             return Action.NOTHING
-        decision = self.ledger.decide("x", self.value)
+        decision = decide("x", self.value, self.ledger)
         if decision.action == Action.RESTORE:
             self.value = decision.original
         self.ledger.take(settled(*decision.seqs))

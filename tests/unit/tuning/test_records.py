@@ -30,9 +30,10 @@ def test_a_journal_cut_anywhere_gives_its_whole_lines(entries: list[Entry], data
     lines = [records.encode(entry) for entry in entries]
     rest = b"".join(lines)
     cut = data.draw(st.integers(0, len(rest)))
-    found_header, found = records.decode(HEAD + rest[:cut], "j")
-    assert found_header == header()
-    assert found == entries[: rest[:cut].count(b"\n")]
+    found = records.decode(HEAD + rest[:cut], "j")
+    assert found.header == header()
+    assert found.entries == entries[: rest[:cut].count(b"\n")]
+    assert found.faults == ()
 
 
 def test_golden_lines() -> None:
@@ -45,23 +46,49 @@ def test_golden_lines() -> None:
     assert HEAD.startswith(b'{"type":"journal","format":1,"session":"s1",')
 
 
+CHANGE = records.encode(Change(seq=1, at=2.0, setting="sync_binlog", old="1", new="0"))
+REDO = records.encode(Change(seq=2, at=2.0, setting="innodb_redo_log_enabled", old="ON", new="OFF"))
+BY_HAND = "SET GLOBAL sync_binlog = 1; ALTER INSTANCE ENABLE INNODB REDO_LOG"
+
+
 @pytest.mark.parametrize(
-    ("data", "line"),
-    [
-        (b"", 1),
-        (HEAD[:-1], 1),
-        (b"{}\n", 1),
-        (HEAD + b"\0\0\0\n", 2),
-        (HEAD + records.encode(Applied(1)) + b'{"type":"nonsense"}\n', 3),
-        (HEAD + b'{"type":"change","seq":"one"}\n' + records.encode(Applied(1)), 2),
-        (HEAD + b'"\xff"\n', 2),
-    ],
+    "garbage",
+    [b"\0\0\0\n", b'{"type":"nonsense"}\n', b'{"type":"change","seq":"one"}\n', b'"\xff"\n', b"\n", b"[]\n"],
 )
-def test_damage_is_named_with_file_and_line(data: bytes, line: int) -> None:
-    with pytest.raises(JournalError, match=f"/j/s1.jsonl is damaged in line {line}: "):
+def test_a_line_that_cannot_be_read_is_named_and_costs_no_good_one(garbage: bytes) -> None:
+    found = records.decode(HEAD + CHANGE + garbage + REDO, "/j/s1.jsonl")
+    assert [records.encode(entry) for entry in found.entries] == [CHANGE, REDO]
+    assert len(found.faults) == 1
+    assert found.faults[0].startswith("line 3 cannot be read: ")
+
+
+@given(st.lists(ENTRIES, max_size=4), st.binary(max_size=80), st.integers(0, 4))
+def test_garbage_anywhere_behind_the_first_line_costs_no_good_line(
+    entries: list[Entry], garbage: bytes, place: int
+) -> None:
+    lines = [records.encode(entry) for entry in entries]
+    lines.insert(place, b"#" + garbage.replace(b"\n", b"") + b"\n")
+    found = records.decode(HEAD + b"".join(lines), "j")
+    assert found.entries == entries
+    assert found.faults
+
+
+@pytest.mark.parametrize("head", [b"{}\n", b"\0\n", HEAD[10:], HEAD.replace(b"identity", b"identify")])
+def test_without_its_first_line_a_journal_says_what_can_be_done_by_hand(head: bytes) -> None:
+    settled = records.encode(Settled(seqs=(3,), how=Settlement.RESTORED, at=1.0))
+    other = records.encode(Change(seq=3, at=2.0, setting="max_connections", old="7", new="8"))
+    with pytest.raises(JournalError, match=r"/j/s1.jsonl does not say its server: line 1 cannot") as caught:
+        records.decode(head + CHANGE + REDO + other + settled, "/j/s1.jsonl")
+    assert caught.value.hint == f"put back by hand and remove the file: {BY_HAND}"
+
+
+@pytest.mark.parametrize("data", [b"", HEAD[:-1], b"half a line"])
+def test_an_empty_journal_is_said_to_be_empty(data: bytes) -> None:
+    with pytest.raises(JournalError, match=r"/j/s1.jsonl is empty"):
         records.decode(data, "/j/s1.jsonl")
 
 
 def test_a_newer_format_is_refused() -> None:
-    with pytest.raises(JournalError, match="format 2"):
-        records.decode(HEAD.replace(b'"format":1', b'"format":2'), "j")
+    with pytest.raises(JournalError, match="format 2") as caught:
+        records.decode(HEAD.replace(b'"format":1', b'"format":2') + CHANGE, "j")
+    assert caught.value.hint.endswith("by hand: SET GLOBAL sync_binlog = 1")

@@ -33,7 +33,7 @@ async def test_a_change_is_on_disk_before_the_server_hears_of_it(tmp_path: Path)
     seen: list[bytes] = []
     server.on_set = lambda *_: seen.append(tuner.journal.path.read_bytes())
     state = await tuner.change("sync_binlog", "0")
-    _, entries = records.decode(seen[0], "j")
+    entries = records.decode(seen[0], "j").entries
     assert [(entry.old, entry.new) for entry in entries if isinstance(entry, records.Change)] == [("1", "0")]
     assert (state.value, state.original, state.changed, state.at_risk) == ("0", "1", True, True)
     await tuner.close()

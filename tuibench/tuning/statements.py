@@ -1,0 +1,53 @@
+"""The statements that change a setting, as text: for us to send, and for people to send by hand."""
+
+import re
+from collections.abc import Iterable
+
+from tuibench.errors import UsageError
+
+REDO_LOG = "innodb_redo_log_enabled"
+ISOLATION = "transaction_isolation"
+
+_REDO_SQL = {"ON": "ALTER INSTANCE ENABLE INNODB REDO_LOG", "OFF": "ALTER INSTANCE DISABLE INNODB REDO_LOG"}
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+
+
+def change_sql(name: str, value: str) -> str:
+    """The statement that changes a setting for everybody."""
+    if name == REDO_LOG:
+        return _REDO_SQL[value]
+    return f"SET GLOBAL {_checked(name)} = {_literal(value)}"
+
+
+def by_hand(name: str, value: str) -> str:
+    """The same for people to read: what comes from a journal may be no statement at all."""
+    try:
+        return change_sql(name, value)
+    except (UsageError, KeyError):
+        return f"set {name!r} to {value!r}"
+
+
+def session_sql(name: str, value: str) -> str:
+    """The statement that changes a setting of one connection."""
+    if name == ISOLATION:
+        return f"SET SESSION TRANSACTION ISOLATION LEVEL {value.replace('-', ' ')}"
+    return f"SET SESSION {_checked(name)} = {_literal(value)}"
+
+
+def _literal(value: str) -> str:
+    if _NUMBER.fullmatch(value):
+        return value
+    quoted = value.replace("\\", "\\\\").replace("'", "''")
+    return f"'{quoted}'"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names of variables as a list of literals."""
+    return ", ".join(f"'{_checked(name)}'" for name in names)
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"'{name}' is not the name of a server variable")
+    return name
