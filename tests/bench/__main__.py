@@ -1,7 +1,11 @@
-"""`make bench`: tuibench beside sysbench, in pairs, on a private server. Prints a table in Markdown."""
+"""`make bench`: tuibench beside sysbench, in pairs, on a private server. Prints a table in Markdown.
+
+The whole table of one server takes about five minutes; `--pairs` and `--seconds` make it longer and steadier.
+"""
 
 import argparse
 import asyncio
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -17,8 +21,9 @@ THREADS = (1, 8, 16, 64)
 TABLES, TABLE_SIZE = 4, 100_000
 
 HEAD = """\
-| profile | threads | rate | TPS ratio (min–max) | sysbench | tuibench | p50 ratio | p95 ratio | CPU/query |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|"""
+| profile | threads | rate | TPS ratio (min–max) | sysbench | tuibench | p50 ratio | p95 ratio \
+| µs of CPU a query: sysbench, workers (all of tuibench) | queries a transaction | mix |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|"""
 
 
 def main() -> None:
@@ -35,7 +40,9 @@ def main() -> None:
 def _bench(options: argparse.Namespace, server: PrivateServer) -> None:
     program = library.program("oltp_read_write", {"tables": TABLES, "table_size": TABLE_SIZE})
     asyncio.run(prepare(server.target, program))
-    print(f"{server.binary}, {options.pairs} pairs of {options.seconds:g} s\n\n{HEAD}", flush=True)
+    print(
+        f"{server.binary}, {options.pairs} pairs of {options.seconds:g} s, {_machine()}\n\n{HEAD}", flush=True
+    )
     with tempfile.TemporaryDirectory() as home:
         bench = Bench(server.target, TABLES, TABLE_SIZE, options.seconds, Path(home))
         for profile in options.profile:
@@ -43,6 +50,12 @@ def _bench(options: argparse.Namespace, server: PrivateServer) -> None:
                 case = Case(profile, threads, options.rate)
                 pairs = [bench.pair(case, sysbench_first=n % 2 == 0) for n in range(options.pairs)]
                 print(_line(Row.of(case, pairs)), flush=True)
+    print(f"\nload average {os.getloadavg()[0]:.1f} at the end", flush=True)
+
+
+def _machine() -> str:
+    """Where it runs, and whether anything else does."""
+    return f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} at the start"
 
 
 def _line(row: Row) -> str:
@@ -51,15 +64,16 @@ def _line(row: Row) -> str:
         f"| **{row.tps_ratio:.2f}** ({row.tps_ratio_low:.2f}–{row.tps_ratio_high:.2f}) "
         f"| {row.sysbench_tps:,.0f} | {row.tuibench_tps:,.0f} "
         f"| {row.p50_ratio:.2f} | {row.p95_ratio:.2f} "
-        f"| {row.cpu_ratio:.2f} ({row.sysbench_cpu_us:.0f} and {row.tuibench_cpu_us:.0f} µs) |"
+        f"| {row.sysbench_cpu_us:.1f}, {row.tuibench_cpu_us:.1f} ({row.tuibench_whole_us:.1f}) "
+        f"| {row.queries[0]:.2f}, {row.queries[1]:.2f} | {row.mix} |"
     )
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--server", help="path of a mariadbd or mysqld [the first one found]")
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--profile", nargs="+", default=PROFILES)
     parser.add_argument("--rate", type=float, default=0.0, help="transactions per second [closed loop]")
     parser.add_argument("--threads", nargs="+", type=int, default=THREADS)

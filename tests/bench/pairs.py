@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tests.bench.mix import Mix, compared, counters, mix
 from tuibench.model.target import Target
 
 
@@ -28,13 +29,17 @@ class Case(NamedTuple):
 class Outcome(NamedTuple):
     """What one program reached: transactions per second, latency (with a rate: response time), its cost.
 
-    The processor time is that of the whole process with its children, start-up included.
+    `cpu_us_per_query` is processor time while the load ran: of sysbench's process, of tuibench's workers.
+    `whole_us_per_query` has all its processes from start to end. `mix` is what the server counted.
     """
 
     transactions_per_second: float
     p50_ms: float
     p95_ms: float
     cpu_us_per_query: float
+    whole_us_per_query: float
+    queries_per_transaction: float
+    mix: Mix
 
 
 class Pair(NamedTuple):
@@ -51,7 +56,7 @@ class Pair(NamedTuple):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Medians over the pairs of a case."""
+    """Medians over the pairs of a case; `mix` and the queries of a transaction are those of the last pair."""
 
     case: Case
     tps_ratio: float
@@ -64,6 +69,9 @@ class Row(msgspec.Struct, frozen=True):
     cpu_ratio: float
     sysbench_cpu_us: float
     tuibench_cpu_us: float
+    tuibench_whole_us: float
+    queries: tuple[float, float]
+    mix: str
 
     @classmethod
     def of(cls, case: Case, pairs: list[Pair]) -> "Row":
@@ -80,6 +88,9 @@ class Row(msgspec.Struct, frozen=True):
             median(pair.cpu_ratio for pair in pairs),
             median(pair.sysbench.cpu_us_per_query for pair in pairs),
             median(pair.tuibench.cpu_us_per_query for pair in pairs),
+            median(pair.tuibench.whole_us_per_query for pair in pairs),
+            (pairs[-1].sysbench.queries_per_transaction, pairs[-1].tuibench.queries_per_transaction),
+            compared(pairs[-1].sysbench.mix, pairs[-1].tuibench.mix),
         )
 
 
@@ -108,11 +119,20 @@ class Bench:
             f"--mysql-db={self._target.database}",
         ]
         load = [*self._load(case), "--histogram=on", "--percentile=95"]
+        before = counters(self._target)
         text, cpu_seconds = _timed(["sysbench", case.profile, *login, *load, "run"], {})
-        transactions = _number(r"transactions: +\d+ +\(([\d.]+) per sec", text)
+        transactions = _number(r"transactions: +(\d+) +\(", text)
         queries = _number(r"queries: +(\d+) +\(", text)
-        p95_ms = _number(r"95th percentile: +([\d.]+)", text)
-        return Outcome(transactions, _median_ms(text), p95_ms, cpu_seconds * 1e6 / queries)
+        cpu_us = cpu_seconds * 1e6 / queries
+        return Outcome(
+            _number(r"transactions: +\d+ +\(([\d.]+) per sec", text),
+            _median_ms(text),
+            _number(r"95th percentile: +([\d.]+)", text),
+            cpu_us,
+            cpu_us,
+            queries / transactions,
+            mix(before, counters(self._target), transactions),
+        )
 
     def tuibench(self, case: Case) -> Outcome:
         login = [f"--socket={self._target.socket}", f"--user={self._target.user}"]
@@ -120,11 +140,19 @@ class Bench:
         file = self._home / "summary.json"
         command = [sys.executable, "-m", "tuibench", "run", case.profile, *login, *load, f"--json={file}"]
         environment = {"MYSQL_PWD": self._target.password, "TUIBENCH_HOME": str(self._home)}
+        before = counters(self._target)
         _, cpu_seconds = _timed([*command, f"--database={self._target.database}"], environment)
         summary = json.loads(file.read_text())
         latency, queries = summary["latency_ms"], summary["queries"]["total"]
+        transactions = summary["transactions"]["total"]
         return Outcome(
-            summary["transactions"]["per_second"], latency["p50"], latency["p95"], cpu_seconds * 1e6 / queries
+            summary["transactions"]["per_second"],
+            latency["p50"],
+            latency["p95"],
+            summary["client"]["cpu_seconds"] * 1e6 / queries,
+            cpu_seconds * 1e6 / queries,
+            queries / transactions,
+            mix(before, counters(self._target), transactions),
         )
 
     def _load(self, case: Case) -> list[str]:
