@@ -199,6 +199,10 @@ class FakeExchange(Exchange):
 
     def __init__(self, connection: FakeConnection) -> None:
         self._connection = connection
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        self._woken.set()
 
     async def play(self, script: Script, answer: Any = None) -> Wish | None:
         while True:
@@ -206,10 +210,15 @@ class FakeExchange(Exchange):
                 said = script.throw(answer) if isinstance(answer, Exception) else script.send(answer)
             except StopIteration:
                 return None
-            if not isinstance(said, bytes):
-                return said
+            self._woken.clear()
             try:
-                answer = await self._connection.execute(said.decode())
+                if said is None:
+                    answer = None
+                    await self._woken.wait()
+                elif isinstance(said, bytes):
+                    answer = await self._connection.execute(said.decode())
+                else:
+                    return said
             except Exception as error:
                 answer = error
 

@@ -60,6 +60,7 @@ async def test_no_row_is_lost_to_deadlocks_and_lock_wait_timeouts(database: Targ
         await locks.enter_async_context(locks_held(database, "sbtest1", 25))
         async with watched(spec) as watcher:
             await watcher.until(lambda: failed(watcher, LOCK_WAIT_TIMEOUT))
+            await watcher.until(lambda: bool(watcher.told(EventKind.ERRORS)))
             await locks.aclose()
             await watcher.until(lambda: failed(watcher, DEADLOCK))
             await watcher.submit(Stop())
@@ -69,7 +70,6 @@ async def test_no_row_is_lost_to_deadlocks_and_lock_wait_timeouts(database: Targ
     assert summary.errors.total == sum(summary.errors.by_code.values())
     assert summary.retries > 0
     assert summary.transactions.total > 0
-    assert watcher.told(EventKind.ERRORS)
     counted = "SELECT COUNT(*), COUNT(DISTINCT id), MIN(id), MAX(id) FROM"
     assert await ask(database, f"{counted} sbtest1") == [(50, 50, 1, 50)]
     assert await ask(database, f"{counted} sbtest2") == [(50, 50, 1, 50)]

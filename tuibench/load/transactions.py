@@ -19,7 +19,7 @@ from tuibench.load.login import Line, back_off
 from tuibench.load.recorder import OTHER, WRITE
 from tuibench.load.work import Work
 from tuibench.model.plan import OnError
-from tuibench.mysql.exchange import Wish
+from tuibench.mysql.exchange import Said
 from tuibench.workload.generate import Call, Conversation, Rows
 from tuibench.workload.generate import Generator as Values
 
@@ -28,7 +28,7 @@ ROLLBACK = "ROLLBACK"
 INTENDED_ROLLBACK = "rollback"
 """The name of the statement that ends a transaction rolled back by intent."""
 
-Part = Generator[bytes | Wish, Any, bool]
+Part = Generator[Said, Any, bool]
 """Part of a script; true at its end if all went well."""
 
 

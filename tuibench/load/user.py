@@ -10,7 +10,6 @@ lost        the connection broke: the transaction failed, a new connection is ma
 leaving     asked to go, or out of work: the transaction in flight ends, then the connection is closed
 """
 
-import asyncio
 import random
 from functools import partial
 from typing import Any
@@ -33,7 +32,6 @@ class VirtualUser:
         self._work = work
         self._generator = generator
         self._number = number
-        self._wake = asyncio.Event()
         self._leaving = False
         self._line: Line | None = None
 
@@ -49,11 +47,12 @@ class VirtualUser:
     def leave(self) -> None:
         """Ends after the transaction in flight."""
         self._leaving = True
-        self._wake.set()
+        self.wake()
 
     def wake(self) -> None:
         """Looks again whether there is something to do."""
-        self._wake.set()
+        if self._line is not None:
+            self._line.connection.exchange.wake()
 
     async def run(self) -> None:
         """Lives until told to leave, refused by the server, out of work, or cancelled."""
@@ -119,8 +118,7 @@ class VirtualUser:
             if line.session_sql is not work.session_sql:
                 yield partial(line.set_up, work)
             elif work.paused:
-                self._wake.clear()
-                yield self._wake.wait
+                yield None
             elif not arrivals.is_open:
                 arrivals.start_unasked()
                 yield from self.transactions.one(line, None)
@@ -128,8 +126,7 @@ class VirtualUser:
                 yield from self.transactions.one(line, intended_ns)
             else:
                 arrivals.wait(self)
-                self._wake.clear()
-                yield self._wake.wait
+                yield None
 
 
 async def _granted(wish: Wish) -> Any:

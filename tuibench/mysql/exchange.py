@@ -9,8 +9,9 @@ for.
                ^                  │
                └──affected────────┘ data_received, Answer
 
-A script that wants something else (to sleep, to see rows) yields a function that gives an awaitable. `play`
-returns it to whoever plays, who then plays on with the result.
+A script that has nothing to say yields None, and goes on when it is woken. One that wants something else (to
+sleep, to see rows) yields a function that gives an awaitable: `play` returns it to whoever plays, who then
+plays on with the result.
 """
 
 import asyncio
@@ -22,7 +23,8 @@ from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.mysql.answer import Answer
 
 Wish = Callable[[], Awaitable[Any]]
-Script = Generator[bytes | Wish, Any, None]
+Said = bytes | Wish | None
+Script = Generator[Said, Any, None]
 
 SERVER_GONE, SERVER_LOST = 2006, 2013
 GONE = "connection lost: the server has gone away"
@@ -40,6 +42,7 @@ class Exchange(asyncio.Protocol):
         self._script: Script = _silence()
         self._ended: asyncio.Future[Wish | None] | None = None
         self._is_waiting = False
+        self._is_silent = False
         self._transport.set_protocol(self)
 
     async def play(self, script: Script, answer: Any = None) -> Wish | None:
@@ -50,14 +53,26 @@ class Exchange(asyncio.Protocol):
         """
         self._script = script
         self._ended = asyncio.get_running_loop().create_future()
-        if self._transport.is_closing():
-            self._descriptor = -1
+        self._look_at_transport()
         self._go_on(script.throw if isinstance(answer, Exception) else script.send, answer)
         try:
             return await self._ended
         finally:
+            self._is_silent = False
             if self._is_waiting:
                 self._drop()
+
+    def wake(self) -> None:
+        """Has a script go on that had nothing to say; the others know what they wait for."""
+        if self._is_silent:
+            self._is_silent = False
+            self._look_at_transport()
+            self._go_on(self._script.send, None)
+
+    def _look_at_transport(self) -> None:
+        """A descriptor that is closed, or about to be, may be another connection's next."""
+        if self._transport.is_closing():
+            self._descriptor = -1
 
     def data_received(self, data: bytes) -> None:
         """Bytes of the answer that a script waits for, or else the driver's."""
@@ -74,7 +89,7 @@ class Exchange(asyncio.Protocol):
             if affected is not None:
                 self._go_on(self._script.send, affected)
 
-    def _go_on(self, resume: Callable[[Any], bytes | Wish], answer: Any) -> None:
+    def _go_on(self, resume: Callable[[Any], Said], answer: Any) -> None:
         """Gives the script what it waits for, and sends at once what it yields."""
         try:
             said = resume(answer)
@@ -87,6 +102,9 @@ class Exchange(asyncio.Protocol):
                 self._answer.begin()
                 self._is_waiting = True
                 self._write(said)
+            elif said is None:
+                self._is_waiting = False
+                self._is_silent = True
             else:
                 self._end(said)
 

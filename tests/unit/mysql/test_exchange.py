@@ -166,6 +166,42 @@ async def test_a_wish_is_handed_out_and_its_answer_taken_back(raw: Raw) -> None:
     assert played.told == [1, "granted", 1205, 2]
 
 
+async def test_a_script_without_a_word_goes_on_when_it_is_woken(raw: Raw) -> None:
+    exchange, played = Exchange(raw), Played(None, FIRST, None, SECOND)
+    task = await begun(exchange, played.script())
+    assert (raw._transport.written, task.done()) == ([], False)
+    exchange.wake()
+    exchange.wake()
+    assert raw._transport.written == [FIRST]
+    exchange.data_received(ok(1))
+    exchange.data_received(b"for the driver")
+    assert (raw._transport.written, raw._proto.taken) == ([FIRST], b"for the driver")
+    exchange.wake()
+    exchange.data_received(ok(2))
+    assert await task is None
+    assert played.told == [None, 1, None, 2]
+
+
+async def test_a_silent_script_that_is_cancelled_is_not_woken(raw: Raw) -> None:
+    exchange = Exchange(raw)
+    task = await begun(exchange, Played(None, FIRST).script())
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    exchange.wake()
+    assert (raw._transport.written, raw._transport.closing) == ([], False)
+
+
+async def test_a_connection_closed_in_silence_is_told_to_the_next_statement(raw: Raw) -> None:
+    exchange, played = Exchange(raw), Played(None, FIRST)
+    task = await begun(exchange, played.script())
+    raw._transport.closing = True
+    exchange.connection_lost(None)
+    exchange.wake()
+    assert await task is None
+    assert (played.told, raw._transport.written) == ([None, 2006], [])
+
+
 async def test_bytes_that_no_script_waits_for_are_the_drivers(raw: Raw) -> None:
     exchange = Exchange(raw)
     exchange.data_received(b"a greeting longer than the room")
