@@ -1,0 +1,57 @@
+"""What counts as ours on the server: every value that we set, an original that we went back to, too."""
+
+from typing import Any, cast
+
+import msgspec
+
+from tests.fakes import FakeClock
+from tuibench.model.setting import SettingState
+from tuibench.session.settings import Settings
+from tuibench.tuning.guardian import Guardian
+from tuibench.tuning.tuner import Tuner
+from tuibench.tuning.workload import Workload
+
+SYNC = SettingState(name="sync_binlog", value="1", original="1", meaning="", at_risk=False)
+OTHER = SettingState(name="max_connections", value="151", original="151", meaning="", at_risk=False)
+
+
+class FakeTuner:
+    """One setting that can be changed, and one that nobody touches."""
+
+    def __init__(self) -> None:
+        self.known = (SYNC, OTHER)
+
+    async def change(self, name: str, value: str) -> SettingState:
+        changed = msgspec.structs.replace(SYNC, value=value)
+        self.known = (changed, OTHER)
+        return changed
+
+    async def apply(self, preset: str) -> tuple[SettingState, ...]:
+        return (await self.change("sync_binlog", "0"),)
+
+    def rounding(self, name: str, value: str, now: str) -> str:
+        return ""
+
+
+def settings() -> Settings:
+    nobody: Any = None
+    return Settings(cast(Tuner, FakeTuner()), cast(Guardian, nobody), cast(Workload, nobody), FakeClock())
+
+
+async def test_what_was_never_changed_is_not_ours() -> None:
+    assert settings().ours == {}
+
+
+async def test_an_original_that_we_went_back_to_is_no_foreign_change() -> None:
+    hand = settings()
+    await hand.change("sync_binlog", "0")
+    assert hand.ours == {"sync_binlog": "0"}
+    await hand.change("sync_binlog", "1")
+    assert hand.ours == {"sync_binlog": "1"}
+
+
+async def test_what_a_preset_set_is_ours() -> None:
+    hand = settings()
+    await hand.apply("unsafe")
+    await hand.change("sync_binlog", "1")
+    assert hand.ours == {"sync_binlog": "1"}
