@@ -8,13 +8,14 @@ ARGS ?=
 PARALLEL := -n logical --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench screenshots format clean setup-demo setup-test
+.PHONY: help demo test check bench chaos screenshots format clean setup-demo setup-test
 
 help:
 	@echo "make demo         a private server under load in the live monitor (ARGS=... are passed on)"
 	@echo "make test         lint, types, import contracts and all tests, with real servers"
 	@echo "make check        the quick loop: lint, types, import contracts, unit tests"
 	@echo "make bench        tuibench beside sysbench on the same tables"
+	@echo "make chaos        random mishaps with settings on a real server, 50 sequences (ARGS=--server=PATH)"
 	@echo "make screenshots  draws the pictures in screenshots/ again"
 	@echo "make format       formats the code and mends what lint can mend"
 	@echo "make clean        removes .venv, caches and builds"
@@ -39,6 +40,9 @@ check: setup-test
 
 bench: setup-test
 	$(BIN)/python -m tests.bench $(ARGS)
+
+chaos: setup-test
+	$(BIN)/python -m tests.integration.chaos $(ARGS)
 
 screenshots: setup-test
 	$(BIN)/python -m tests.tui.pictures screenshots $(ARGS)

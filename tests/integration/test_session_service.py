@@ -218,3 +218,35 @@ async def test_a_viewer_that_comes_back_saves_the_session(any_tables: PrivateSer
         await again.submit(Stop())
         await again.end()
         await again.close()
+
+
+async def test_the_workload_leaves_the_binary_log_and_comes_back(
+    watcher: Watcher, tables: PrivateServer
+) -> None:
+    """Open connections follow at once, new ones at their login; nobody else has it."""
+    assert (await watcher.submit(ChangeSetting("sql_log_bin", "off"))).ok
+    assert (await watcher.submit(ChangeSetting("transaction_isolation", "read committed"))).ok
+    assert (await watcher.submit(SetThreads(4))).ok
+    await watcher.ticks(2)
+    before, done = await binlog_end(tables), watcher.loads[-1].transactions_total
+    await watcher.until(lambda: watcher.loads[-1].transactions_total > done + 50)
+    assert await binlog_end(tables) == before
+    assert (await watcher.submit(ChangeSetting("sql_log_bin", "on"))).ok
+    await watcher.until(lambda: watcher.loads[-1].transactions_total > done + 100)
+    assert await binlog_end(tables) > before
+    assert [event.text for event in watcher.told(EventKind.SETTING)] == [
+        "sql_log_bin ON → OFF",
+        "transaction_isolation REPEATABLE-READ → READ-COMMITTED",
+        "sql_log_bin OFF → ON",
+    ]
+    assert (await watcher.submit(Stop())).ok
+    ended = await watcher.end()
+    assert ended.exit_code == 0
+    assert set(ended.summary.errors.by_code) <= {"1213"}
+    assert ended.summary.reconciliation.foreign is not None
+
+
+async def binlog_end(server: PrivateServer) -> tuple[str, int]:
+    """The file and the place in it that the binary log has got to."""
+    file, size, *_ = (await ask(server.target, "SHOW BINARY LOGS"))[-1]
+    return str(file), int(size)

@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import msgspec
 import typer
 
 from tuibench.cli.driving import say
@@ -36,18 +35,16 @@ def restore(
             typer.echo(leftover.text)
         return
     login = server.target()
-    given = server.given()
-    results = [run_async(_put_back(leftover, login, given, wait)) for leftover in found]
+    results = [run_async(_put_back(leftover, server, login, wait)) for leftover in found]
     raise typer.Exit(ExitCode.DONE if all(results) else ExitCode.RUN_FAILED)
 
 
-async def _put_back(leftover: Leftover, login: Target, given: dict[str, object], wait: float) -> bool:
+async def _put_back(leftover: Leftover, server: ServerOptions, login: Target, wait: float) -> bool:
     """True when nothing of it is left to be done."""
     if leftover.header is None:
         say(leftover.problem)
         return False
-    where = leftover.header.target
-    target = msgspec.structs.replace(where, **{"password": login.password, **given})
+    target = server.over(leftover.header.target, login)
     typer.echo(leftover.text)
     try:
         restored = await restore_leftover(

@@ -104,6 +104,19 @@ class ServerOptions:
         password = inherited_password() if self.password is None else self.password
         return given if password is None else {**given, "password": password}
 
+    def over(self, known: Target, login: Target) -> Target:
+        """A server that is known from a record, with all that the options themselves say.
+
+        Passwords are in no record; they are those of `login`, which is what the options mean by themselves.
+        """
+        found = {**msgspec.structs.asdict(known), "password": login.password}
+        found["password_command"] = login.password_command
+        _lay_over(found, self.given())
+        try:
+            return msgspec.convert({**found, **endpoints.fields(found)}, Target)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"the server options do not fit: {error}") from error
+
     def _refuse_compression(self) -> None:
         wanted = (self.mysql_compression or "off").lower()
         if wanted not in ON + OFF:

@@ -25,6 +25,9 @@ _UNIT_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,40}")
 _DECIMAL = re.compile(r"[+-]?(?=\.?[0-9])[0-9]{0,20}(\.[0-9]{0,20})?")
 _SIZE = re.compile(r"([+-]?[0-9]{1,40})\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+BOUNDLESS = 2**60
+"""More bytes than any host has: a limit that need not be told."""
+
 MICRO = Decimal("0.000001")
 
 
@@ -157,7 +160,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
             case Kind.DECIMAL:
                 return f"seconds from {form.low} to {form.high}, with up to six decimals"
             case Kind.SIZE:
-                return f"sizes from {units.data(form.low)} to {units.data(form.high)}, in bytes or like 256M"
+                most = f" to {units.data(form.high)}" if form.high < BOUNDLESS else " up"
+                return f"sizes from {units.data(form.low)}{most}, in bytes or like 256M"
             case Kind.SWITCH:
                 return "on or off"
             case Kind.CHOICE:

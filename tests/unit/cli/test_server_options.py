@@ -179,3 +179,24 @@ def test_ssl_modes_are_taken_in_the_servers_spelling(mode: str) -> None:
 def test_an_unknown_ssl_mode_is_refused() -> None:
     with pytest.raises(UsageError, match="ssl_mode"):
         target(ssl_mode="sometimes")
+
+
+KNOWN = Target(socket="/run/known.sock", user="app", ssl_mode="required")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (ServerOptions(), {"socket": "/run/known.sock", "user": "app", "password": "secret"}),
+        (ServerOptions(port="3307"), {"socket": "", "port": 3307, "user": "app"}),
+        (ServerOptions(socket="/run/new.sock", port="3307"), {"socket": "/run/new.sock", "port": 3307}),
+        (ServerOptions(host="db2", user="root"), {"socket": "", "host": "db2", "user": "root"}),
+        (ServerOptions(password_command="pass"), {"password": "", "password_command": "pass"}),
+    ],
+)
+def test_options_are_laid_over_a_server_known_from_a_record(
+    options: ServerOptions, expected: dict[str, object]
+) -> None:
+    target = options.over(KNOWN, Target(password="secret"))
+    assert {name: getattr(target, name) for name in expected} == expected
+    assert target.ssl_mode == "required"
