@@ -18,11 +18,12 @@ from tests.integration.support_session import Watcher, session_spec, watched
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.load.prepare import prepare
-from tuibench.model.command import SetThreads, Stop
+from tuibench.model.command import ApplyPreset, SetThreads, Stop
 from tuibench.model.event import EventKind
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
+from tuibench.tuning.journal import path_of
 
 DEADLOCK, LOCK_WAIT_TIMEOUT = "1213", "1205"
 WORK, RECONNECTS = re.compile(r" tps: (?!0\.00 )"), re.compile(r" reconn/s: (?!0\.00$)")
@@ -83,8 +84,15 @@ async def test_the_load_resumes_after_each_restart(restartable: PrivateServer, t
         await watcher.until(lambda: watcher.samples[-1].server is None)
         await restartable.start_again()
         await works_again(watcher, restarts=1)
+        assert (await watcher.submit(ApplyPreset("unsafe"))).ok
         await restartable.restart()
         await works_again(watcher, restarts=2)
+        await watcher.until(lambda: len(watcher.told(EventKind.RESTORE)) == 2)
+        assert [event.text for event in watcher.told(EventKind.RESTORE)] == [
+            "innodb_flush_log_at_trx_commit is back at 1, as before tuibench",
+            "sync_binlog is back at 1, as before tuibench",
+        ]
+        assert not path_of(watcher.hello.session).exists()
         await watcher.submit(Stop())
         ended = await watcher.end()
     assert ended.summary.outcome == "stopped"
