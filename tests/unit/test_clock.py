@@ -102,3 +102,21 @@ async def test_the_machines_clock_goes_forward_in_nanoseconds() -> None:
     await clock.sleep(0.001)
     assert clock.now_ns() > before
     assert clock.wall_seconds() > 1_700_000_000
+
+
+@pytest.mark.parametrize(
+    ("between", "order"),
+    [
+        ([1.5], [(1, 1.0), (0, 1.5), (2, 2.0), (3, 3.0)]),
+        ([2.0, 1.0], [(0, 1.0), (1, 1.0), (0, 2.0), (2, 2.0), (3, 3.0)]),
+        ([3.4, 0.5], [(0, 0.5), (1, 1.0), (2, 2.0), (3, 3.0), (0, 3.4)]),
+        ([3.6, 60.0], [(1, 1.0), (2, 2.0), (3, 3.0)]),
+    ],
+)
+async def test_times_between_the_beats_come_in_their_place(
+    between: list[float], order: list[tuple[int, float]]
+) -> None:
+    clock, second = FakeClock(), NS_PER_SECOND
+    times = [round(seconds * second) for seconds in between]
+    told = [tick async for tick in ticks(clock, 0, second, 7 * second // 2, times)]
+    assert [(tick.number, tick.due_ns / second) for tick in told] == order

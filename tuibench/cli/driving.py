@@ -17,7 +17,7 @@ from tuibench.mysql.names import error_name
 from tuibench.record.distribution import histogram_text
 from tuibench.record.effects import cost_line, effect_line
 from tuibench.record.recorder import pretty_json
-from tuibench.record.text import Interval, interval_line, queue_line
+from tuibench.record.text import FullReport, Interval, checkpoint_text, interval_line, queue_line
 from tuibench.session.core import Session
 from tuibench.session.loading import Load
 from tuibench.session.spec import SessionSpec
@@ -70,6 +70,9 @@ class Printer:
                 typer.echo(queue_line(elapsed_seconds, self._gathered))
             self._gathered, self._printed_at = Interval(), elapsed_seconds
 
+    def checkpoint(self, report: FullReport) -> None:
+        typer.echo(checkpoint_text(report), nl=False)
+
     def note(self, message: Downward) -> None:
         if isinstance(message, Event) and message.kind in NOTED:
             say(f"[ {message.elapsed_seconds:.0f}s ] {message.text}")
@@ -91,6 +94,7 @@ async def drive(spec: SessionSpec, output: Output) -> tuple[Summary, ExitCode]:
     for number in ENDING_SIGNALS:
         loop.add_signal_handler(number, session.request_stop, "interrupted")
     if output.is_reporting:
+        session.load.checkpoint_listeners.append(printer.checkpoint)
         say(f"{session.server.version_text} at {session.server.where}, {session.hello().data_set}")
     if output.verbosity and spec.plan.trial is not None:
         say(announcement(spec.plan))
@@ -98,8 +102,10 @@ async def drive(spec: SessionSpec, output: Output) -> tuple[Summary, ExitCode]:
     if session.error is not None and not summary.seconds:
         raise session.error
     if output.is_reporting:
-        distribution = histogram_text(session.load.accounting.transactions) if output.histogram else ""
-        typer.echo("\n" + distribution + session.text(summary), nl=False)
+        since = session.load.accounting.since_checkpoint
+        distribution = histogram_text(since.transactions) if output.histogram else ""
+        gap = "" if spec.plan.checkpoints else "\n"
+        typer.echo(gap + distribution + session.text(summary), nl=False)
         sys.stdout.flush()
         for line in notes(summary, spec.run_directory):
             say(line)

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import msgspec
 import typer
 
 from tuibench.cli.driving import Output, announce_leftovers, demand_writable, drive, write_json
@@ -11,6 +12,7 @@ from tuibench.cli.run_options import (
     CONTEXT,
     RUN_SECONDS,
     RunOptions,
+    checkpoints,
     profile_and_options,
     session_spec,
     switch,
@@ -33,6 +35,12 @@ def run(
     report_interval: Annotated[
         float, typer.Option("--report-interval", help="Seconds between interval lines; 0 for none.")
     ] = 1,
+    report_checkpoints: Annotated[
+        str,
+        typer.Option(
+            "--report-checkpoints", help="Seconds (10,60,…) at which to print a full report and count anew."
+        ),
+    ] = "",
     histogram: Annotated[
         str, typer.Option("--histogram", help="on: print the distribution of the latencies.")
     ] = "off",
@@ -45,6 +53,7 @@ def run(
 ) -> None:
     plan = options.plan(*profile_and_options(profile, context.args), RUN_SECONDS)
     plan = trial.plan(plan, options.time)
+    plan = msgspec.structs.replace(plan, checkpoints=checkpoints(report_checkpoints))
     demand_writable(json_file)
     announce_leftovers()
     spec = session_spec(plan, server.target(), yes_this_server=options.yes_this_server)

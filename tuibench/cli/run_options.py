@@ -36,6 +36,8 @@ CONTEXT = {
 """Options the parser does not know are the profile's: --tables, --table-size, --point-selects, …"""
 
 LARGEST_SEED = 2**31
+MOST_CHECKPOINTS, LATEST_CHECKPOINT = 256, 2**31 - 1
+"""sysbench's limits."""
 
 
 def _option(*names: str, help: str) -> typer.models.OptionInfo:
@@ -155,6 +157,22 @@ class RunOptions:
         _within("--max-retries", self.max_retries, 0, 10**9)
         _within("--thread-init-timeout", self.thread_init_timeout, 0.1, 86_400)
         _within("--workers", self.workers, 0, 1024)
+
+
+def checkpoints(text: str) -> tuple[int, ...]:
+    """`10,60`: seconds after the start, in any order. Raises UsageError for what sysbench refuses, too."""
+    try:
+        wanted = sorted({int(part) for part in text.split(",") if part.strip()})
+    except ValueError as error:
+        raise UsageError(
+            f"--report-checkpoints takes whole seconds separated by commas, not '{text}'",
+            "for example 10,60,300",
+        ) from error
+    for seconds in wanted:
+        _within("--report-checkpoints", seconds, 0, LATEST_CHECKPOINT)
+    if len(wanted) > MOST_CHECKPOINTS:
+        raise UsageError(f"--report-checkpoints takes {MOST_CHECKPOINTS} checkpoints at most")
+    return tuple(seconds for seconds in wanted if seconds)
 
 
 def session_spec(

@@ -69,6 +69,7 @@ class Engine:
         self._users: dict[int, Member] = {}
         self._departing: list[Member] = []
         self._departed = Fairness()
+        self._departed_since = Fairness()
         self._lag = LagProbe(clock, alarm)
         self._clock = clock
         self._reported_ns = clock.now_ns()
@@ -108,9 +109,16 @@ class Engine:
         """Drops what is due and not started, and what each connection has done; the limit counts from now."""
         self._forget_backlog()
         self._arrivals.allow(limit)
-        self._departed = Fairness()
-        for user, _ in (*self._users.values(), *self._departing):
+        self._departed = self._departed_since = Fairness()
+        for user in self._present():
             user.transactions.forget()
+
+    def checkpoint(self) -> None:
+        """What each connection has done counts anew for the next checkpoint."""
+        self._bury()
+        self._departed_since = Fairness()
+        for user in self._present():
+            user.transactions.checkpoint()
 
     def pause(self) -> None:
         """Starts nothing more, and lets nothing come due."""
@@ -128,8 +136,9 @@ class Engine:
         """What happened since the last report, and the counters since the beginning."""
         now_ns, cpu = self._clock.now_ns(), time.process_time()
         latencies = self._recorder.take()
-        present = [user for user, _ in (*self._users.values(), *self._departing)]
+        present = self._present()
         fairness = self._departed.merged(Fairness.of(present))
+        since = self._departed_since.merged(Fairness.since_checkpoint(present))
         failure = self._work.failure
         report = WorkerReport(
             worker=self._begin.worker,
@@ -144,6 +153,8 @@ class Engine:
             events_per_connection=fairness.events,
             seconds_per_connection=fairness.seconds,
             by_transaction=latencies.by_transaction,
+            events_since=since.events,
+            seconds_since=since.seconds,
             last_refusal=self._work.last_refusal,
             failure=failure.message if failure else "",
             failure_hint=failure.hint if failure else "",
@@ -154,8 +165,7 @@ class Engine:
 
     def connection_ids(self) -> tuple[int, ...]:
         """The server's ids of the connections that are open."""
-        present = [user for user, _ in (*self._users.values(), *self._departing)]
-        return tuple(user.connection_id for user in present if user.connection_id is not None)
+        return tuple(user.connection_id for user in self._present() if user.connection_id is not None)
 
     async def stop(self, grace_seconds: float) -> None:
         """Lets transactions in flight end; those that outlast the grace, and the backlog, are abandoned."""
@@ -176,6 +186,9 @@ class Engine:
     def _wake_all(self) -> None:
         for user, _ in self._users.values():
             user.wake()
+
+    def _present(self) -> list[VirtualUser]:
+        return [user for user, _ in (*self._users.values(), *self._departing)]
 
     def _forget_backlog(self) -> None:
         self._recorder.counters.abandoned += self._arrivals.forget()
@@ -203,8 +216,9 @@ class Engine:
 
     def _bury(self) -> None:
         """Forgets users that ended: their places are free, their figures stay."""
-        members = (*self._users.values(), *self._departing)
-        self._departed = self._departed.merged(Fairness.of(user for user, task in members if task.done()))
+        ended = [user for user, task in (*self._users.values(), *self._departing) if task.done()]
+        self._departed = self._departed.merged(Fairness.of(ended))
+        self._departed_since = self._departed_since.merged(Fairness.since_checkpoint(ended))
         self._departing = [(user, task) for user, task in self._departing if not task.done()]
         self._users = {number: member for number, member in self._users.items() if not member[1].done()}
 
@@ -221,6 +235,15 @@ class Fairness(NamedTuple):
         return cls(
             Moments.of([float(user.transactions.events) for user in admitted]),
             Moments.of([user.transactions.busy_us / 1e6 for user in admitted]),
+        )
+
+    @classmethod
+    def since_checkpoint(cls, users: Iterable[VirtualUser]) -> "Fairness":
+        """The same, of what they have done since the last checkpoint."""
+        admitted = [user for user in users if user.admitted]
+        return cls(
+            Moments.of([float(user.transactions.events_since) for user in admitted]),
+            Moments.of([user.transactions.busy_us_since / 1e6 for user in admitted]),
         )
 
     def merged(self, other: "Fairness") -> "Fairness":

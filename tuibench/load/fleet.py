@@ -191,9 +191,9 @@ class Fleet:
         for worker in self._workers:
             await worker.finished.wait()
 
-    async def report(self) -> list[WorkerReport]:
+    async def report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
         """One report of every worker. Raises RunError when one is gone, after all others have answered."""
-        self._tell(Report())
+        self._tell(Report(checkpoint))
         answers = await asyncio.gather(*(worker.report() for worker in self._workers), return_exceptions=True)
         reports = []
         for answer in answers:

@@ -37,6 +37,11 @@ class Counters(msgspec.Struct):
         """Statements that returned without an error."""
         return self.reads + self.writes + self.others
 
+    @property
+    def failures(self) -> int:
+        """Failed statements, of all codes."""
+        return sum(self.errors.values())
+
     def count_error(self, code: int) -> None:
         self.errors[code] = self.errors.get(code, 0) + 1
 
@@ -103,7 +108,8 @@ class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
 
     `transactions` are response times, from the intended start, `by_transaction` the same for each kind if
     there are several; `service` times, from the real one, are kept in an open loop only. `last_refusal` is
-    the latest reason why a login is being tried again. `seconds` is the interval the histograms cover,
+    the latest reason why a login is being tried again. `events_since` and `seconds_since` are each
+    connection's figures since the last checkpoint. `seconds` is the interval the histograms cover,
     `cpu_seconds` what the process burnt in it, `lag_p99_ms` how late its event loop ran. `failure` is why the
     worker cannot go on, else empty; `failure_exit` the exit code that goes with it.
     """
@@ -120,6 +126,8 @@ class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
     events_per_connection: Moments
     seconds_per_connection: Moments
     by_transaction: dict[str, Histogram] = {}
+    events_since: Moments = Moments()
+    seconds_since: Moments = Moments()
     last_refusal: str = ""
     failure: str = ""
     failure_hint: str = ""

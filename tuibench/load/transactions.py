@@ -38,6 +38,8 @@ class Transactions:
     def __init__(self, work: Work, values: Values, chance: Callable[[], float]) -> None:
         self.events = 0
         self.busy_us = 0
+        self._events_before = 0
+        self._busy_us_before = 0
         self._work = work
         self._recorder = work.recorder
         self._now = work.clock.now_ns
@@ -49,6 +51,19 @@ class Transactions:
     def forget(self) -> None:
         """Counts from nothing again."""
         self.events = self.busy_us = 0
+        self.checkpoint()
+
+    def checkpoint(self) -> None:
+        """The figures `since` count from here."""
+        self._events_before, self._busy_us_before = self.events, self.busy_us
+
+    @property
+    def events_since(self) -> int:
+        return self.events - self._events_before
+
+    @property
+    def busy_us_since(self) -> int:
+        return self.busy_us - self._busy_us_before
 
     def one(self, line: Line, intended_ns: int | None) -> Part:
         """One transaction with its retries; its latency covers them all, as sysbench counts it.

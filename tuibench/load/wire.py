@@ -80,7 +80,9 @@ class Resume(msgspec.Struct, frozen=True, tag="resume"):
 
 
 class Report(msgspec.Struct, frozen=True, tag="ask"):
-    """Ask for a WorkerReport."""
+    """Ask for a WorkerReport. At a checkpoint each connection's figures begin anew after it."""
+
+    checkpoint: bool = False
 
 
 class AskConnections(msgspec.Struct, frozen=True, tag="ask connections"):

@@ -61,8 +61,10 @@ async def obey(channel: WorkerEnd) -> None:
                 engine.pause()
             case Resume():
                 engine.resume()
-            case Report():
+            case Report(checkpoint=checkpoint):
                 channel.send(engine.report())
+                if checkpoint:
+                    engine.checkpoint()
             case AskConnections():
                 channel.send(Connections(engine.connection_ids()))
             case Finish(grace_seconds=grace):

@@ -49,7 +49,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `prepared` is False to send every statement as text. `isolation` is empty for the server's own. `workers`
     is None to choose by cores. `opening_seconds` is how long the connections may take to open.
     `client_delay_ms` is a make-believe network: how much later the answer to each statement is handed on.
-    A `trial` alternates two values by itself.
+    A `trial` alternates two values by itself. `checkpoints` are the seconds after which a full report is made
+    of the time since the one before.
     """
 
     profile: str
@@ -73,3 +74,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     workers: int | None = None
     client_delay_ms: float = 0.0
     trial: Trial | None = None
+    checkpoints: tuple[int, ...] = ()

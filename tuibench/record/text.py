@@ -1,4 +1,4 @@
-"""A run in sysbench's words: the interval line and the final summary, label for label.
+"""A run in sysbench's words: the interval line, the checkpoint and the final summary, label for label.
 
 Scripts parse these; formats are those of sysbench 1.0.20.
 """
@@ -6,7 +6,8 @@ Scripts parse these; formats are those of sysbench 1.0.20.
 import msgspec
 
 from tuibench.metrics.histogram import US_PER_MS, Histogram
-from tuibench.model.summary import Summary
+from tuibench.model.sample import Latency
+from tuibench.model.summary import Fairness, QueryTotals, Summary, TransactionTotals
 
 
 class Interval(msgspec.Struct, kw_only=True):
@@ -38,6 +39,25 @@ class Interval(msgspec.Struct, kw_only=True):
         self.latency.add(other.latency)
 
 
+class FullReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What the summary tells, of a run or of the time since its last checkpoint.
+
+    `seconds` is how long that was, `total_seconds` is counted from the start of the load. Latencies are
+    milliseconds; `percentiles` are by their number as it is written.
+    """
+
+    seconds: float
+    total_seconds: float
+    transactions: TransactionTotals
+    queries: QueryTotals
+    errors: int
+    reconnects: int
+    latency: Latency | None
+    percentiles: dict[str, float]
+    latency_sum_ms: float
+    fairness: Fairness
+
+
 def interval_line(elapsed_seconds: float, threads: int, interval: Interval, percentile: float) -> str:
     """sysbench's line of intermediate results. A percentile of 0 is none; others show decimals at need."""
     seconds = interval.seconds or 1.0
@@ -57,11 +77,34 @@ def queue_line(elapsed_seconds: float, interval: Interval) -> str:
     return f"[ {elapsed_seconds:.0f}s ] queue length: {interval.backlog}, concurrency: {interval.in_flight}"
 
 
+def checkpoint_text(report: FullReport) -> str:
+    """sysbench's report of a checkpoint, under its title."""
+    return f"[ {report.total_seconds:.0f}s ] Checkpoint report:\n{report_text(report)}"
+
+
 def summary_text(summary: Summary) -> str:
-    """sysbench's final report, ending in a newline."""
-    seconds = summary.seconds or 1.0
-    queries, latency, fairness = summary.queries, summary.latency_ms, summary.fairness
-    transactions, errors, reconnects = summary.transactions, summary.errors.total, summary.reconnects
+    """sysbench's final report of a whole run, ending in a newline."""
+    return report_text(
+        FullReport(
+            seconds=summary.seconds,
+            total_seconds=summary.seconds,
+            transactions=summary.transactions,
+            queries=summary.queries,
+            errors=summary.errors.total,
+            reconnects=summary.reconnects,
+            latency=summary.latency_ms,
+            percentiles=summary.percentiles,
+            latency_sum_ms=summary.latency_sum_ms,
+            fairness=summary.fairness,
+        )
+    )
+
+
+def report_text(report: FullReport) -> str:
+    """sysbench's report, ending in a newline."""
+    seconds = report.seconds or 1.0
+    queries, latency, fairness = report.queries, report.latency, report.fairness
+    transactions, errors, reconnects = report.transactions, report.errors, report.reconnects
     return f"""\
 SQL statistics:
     queries performed:
@@ -75,15 +118,15 @@ SQL statistics:
     reconnects:                          {reconnects:<6} ({reconnects / seconds:.2f} per sec.)
 
 General statistics:
-    total time:                          {summary.seconds:.4f}s
+    total time:                          {report.total_seconds:.4f}s
     total number of events:              {transactions.total}
 
 Latency (ms):
          min:                              {latency.min if latency else 0:10.2f}
          avg:                              {latency.avg if latency else 0:10.2f}
          max:                              {latency.max if latency else 0:10.2f}
-{_percentile_lines(summary)}
-         sum:                              {summary.latency_sum_ms:10.2f}
+{_percentile_lines(report)}
+         sum:                              {report.latency_sum_ms:10.2f}
 
 Threads fairness:
     events (avg/stddev):           {fairness.events_avg:.4f}/{fairness.events_stddev:.2f}
@@ -92,10 +135,10 @@ Threads fairness:
 """
 
 
-def _percentile_lines(summary: Summary) -> str:
-    if not summary.percentiles:
+def _percentile_lines(report: FullReport) -> str:
+    if not report.percentiles:
         return "         percentile stats:               disabled"
     return "\n".join(
         f"{f'        {wanted:>3}th percentile:':<43}{value:10.2f}"
-        for wanted, value in summary.percentiles.items()
+        for wanted, value in report.percentiles.items()
     )

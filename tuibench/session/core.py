@@ -8,7 +8,7 @@ Whatever happens after `open`, `close` ends the load, puts the settings back and
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Outcome, Summary
 from tuibench.record.effects import trial_text
 from tuibench.record.recorder import PlanRecord, Recorder
-from tuibench.record.text import Interval, summary_text
+from tuibench.record.text import Interval, report_text
 from tuibench.session import summing
 from tuibench.session.beats import until
 from tuibench.session.caution import Caution
@@ -147,8 +147,8 @@ class Session:
         self.tell(EventKind.WARNING, str(error))
 
     def text(self, summary: Summary) -> str:
-        """The summary as the terminal shows it."""
-        return summary_text(summary) + (trial_text(summary.ab) if summary.ab else "")
+        """The summary as the terminal shows it; like sysbench's it begins at the last checkpoint."""
+        return report_text(self.load.since_checkpoint()) + (trial_text(summary.ab) if summary.ab else "")
 
     @property
     def exit_code(self) -> ExitCode:
@@ -269,7 +269,9 @@ class Session:
         done = asyncio.create_task(self._wait_for_work())
         try:
             await self._run_ticks(
-                zero_ns, zero_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None
+                zero_ns,
+                zero_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None,
+                [zero_ns + seconds * NS_PER_SECOND for seconds in plan.checkpoints],
             )
         finally:
             done.cancel()
@@ -279,11 +281,11 @@ class Session:
         await self.load.fleet.finished()
         self._over.set()
 
-    async def _run_ticks(self, start_ns: int, end_ns: int | None) -> None:
+    async def _run_ticks(self, start_ns: int, end_ns: int | None, checkpoints: Sequence[int] = ()) -> None:
         """Ticks until the end, or until the run is over."""
         interval_ns = int(self.spec.plan.interval_seconds * NS_PER_SECOND)
-        async for tick in until(self._over, ticks(self._clock, start_ns, interval_ns, end_ns)):
-            await self._tick(tick)
+        async for tick in until(self._over, ticks(self._clock, start_ns, interval_ns, end_ns, checkpoints)):
+            await (self._tick(tick) if tick.number else self.load.checkpoint())
 
     async def _tick(self, tick: Tick) -> None:
         """One sample: what the workers did, what the server says, what the host does."""

@@ -12,9 +12,10 @@ from tuibench.load.fleet import Fleet
 from tuibench.load.report import WorkerReport
 from tuibench.model.plan import Plan
 from tuibench.model.sample import LoadPart
-from tuibench.record.text import Interval
+from tuibench.record.text import FullReport, Interval
 from tuibench.session.accounting import Accounting
 from tuibench.session.alarms import Alarms
+from tuibench.session.summing import full_report
 from tuibench.workload.program import Program
 from tuibench.workload.weights import mixed, weights_of, with_weights
 
@@ -40,6 +41,7 @@ def most_workers(plan: Plan, *, is_local: bool) -> int:
 class Load:
     """Drives the fleet. `threads`, `rate`, `weights` and `client_delay_ms` are what is asked for.
 
+    `checkpoint_listeners` hear the full reports made on the way.
     `longest_delay_ms` is the longest make-believe delay so far, `seconds` how long the load was measured.
     """
 
@@ -55,6 +57,8 @@ class Load:
         self._clock = clock
         self._zero_ns: int | None = None
         self.seconds = 0.0
+        self.checkpoint_listeners: list[Callable[[FullReport], None]] = []
+        self._checkpoint_seconds = 0.0
 
     async def set_threads(self, threads: int) -> None:
         self.threads = threads
@@ -125,16 +129,36 @@ class Load:
         part = msgspec.structs.replace(part, client_delay_ms=delay_ms)
         return Measured(part, interval, await self._keep_what_opened(reports))
 
+    async def checkpoint(self) -> FullReport:
+        """What was done since the last checkpoint, or the start; the next one begins here."""
+        self.accounting.take(await self._report(checkpoint=True))
+        self.seconds = self._elapsed()
+        report = self.since_checkpoint()
+        self.accounting.checkpoint()
+        self._checkpoint_seconds = self.seconds
+        for listener in self.checkpoint_listeners:
+            listener(report)
+        return report
+
+    def since_checkpoint(self) -> FullReport:
+        """What was done since the last checkpoint, as it is known now; the whole run if there was none."""
+        seconds = self.seconds - self._checkpoint_seconds
+        return full_report(self.accounting, seconds, self.seconds, self._plan.percentiles)
+
     async def finish(self, drain_seconds: float) -> None:
         """Ends the load and the workers, and takes their last reports in."""
         reports = await self.fleet.finish(drain_seconds)
         if self._zero_ns is not None:
-            self.seconds = max(1e-9, (self._clock.now_ns() - self._zero_ns) / NS_PER_SECOND)
-            self.accounting.tick(reports, self.threads, self.rate)
+            self.seconds = self._elapsed()
+            self.accounting.take(reports)
         await self.fleet.kill()
 
-    async def _report(self) -> list[WorkerReport]:
-        reports = await self.fleet.report()
+    def _elapsed(self) -> float:
+        """Seconds since measuring began."""
+        return max(1e-9, (self._clock.now_ns() - (self._zero_ns or 0)) / NS_PER_SECOND)
+
+    async def _report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
+        reports = await self.fleet.report(checkpoint=checkpoint)
         for report in reports:
             if report.failure:
                 error = RunError(report.failure, report.failure_hint)

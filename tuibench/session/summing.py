@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tuibench.load.report import Counters
+from tuibench.load.report import Counters, Moments
 from tuibench.metrics.histogram import US_PER_MS, Histogram
 from tuibench.model.cost import CommitCost
 from tuibench.model.effect import Effect
@@ -24,6 +24,7 @@ from tuibench.model.summary import (
 )
 from tuibench.model.trial import TrialResult
 from tuibench.record.hdr import encoded
+from tuibench.record.text import FullReport
 from tuibench.session.accounting import Accounting
 from tuibench.session.spec import SessionSpec
 
@@ -92,16 +93,13 @@ def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, endin
     """The whole run in figures."""
     totals, plan, seconds = accounting.totals, spec.plan, ending.seconds or 1e-9
     transactions = accounting.transactions
-    percentiles_us = transactions.percentiles(plan.percentiles)
     return Summary(
         session=spec.session,
         profile=plan.profile,
         threads=ending.threads,
         seconds=ending.seconds,
         rate=ending.rate,
-        percentiles={
-            f"{wanted:g}": us / US_PER_MS for wanted, us in zip(plan.percentiles, percentiles_us, strict=True)
-        },
+        percentiles=_percentiles(transactions, plan.percentiles),
         outcome=ending.outcome,
         failure=ending.failure,
         transactions=TransactionTotals(total=totals.completed, per_second=totals.completed / seconds),
@@ -116,7 +114,9 @@ def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, endin
         service_ms=accounting.service.latency(),
         latency_sum_ms=transactions.sum_us / US_PER_MS,
         latency_histogram=encoded(transactions),
-        fairness=_fairness(accounting),
+        fairness=_fairness(
+            accounting.moments("events_per_connection"), accounting.moments("seconds_per_connection")
+        ),
         statements={name: _totals(each) for name, each in accounting.statements.items()},
         by_transaction={name: _totals(each) for name, each in accounting.by_transaction.items()},
         server=ServerTotals(
@@ -140,6 +140,27 @@ def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, endin
     )
 
 
+def full_report(
+    accounting: Accounting, seconds: float, total_seconds: float, percentiles: tuple[float, ...]
+) -> FullReport:
+    """The `seconds` since the last checkpoint in figures, as sysbench has them at the next or the end."""
+    since = accounting.since_checkpoint
+    totals, transactions = since.counters, since.transactions
+    time = seconds or 1e-9
+    return FullReport(
+        seconds=seconds,
+        total_seconds=total_seconds,
+        transactions=TransactionTotals(total=totals.completed, per_second=totals.completed / time),
+        queries=_queries(totals, time),
+        errors=totals.failures,
+        reconnects=totals.reconnects,
+        latency=transactions.latency(),
+        percentiles=_percentiles(transactions, percentiles),
+        latency_sum_ms=transactions.sum_us / US_PER_MS,
+        fairness=_fairness(accounting.moments("events_since"), accounting.moments("seconds_since")),
+    )
+
+
 def _queries(totals: Counters, seconds: float) -> QueryTotals:
     return QueryTotals(
         read=totals.reads,
@@ -152,7 +173,7 @@ def _queries(totals: Counters, seconds: float) -> QueryTotals:
 
 def _errors(totals: Counters) -> ErrorTotals:
     return ErrorTotals(
-        total=sum(totals.errors.values()),
+        total=totals.failures,
         by_code={str(code): times for code, times in totals.errors.items()},
     )
 
@@ -162,8 +183,12 @@ def _totals(histogram: Histogram) -> StatementTotals:
     return StatementTotals(count=histogram.count, p50=p50, p95=p95, p99=p99, max=histogram.max_us / US_PER_MS)
 
 
-def _fairness(accounting: Accounting) -> Fairness:
-    events, seconds = accounting.events_per_connection, accounting.seconds_per_connection
+def _percentiles(histogram: Histogram, wanted: tuple[float, ...]) -> dict[str, float]:
+    found_us = histogram.percentiles(wanted)
+    return {f"{each:g}": us / US_PER_MS for each, us in zip(wanted, found_us, strict=True)}
+
+
+def _fairness(events: Moments, seconds: Moments) -> Fairness:
     return Fairness(
         events_avg=events.mean,
         events_stddev=events.deviation,

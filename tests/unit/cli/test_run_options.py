@@ -14,6 +14,7 @@ from tuibench.cli.run_options import (
     CONTEXT,
     RUN_SECONDS,
     RunOptions,
+    checkpoints,
     profile_and_options,
     profile_options,
     session_spec,
@@ -295,3 +296,26 @@ def test_a_profile_file_gives_its_name_not_its_path() -> None:
     spec = session_spec(Plan(profile="/some/where/mine.toml"), Target(), (7,))
     assert spec.session.endswith("-mine")
     assert spec.inherit_fds == (7,)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("", ()), ("10", (10,)), ("60, 10,60", (10, 60)), ("0", ()), ("5,", (5,))]
+)
+def test_checkpoints_are_a_list_of_seconds_in_any_order(text: str, seconds: tuple[int, ...]) -> None:
+    assert checkpoints(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("soon", "takes whole seconds separated by commas, not 'soon'"),
+        ("1.5", "takes whole seconds"),
+        ("10;20", "takes whole seconds"),
+        ("-1", "must be between"),
+        ("99999999999", "must be between"),
+        (",".join(str(second) for second in range(1, 300)), "takes 256 checkpoints at most"),
+    ],
+)
+def test_checkpoints_that_make_no_sense_are_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        checkpoints(text)

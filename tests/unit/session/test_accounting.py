@@ -82,7 +82,8 @@ def test_fairness_is_that_of_the_last_reports() -> None:
     accounting = begun(0, 1)
     for events in ([1.0], [5.0, 7.0]):
         accounting.tick([report(0, events_per_connection=Moments.of(events)), report(1)], 2, 0)
-    assert (accounting.events_per_connection.n, accounting.events_per_connection.mean) == (2, 6.0)
+    moments = accounting.moments("events_per_connection")
+    assert (moments.n, moments.mean) == (2, 6.0)
 
 
 def test_a_worker_that_gave_no_last_report_keeps_what_it_had() -> None:
@@ -129,3 +130,25 @@ def test_ticks_add_up_to_the_totals(rounds: list[list[list[int]]]) -> None:
     everything = [us for latencies in rounds for worker in latencies for us in worker]
     assert accounting.totals.completed == len(everything)
     assert accounting.transactions == Histogram.of(everything)
+
+
+def test_a_checkpoint_begins_anew_and_takes_nothing_from_the_ticks_and_the_totals() -> None:
+    accounting = begun(0)
+    accounting.take([report(0, 1_000, counters=counters(10))])
+    assert accounting.since_checkpoint.counters.completed == 10
+    accounting.checkpoint()
+    part, interval = accounting.tick([report(0, 3_000, counters=counters(14))], 2, 0)
+    since = accounting.since_checkpoint
+    assert (since.counters.completed, since.transactions.count, since.transactions.max_us) == (4, 1, 3_000)
+    assert (interval.transactions, interval.seconds, part.transactions_per_second) == (14, 2.0, 7.0)
+    assert accounting.totals.completed == part.transactions_total == 14
+
+
+def test_what_a_silent_worker_did_is_counted_when_it_answers_and_spread_over_its_silence() -> None:
+    accounting = begun(0, 1)
+    first, _ = accounting.tick([report(0, counters=counters(10))], 2, 0)
+    assert first.transactions_per_second == 10
+    late = report(1, counters=counters(40), seconds=2.0)
+    second, interval = accounting.tick([report(0, counters=counters(20)), late], 2, 0)
+    assert (second.seconds, second.transactions_per_second) == (1.0, 30.0)
+    assert (interval.transactions, accounting.totals.completed) == (50, 60)

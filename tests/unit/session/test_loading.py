@@ -26,7 +26,9 @@ class FakeFleet:
         self.told: list[str] = []
         self._rounds = list(rounds)
 
-    async def report(self) -> list[WorkerReport]:
+    async def report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
+        if checkpoint:
+            self.told.append("checkpoint")
         return list(self._rounds.pop(0) if len(self._rounds) > 1 else self._rounds[0])
 
     async def finish(self, grace_seconds: float) -> list[WorkerReport]:
@@ -169,7 +171,7 @@ async def test_what_happened_before_measuring_begins_leaves_no_trace() -> None:
     assert (totals.scheduled, totals.completed, totals.failed, totals.abandoned) == (5, 4, 1, 0)
     assert (totals.questions, totals.errors) == (90, {1213: 1})
     assert load.accounting.transactions.max_us == 1_000
-    assert load.accounting.events_per_connection.total == 4
+    assert load.accounting.moments("events_per_connection").total == 4
     assert load.seconds == pytest.approx(2.0)
 
 
@@ -195,3 +197,27 @@ def test_one_core_is_left_to_a_server_on_this_host(monkeypatch: pytest.MonkeyPat
         assert most_workers(PLAN, is_local=True) == local
         assert most_workers(PLAN, is_local=False) == remote
     assert most_workers(msgspec.structs.replace(PLAN, workers=5), is_local=True) == 5
+
+
+async def test_a_checkpoint_tells_what_was_done_since_the_one_before() -> None:
+    def done(completed: int, events_since: float) -> Round:
+        counted = Counters(scheduled=completed, completed=completed, reads=completed * 2)
+        return [report(0, 2_000, counters=counted, events_since=Moments.of([events_since]))]
+
+    load, fleet, clock = loading(done(0, 0), done(20, 20), done(50, 30), done(60, 10))
+    await load.begin()
+    clock.advance(2)
+    first = await load.checkpoint()
+    clock.advance(1)
+    second = await load.checkpoint()
+    clock.advance(1)
+    await load.finish(1)
+    last = load.since_checkpoint()
+    told = [first, second, last]
+    assert [each.transactions.total for each in told] == [20, 30, 10]
+    assert [each.transactions.per_second for each in told] == pytest.approx([10.0, 30.0, 10.0])
+    assert [each.queries.read for each in told] == [40, 60, 20]
+    assert [each.total_seconds for each in told] == pytest.approx([2.0, 3.0, 4.0])
+    assert [each.fairness.events_avg for each in told] == [20, 30, 10]
+    assert fleet.told.count("checkpoint") == 2
+    assert load.accounting.totals.completed == 60
