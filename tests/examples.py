@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import Hello, RunState, Status
+from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, Status
 from tuibench.model.plan import Plan
 from tuibench.model.sample import Latency, LoadPart, Sample
 from tuibench.model.server import Flavour, ServerInfo
@@ -19,6 +19,7 @@ from tuibench.model.summary import (
     Summary,
     TransactionTotals,
 )
+from tuibench.model.target import Target
 
 PLAN = Plan(profile="oltp_read_write", threads=8)
 SERVER = ServerInfo(
@@ -95,8 +96,12 @@ _SUMMARY = Summary(
 )
 _STATUS = Status(state=RunState.RUNNING, threads=8, workers=1, settings=(), presets=())
 _HELLO = Hello(
-    protocol=1,
+    protocol=PROTOCOL_VERSION,
+    version="1.2.3",
     session="20260101-120000-oltp_read_write",
+    pid=4711,
+    target=Target(user="app"),
+    run_directory="/runs/20260101-120000-oltp_read_write",
     plan=PLAN,
     data_set="4 × 100,000 rows",
     server=SERVER,

@@ -44,6 +44,12 @@ class RunError(TuibenchError):
     """The run could not go on."""
 
 
+class SessionAwayError(RunError):
+    """There is no such session, or it does not answer."""
+
+    exit_code = ExitCode.SERVER_UNAVAILABLE
+
+
 class ServerUnavailableError(TuibenchError):
     """The server cannot be reached or does not let us in."""
 

@@ -41,6 +41,17 @@ def runtime_dir() -> Path:
     return Path(runtime) / APP if runtime and Path(runtime).is_dir() else state_dir() / "run"
 
 
+def runtime_dirs() -> list[Path]:
+    """Where sessions of this user may listen, ours first.
+
+    A login by ssh, a job of cron and a `su` differ in XDG_RUNTIME_DIR; they are meant to find each other.
+    """
+    if home():
+        return [runtime_dir()]
+    usual = Path("/run/user") / str(os.getuid()) / APP
+    return list(dict.fromkeys((runtime_dir(), usual, state_dir() / "run")))
+
+
 def runs_dir() -> Path:
     return data_dir() / "runs"
 

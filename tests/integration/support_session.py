@@ -18,7 +18,7 @@ from tuibench.errors import RunError
 from tuibench.model.activity import Activity
 from tuibench.model.command import Command
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import Answer, Ended, Status
+from tuibench.model.message import Answer, Ended, Gap, Status
 from tuibench.model.plan import OptionValue, Plan
 from tuibench.model.sample import LoadPart, Sample
 from tuibench.model.target import Target
@@ -106,6 +106,8 @@ class Watcher:
                     self.status = message
                 case Activity():
                     self.activity = message
+                case Gap():
+                    pytest.fail(f"{message.samples} samples were not sent")
                 case Ended():
                     self.ended = message
             self._heard.notify_all()
@@ -148,7 +150,7 @@ def _kill(pid: int) -> None:
 
 
 async def join(socket: Path, pid: int, directory: Path) -> Watcher:
-    return Watcher(await SessionClient.connect(socket), pid, directory)
+    return Watcher(await SessionClient.join(socket), pid, directory)
 
 
 @contextlib.asynccontextmanager

@@ -12,7 +12,7 @@ import msgspec
 from tuibench.model.cost import CommitCost
 from tuibench.model.effect import Comparison, Effect, Figure
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import Ended, Hello, RunState, Status
+from tuibench.model.message import PROTOCOL_VERSION, Ended, Hello, RunState, Status
 from tuibench.model.plan import Plan
 from tuibench.model.sample import HostPart, Latency, LoadPart, Sample, ServerPart
 from tuibench.model.server import Flavour, ServerInfo
@@ -27,6 +27,7 @@ from tuibench.model.summary import (
     Summary,
     TransactionTotals,
 )
+from tuibench.model.target import Target
 
 START = 1_760_000_000.0
 GIB = 1 << 30
@@ -309,8 +310,12 @@ def hello(
     """What a viewer gets that joins the story after `length` seconds."""
     durability = ("0", "0") if length > 66 else ("1", "1")
     return Hello(
-        protocol=1,
+        protocol=PROTOCOL_VERSION,
+        version="1.2.3",
         session="a1b2c3",
+        pid=4711,
+        target=Target(),
+        run_directory="/runs/1",
         plan=Plan(profile="oltp_read_write", threads=16, seconds=seconds),
         data_set="4 × 100,000 rows",
         server=server,

@@ -47,9 +47,26 @@ async def test_a_refused_stop_can_be_asked_again() -> None:
         assert it.client.submitted == [Stop(), Stop()]
 
 
-async def test_ctrl_q_leaves_and_the_session_goes_on() -> None:
+@pytest.mark.parametrize("key", ["x", "ctrl+q"])
+async def test_a_viewer_can_leave_and_the_session_goes_on(key: str) -> None:
     async with viewer(script.hello(60)) as it:
-        await it.press("ctrl+q")
+        await it.press(key)
+    assert it.client.submitted == []
+    assert it.client.closed
+    assert it.app.return_value is None
+
+
+async def test_who_did_not_start_the_run_is_asked_before_it_ends() -> None:
+    async with viewer(script.hello(60), owner=False) as it:
+        await it.press("q", "escape")
+        assert it.client.submitted == []
+        await it.press("q", "s")
+        assert it.client.submitted == [Stop()]
+
+
+async def test_who_did_not_start_the_run_may_leave_it_at_the_question() -> None:
+    async with viewer(script.hello(60), owner=False) as it:
+        await it.press("q", "x")
     assert it.client.submitted == []
     assert it.app.return_value is None
 

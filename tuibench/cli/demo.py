@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
+from tuibench.cli.background import Background, detached, start_session
 from tuibench.cli.driving import Output, drive, say
 from tuibench.cli.groups import grouped
-from tuibench.cli.live import Theme, is_on_terminal, start_session, tell, watch
+from tuibench.cli.live import Theme, is_on_terminal, left_running, tell, watch
 from tuibench.cli.loop import run_async
 from tuibench.cli.prepare import make_tables
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
@@ -34,6 +35,7 @@ LOADING_CONNECTIONS = 4
 def demo(
     context: typer.Context,
     trial: TrialOptions,
+    background: Background,
     profile: Annotated[str, typer.Option("--profile", help="Which load to drive.")] = "oltp_read_write",
     threads: Annotated[int, typer.Option("--threads", help="Connections that work at a time.")] = 8,
     time: Annotated[
@@ -50,10 +52,11 @@ def demo(
     ] = False,
     theme: Theme = "",
 ) -> None:
+    grace_seconds = background.grace_seconds
     on_screen = not headless and is_on_terminal()
     options = {**DATA, **profile_options(context.args)}
     program = library.program(profile, options)
-    seconds = time if on_screen or time is not None else HEADLESS_SECONDS
+    seconds = time if on_screen or background.detach or time is not None else HEADLESS_SECONDS
     plan = RunOptions(threads=threads, time=seconds or 0, client_delay=client_delay).plan(profile, options)
     plan = trial.plan(plan, time)
     code = ExitCode.DONE
@@ -61,8 +64,11 @@ def demo(
     try:
         run_async(make_tables(server.target, program, Method(parallel=LOADING_CONNECTIONS)))
         spec = session_spec(plan, server.target, (server.watch_fd,))
-        if on_screen:
-            code = _on_screen(spec, server, theme)
+        if background.detach:
+            code = detached(spec, background, pass_fds=(server.watch_fd,))
+            server.release()
+        elif on_screen:
+            code = _on_screen(spec, server, theme, grace_seconds)
         else:
             _, code = run_async(drive(spec, Output()))
     finally:
@@ -77,13 +83,13 @@ async def _start(*, keep: bool) -> PrivateServer:
     return server
 
 
-def _on_screen(spec: SessionSpec, server: PrivateServer, theme: str) -> ExitCode:
+def _on_screen(spec: SessionSpec, server: PrivateServer, theme: str, grace_seconds: float | None) -> ExitCode:
     """The session holds the server's line, too: left alone it restores and records, then the server goes."""
-    socket = run_async(start_session(spec, 0, (server.watch_fd,)))
+    socket = run_async(start_session(spec, grace_seconds, (server.watch_fd,)))
     ended = watch(socket, theme)
     if ended is None:
         server.release()
-        return ExitCode.INTERRUPTED
+        return left_running(spec.session)
     return tell(ended)
 
 

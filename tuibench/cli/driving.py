@@ -95,7 +95,7 @@ async def drive(spec: SessionSpec, output: Output) -> tuple[Summary, ExitCode]:
         loop.add_signal_handler(number, session.request_stop, "interrupted")
     if output.is_reporting:
         session.load.checkpoint_listeners.append(printer.checkpoint)
-        say(f"{session.server.version_text} at {session.server.where}, {session.hello().data_set}")
+        say(f"{session.server.version_text} at {session.server.where}, {session.data_set}")
     if output.verbosity and spec.plan.trial is not None:
         say(announcement(spec.plan))
     summary = await session.run()

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from tuibench import paths
+from tuibench.cli.background import Background, detached, start_session
 from tuibench.cli.driving import announce_leftovers, notes, say
+from tuibench.cli.finding import how_to_reach
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_and_options, session_spec
@@ -15,14 +16,13 @@ from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.trial_options import TrialOptions
 from tuibench.errors import ExitCode, UsageError
 from tuibench.model.message import Ended
-from tuibench.session.launch import launch
-from tuibench.session.spec import ServiceSpec, SessionSpec
 
 __all__ = ["CONTEXT", "live"]
 
 DETAILS = (
     "The run goes on in a process of its own: it survives a dropped terminal for the grace, then stops and "
-    "puts the settings back. Every option of the profile is taken, too: --tables=4 --table-size=100000 …"
+    "puts the settings back; x leaves it, attach joins it again. "
+    "Every option of the profile is taken, too: --tables=4 --table-size=100000 …"
 )
 
 Theme = Annotated[str, typer.Option("--theme", help="Colours: dark, light, ansi-dark, ansi-light.")]
@@ -35,23 +35,19 @@ def live(
     server: ServerOptions,
     options: RunOptions,
     trial: TrialOptions,
-    grace: Annotated[
-        float, typer.Option("--grace", help="Seconds the run goes on when nobody watches.")
-    ] = 60,
-    detach: Annotated[
-        bool, typer.Option("--detach", help="Let it go on for good when nobody watches.")
-    ] = False,
+    background: Background,
     theme: Theme = "",
 ) -> None:
-    demand_terminal(f"tuibench run {profile} …")
+    if not background.detach:
+        demand_terminal(f"tuibench run {profile} …, or --detach")
     plan = trial.plan(options.plan(*profile_and_options(profile, context.args)), options.time)
     announce_leftovers()
     spec = session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
-    socket = run_async(start_session(spec, None if detach else grace))
+    if background.detach:
+        raise typer.Exit(detached(spec, background, options.run_dir))
+    socket = run_async(start_session(spec, background.grace_seconds))
     ended = watch(socket, theme)
-    if ended is None:
-        say("tuibench: the run goes on without a viewer until its grace is over")
-    raise typer.Exit(tell(ended) if ended is not None else ExitCode.DONE)
+    raise typer.Exit(tell(ended) if ended is not None else left_running(spec.session, options.run_dir))
 
 
 def demand_terminal(instead: str) -> None:
@@ -65,21 +61,21 @@ def is_on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
-async def start_session(
-    spec: SessionSpec, grace_seconds: float | None, pass_fds: tuple[int, ...] = ()
-) -> Path:
-    """Starts the session's own process; the socket it listens on."""
-    socket = paths.runtime_dir() / f"{spec.session}.sock"
-    log = paths.state_dir() / "sessions.log"
-    service = ServiceSpec(session=spec, socket=str(socket), grace_seconds=grace_seconds)
-    return await launch(service, log, pass_fds)
-
-
-def watch(socket: Path, theme: str) -> Ended | None:
+def watch(socket: Path, theme: str, *, owner: bool = True) -> Ended | None:
     """Opens the screen on a session; its last word, or None if it was left running."""
     from tuibench.tui import app
 
-    return app.run(socket, theme=theme or None)
+    return app.run(socket, owner=owner, theme=theme or None)
+
+
+def left_running(session: str, run_dir: str = "") -> ExitCode:
+    """Says how to reach a session that goes on, if the terminal is still there to say it to."""
+    if not is_on_terminal():
+        return ExitCode.INTERRUPTED
+    say(f"tuibench: {session} goes on; without --detach until its grace is over")
+    for line in how_to_reach(session, run_dir):
+        say(line)
+    return ExitCode.DONE
 
 
 def tell(ended: Ended) -> ExitCode:

@@ -23,6 +23,9 @@ COMMANDS = {
     "profiles": "List the profiles, show one, or check a file.",
     "doctor": "Look whether server, host and data are ready for a load.",
     "settings": "List the settings that can be changed: value, meaning, risk, and whether this login may.",
+    "sessions": "List the sessions that run on this machine.",
+    "attach": "Open the live monitor on a running session.",
+    "ctl": "Steer a running session: threads, rate, settings, pause, marks, stop.",
     "restore": "Put back the settings that a crashed session left changed.",
 }
 """Each is the function of its own name in the module of its name."""

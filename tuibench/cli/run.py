@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from tuibench.cli.background import Background, detached
 from tuibench.cli.driving import Output, announce_leftovers, demand_writable, drive, write_json
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
@@ -19,10 +20,13 @@ from tuibench.cli.run_options import (
 )
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.trial_options import TrialOptions
+from tuibench.errors import UsageError
 
 __all__ = ["CONTEXT", "run"]
 
 DETAILS = "Every option of the profile is taken, too: --tables=4 --table-size=100000 --point-selects=10 …"
+
+JSON_INSTEAD = "take it from its folder, or with tuibench ctl ID stop --wait --format json"
 
 
 @grouped
@@ -32,6 +36,7 @@ def run(
     server: ServerOptions,
     options: RunOptions,
     trial: TrialOptions,
+    background: Background,
     report_interval: Annotated[
         float, typer.Option("--report-interval", help="Seconds between interval lines; 0 for none.")
     ] = 1,
@@ -51,12 +56,18 @@ def run(
         str, typer.Option("--json", help="Write the summary to this file as JSON; - for stdout.")
     ] = "",
 ) -> None:
+    if background.detach and json_file:
+        raise UsageError("--json cannot wait for a run in the background", JSON_INSTEAD)
+    if background.grace is not None and not background.detach:
+        raise UsageError("--grace is for a run in the background", "add --detach")
     plan = options.plan(*profile_and_options(profile, context.args), RUN_SECONDS)
     plan = trial.plan(plan, options.time)
     plan = msgspec.structs.replace(plan, checkpoints=checkpoints(report_checkpoints))
     demand_writable(json_file)
     announce_leftovers()
     spec = session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
+    if background.detach:
+        raise typer.Exit(detached(spec, background, options.run_dir))
     output = Output(report_interval, switch("--histogram", histogram), verbosity)
     summary, code = run_async(drive(spec, output))
     if json_file:

@@ -1,6 +1,7 @@
 """What a session and its viewers say to each other: one JSON object a line, told apart by its `type`.
 
-A viewer that connects gets a `Hello` first, with enough history to draw, then everything as it happens.
+Whoever connects gets a `Hello` first, and may submit commands. One that says `Join` becomes a viewer: it gets
+a `Hello` with the history it asked for, then everything as it happens, up to `Ended`.
 """
 
 from enum import StrEnum
@@ -16,8 +17,9 @@ from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.setting import PresetState, SettingState
 from tuibench.model.summary import Summary
+from tuibench.model.target import Target
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 
 class RunState(StrEnum):
@@ -51,17 +53,33 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
-    """First line to a viewer. `data_set` describes the tables in words ("4 × 100,000 rows")."""
+    """What a session is and what holds now. `data_set` describes the tables ("4 × 100,000 rows").
+
+    `version` is the program's, `pid` the session's process, `viewers` how many watch it. `elapsed_seconds` is
+    the age of the load. As the first line it holds the newest sample only, and no events.
+    """
 
     protocol: int
+    version: str
     session: str
+    pid: int
     plan: Plan
+    target: Target
     data_set: str
     server: ServerInfo
+    run_directory: str
     status: Status
-    samples: tuple[Sample, ...]
-    events: tuple[Event, ...]
+    elapsed_seconds: float = 0.0
+    viewers: int = 0
+    samples: tuple[Sample, ...] = ()
+    events: tuple[Event, ...] = ()
     costs: tuple[CommitCost, ...] = ()
+
+
+class Join(msgspec.Struct, frozen=True, tag="join", kw_only=True):
+    """Watch the session from now on, with at most so many samples of its past."""
+
+    samples: int
 
 
 class Submit(msgspec.Struct, frozen=True, tag="submit", kw_only=True):
@@ -79,6 +97,12 @@ class Answer(msgspec.Struct, frozen=True, tag="answer", kw_only=True):
     text: str
 
 
+class Gap(msgspec.Struct, frozen=True, tag="gap", kw_only=True):
+    """So many samples were not sent here: this viewer was too slow to take them."""
+
+    samples: int
+
+
 class Ended(msgspec.Struct, frozen=True, tag="ended", kw_only=True):
     """Last line to a viewer: the figures, the summary as text for the terminal, the run's exit code."""
 
@@ -88,5 +112,5 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", kw_only=True):
     exit_code: int = 0
 
 
-Downward = Hello | Sample | Event | Status | Activity | Costs | Answer | Ended
-Upward = Submit
+Downward = Hello | Sample | Event | Status | Activity | Costs | Answer | Gap | Ended
+Upward = Join | Submit

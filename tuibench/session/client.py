@@ -1,27 +1,58 @@
-"""A viewer's end of the line to a session: what it says as it happens, and commands with their answers."""
+"""The other end of a session's line: what it says as it happens, and commands with their answers."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from tuibench.errors import RunError
+from tuibench import __version__
+from tuibench.errors import SessionAwayError
 from tuibench.model.activity import Activity
 from tuibench.model.command import Command
 from tuibench.model.cost import Costs
 from tuibench.model.event import Event
-from tuibench.model.message import PROTOCOL_VERSION, Answer, Downward, Ended, Hello, Status, Submit
+from tuibench.model.message import (
+    PROTOCOL_VERSION,
+    Answer,
+    Downward,
+    Ended,
+    Gap,
+    Hello,
+    Join,
+    Status,
+    Submit,
+    Upward,
+)
 from tuibench.model.sample import Sample
+from tuibench.session import sockets
+from tuibench.session.history import MOST_SAMPLES
 
 LONGEST_LINE_BYTES = 1 << 26
 """A Hello carries the history of a long run."""
 
-News = Sample | Event | Status | Activity | Costs | Ended
+PATIENCE_SECONDS = 10.0
+"""A session that does not greet in this time is stopped, or hangs."""
+
+News = Sample | Event | Status | Activity | Costs | Gap | Ended
+T = TypeVar("T")
+
+
+class OtherVersionError(SessionAwayError):
+    """The session is of another version of the program, which has to be used to talk to it."""
+
+
+class _Opening(msgspec.Struct, tag="hello"):
+    """As much of a Hello as every version understands."""
+
+    protocol: int
+    version: str = "unknown version"
 
 
 class SessionClient:
-    """Connected to one session. `hello` is what the session said first."""
+    """Connected to one session. `hello` is what it said of itself; a viewer's has the history."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hello: Hello) -> None:
         self.hello = hello
@@ -29,27 +60,40 @@ class SessionClient:
         self._writer = writer
         self._news: asyncio.Queue[News | None] = asyncio.Queue()
         self._answers: dict[int, asyncio.Future[Answer]] = {}
+        self._joined: asyncio.Future[Hello] = asyncio.get_running_loop().create_future()
         self._last_id = 0
         self._reading = asyncio.create_task(self._read(), name="session client")
 
     @classmethod
-    async def connect(cls, path: Path) -> "SessionClient":
-        """Joins the session behind a socket. Raises RunError when nobody answers, or in another protocol."""
+    async def connect(cls, path: Path, patience_seconds: float = PATIENCE_SECONDS) -> "SessionClient":
+        """Calls the session behind a socket, to ask or steer. Raises SessionAwayError if nobody answers."""
         try:
-            reader, writer = await asyncio.open_unix_connection(path, limit=LONGEST_LINE_BYTES)
-            first = await reader.readline()
-        except OSError as error:
-            raise RunError(f"no session answers at {path}: {error.strerror}", "it may have ended") from error
-        if not first:
-            writer.close()
-            raise RunError(f"the session at {path} hung up", "it may have ended")
-        hello = _decoded(first)
-        if not isinstance(hello, Hello) or hello.protocol != PROTOCOL_VERSION:
-            writer.close()
-            raise RunError(
-                f"the session at {path} speaks another protocol", "use the tuibench it was started with"
+            reader, writer = await asyncio.open_unix_connection(
+                sock=sockets.calling(path), limit=LONGEST_LINE_BYTES
             )
-        return cls(reader, writer, hello)
+        except OSError as error:
+            raise SessionAwayError(
+                f"no session answers at {path}: {error.strerror or os.strerror(error.errno or 0)}",
+                "it may have ended",
+            ) from error
+        try:
+            first = await in_time(reader.readline(), path, patience_seconds)
+            return cls(reader, writer, _greeted(first, path))
+        except BaseException:
+            writer.close()
+            raise
+
+    @classmethod
+    async def join(cls, path: Path, samples: int = MOST_SAMPLES) -> "SessionClient":
+        """Calls, and becomes a viewer: `messages` is what happens from now on."""
+        client = await cls.connect(path)
+        client._write(Join(samples=samples))
+        try:
+            client.hello = await in_time(client._joined, path, PATIENCE_SECONDS)
+        except BaseException:
+            await client.close()
+            raise
+        return client
 
     async def messages(self) -> AsyncIterator[News]:
         """What the session says, until it hangs up; `Ended` is the last of an orderly end."""
@@ -59,7 +103,7 @@ class SessionClient:
     async def submit(self, command: Command) -> Answer:
         """Sends a command and waits for what the session did with it.
 
-        Raises RunError if the session is gone before it answers.
+        Raises SessionAwayError if the session is gone before it answers.
         """
         self._last_id += 1
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -67,13 +111,17 @@ class SessionClient:
         if self._reading.done():
             self._abandon_answers()
         else:
-            self._writer.write(msgspec.json.encode(Submit(id=self._last_id, command=command)) + b"\n")
+            self._write(Submit(id=self._last_id, command=command))
         return await answer
 
     async def close(self) -> None:
         """Leaves; the session goes on."""
         self._reading.cancel()
+        self._joined.cancel()
         self._writer.close()
+
+    def _write(self, message: Upward) -> None:
+        self._writer.write(msgspec.json.encode(message) + b"\n")
 
     async def _read(self) -> None:
         try:
@@ -82,7 +130,10 @@ class SessionClient:
                     case Answer() as answer:
                         if (waiting := self._answers.pop(answer.id, None)) and not waiting.done():
                             waiting.set_result(answer)
-                    case Hello() | None:
+                    case Hello() as hello:
+                        if not self._joined.done():
+                            self._joined.set_result(hello)
+                    case None:
                         continue
                     case news:
                         self._news.put_nowait(news)
@@ -90,13 +141,53 @@ class SessionClient:
             return
         finally:
             self._abandon_answers()
+            if not self._joined.done():
+                self._joined.set_exception(SessionAwayError("the session ended before it let us join"))
+                self._joined.exception()
             self._news.put_nowait(None)
 
     def _abandon_answers(self) -> None:
         for answer in self._answers.values():
             if not answer.done():
-                answer.set_exception(RunError("the session ended before it answered"))
+                answer.set_exception(SessionAwayError("the session ended before it answered"))
         self._answers.clear()
+
+
+async def in_time(answer: Awaitable[T], path: Path, seconds: float) -> T:
+    """What a session says, if it says it in time. Raises SessionAwayError."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await answer
+    except TimeoutError as error:
+        raise SessionAwayError(
+            f"the session at {path} does not answer", "its process is stopped, or hangs"
+        ) from error
+    except ConnectionError as error:
+        raise _hung_up(path) from error
+
+
+def _greeted(line: bytes, path: Path) -> Hello:
+    """The session's first line. Raises SessionAwayError if it is none of ours."""
+    if not line:
+        raise _hung_up(path)
+    try:
+        opening = msgspec.json.decode(line, type=_Opening)
+    except msgspec.MsgspecError as error:
+        raise OtherVersionError(
+            f"what listens at {path} is no session of this tuibench", "use the one it was started with"
+        ) from error
+    hello = _decoded(line) if opening.protocol == PROTOCOL_VERSION else None
+    if not isinstance(hello, Hello):
+        raise OtherVersionError(
+            f"the session at {path} is of tuibench {opening.version}, protocol {opening.protocol}; "
+            f"this is {__version__}, protocol {PROTOCOL_VERSION}",
+            "use the one it was started with",
+        )
+    return hello
+
+
+def _hung_up(path: Path) -> SessionAwayError:
+    return SessionAwayError(f"the session at {path} hung up", "it may have ended")
 
 
 def _decoded(line: bytes) -> Downward | None:

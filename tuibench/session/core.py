@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from tuibench import __version__
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
 from tuibench.errors import ExitCode, TuibenchError
 from tuibench.load.fleet import Fleet
@@ -29,6 +30,7 @@ from tuibench.session.beats import until
 from tuibench.session.caution import Caution
 from tuibench.session.comparing import Comparing
 from tuibench.session.events import EventLog
+from tuibench.session.history import History
 from tuibench.session.honesty import ClientLimit, simulated
 from tuibench.session.loading import Load, most_workers
 from tuibench.session.observer import Observer
@@ -40,8 +42,8 @@ from tuibench.session.watching import Watching
 from tuibench.workload import library
 from tuibench.workload.datasets import data_set
 
-HISTORY_SAMPLES = 3600
-"""Samples a viewer that joins late gets at once."""
+HISTORY_EVENTS = 500
+"""Events of the past that a viewer gets when it joins."""
 
 Listener = Callable[[Downward], None]
 IntervalListener = Callable[[float, Load, Interval], None]
@@ -68,7 +70,7 @@ class Session:
         self._limit = ClientLimit()
         self._recorder = Recorder(Path(spec.run_directory))
         self._steering = Steering(self)
-        self._samples: list[Sample] = []
+        self._history = History()
         self._ticked = 0
         self._foreseen = Foreseen()
         self.gate: Caution
@@ -157,19 +159,29 @@ class Session:
             return ExitCode(self.error.exit_code)
         return ExitCode.INTERRUPTED if self._outcome == "interrupted" else ExitCode.DONE
 
-    def hello(self) -> Hello:
-        """What a viewer that joins now must know."""
+    def hello(self, samples: int, *, with_events: bool) -> Hello:
+        """What somebody who comes now must know, with so many samples of the past."""
         return Hello(
             protocol=PROTOCOL_VERSION,
+            version=__version__,
             session=self.spec.session,
+            pid=os.getpid(),
             plan=self.spec.plan,
-            data_set=data_set(self._program).describe(),
+            target=self.spec.target.without_password(),
+            data_set=self.data_set,
             server=self.server,
+            run_directory=self.spec.run_directory,
             status=self.status(),
-            samples=tuple(self._samples),
-            events=tuple(self._log.events),
+            elapsed_seconds=self._log.elapsed_seconds(),
+            samples=self._history.newest(samples),
+            events=tuple(self._log.events[-HISTORY_EVENTS:]) if with_events else (),
             costs=self._comparing.costs,
         )
+
+    @property
+    def data_set(self) -> str:
+        """The tables in words."""
+        return data_set(self._program).describe()
 
     def status(self) -> Status:
         """What holds now."""
@@ -317,8 +329,7 @@ class Session:
         self._tell_refused(measured.refused)
 
     def _keep(self, sample: Sample) -> None:
-        self._samples.append(sample)
-        del self._samples[:-HISTORY_SAMPLES]
+        self._history.add(sample)
         self._recorder.sample(sample)
         self._publish(sample)
 

@@ -13,15 +13,16 @@ from pathlib import Path
 
 import msgspec
 
-from tuibench import paths
-from tuibench.errors import ExitCode, RunError, TuibenchError
-from tuibench.model.message import Downward, Ended
+from tuibench.errors import ExitCode, TuibenchError
+from tuibench.model.message import Downward, Ended, Hello, Join
 from tuibench.session.core import Session
+from tuibench.session.door import Door
+from tuibench.session.outbox import line_of
+from tuibench.session.peers import Peer, peer_of
 from tuibench.session.spec import Launched, ServiceSpec
-from tuibench.session.viewers import Viewer, peer_of
+from tuibench.session.viewers import Viewer
 
 STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-LONGEST_COMMAND_BYTES = 1 << 16
 FAREWELL_SECONDS = 2.0
 FIRST_VIEWER_SECONDS = 30.0
 """The first viewer may take that long to come, whatever the grace."""
@@ -38,15 +39,14 @@ class Service:
 
     async def serve(self) -> None:
         """Opens the session, tells the launcher, runs to the end. Raises TuibenchError if it cannot open."""
-        path = Path(self._spec.socket)
-        paths.private(path.parent)
         await self._session.open()
         self._session.listeners.append(self._broadcast)
-        server = await self._listen(path)
+        door = Door(Path(self._spec.socket), self._welcome)
+        await door.open()
         self._obey_signals()
-        _tell_launcher(Launched(socket=str(path)))
+        _tell_launcher(Launched(socket=self._spec.socket))
         self._expect_viewers(FIRST_VIEWER_SECONDS)
-        guarding = asyncio.create_task(self._session.settings.guard())
+        watching = [asyncio.create_task(each) for each in (self._session.settings.guard(), door.keep())]
         try:
             summary = await self._session.run()
             self._broadcast(
@@ -59,43 +59,48 @@ class Service:
             )
             await self._say_goodbye()
         finally:
-            guarding.cancel()
-            server.close()
-            path.unlink(missing_ok=True)
-
-    async def _listen(self, path: Path) -> asyncio.Server:
-        try:
-            server = await asyncio.start_unix_server(self._welcome, path, limit=LONGEST_COMMAND_BYTES)
-            path.chmod(0o600)
-        except OSError as error:
-            raise RunError(f"cannot listen at {path}: {error}", "give TUIBENCH_HOME a short path") from error
-        return server
+            for task in watching:
+                task.cancel()
+            door.close()
 
     async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One viewer, from its coming to its leaving."""
-        peer = peer_of(writer)
-        if peer.uid not in (os.getuid(), 0):
+        """One caller, from its coming to its leaving; it becomes a viewer if it says so."""
+        peer = peer_of(writer.get_extra_info("socket"))
+        if not peer.is_welcome:
             writer.close()
             return
         viewer = Viewer(reader, writer)
-        viewer.send(self._session.hello())
+        viewer.send(self._hello(1))
+        try:
+            await viewer.converse(self._session.submit, lambda wish: self._take_in(viewer, peer, wish))
+        finally:
+            viewer.drop()
+            self._let_go(viewer, peer)
+
+    def _take_in(self, viewer: Viewer, peer: Peer, wish: Join) -> None:
+        """From now on it hears everything, and keeps the session going."""
         self._viewers.add(viewer)
         self._cancel_grace()
         if peer.pid:
             self._session.viewer_pids.add(peer.pid)
-        try:
-            await viewer.converse(self._session.submit)
-        finally:
-            self._viewers.discard(viewer)
-            self._session.viewer_pids.discard(peer.pid)
-            viewer.drop()
-            if not self._viewers:
-                self._expect_viewers()
+        viewer.send(self._hello(wish.samples, with_events=True))
+
+    def _let_go(self, viewer: Viewer, peer: Peer) -> None:
+        if viewer not in self._viewers:
+            return
+        self._viewers.discard(viewer)
+        self._session.viewer_pids.discard(peer.pid)
+        if not self._viewers:
+            self._expect_viewers()
+
+    def _hello(self, samples: int, *, with_events: bool = False) -> Hello:
+        hello = self._session.hello(samples, with_events=with_events)
+        return msgspec.structs.replace(hello, viewers=len(self._viewers))
 
     def _broadcast(self, message: Downward) -> None:
-        line = msgspec.json.encode(message) + b"\n"
+        line = line_of(message)
         for viewer in self._viewers:
-            viewer.send_line(line)
+            viewer.send_line(message, line)
 
     def _expect_viewers(self, at_least_seconds: float = 0.0) -> None:
         """Without a viewer the session goes on for the grace only, unless it is detached."""

@@ -1,82 +1,102 @@
-"""One viewer's line, seen from the session: what it may send, and what becomes of one that does not read."""
+"""One line into the session: what may be said on it, and how what is sent leaves without anybody waiting."""
 
 import asyncio
 import contextlib
-import socket
-import struct
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
 
 import msgspec
 
 from tuibench.errors import TuibenchError
 from tuibench.model.command import Command
-from tuibench.model.message import Answer, Downward, Upward
+from tuibench.model.message import Answer, Downward, Join, Submit, Upward
+from tuibench.session.outbox import Outbox, line_of
 
-BACKLOG_LIMIT_BYTES = 1 << 24
-"""A viewer that leaves so much unread is dropped: it has stopped reading, and may come back."""
+MOST_AT_ONCE = 32
+"""Commands of one line that may be under way; more are refused."""
 
-_UCRED = struct.Struct("3i")
 _decoder = msgspec.json.Decoder(Upward)
+_Submit = Callable[[Command], Awaitable[str]]
 
 
-class Peer(NamedTuple):
-    """Who is at the other end; the process is 0 where the system does not tell."""
+class _Numbered(msgspec.Struct):
+    """What can be known of a line that is no command: which answer it waits for."""
 
-    pid: int
-    uid: int
-
-
-def peer_of(writer: asyncio.StreamWriter) -> Peer:
-    """The process and user behind a connection. Elsewhere than on Linux, the folder's mode 0700 has to do."""
-    sock = writer.get_extra_info("socket")
-    if not hasattr(socket, "SO_PEERCRED"):
-        return Peer(0, 0)
-    pid, uid, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
-    return Peer(pid, uid)
+    id: int = 0
 
 
 class Viewer:
-    """A connected viewer."""
+    """Somebody connected: a caller at first, a viewer once it has joined."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+        self._outbox = Outbox()
+        self._filled = asyncio.Event()
+        self._emptied = asyncio.Event()
+        self._emptied.set()
+        self._sending = asyncio.create_task(self._send(), name="viewer's line")
 
     def send(self, message: Downward) -> None:
-        self.send_line(msgspec.json.encode(message) + b"\n")
+        self.send_line(message, line_of(message))
 
-    def send_line(self, line: bytes) -> None:
-        """Queues a line; never waits for the viewer."""
-        if self._writer.transport.get_write_buffer_size() > BACKLOG_LIMIT_BYTES:
-            self._writer.transport.abort()
-        elif not self._writer.is_closing():
-            self._writer.write(line)
-
-    async def converse(self, submit: Callable[[Command], Awaitable[str]]) -> None:
-        """Answers the viewer's commands until it leaves, or sends what is no command."""
-        running: set[asyncio.Task[None]] = set()
-        try:
-            while line := await self._reader.readline():
-                request = _decoder.decode(line)
-                task = asyncio.create_task(self._answer(request, submit))
-                running.add(task)
-                task.add_done_callback(running.discard)
-        except msgspec.MsgspecError as error:
-            self.send(Answer(id=0, ok=False, text=f"not a command: {error}"))
-        except (ValueError, ConnectionError):
+    def send_line(self, message: Downward, line: bytes) -> None:
+        """Queues a message; never waits for the viewer. One that has stopped reading is dropped at last."""
+        if self._writer.is_closing():
             return
+        self._outbox.put(message, line)
+        self._emptied.clear()
+        self._filled.set()
+        if self._outbox.is_overfull:
+            self._writer.transport.abort()
+
+    async def converse(self, submit: _Submit, join: Callable[[Join], None]) -> None:
+        """Answers until the other end leaves. A line that is no command is told so, and passed over."""
+        running: set[asyncio.Task[None]] = set()
+        while (line := await self._line()) is not None:
+            match self._request(line):
+                case Submit(id=number) if len(running) >= MOST_AT_ONCE:
+                    self.send(Answer(id=number, ok=False, text=f"{MOST_AT_ONCE} commands wait already"))
+                case Submit() as request:
+                    task = asyncio.create_task(self._answer(request, submit))
+                    running.add(task)
+                    task.add_done_callback(running.discard)
+                case Join() as request:
+                    join(request)
+                case None:
+                    continue
 
     async def flush(self) -> None:
         """Waits until everything sent has left."""
         with contextlib.suppress(ConnectionError):
+            await self._emptied.wait()
             self._writer.transport.set_write_buffer_limits(0)
             await self._writer.drain()
 
     def drop(self) -> None:
+        self._sending.cancel()
         self._writer.close()
 
-    async def _answer(self, request: Upward, submit: Callable[[Command], Awaitable[str]]) -> None:
+    async def _line(self) -> bytes | None:
+        """The next line; None at the end, or after a line that is too long to be one."""
+        try:
+            return await self._reader.readline() or None
+        except ConnectionError:
+            return None
+        except ValueError:
+            self.send(Answer(id=0, ok=False, text="this line is too long for a command"))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.flush(), 1)
+            return None
+
+    def _request(self, line: bytes) -> Upward | None:
+        try:
+            request: Upward = _decoder.decode(line)
+        except msgspec.MsgspecError as error:
+            self.send(Answer(id=_number_of(line), ok=False, text=f"not a command: {error}"))
+            return None
+        return request
+
+    async def _answer(self, request: Submit, submit: _Submit) -> None:
         try:
             self.send(Answer(id=request.id, ok=True, text=await submit(request.command)))
         except TuibenchError as error:
@@ -84,3 +104,26 @@ class Viewer:
         except Exception as error:
             self.send(Answer(id=request.id, ok=False, text=f"a mistake of tuibench: {error!r}"))
             raise
+
+    async def _send(self) -> None:
+        """Writes as fast as the other end reads, until it is gone."""
+        try:
+            while not self._writer.is_closing():
+                if (line := self._outbox.take()) is None:
+                    self._emptied.set()
+                    self._filled.clear()
+                    await self._filled.wait()
+                else:
+                    self._writer.write(line)
+                    await self._writer.drain()
+        except ConnectionError:
+            return
+        finally:
+            self._emptied.set()
+
+
+def _number_of(line: bytes) -> int:
+    try:
+        return msgspec.json.decode(line, type=_Numbered).id
+    except msgspec.MsgspecError:
+        return 0

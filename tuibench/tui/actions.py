@@ -66,7 +66,16 @@ ACTIONS = (
         "mark", "space", "space", "mark", "Put a numbered mark on the time axis", command=lambda _: Mark()
     ),
     Action("help", "question_mark,f1", "?", "help", "This help, and the warnings in full", states=ALWAYS),
-    Action("stop", "q", "q", "quit", "Stop, restore the settings, leave the summary", states=ALWAYS),
+    Action(
+        "leave",
+        "x",
+        "x",
+        "leave",
+        "Leave the screen; the run goes on (see --grace)",
+        states=ALWAYS,
+        rare=True,
+    ),
+    Action("stop", "q", "q", "stop", "Stop, restore the settings, leave the summary", states=ALWAYS),
 )
 BY_NAME = {action.name: action for action in ACTIONS}
 

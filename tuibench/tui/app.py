@@ -32,7 +32,7 @@ from tuibench.model.command import (
 from tuibench.model.message import Ended, Status
 from tuibench.model.sample import Sample
 from tuibench.session.client import SessionClient
-from tuibench.tui import themes
+from tuibench.tui import terminal, themes
 from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, possible
 from tuibench.tui.bridge import Arrived, Client, Connect, read
 from tuibench.tui.screens.confirm import Proposal
@@ -42,6 +42,7 @@ from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.live import LiveScreen
 from tuibench.tui.screens.rate import rate_screen
 from tuibench.tui.screens.sessions import SessionsScreen
+from tuibench.tui.screens.stop import End, StopScreen
 from tuibench.tui.screens.threads import threads_screen
 from tuibench.tui.screens.weights import weights_screen
 from tuibench.tui.steering import Change, Outstanding, ThreadSteering
@@ -54,8 +55,12 @@ LOST = (
 )
 
 
-def run(socket: Path, *, theme: str | None = None, ascii_only: bool | None = None) -> Ended | None:
+def run(
+    socket: Path, *, owner: bool = True, theme: str | None = None, ascii_only: bool | None = None
+) -> Ended | None:
     """Show the session behind `socket` until the operator leaves; its last word, or None if it goes on.
+
+    The `owner` has started it: the key that stops it does not ask back.
 
     Raises RunError when no session answers or when it vanishes without a word (the terminal is restored),
     UsageError for a theme that does not exist.
@@ -63,7 +68,7 @@ def run(socket: Path, *, theme: str | None = None, ascii_only: bool | None = Non
     if theme is not None:
         themes.check(theme)
     plain = needs_ascii() if ascii_only is None else ascii_only
-    app = TuibenchApp(partial(SessionClient.connect, socket), theme=theme, ascii_only=plain)
+    app = TuibenchApp(partial(SessionClient.join, socket), owner=owner, theme=theme, ascii_only=plain)
     ended = app.run()
     if app.failure is not None:
         raise app.failure
@@ -85,13 +90,21 @@ class TuibenchApp(App[Ended]):
     ALLOW_SELECT = False
     ENABLE_COMMAND_PALETTE = True
 
-    def __init__(self, connect: Connect, *, theme: str | None = None, ascii_only: bool = False) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        *,
+        owner: bool = True,
+        theme: str | None = None,
+        ascii_only: bool = False,
+    ) -> None:
         without_colour = "NO_COLOR" in os.environ
         super().__init__(ansi_color=True if without_colour else None)
         self.animation_level = "none"
         self.failure: TuibenchError | None = None
         self.view: View | None = None
         self._connect = connect
+        self._owner = owner
         self._ascii_only = ascii_only
         self._client: Client | None = None
         self._live: LiveScreen | None = None
@@ -115,6 +128,7 @@ class TuibenchApp(App[Ended]):
         self.view = begin(self._client.hello)
         self._live = LiveScreen(self.view, ascii_only=self._ascii_only)
         await self.push_screen(self._live)
+        terminal.watch(self)
         self.run_worker(read(self._client, self.post_message), name="reader", exit_on_error=True)
 
     async def on_unmount(self) -> None:
@@ -221,13 +235,31 @@ class TuibenchApp(App[Ended]):
     def _open_help(self, view: View) -> None:
         self.push_screen(HelpScreen(view))
 
+    def _open_leave(self, view: View) -> None:
+        self.exit()
+
     def _open_stop(self, view: View) -> None:
-        """The first time: stop the session and wait for its summary. The second: leave at once."""
+        """The first time: stop the session and wait for its summary. The second: leave at once.
+
+        Who did not start the session is asked first.
+        """
         if view.stopping:
             self.exit()
-            return
-        self._show(msgspec.structs.replace(view, leaving=True))
-        self._submit(Stop())
+        elif self._owner:
+            self._stop()
+        else:
+            self.push_screen(StopScreen(), self._chosen_end)
+
+    def _chosen_end(self, choice: End | None) -> None:
+        if choice is End.STOP:
+            self._stop()
+        elif choice is End.LEAVE:
+            self.exit()
+
+    def _stop(self) -> None:
+        if self.view is not None:
+            self._show(msgspec.structs.replace(self.view, leaving=True))
+            self._submit(Stop())
 
     def _steer(self, change: Change) -> None:
         if self.view is not None and (command := self._threads.press(change, self.view.status.threads)):

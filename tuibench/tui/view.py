@@ -12,7 +12,7 @@ from tuibench.model.activity import Activity
 from tuibench.model.cost import CommitCost, Costs
 from tuibench.model.effect import Effect
 from tuibench.model.event import CHANGES, Event
-from tuibench.model.message import Ended, Hello, RunState, Status
+from tuibench.model.message import Ended, Gap, Hello, RunState, Status
 from tuibench.model.plan import Plan
 from tuibench.model.sample import HostPart, LoadPart, Sample, ServerPart
 from tuibench.model.server import ServerInfo
@@ -23,7 +23,7 @@ KEPT_EVENTS = 500
 NOTE_SECONDS = 12.0
 DURABILITY_SETTINGS = ("innodb_flush_log_at_trx_commit", "sync_binlog")
 
-Message = Sample | Event | Status | Activity | Costs | Ended
+Message = Sample | Event | Status | Activity | Costs | Gap | Ended
 
 
 class Point(NamedTuple):
@@ -139,6 +139,9 @@ def after(view: View, message: Message) -> View:
             return msgspec.structs.replace(view, activity=message)
         case Costs(costs=costs):
             return msgspec.structs.replace(view, costs=costs)
+        case Gap():
+            words = f"{message.samples} samples are missing: this screen was too slow for them"
+            return noted(view, words, ok=False)
         case Ended():
             ended = msgspec.structs.replace(view.status, state=RunState.ENDED)
             return msgspec.structs.replace(view, status=ended)

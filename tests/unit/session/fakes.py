@@ -7,8 +7,9 @@ from pathlib import Path
 from tests import examples
 from tuibench.errors import ExitCode, TuibenchError
 from tuibench.model.command import Command
-from tuibench.model.event import EventKind
+from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Downward, Hello, RunState
+from tuibench.model.sample import Sample
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
 from tuibench.session.spec import ServiceSpec, SessionSpec
@@ -144,6 +145,8 @@ class FakeSession:
         self.listeners: list[Callable[[Downward], None]] = []
         self.viewer_pids: set[int] = set()
         self.settings = FakeSettings()
+        self.past: list[Sample] = []
+        self.told: list[Event] = []
         self.submitted: list[Command] = []
         self.stops: list[str] = []
         self.refusal: Exception | None = None
@@ -176,8 +179,9 @@ class FakeSession:
     def text(self, summary: Summary) -> str:
         return "the summary\n"
 
-    def hello(self) -> Hello:
-        return examples.hello()
+    def hello(self, samples: int, *, with_events: bool) -> Hello:
+        past = tuple(self.past[-samples:]) if samples else ()
+        return examples.hello(samples=past, events=tuple(self.told) if with_events else ())
 
     def say(self, message: Downward) -> None:
         for listener in self.listeners:

@@ -7,6 +7,7 @@ import os
 import signal
 import stat
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,14 +17,17 @@ import pytest
 from tests.examples import EVENT, hello, sample, status, summary
 from tests.unit.load.driving import until
 from tests.unit.session.fakes import FakeSession, service_spec
-from tuibench.errors import RunError, UsageError
+from tuibench.errors import RunError, SessionAwayError, UsageError
 from tuibench.model.command import Mark, SetThreads, Stop
 from tuibench.model.message import PROTOCOL_VERSION, Answer, Downward, Ended, RunState
 from tuibench.session import service as service_module
 from tuibench.session import viewers
 from tuibench.session.client import SessionClient
 from tuibench.session.core import Session
-from tuibench.session.service import FIRST_VIEWER_SECONDS, LONGEST_COMMAND_BYTES, Service
+from tuibench.session.door import LONGEST_LINE_BYTES
+from tuibench.session.outbox import Outbox
+from tuibench.session.peers import Peer
+from tuibench.session.service import FIRST_VIEWER_SECONDS, Service
 
 Timer = tuple[float, Callable[..., object], tuple[object, ...]]
 
@@ -39,11 +43,18 @@ class Served:
         self.serving: asyncio.Task[None]
 
     async def join(self) -> SessionClient:
-        return await SessionClient.connect(self.socket)
+        return await SessionClient.join(self.socket)
 
     async def raw(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A viewer without our client: its hello has been read."""
         reader, writer = await asyncio.open_unix_connection(self.socket)
+        assert json.loads(await reader.readline())["type"] == "hello"
+        return reader, writer
+
+    async def raw_viewer(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """The same, after it has joined."""
+        reader, writer = await self.raw()
+        writer.write(b'{"type":"join","samples":0}\n')
         assert json.loads(await reader.readline())["type"] == "hello"
         return reader, writer
 
@@ -107,7 +118,7 @@ async def next_of(client: SessionClient, count: int) -> list[object]:
 async def test_a_viewer_hears_first_what_it_must_know(serve: Serve) -> None:
     async with serve() as served:
         client = await served.join()
-        assert client.hello == hello()
+        assert client.hello == msgspec.structs.replace(hello(), viewers=1)
         await client.close()
 
 
@@ -143,7 +154,7 @@ async def test_nobody_else_may_join(serve: Serve) -> None:
 
 
 async def test_another_users_viewer_is_turned_away(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_module, "peer_of", lambda writer: viewers.Peer(1, os.getuid() + 1))
+    monkeypatch.setattr(service_module, "peer_of", lambda sock: Peer(1, os.getuid() + 1))
     async with serve() as served:
         with pytest.raises(RunError, match="hung up"):
             await served.join()
@@ -203,17 +214,17 @@ async def test_a_refusal_is_an_answer_in_words(serve: Serve) -> None:
         b"\n",
     ],
 )
-async def test_what_is_no_command_is_said_to_be_none_and_ends_the_conversation(
-    serve: Serve, line: bytes
-) -> None:
+async def test_what_is_no_command_is_said_to_be_none_and_passed_over(serve: Serve, line: bytes) -> None:
     async with serve() as served:
         reader, writer = await served.raw()
         writer.write(line)
         answer = msgspec.json.decode(await reader.readline(), type=Answer)
-        assert (answer.id, answer.ok) == (0, False)
+        assert not answer.ok
         assert answer.text.startswith("not a command: ")
-        assert await reader.read() == b""
         assert served.session.submitted == []
+        writer.write(b'{"type":"submit","id":7,"command":{"type":"mark","text":"x"}}\n')
+        answer = msgspec.json.decode(await reader.readline(), type=Answer)
+        assert (answer.id, answer.ok) == (7, True)
         writer.close()
 
 
@@ -221,10 +232,10 @@ async def test_a_line_without_an_end_is_not_read_for_ever(serve: Serve) -> None:
     async with serve() as served:
         reader, writer = await served.raw()
         with contextlib.suppress(ConnectionError):
-            writer.write(b"x" * (4 * LONGEST_COMMAND_BYTES))
+            writer.write(b"x" * (4 * LONGEST_LINE_BYTES))
             await writer.drain()
         with contextlib.suppress(ConnectionError):
-            assert await reader.read() == b""
+            assert b"too long" in await reader.read()
         writer.close()
         other = await served.join()
         assert (await other.submit(Mark())).ok
@@ -234,7 +245,7 @@ async def test_a_line_without_an_end_is_not_read_for_ever(serve: Serve) -> None:
 async def test_a_command_is_carried_out_though_its_viewer_leaves(serve: Serve) -> None:
     async with serve() as served:
         served.session.answering.clear()
-        _, writer = await served.raw()
+        _, writer = await served.raw_viewer()
         writer.write(b'{"type":"submit","id":1,"command":{"type":"stop"}}\n')
         await until(lambda: served.session.submitted == [Stop()])
         writer.close()
@@ -248,9 +259,9 @@ async def test_a_command_is_carried_out_though_its_viewer_leaves(serve: Serve) -
 async def test_a_viewer_that_does_not_read_is_dropped_and_the_others_go_on(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(viewers, "BACKLOG_LIMIT_BYTES", 1 << 16)
+    monkeypatch.setattr(viewers, "Outbox", partial(Outbox, most_bytes=1 << 16))
     async with serve() as served:
-        _, sleeper = await served.raw()
+        _, sleeper = await served.raw_viewer()
         client = await served.join()
         bulky = msgspec.structs.replace(EVENT, text="x" * 50_000)
         messages = client.messages()
@@ -315,9 +326,10 @@ async def test_a_signal_ends_the_run_with_its_summary(serve: Serve, number: sign
 # What goes wrong at the start
 
 
-async def test_a_socket_path_that_is_too_long_is_said_with_a_way_out(tuibench_home: Path) -> None:
+async def test_a_place_where_nobody_can_listen_is_said_with_a_way_out(tuibench_home: Path) -> None:
     session = FakeSession(tuibench_home)
-    path = tuibench_home / ("x" * 120) / "s1.sock"
+    (tuibench_home / "file").touch()
+    path = tuibench_home / "file" / "s1.sock"
     with pytest.raises(RunError, match=r"cannot listen at .*TUIBENCH_HOME"):
         await Service(cast("Session", session), service_spec(session, path)).serve()
 
@@ -334,9 +346,12 @@ async def test_nobody_behind_the_socket_is_said(tuibench_home: Path) -> None:
     ("greeting", "words"),
     [
         (b"", "hung up"),
-        (b"HTTP/1.1 400 Bad Request\r\n", "speaks another protocol"),
-        (msgspec.json.encode(hello(protocol=PROTOCOL_VERSION + 1)) + b"\n", "speaks another protocol"),
-        (msgspec.json.encode(EVENT) + b"\n", "speaks another protocol"),
+        (b"HTTP/1.1 400 Bad Request\r\n", "is no session of this"),
+        (
+            msgspec.json.encode(hello(protocol=PROTOCOL_VERSION + 1)) + b"\n",
+            f"protocol {PROTOCOL_VERSION + 1}",
+        ),
+        (msgspec.json.encode(EVENT) + b"\n", "is no session of this"),
     ],
 )
 async def test_somebody_else_behind_the_socket_is_said(
@@ -351,8 +366,10 @@ async def test_somebody_else_behind_the_socket_is_said(
 async def stranger(path: Path, greeting: bytes) -> AsyncIterator[asyncio.Event]:
     """Greets whoever comes and says no more; hangs up when told to, or at once without a greeting."""
     hang_up = asyncio.Event()
+    callers: list[asyncio.StreamWriter] = []
 
     async def welcome(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        callers.append(writer)
         writer.write(greeting)
         if greeting:
             await hang_up.wait()
@@ -364,7 +381,10 @@ async def stranger(path: Path, greeting: bytes) -> AsyncIterator[asyncio.Event]:
     finally:
         hang_up.set()
         server.close()
-        await server.wait_closed()
+        for writer in callers:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
 
 
 async def test_a_command_whose_session_vanishes_is_an_error(tuibench_home: Path) -> None:
@@ -392,3 +412,20 @@ async def test_lines_the_viewer_does_not_know_are_passed_over(tuibench_home: Pat
         hang_up.set()
         assert [message async for message in client.messages()] == [sample(1)]
         await client.close()
+
+
+async def test_a_session_that_is_stopped_is_not_waited_for(tuibench_home: Path) -> None:
+    path = tuibench_home / "s.sock"
+    async with stranger(path, b" "):
+        with pytest.raises(SessionAwayError, match="does not answer"):
+            await SessionClient.connect(path, patience_seconds=0.05)
+
+
+async def test_a_session_that_ends_before_it_lets_a_viewer_join_is_an_error(tuibench_home: Path) -> None:
+    path = tuibench_home / "s.sock"
+    async with stranger(path, msgspec.json.encode(hello()) + b"\n") as hang_up:
+        joining = asyncio.create_task(SessionClient.join(path))
+        await asyncio.sleep(0)
+        hang_up.set()
+        with pytest.raises(SessionAwayError, match=r"before it let us join|hung up"):
+            await joining

@@ -29,9 +29,9 @@ def test_every_action_leads_somewhere() -> None:
         assert action.command or action.change or hasattr(TuibenchApp, f"_open_{action.name}")
 
 
-def test_nothing_but_help_and_quit_works_while_stopping() -> None:
+def test_nothing_but_help_and_leaving_works_while_stopping() -> None:
     view = begin(script.hello(10, script.status(RunState.STOPPING)))
-    assert {action.name for action in ACTIONS if possible(action, view)} == {"help", "stop"}
+    assert {action.name for action in ACTIONS if possible(action, view)} == {"help", "leave", "stop"}
     assert possible(BY_NAME["more"], begin(script.hello(10)))
 
 

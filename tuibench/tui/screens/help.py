@@ -21,10 +21,7 @@ _READING = (
     " baseline is a second that was not measured. – is a value that is not known, never a zero.",
     "AT RISK means that a transaction that was reported as committed can be lost in a crash.",
 )
-_MORE_KEYS = (
-    ("ctrl+q", "Leave the screen; the session goes on for its grace period"),
-    ("ctrl+p", "All commands, and the themes"),
-)
+_MORE_KEYS = (("ctrl+p", "All commands, and the themes"),)
 
 
 class HelpScreen(ModalScreen[None]):

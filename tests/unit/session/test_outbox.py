@@ -1,0 +1,83 @@
+"""What a slow viewer misses, and what it never does."""
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.examples import EVENT, sample, status, summary
+from tuibench.model.event import Event
+from tuibench.model.message import Answer, Downward, Ended, Gap, Status
+from tuibench.model.sample import Sample
+from tuibench.session.outbox import Outbox, line_of
+
+MOST = 3
+ENDED = Ended(summary=summary(), text="", run_directory="/r")
+KINDS = st.sampled_from(["sample", "event", "status", "answer", "take"])
+
+
+def made(kind: str, number: int) -> Downward:
+    match kind:
+        case "sample":
+            return sample(number)
+        case "event":
+            return msgspec.structs.replace(EVENT, text=str(number))
+        case "status":
+            return status(threads=number)
+        case _:
+            return Answer(id=number, ok=True, text="")
+
+
+def put(outbox: Outbox, message: Downward) -> None:
+    outbox.put(message, line_of(message))
+
+
+def taken(outbox: Outbox) -> list[Downward]:
+    lines = iter(outbox.take, None)
+    return [msgspec.json.decode(line, type=Downward) for line in lines if line is not None]
+
+
+@given(st.lists(KINDS, max_size=60))
+def test_only_samples_and_old_states_are_left_out_and_every_missing_sample_is_told(kinds: list[str]) -> None:
+    outbox = Outbox(most_samples=MOST)
+    given_: list[Downward] = []
+    got: list[Downward] = []
+    for number, kind in enumerate(kinds):
+        if kind == "take":
+            line = outbox.take()
+            got += [msgspec.json.decode(line, type=Downward)] if line else []
+        else:
+            given_.append(made(kind, number))
+            put(outbox, given_[-1])
+    got += taken(outbox)
+    kept = (Event, Answer)
+    assert [each for each in got if isinstance(each, kept)] == [
+        each for each in given_ if isinstance(each, kept)
+    ]
+    missed = sum(each.samples for each in got if isinstance(each, Gap))
+    samples = [each for each in got if isinstance(each, Sample)]
+    assert len(samples) + missed == sum(isinstance(each, Sample) for each in given_)
+    assert [each for each in given_ if each in got] == [each for each in got if not isinstance(each, Gap)]
+    states = [each for each in given_ if isinstance(each, Status)]
+    assert [each for each in got if isinstance(each, Status)][-1:] == states[-1:]
+    assert len(outbox) == 0
+    assert not outbox.is_overfull
+
+
+def test_the_oldest_samples_go_and_the_gap_is_told_before_the_rest() -> None:
+    outbox = Outbox(most_samples=2)
+    for message in (sample(1), EVENT, sample(2), sample(3), sample(4), ENDED):
+        put(outbox, message)
+    assert taken(outbox) == [Gap(samples=2), EVENT, sample(3), sample(4), ENDED]
+
+
+def test_a_viewer_that_never_reads_is_overfull_by_what_cannot_be_left_out() -> None:
+    outbox = Outbox(most_samples=2, most_bytes=10_000)
+    for number in range(1000):
+        put(outbox, sample(number))
+        put(outbox, status(threads=number))
+    states = [outbox.is_overfull]
+    for _ in range(100):
+        put(outbox, EVENT)
+    states.append(outbox.is_overfull)
+    taken(outbox)
+    assert [*states, outbox.is_overfull] == [False, True, False]

@@ -1,0 +1,50 @@
+"""What the commands that talk to running sessions have in common: where to look, which one, how to say it."""
+
+import os
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from tuibench.cli.loop import run_async
+from tuibench.errors import UsageError
+from tuibench.session import roster
+from tuibench.workload import nearest
+
+RunDir = Annotated[
+    str, typer.Option("--run-dir", help="Folder that the session was started with, if it was with one.")
+]
+
+
+def look_in(run_dir: str) -> None:
+    """Sessions that were started with a folder of their own are found there only."""
+    if run_dir:
+        os.environ["TUIBENCH_HOME"] = os.path.abspath(run_dir)
+
+
+def socket_of(session: str) -> Path:
+    """The socket of the session meant; empty is the only one. Raises SessionAwayError and UsageError."""
+    return run_async(roster.find(session))
+
+
+def how_to_reach(session: str, run_dir: str = "") -> list[str]:
+    """For who leaves a session running: how to see it again, to steer it, to end it."""
+    place = f" --run-dir {shlex.quote(run_dir)}" if run_dir else ""
+    return [
+        f"watch it:  tuibench attach {session}{place}",
+        f"steer it:  tuibench ctl {session} threads 16{place}",
+        f"end it:    tuibench ctl {session} stop --wait{place}",
+    ]
+
+
+def demand_format(given: str, known: tuple[str, ...]) -> None:
+    """Raises UsageError for a format that is none of these."""
+    if given not in known:
+        raise UsageError(f"--format: '{given}' is unknown", nearest.hint(given, known))
+
+
+def echo_json(value: Any) -> None:
+    """Data for programs, on stdout."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

@@ -1,0 +1,113 @@
+"""`tuibench sessions`: what runs on this machine for this user."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+import typer
+
+from tuibench.cli.driving import say
+from tuibench.cli.finding import RunDir, demand_format, echo_json, look_in
+from tuibench.cli.loop import run_async
+from tuibench.model.message import Hello
+from tuibench.session import roster
+from tuibench.session.roster import Entry
+from tuibench.units import DASH, clock, count, decimal
+
+DETAILS = (
+    "Sessions that do not answer are listed with the reason; what dead ones left behind is cleared away."
+)
+FORMATS = ("table", "json")
+SILENT = "no answer"
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One session; what is not known is None. `note` says why one does not answer."""
+
+    session: str
+    profile: str | None = None
+    server: str | None = None
+    user: str | None = None
+    state: str = SILENT
+    threads: int | None = None
+    rate: float | None = None
+    elapsed_seconds: float | None = None
+    transactions_per_second: float | None = None
+    viewers: int | None = None
+    pid: int
+    socket: str
+    run_directory: str | None = None
+    note: str = ""
+
+
+def sessions(
+    output: Annotated[str, typer.Option("--format", help="table, or json for programs.")] = "table",
+    run_dir: RunDir = "",
+) -> None:
+    demand_format(output, FORMATS)
+    look_in(run_dir)
+    lines = [line_of(entry) for entry in run_async(roster.sessions())]
+    if output == "json":
+        echo_json(lines)
+        return
+    if not lines:
+        say("no session is running")
+        return
+    typer.echo(table(lines))
+    for line in lines:
+        if line.note:
+            say(f"{line.session}, process {line.pid}: {line.note}")
+
+
+def line_of(entry: Entry) -> Line:
+    """What the list says of a session."""
+    silent = Line(session=entry.name, pid=entry.pid, socket=str(entry.path), note=entry.trouble)
+    return silent if entry.hello is None else _told(silent, entry.hello)
+
+
+def _told(line: Line, hello: Hello) -> Line:
+    load = hello.samples[-1].load if hello.samples else None
+    return msgspec.structs.replace(
+        line,
+        profile=hello.plan.profile,
+        server=hello.target.where,
+        user=hello.target.user,
+        state=str(hello.status.state),
+        threads=hello.status.threads,
+        rate=hello.status.rate,
+        elapsed_seconds=hello.elapsed_seconds,
+        transactions_per_second=load.transactions_per_second if load else None,
+        viewers=hello.viewers,
+        run_directory=hello.run_directory,
+    )
+
+
+HEADINGS = ("session", "profile", "target", "state", "threads", "elapsed", "TPS", "viewers")
+FIRST_NUMBER = HEADINGS.index("threads")
+
+
+def table(lines: Sequence[Line]) -> str:
+    """The list for people: a heading, a line each, numbers to the right."""
+    rows = [HEADINGS, *(_cells(line) for line in lines)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if place >= FIRST_NUMBER else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    elapsed = DASH if line.elapsed_seconds is None else clock(line.elapsed_seconds)
+    return (
+        line.session,
+        line.profile or DASH,
+        DASH if line.server is None else f"{line.user}@{line.server}",
+        line.state,
+        count(line.threads),
+        elapsed,
+        decimal(line.transactions_per_second, 1),
+        count(line.viewers),
+    )

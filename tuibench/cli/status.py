@@ -1,0 +1,64 @@
+"""How a session stands, in words and for programs."""
+
+from typing import Any
+
+import msgspec
+
+from tuibench.model.message import Hello
+from tuibench.model.sample import LoadPart
+from tuibench.units import clock, milliseconds
+
+SCHEMA = "tuibench.status/1"
+
+
+def status_json(hello: Hello) -> dict[str, Any]:
+    """For programs: what holds now, and the newest sample, None before the first."""
+    now = hello.status
+    return {
+        "schema": SCHEMA,
+        "session": hello.session,
+        "pid": hello.pid,
+        "version": hello.version,
+        "profile": hello.plan.profile,
+        "server": {
+            "where": hello.target.where,
+            "flavour": hello.server.flavour,
+            "version": hello.server.version,
+        },
+        "elapsed_seconds": hello.elapsed_seconds,
+        "viewers": hello.viewers,
+        "run_directory": hello.run_directory,
+        **{
+            name: value for name, value in msgspec.to_builtins(now).items() if name not in ("type", "presets")
+        },
+        "sample": hello.samples[-1] if hello.samples else None,
+    }
+
+
+def status_text(hello: Hello) -> str:
+    """For people: a few lines."""
+    now, plan, server = hello.status, hello.plan, hello.server
+    limit = f" of {clock(plan.seconds)}" if plan.seconds else ""
+    load = hello.samples[-1].load if hello.samples else None
+    lines = [
+        f"{hello.session}: {now.state}, {clock(hello.elapsed_seconds)}{limit}, viewers: {hello.viewers}",
+        f"{plan.profile} on {server.flavour} {server.version}, {hello.target.user}@{hello.target.where}",
+        f"threads: {now.threads:,}" + (f", rate: {now.rate:,g}/s" if now.rate else ""),
+        *([] if load is None else [_load(load)]),
+        *(
+            f"{setting.name}: {setting.value}" + (f" (was {setting.original})" if setting.changed else "")
+            for setting in now.settings
+            if setting.changed or setting.at_risk
+        ),
+        *(f"warning: {warning}" for warning in now.warnings),
+    ]
+    return "\n".join(lines)
+
+
+def _load(load: LoadPart) -> str:
+    p95 = milliseconds(load.latency.p95) if load.latency else "–"
+    backlog = f", backlog: {load.backlog:,}" if load.rate else ""
+    return (
+        f"TPS: {load.transactions_per_second:,.1f}, QPS: {load.queries_per_second:,.1f}, p95: {p95}, "
+        f"errors/s: {load.errors_per_second:,.1f}{backlog}"
+    )

@@ -1,0 +1,149 @@
+"""What `tuibench ctl` can ask of a session: a table of words and the Commands they stand for."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+from tuibench.errors import UsageError
+from tuibench.model.command import (
+    ApplyPreset,
+    ChangeSetting,
+    Command,
+    KillQuery,
+    Mark,
+    Pause,
+    Resume,
+    SetDelay,
+    SetRate,
+    SetThreads,
+    SetWeights,
+    Stop,
+    TrustServer,
+)
+from tuibench.model.duration import delay_ms_in
+from tuibench.workload import nearest
+
+Words = Sequence[str]
+Reading = Callable[[Words], Command]
+Value = TypeVar("Value")
+
+
+class Verb(NamedTuple):
+    """One word of `ctl`: what follows it, what it does, and how the words become a Command.
+
+    `reading` raises ValueError, with the reason, for words that make no command.
+    """
+
+    name: str
+    takes: str
+    help: str
+    reading: Reading
+
+    @property
+    def usage(self) -> str:
+        return f"{self.name} {self.takes}".rstrip()
+
+    def command(self, words: Words) -> Command:
+        """The Command meant. Raises UsageError for words that make none."""
+        try:
+            return self.reading(words)
+        except ValueError as error:
+            raise UsageError(f"ctl {self.name}: {error}", f"it is ctl {self.usage}") from error
+
+
+def nothing(make: Callable[[], Command]) -> Reading:
+    """For verbs that stand alone."""
+
+    def read(words: Words) -> Command:
+        if words:
+            raise ValueError(f"nothing is taken after it, not '{words[0]}'")
+        return make()
+
+    return read
+
+
+def one(value: Callable[[str], Value], make: Callable[[Value], Command]) -> Reading:
+    """For verbs with one value."""
+
+    def read(words: Words) -> Command:
+        if len(words) != 1:
+            raise ValueError(f"one value is taken, {len(words)} were given")
+        return make(value(words[0]))
+
+    return read
+
+
+def text(make: Callable[[str], Command]) -> Reading:
+    """For verbs with any text, quoted or not."""
+    return lambda words: make(" ".join(words))
+
+
+def whole(word: str) -> int:
+    """A whole number, with or without thousands separators."""
+    try:
+        return int(word.replace(",", ""))
+    except ValueError:
+        raise ValueError(f"'{word}' is not a whole number") from None
+
+
+def number(word: str) -> float:
+    try:
+        return float(word.replace(",", ""))
+    except ValueError:
+        raise ValueError(f"'{word}' is not a number") from None
+
+
+def setting(words: Words) -> Command:
+    """`NAME=VALUE`, or `NAME VALUE`."""
+    name, equals, value = words[0].partition("=") if len(words) == 1 else (*words[:1], "=", *words[1:])
+    if len(words) > 2 or not (name and equals and value):
+        raise ValueError("a name and a value are taken")
+    return ChangeSetting(name.strip(), value.strip())
+
+
+def weights(words: Words) -> Command:
+    """`NAME=WEIGHT …`, with spaces or commas between them."""
+    pairs = [pair.partition("=") for word in words for pair in word.split(",")]
+    if not pairs or not all(name and equals for name, equals, _ in pairs):
+        raise ValueError("names with weights are taken")
+    return SetWeights({name.strip(): number(weight) for name, _, weight in pairs})
+
+
+VERBS = (
+    Verb("threads", "N", "run with N threads", one(whole, SetThreads)),
+    Verb("rate", "N", "start N transactions a second; 0: as many as can be", one(number, SetRate)),
+    Verb("weights", "NAME=N …", "mix the profile's transactions by these weights", weights),
+    Verb(
+        "delay", "TIME", "pretend each round trip takes so much longer: 20ms, 0", one(delay_ms_in, SetDelay)
+    ),
+    Verb("set", "NAME=VALUE", "change a setting of the server", setting),
+    Verb("preset", "NAME", "change several: durable, relaxed, unsafe", one(str, ApplyPreset)),
+    Verb("yes-this-server", "", "allow changes though it looks like production", nothing(TrustServer)),
+    Verb("kill", "ID", "end what a connection of the server is doing", one(whole, KillQuery)),
+    Verb("pause", "", "hold the load", nothing(Pause)),
+    Verb("resume", "", "go on", nothing(Resume)),
+    Verb("mark", "[TEXT]", "put a mark on the time axis", text(Mark)),
+    Verb("stop", "", "end the run, restore the settings; --wait: print the summary", nothing(Stop)),
+)
+BY_NAME = {verb.name: verb for verb in VERBS}
+
+STATUS = "status"
+"""The one word that is no Command: a session says how it stands unasked."""
+
+
+def split(words: Words) -> tuple[str, str, list[str]]:
+    """The session (empty if none is named), the verb's name, and what follows. Raises UsageError."""
+    known = {*BY_NAME, STATUS}
+    for place in (0, 1):
+        if len(words) > place and words[place] in known:
+            return "".join(words[:place]), words[place], list(words[place + 1 :])
+    if not words:
+        raise UsageError("ctl needs a command", f"one of {', '.join([*BY_NAME, STATUS])}")
+    hint = nearest.hint(words[0], known)
+    raise UsageError(f"ctl has no command '{words[0]}'", hint or "see tuibench ctl --help")
+
+
+def listed() -> str:
+    """The table for help."""
+    lines = [(verb.usage, verb.help) for verb in VERBS] + [(STATUS, "say how it stands; --format json")]
+    width = max(len(usage) for usage, _ in lines)
+    return "\n".join(f"{usage:{width}}  {help}" for usage, help in lines)

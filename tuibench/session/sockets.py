@@ -1,0 +1,80 @@
+"""The unix sockets of sessions: what they are called, how one listens and calls, however long the path.
+
+A socket's address holds some hundred bytes only. A longer path is reached through its open directory, or,
+where the system has no names for open directories, from inside it.
+"""
+
+import contextlib
+import hashlib
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tuibench import paths
+from tuibench.errors import RunError
+
+LONGEST_ADDRESS_BYTES = 103 if sys.platform == "darwin" else 107
+LONGEST_STEM_BYTES = 64
+"""Leaves room in an address for the way through an open directory."""
+
+DESCRIPTORS = Path("/proc/self/fd")
+SUFFIX = ".sock"
+
+
+def path_of(session: str) -> Path:
+    """Where a session of this name listens."""
+    stem = session
+    if len(os.fsencode(stem)) > LONGEST_STEM_BYTES:
+        digest = hashlib.sha256(os.fsencode(session)).hexdigest()[:8]
+        start = os.fsencode(session)[: LONGEST_STEM_BYTES - len(digest) - 1]
+        stem = f"{start.decode(errors='ignore')}-{digest}"
+    return paths.runtime_dir() / f"{stem}{SUFFIX}"
+
+
+@contextlib.contextmanager
+def address(path: Path) -> Iterator[str]:
+    """A name of the path that fits into a socket's address, good while the context lasts."""
+    if len(os.fsencode(path)) <= LONGEST_ADDRESS_BYTES:
+        yield str(path)
+    elif DESCRIPTORS.is_dir():
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            yield str(DESCRIPTORS / str(directory) / path.name)
+        finally:
+            os.close(directory)
+    else:
+        with contextlib.chdir(path.parent):
+            yield path.name
+
+
+def listening(path: Path) -> socket.socket:
+    """A socket that listens there, for its owner only. Raises RunError when that is not possible."""
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        paths.private(path.parent)
+        with address(path) as name:
+            sock.bind(name)
+        path.chmod(0o600)
+        sock.listen()
+        sock.setblocking(False)
+    except OSError as error:
+        sock.close()
+        raise RunError(
+            f"cannot listen at {path}: {error.strerror or error}", "set TUIBENCH_HOME to another place"
+        ) from error
+    return sock
+
+
+def calling(path: Path) -> socket.socket:
+    """A socket connected to who listens there; never waits. Raises OSError when nobody can take the call."""
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.setblocking(False)
+        with address(path) as name:
+            sock.connect(name)
+    except OSError:
+        sock.close()
+        raise
+    return sock
