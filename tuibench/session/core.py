@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from tuibench import __version__
+from msgspec.structs import replace
+
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
 from tuibench.errors import ExitCode, TuibenchError
 from tuibench.load.fleet import Fleet
 from tuibench.model.command import Command, WatchActivity
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import PROTOCOL_VERSION, Downward, Hello, RunState, Status
+from tuibench.model.message import Downward, Hello, RunState, Status
 from tuibench.model.sample import LoadPart, Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Outcome, Summary
@@ -30,6 +31,7 @@ from tuibench.session.beats import until
 from tuibench.session.caution import Caution
 from tuibench.session.comparing import Comparing
 from tuibench.session.events import EventLog
+from tuibench.session.greeting import greeting, past
 from tuibench.session.history import History
 from tuibench.session.honesty import ClientLimit, simulated
 from tuibench.session.loading import Load, most_workers
@@ -41,9 +43,6 @@ from tuibench.session.steering import Steering, checked_threads
 from tuibench.session.watching import Watching
 from tuibench.workload import library
 from tuibench.workload.datasets import data_set
-
-HISTORY_EVENTS = 500
-"""Events of the past that a viewer gets when it joins."""
 
 Listener = Callable[[Downward], None]
 IntervalListener = Callable[[float, Load, Interval], None]
@@ -161,22 +160,8 @@ class Session:
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
         """What somebody who comes now must know, with so many samples of the past."""
-        return Hello(
-            protocol=PROTOCOL_VERSION,
-            version=__version__,
-            session=self.spec.session,
-            pid=os.getpid(),
-            plan=self.spec.plan,
-            target=self.spec.target.without_password(),
-            data_set=self.data_set,
-            server=self.server,
-            run_directory=self.spec.run_directory,
-            status=self.status(),
-            elapsed_seconds=self._log.elapsed_seconds(),
-            samples=self._history.newest(samples),
-            events=tuple(self._log.events[-HISTORY_EVENTS:]) if with_events else (),
-            costs=self._comparing.costs,
-        )
+        now = greeting(self.spec, self.server, self.data_set, self.status(), self._comparing.costs)
+        return replace(now, **past(self._log, self._history, samples, with_events=with_events))
 
     @property
     def data_set(self) -> str:

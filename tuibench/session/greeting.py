@@ -1,0 +1,42 @@
+"""What somebody who calls a session is told: the same for a viewer and for a script that asks."""
+
+import os
+
+from tuibench import __version__
+from tuibench.model.cost import CommitCost
+from tuibench.model.message import PROTOCOL_VERSION, Hello, Status
+from tuibench.model.server import ServerInfo
+from tuibench.session.events import EventLog
+from tuibench.session.history import History
+from tuibench.session.spec import SessionSpec
+
+MOST_EVENTS = 500
+"""Events of the past that a viewer gets when it joins."""
+
+
+def greeting(
+    spec: SessionSpec, server: ServerInfo, data_set: str, status: Status, costs: tuple[CommitCost, ...]
+) -> Hello:
+    """What the session is and what holds now, without its past."""
+    return Hello(
+        protocol=PROTOCOL_VERSION,
+        version=__version__,
+        session=spec.session,
+        pid=os.getpid(),
+        plan=spec.plan,
+        target=spec.target.without_password(),
+        data_set=data_set,
+        server=server,
+        run_directory=spec.run_directory,
+        status=status,
+        costs=costs,
+    )
+
+
+def past(log: EventLog, history: History, samples: int, *, with_events: bool) -> dict[str, object]:
+    """The fields of a Hello that tell the past: so many samples, and the events if they are wanted."""
+    return {
+        "elapsed_seconds": log.elapsed_seconds(),
+        "samples": history.newest(samples),
+        "events": tuple(log.events[-MOST_EVENTS:]) if with_events else (),
+    }
