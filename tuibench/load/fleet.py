@@ -39,15 +39,24 @@ from tuibench.workload.weights import with_weights
 
 LAST_REPORT_SECONDS = 5.0
 CONNECTIONS_SECONDS = 1.0
+REPORT_SECONDS = 3.0
+"""How long a round of reports waits for a worker. After that the round goes on without it: its counters are
+cumulative, so its next report makes up for it. A worker that is silent already is not waited for again."""
 
 
 class Worker:
-    """One worker process and the line to it. `finished` is set when it has nothing left to start."""
+    """One worker process and the line to it.
+
+    `finished` is set when it has nothing left to start, `is_silent` while it owes a report too long.
+    """
 
     def __init__(self, process: asyncio.subprocess.Process, channel: SessionEnd) -> None:
         self.process = process
         self.channel = channel
         self.finished = asyncio.Event()
+        self.is_silent = False
+        self._is_asked = False
+        self._checkpoint = False
         self._reports: asyncio.Queue[WorkerReport | None] = asyncio.Queue()
         self._connections: asyncio.Queue[tuple[int, ...]] = asyncio.Queue()
         self._reading = asyncio.create_task(self._read(), name=f"worker {process.pid}")
@@ -68,6 +77,32 @@ class Worker:
             )
         return cls(process, await Channel.over(ours, FromWorker))
 
+    def ask(self, *, checkpoint: bool) -> None:
+        """Asks for a report, unless one is owed; a checkpoint is made up for with the next one asked for."""
+        self._checkpoint = self._checkpoint or checkpoint
+        if not self._is_asked:
+            self.channel.send(Report(self._checkpoint))
+            self._is_asked, self._checkpoint = True, False
+
+    async def report_in_time(self) -> WorkerReport | None:
+        """The report asked for, None without one in time. Raises RunError when the worker is gone."""
+        if self.is_silent and self._reports.empty():
+            return None
+        try:
+            return await asyncio.wait_for(self.report(), REPORT_SECONDS)
+        except TimeoutError:
+            self.is_silent = True
+            return None
+
+    async def last_reports(self, seconds: float) -> list[WorkerReport]:
+        """What it owes and the report of its end, as far as they come in time."""
+        reports = []
+        with contextlib.suppress(TimeoutError, RunError):
+            async with asyncio.timeout(seconds):
+                for _ in range(1 + self._is_asked):
+                    reports.append(await self.report())
+        return reports
+
     async def report(self) -> WorkerReport:
         """The next report. Raises RunError when the worker is gone."""
         report = await self._reports.get()
@@ -77,6 +112,7 @@ class Worker:
                 f"worker process {self.process.pid} ended unexpectedly",
                 "look for a kernel out-of-memory message, and start again",
             )
+        self._is_asked = self.is_silent = False
         return report
 
     async def connection_ids(self) -> tuple[int, ...]:
@@ -90,7 +126,8 @@ class Worker:
 
     async def end(self) -> None:
         """Ends the process; one that has finished ends by itself."""
-        await self.channel.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.channel.close(), 1)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.process.wait(), 1)
         if self.process.returncode is None:
@@ -192,15 +229,27 @@ class Fleet:
             await worker.finished.wait()
 
     async def report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
-        """One report of every worker. Raises RunError when one is gone, after all others have answered."""
-        self._tell(Report(checkpoint))
-        answers = await asyncio.gather(*(worker.report() for worker in self._workers), return_exceptions=True)
+        """One report of every worker that answers in time.
+
+        Raises RunError when one is gone, after all others have answered or had their time.
+        """
+        for worker in self._workers:
+            worker.ask(checkpoint=checkpoint)
+        answers = await asyncio.gather(
+            *(worker.report_in_time() for worker in self._workers), return_exceptions=True
+        )
         reports = []
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
-            reports.append(answer)
+            if answer is not None:
+                reports.append(answer)
         return reports
+
+    @property
+    def silent(self) -> tuple[int, ...]:
+        """The processes that owe a report."""
+        return tuple(worker.process.pid for worker in self._workers if worker.is_silent)
 
     async def connection_ids(self) -> set[int]:
         """The server's ids of all connections of the load."""
@@ -210,14 +259,9 @@ class Fleet:
     async def finish(self, grace_seconds: float) -> list[WorkerReport]:
         """Ends the load; the last reports of those workers that answer in time. `kill` comes after it."""
         self._tell(Finish(grace_seconds))
-        answers = await asyncio.gather(
-            *(
-                asyncio.wait_for(worker.report(), grace_seconds + LAST_REPORT_SECONDS)
-                for worker in self._workers
-            ),
-            return_exceptions=True,
-        )
-        return [answer for answer in answers if isinstance(answer, WorkerReport)]
+        seconds = grace_seconds + LAST_REPORT_SECONDS
+        told = await asyncio.gather(*(worker.last_reports(seconds) for worker in self._workers))
+        return [report for reports in told for report in reports]
 
     async def kill(self) -> None:
         """Ends the processes, whatever they do."""

@@ -135,6 +135,8 @@ class Channel(Generic[Incoming]):
 
     def send(self, message: msgspec.Struct) -> None:
         """Queues a message; a peer that is gone loses it, which its reader notices."""
+        if self._writer.is_closing():
+            return
         body = msgspec.msgpack.encode(message)
         self._writer.write(len(body).to_bytes(LENGTH_BYTES, "big") + body)
 

@@ -28,11 +28,14 @@ class Alarms:
         self._quiet_until: dict[EventKind, int] = {}
         self._tick = 0
         self._refused_before: dict[int, int] = {}
+        self._named_silent: set[int] = set()
+        self._unsaid: list[str] = []
 
     def look(self, load: LoadPart) -> list[tuple[EventKind, str]]:
         """What happened in this tick that an operator should know."""
         self._tick += 1
-        told: list[tuple[EventKind, str]] = []
+        told = [(EventKind.WARNING, text) for text in self._unsaid]
+        self._unsaid = []
         errors, transactions = load.errors_per_second, load.transactions_per_second
         if errors > ERROR_SHARE * (transactions + errors):
             codes = ", ".join(f"{code} × {times}" for code, times in load.errors_by_code.items())
@@ -41,6 +44,15 @@ class Alarms:
             count = round(load.reconnects_per_second * load.seconds)
             told += self._once(EventKind.RECONNECT, f"{count} connections came back")
         return told
+
+    def silence(self, pids: Sequence[int]) -> None:
+        """These workers owe a report; `look` says so, once for each."""
+        for pid in pids:
+            if pid not in self._named_silent:
+                self._named_silent.add(pid)
+                self._unsaid.append(
+                    f"worker process {pid} does not answer: its figures are missing until it does"
+                )
 
     def refusals(self, reports: Sequence[WorkerReport]) -> int:
         """Connections that the server has refused since they were last asked for."""

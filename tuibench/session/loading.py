@@ -57,6 +57,7 @@ class Load:
         self._clock = clock
         self._zero_ns: int | None = None
         self.seconds = 0.0
+        self._known: dict[int, WorkerReport] = {}
         self.checkpoint_listeners: list[Callable[[FullReport], None]] = []
         self._checkpoint_seconds = 0.0
 
@@ -92,7 +93,8 @@ class Load:
         await self.fleet.set_threads(self.threads)
         deadline_ns = self._clock.now_ns() + int(self._plan.opening_seconds * NS_PER_SECOND)
         while not is_over():
-            reports = await self._report()
+            await self._report()
+            reports = self._latest
             opened = sum(report.connections for report in reports)
             if opened + self.alarms.refusals(reports) >= self.threads:
                 if not opened:
@@ -107,7 +109,10 @@ class Load:
         """Holds the load until nothing is in flight, and forgets what is due: a warm-up leaves no trace."""
         self.fleet.pause()
         deadline_ns = self._clock.now_ns() + int(seconds * NS_PER_SECOND)
-        while any(report.counters.in_flight for report in await self._report()):
+        while True:
+            await self._report()
+            if not any(report.counters.in_flight for report in self._latest):
+                break
             if self._clock.now_ns() > deadline_ns:
                 break
             await self._clock.sleep(POLL_SECONDS)
@@ -117,7 +122,8 @@ class Load:
         """What is reported from now on counts. The load is still held. Returns the time (ns)."""
         self.accounting = Accounting()
         self.longest_delay_ms = self.client_delay_ms
-        self.accounting.begin(await self._report())
+        await self._report()
+        self.accounting.begin(self._latest)
         self._zero_ns = self._clock.now_ns()
         return self._zero_ns
 
@@ -127,7 +133,7 @@ class Load:
         reports = await self._report()
         part, interval = self.accounting.tick(reports, threads, rate)
         part = msgspec.structs.replace(part, client_delay_ms=delay_ms)
-        return Measured(part, interval, await self._keep_what_opened(reports))
+        return Measured(part, interval, await self._keep_what_opened(self._latest))
 
     async def checkpoint(self) -> FullReport:
         """What was done since the last checkpoint, or the start; the next one begins here."""
@@ -159,12 +165,19 @@ class Load:
 
     async def _report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
         reports = await self.fleet.report(checkpoint=checkpoint)
+        self.alarms.silence(self.fleet.silent)
         for report in reports:
+            self._known[report.worker] = report
             if report.failure:
                 error = RunError(report.failure, report.failure_hint)
                 error.exit_code = ExitCode(report.failure_exit)
                 raise error
         return reports
+
+    @property
+    def _latest(self) -> list[WorkerReport]:
+        """The latest report of every worker, the silent ones included."""
+        return [report for _, report in sorted(self._known.items())]
 
     async def _keep_what_opened(self, reports: Sequence[WorkerReport]) -> str:
         """Goes on with the connections there are; what was refused, in words, or nothing."""

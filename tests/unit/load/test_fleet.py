@@ -16,6 +16,7 @@ from tests.unit.load.driving import turns
 from tests.unit.load.programs import SINGLE, begin, program
 from tests.unit.load.test_wire import REPORT
 from tuibench.errors import RunError
+from tuibench.load import fleet as fleet_room
 from tuibench.load.fleet import Fleet, Worker
 from tuibench.load.report import Finished
 from tuibench.load.wire import (
@@ -270,3 +271,76 @@ async def test_a_worker_that_does_not_answer_is_killed() -> None:
         os.kill(workers.pids[0], signal.SIGSTOP)
     with pytest.raises(ProcessLookupError):
         os.kill(workers.pids[0], 0)
+
+
+# Workers that do not answer
+
+
+async def test_a_halted_worker_is_left_out_until_it_goes_on_and_nobody_waits_twice() -> None:
+    async with fleet(2) as workers:
+        await workers.report()
+        halted = workers.pids[0]
+        os.kill(halted, signal.SIGSTOP)
+        with mock.patch.object(fleet_room, "REPORT_SECONDS", 0.2):
+            while not workers.silent:
+                await workers.report()
+        assert workers.silent == (halted,)
+        assert [report.worker for report in await asyncio.wait_for(workers.report(), 2)] == [1]
+        os.kill(halted, signal.SIGCONT)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while len(reports := await workers.report()) < 2:
+                pass
+        assert [report.worker for report in reports] == [0, 1]
+        assert not workers.silent
+
+
+async def test_a_halted_worker_that_is_killed_is_named() -> None:
+    async with fleet(2) as workers:
+        await workers.report()
+        os.kill(workers.pids[1], signal.SIGSTOP)
+        with mock.patch.object(fleet_room, "REPORT_SECONDS", 0.2):
+            while not workers.silent:
+                await workers.report()
+        os.kill(workers.pids[1], signal.SIGKILL)
+        with pytest.raises(RunError, match=f"worker process {workers.pids[1]} ended"):
+            await asyncio.wait_for(_until_it_fails(workers), PATIENCE_SECONDS)
+
+
+async def _until_it_fails(workers: Fleet) -> None:
+    while True:
+        await workers.report()
+
+
+async def test_a_silent_worker_is_asked_once_and_its_late_report_and_its_last_both_count() -> None:
+    async with pretended_fleet(1) as (workers, (end,)):
+        with mock.patch.object(fleet_room, "REPORT_SECONDS", 0.01):
+            assert await workers.report() == []
+        assert await workers.report(checkpoint=True) == []
+        end.send(REPORT)
+        end.send(REPORT)
+        assert await workers.finish(0) == [REPORT, REPORT]
+        asked = []
+        while not isinstance(message := await end.receive(), Finish):
+            asked.append(message)
+        assert asked.count(Report()) + asked.count(Report(checkpoint=True)) == 1
+
+
+async def test_a_fleet_with_a_killed_worker_can_still_be_told_things_and_ended() -> None:
+    """A transport that has closed refuses to be written to, with some event loops."""
+    async with fleet(2) as workers:
+        await workers.report()
+        os.kill(workers.pids[0], signal.SIGKILL)
+        with pytest.raises(RunError, match="ended unexpectedly"):
+            await workers.report()
+        workers.pause()
+        with pytest.raises(RunError, match="ended unexpectedly"):
+            await workers.report()
+        assert [report.worker for report in await workers.finish(0)] == [1]
+
+
+async def test_nothing_is_written_to_a_line_that_is_closed() -> None:
+    async with pretended_fleet(1) as (_, (end,)):
+        await end.close()
+        with mock.patch.object(end._writer, "write") as write:
+            end.send(Finished())
+        write.assert_not_called()

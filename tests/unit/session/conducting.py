@@ -31,6 +31,7 @@ class PlayedFleet:
         self.clock = clock
         self.told: list[str] = []
         self.pids: list[int] = []
+        self.silent: tuple[int, ...] = ()
         self._play = play
 
     def __len__(self) -> int:

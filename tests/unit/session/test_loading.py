@@ -24,6 +24,7 @@ class FakeFleet:
 
     def __init__(self, *rounds: Round) -> None:
         self.told: list[str] = []
+        self.silent: tuple[int, ...] = ()
         self._rounds = list(rounds)
 
     async def report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
@@ -221,3 +222,21 @@ async def test_a_checkpoint_tells_what_was_done_since_the_one_before() -> None:
     assert [each.fairness.events_avg for each in told] == [20, 30, 10]
     assert fleet.told.count("checkpoint") == 2
     assert load.accounting.totals.completed == 60
+
+
+async def test_a_silent_workers_figures_come_later_and_it_is_named_once() -> None:
+    def done(worker: int, completed: int) -> WorkerReport:
+        return report(worker, counters=Counters(scheduled=completed, completed=completed, refused={1040: 1}))
+
+    load, fleet, _ = loading([done(0, 0), done(1, 0)], [done(0, 5)], [done(0, 9)], [done(0, 12), done(1, 30)])
+    load.alarms.refused([done(0, 0), done(1, 0)])
+    await load.begin()
+    fleet.silent = (4711,)
+    first = await load.tick()
+    assert (first.part.transactions_total, first.part.connections, first.refused) == (5, 8, "")
+    assert [text for _, text in load.alarms.look(first.part) if "4711" in text]
+    second = await load.tick()
+    assert load.alarms.look(second.part) == []
+    fleet.silent = ()
+    third = await load.tick()
+    assert (third.part.transactions_total, third.interval.transactions) == (42, 33)
