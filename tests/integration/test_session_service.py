@@ -27,6 +27,7 @@ from tuibench.model.command import (
     Command,
     Mark,
     Pause,
+    ResetStats,
     Resume,
     SetThreads,
     Stop,
@@ -162,6 +163,28 @@ async def test_nothing_runs_while_paused(any_watcher: Watcher) -> None:
     await watcher.submit(Pause())
     await watcher.submit(Stop())
     assert (await watcher.end()).summary.outcome == "stopped"
+
+
+async def test_figures_that_begin_anew_balance_again(tables: PrivateServer, watcher: Watcher) -> None:
+    """Client and server count from the same transaction, though the load was never away."""
+    await watcher.submit(SetThreads(8))
+    await watcher.ticks(4)
+    assert (await watcher.submit(ResetStats())).ok
+    await watcher.ticks(6)
+    await watcher.submit(Stop())
+    ended = await watcher.end()
+    (reset,) = [event for event in watcher.events if event.kind is EventKind.RESET]
+    summary = ended.summary
+    assert 1.0 < summary.seconds < watcher.events[-1].elapsed_seconds - reset.elapsed_seconds + 1.0
+    assert summary.reconciliation.foreign == 0
+    assert summary.reconciliation.commits_client == summary.reconciliation.commits_server
+    assert summary.scheduled == summary.transactions.total + summary.failed + summary.abandoned
+    assert summary.latency_ms is not None
+    assert summary.latency_ms.count == summary.transactions.total
+    assert f"transactions:                        {summary.transactions.total} " in ended.text
+    totals = [load.transactions_total for load in watcher.loads]
+    assert totals == sorted(totals)
+    assert totals[-1] > summary.transactions.total
 
 
 # Viewers

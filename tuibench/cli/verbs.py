@@ -11,6 +11,7 @@ from tuibench.model.command import (
     KillQuery,
     Mark,
     Pause,
+    ResetStats,
     Resume,
     SetDelay,
     SetRate,
@@ -122,6 +123,7 @@ VERBS = (
     Verb("pause", "", "hold the load", nothing(Pause)),
     Verb("resume", "", "go on", nothing(Resume)),
     Verb("mark", "[TEXT]", "put a mark on the time axis", text(Mark)),
+    Verb("reset", "", "begin the run's figures anew", nothing(ResetStats)),
     Verb("stop", "", "end the run, restore the settings; --wait: print the summary", nothing(Stop)),
 )
 BY_NAME = {verb.name: verb for verb in VERBS}

@@ -58,6 +58,10 @@ class Mark(msgspec.Struct, frozen=True, tag="mark"):
     text: str = ""
 
 
+class ResetStats(msgspec.Struct, frozen=True, tag="reset"):
+    """Begin the run's figures anew: counters, latencies, and what the summary tells."""
+
+
 class WatchActivity(msgspec.Struct, frozen=True, tag="watch"):
     """Tell the server's sessions and locks, for a few seconds from now; to be said again meanwhile."""
 
@@ -83,6 +87,7 @@ Command = (
     | Pause
     | Resume
     | Mark
+    | ResetStats
     | WatchActivity
     | KillQuery
     | Stop

@@ -21,6 +21,7 @@ class EventKind(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     MARK = "mark"
+    RESET = "reset"
     KILL = "kill"
     ERRORS = "errors"
     RECONNECT = "reconnect"
@@ -41,6 +42,7 @@ CHANGES = frozenset(
         EventKind.PAUSE,
         EventKind.RESUME,
         EventKind.MARK,
+        EventKind.RESET,
         EventKind.KILL,
         EventKind.RESTART,
     }

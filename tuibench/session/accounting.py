@@ -19,6 +19,7 @@ class Accounting:
     def __init__(self) -> None:
         self.since_checkpoint = Gathering()
         self._run = Gathering()
+        self._done_before = 0
         self._tick = Gathering()
         self._last: dict[int, WorkerReport] = {}
         self._latest_round: frozenset[int] = frozenset()
@@ -72,6 +73,24 @@ class Accounting:
             self._last[report.worker] = report
         self._latest_round = frozenset(report.worker for report in reports)
 
+    def begin_anew(self, reports: Sequence[WorkerReport]) -> None:
+        """The run's figures count from here; the tick under way goes on, and so does the sample's total.
+
+        What is still on its way will end in the new figures, so it begins in them.
+        """
+        self.take(reports)
+        self._done_before += self.totals.completed
+        self._run, self.since_checkpoint = Gathering(), Gathering()
+        counters = [report.counters for report in self._last.values()]
+        flying, waiting = sum(each.in_flight for each in counters), sum(each.backlog for each in counters)
+        for gathering in (self._run, self.since_checkpoint):
+            gathering.counters = Counters(scheduled=flying + waiting, in_flight=flying, backlog=waiting)
+
+    @property
+    def transactions_total(self) -> int:
+        """All that were done since measuring began, whatever the figures count from."""
+        return self._done_before + self.totals.completed
+
     def checkpoint(self) -> None:
         """What comes from now on is the next checkpoint's."""
         self.since_checkpoint = Gathering()
@@ -99,7 +118,7 @@ class Accounting:
             statements=_latencies(tick.statements),
             by_transaction=_latencies(tick.by_transaction),
             errors_by_code={str(code): times for code, times in tick.counters.errors.items()},
-            transactions_total=self.totals.completed,
+            transactions_total=self.transactions_total,
             worker_cpu=tick.worker_cpu,
             lag_p99_ms=tick.lag_p99_ms,
         )

@@ -25,7 +25,9 @@ from tuibench.session.events import EventLog
 from tuibench.session.observer import VARIABLES_EVERY_TICKS
 from tuibench.session.trialling import TrialHand, TrialRun, Trying
 
-BOUNDARIES = frozenset({EventKind.START, EventKind.PAUSE, EventKind.RESUME, EventKind.RESTART})
+BOUNDARIES = frozenset(
+    {EventKind.START, EventKind.PAUSE, EventKind.RESUME, EventKind.RESET, EventKind.RESTART}
+)
 """What no window reaches across, and nothing is compared with."""
 
 COMPARED = CHANGES - BOUNDARIES

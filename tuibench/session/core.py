@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
-from tuibench.errors import ExitCode, TuibenchError
+from tuibench.errors import ExitCode, TuibenchError, UsageError
 from tuibench.load.fleet import Fleet
 from tuibench.model.command import Command, WatchActivity
 from tuibench.model.event import Event, EventKind
@@ -74,6 +74,7 @@ class Session:
         self._foreseen = Foreseen()
         self.gate: Caution
         self._over = asyncio.Event()
+        self._measuring = asyncio.Lock()
         self.server: ServerInfo
         self.settings: Settings
         self.load: Load
@@ -201,6 +202,27 @@ class Session:
         self.load.fleet.resume()
         self._enter(RunState.RUNNING)
 
+    async def begin_anew(self) -> None:
+        """The run's figures count from now on; its time axis, its samples and its end stay as they are.
+
+        The load is held until nothing is in flight, so that both sides count from the same transaction.
+        Raises UsageError when the run is limited by these figures, or is over.
+        """
+        if self.spec.plan.events is not None:
+            raise UsageError("a run of so many transactions cannot begin to count anew")
+        async with self._measuring:
+            if self._over.is_set():
+                raise UsageError("the run is ending; nothing can be changed any more")
+            try:
+                await self.load.drain(self.spec.drain_seconds)
+                done = self.load.accounting.transactions_total
+                await self._observer.begin_anew(self._own_statements, done)
+                await self.load.begin_anew()
+                self._limit = ClientLimit()
+            finally:
+                if self.state is RunState.RUNNING:
+                    self.load.fleet.resume()
+
     def tell(self, kind: EventKind, text: str) -> None:
         self._log.tell(kind, text)
 
@@ -282,7 +304,8 @@ class Session:
         """Ticks until the end, or until the run is over."""
         interval_ns = int(self.spec.plan.interval_seconds * NS_PER_SECOND)
         async for tick in until(self._over, ticks(self._clock, start_ns, interval_ns, end_ns, checkpoints)):
-            await (self._tick(tick) if tick.number else self.load.checkpoint())
+            async with self._measuring:
+                await (self._tick(tick) if tick.number else self.load.checkpoint())
 
     async def _tick(self, tick: Tick) -> None:
         """One sample: what the workers did, what the server says, what the host does."""
@@ -338,7 +361,8 @@ class Session:
         self._over.set()
         self._comparing.end()
         self._enter(RunState.STOPPING)
-        await self.load.finish(self.spec.drain_seconds)
+        async with self._measuring:
+            await self.load.finish(self.spec.drain_seconds)
         await self.watch.close()
         before, after = await self._observer.end(self._own_statements)
         for text in await self.settings.restore(partial(self.tell, EventKind.RESTORE)):

@@ -110,7 +110,7 @@ class Load:
         self.fleet.pause()
         deadline_ns = self._clock.now_ns() + int(seconds * NS_PER_SECOND)
         while True:
-            await self._report()
+            self.accounting.take(await self._report())
             if not any(report.counters.in_flight for report in self._latest):
                 break
             if self._clock.now_ns() > deadline_ns:
@@ -126,6 +126,12 @@ class Load:
         self.accounting.begin(self._latest)
         self._zero_ns = self._clock.now_ns()
         return self._zero_ns
+
+    async def begin_anew(self) -> None:
+        """The run's figures count from now on; the load is held and drained."""
+        self.accounting.begin_anew(await self._report())
+        self.longest_delay_ms = self.client_delay_ms
+        self._zero_ns, self._checkpoint_seconds = self._clock.now_ns(), 0.0
 
     async def tick(self) -> Measured:
         """A round of reports. Raises RunError when a worker cannot go on, with its reason and exit code."""

@@ -38,6 +38,7 @@ class Observer:
         self._host = host
         self._variables: dict[str, str] | None = None
         self._first: ServerReading | None = None
+        self._untold: Observation | None = None
         self._away = False
         self._began_anew = False
 
@@ -62,9 +63,15 @@ class Observer:
             self._host.sample()
         self._first = _reading(await self._sampler.sample(0), steering_statements)
 
+    async def begin_anew(self, steering_statements: int, transactions_total: int) -> None:
+        """Another first reading, while the load is at rest. What it shows is told with the next look."""
+        observation = await self._sample(transactions_total)
+        self._first = _reading(observation, steering_statements)
+        self._untold, self._began_anew = observation, False
+
     async def observe(self, tick: int, transactions_total: int, ours: Mapping[str, str]) -> Look:
         """Looks at server and host now. `ours` are the values of the settings that we changed."""
-        observation = await self._sample(transactions_total)
+        observation = self._with_untold(await self._sample(transactions_total))
         events = self._noticed(observation)
         foreign: list[tuple[EventKind, str]] = []
         if observation.restarted:
@@ -106,6 +113,17 @@ class Observer:
         observation = await self._sampler.sample(transactions_total)
         self._began_anew |= observation.restarted or observation.counters_reset
         return observation
+
+    def _with_untold(self, observation: Observation) -> Observation:
+        """The look, and what a reading in between has noticed."""
+        untold, self._untold = self._untold, None
+        if untold is None:
+            return observation
+        return msgspec.structs.replace(
+            observation,
+            restarted=observation.restarted or untold.restarted,
+            counters_reset=observation.counters_reset or untold.counters_reset,
+        )
 
     async def _follow(self) -> None:
         """After a restart the server is another process, with the variables it starts with."""

@@ -1,4 +1,8 @@
-"""Carries out an operator's commands, one after the other, and words the answers."""
+"""Carries out an operator's commands and words the answers.
+
+Commands to the load are carried out one after the other, and so are those to the settings; but the load does
+not wait for a server that takes its time over a setting.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,6 +16,7 @@ from tuibench.model.command import (
     KillQuery,
     Mark,
     Pause,
+    ResetStats,
     Resume,
     SetDelay,
     SetRate,
@@ -94,7 +99,12 @@ class Steered(Protocol):
 
     def request_stop(self) -> None: ...
 
+    async def begin_anew(self) -> None: ...
+
     def tell(self, kind: EventKind, text: str) -> None: ...
+
+
+ToSettings = ChangeSetting | ApplyPreset | TrustServer
 
 
 def checked_threads(threads: int) -> int:
@@ -130,7 +140,8 @@ class Steering:
 
     def __init__(self, session: Steered) -> None:
         self._session = session
-        self._one_at_a_time = asyncio.Lock()
+        self._load_turn = asyncio.Lock()
+        self._settings_turn = asyncio.Lock()
 
     async def carry_out(self, command: Command) -> str:
         """Does what the command says; returns the answer in words once it is done.
@@ -147,7 +158,7 @@ class Steering:
                 return "watching"
             case KillQuery(id=id):
                 return await self._kill(id)
-        async with self._one_at_a_time:
+        async with self._settings_turn if isinstance(command, ToSettings) else self._load_turn:
             self._demand_that_it_runs()
             match command:
                 case SetThreads(threads=threads):
@@ -171,6 +182,8 @@ class Steering:
                 case Mark(text=text):
                     self._session.tell(EventKind.MARK, text or "mark")
                     return "marked"
+                case ResetStats():
+                    return await self._reset()
                 case _:
                     assert_never(command)
 
@@ -225,6 +238,13 @@ class Steering:
         await self._session.pace.set_threads(threads)
         self._session.tell(EventKind.THREADS, f"threads {before} → {threads}")
         return f"threads: {threads}"
+
+    async def _reset(self) -> str:
+        if self._session.state in (RunState.STARTING, RunState.WARMING):
+            raise UsageError("nothing is measured yet")
+        await self._session.begin_anew()
+        self._session.tell(EventKind.RESET, "figures of the run begin anew")
+        return "the figures of the run begin anew"
 
     def _pause(self) -> str:
         if self._session.state is RunState.STARTING:

@@ -62,6 +62,9 @@ class PlayedObserver:
     async def begin(self, _: int) -> None:
         return
 
+    async def begin_anew(self, *_: int) -> None:
+        return
+
     async def observe(self, *_: object) -> Look:
         return Look(server=None, host=None)
 

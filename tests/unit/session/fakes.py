@@ -77,16 +77,19 @@ class FakeWatch:
 
 
 class FakePace:
-    """How hard the load works; what it is told goes to `done`."""
+    """How hard the load works; what it is told goes to `done`, once `gate` is open."""
 
     def __init__(self, done: list[str], threads: int) -> None:
         self.threads = threads
         self.rate = 0.0
         self.client_delay_ms = 0.0
         self.weights: dict[str, float] = {"new": 90.0, "old": 10.0}
+        self.gate = asyncio.Event()
+        self.gate.set()
         self._done = done
 
     async def set_threads(self, threads: int) -> None:
+        await self.gate.wait()
         self.threads = threads
         self._done.append(f"threads {threads}")
 
@@ -125,6 +128,9 @@ class FakeSteered:
 
     def request_stop(self) -> None:
         self.done.append("stop")
+
+    async def begin_anew(self) -> None:
+        self.done.append("begin anew")
 
     def tell(self, kind: EventKind, text: str) -> None:
         self.told.append((kind, text))

@@ -152,3 +152,36 @@ def test_what_a_silent_worker_did_is_counted_when_it_answers_and_spread_over_its
     second, interval = accounting.tick([report(0, counters=counters(20)), late], 2, 0)
     assert (second.seconds, second.transactions_per_second) == (1.0, 30.0)
     assert (interval.transactions, accounting.totals.completed) == (50, 60)
+
+
+# Beginning anew
+
+
+def test_a_run_that_begins_anew_forgets_its_figures_and_its_ticks_go_on() -> None:
+    accounting = begun(0)
+    accounting.tick([report(0, 5_000, counters=counters(10, reads=100))], 4, 0)
+    accounting.begin_anew([report(0, 6_000, counters=counters(13, reads=130))])
+    assert accounting.totals == Counters()
+    assert accounting.transactions.count == 0
+    part, interval = accounting.tick([report(0, 7_000, 8_000, counters=counters(15, reads=150))], 4, 0)
+    assert (part.transactions_total, interval.transactions, interval.latency.count) == (15, 5, 3)
+    assert accounting.totals == counters(2, reads=20)
+    assert accounting.transactions.count == accounting.since_checkpoint.transactions.count == 2
+    assert accounting.since_checkpoint.counters == accounting.totals
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
+def test_what_is_on_its_way_when_a_run_begins_anew_is_booked_in_the_new_figures(
+    flying: int, waiting: int, more: int
+) -> None:
+    accounting = begun(0)
+    before = Counters(scheduled=9 + flying + waiting, completed=9, in_flight=flying, backlog=waiting)
+    accounting.begin_anew([report(0, counters=before)])
+    after = Counters(
+        scheduled=9 + flying + waiting + more, completed=9 + flying, abandoned=waiting, failed=more
+    )
+    accounting.take([report(0, counters=after)])
+    for totals in (accounting.totals, accounting.since_checkpoint.counters):
+        assert (totals.in_flight, totals.backlog) == (0, 0)
+        assert totals.scheduled == totals.completed + totals.failed + totals.abandoned
+        assert (totals.completed, totals.abandoned, totals.failed) == (flying, waiting, more)

@@ -1,13 +1,20 @@
 """A run from its warm-up to its summary, with workers that are played."""
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from tests.unit.session.conducting import PlayedFleet, conducted
+from tests.unit.session.conducting import PlayedFleet, Prepare, conducted
 from tests.unit.session.reports import report
-from tuibench.load.report import WorkerReport
+from tuibench.errors import UsageError
+from tuibench.load.report import Counters, WorkerReport
+from tuibench.model.command import Command, Pause, ResetStats
+from tuibench.model.event import EventKind
 from tuibench.model.plan import Plan
+from tuibench.session.core import Session
 
 PLAN = Plan(profile="oltp_point_select", threads=4, seconds=8, warmup_seconds=8)
 
@@ -24,3 +31,78 @@ def test_a_busy_warm_up_does_not_put_the_run_in_doubt(
     assert summary.seconds == pytest.approx(8)
     assert summary.client.limited is limited
     assert any("client-limited" in warning for warning in summary.warnings) is limited
+
+
+# Figures that begin anew
+
+MEASURED = Plan(profile="oltp_point_select", threads=4, seconds=8)
+
+
+def ten_a_second(fleet: PlayedFleet) -> list[WorkerReport]:
+    done = round(fleet.clock.time() * 10)
+    return [report(0, counters=Counters(scheduled=done, completed=done))]
+
+
+def submitting(commands: Sequence[tuple[float, Command]], answers: list[object]) -> Prepare:
+    """Submits each command at its second; the answers, and what is raised instead, are kept."""
+
+    async def submit(session: Session, command: Command) -> None:
+        try:
+            answers.append(await session.submit(command))
+        except UsageError as error:
+            answers.append(error)
+
+    def begin(session: Session, command: Command) -> None:
+        answers.append(asyncio.ensure_future(submit(session, command)))
+
+    def prepare(session: Session) -> None:
+        loop = asyncio.get_running_loop()
+        for at, command in commands:
+            loop.call_later(at, begin, session, command)
+
+    return prepare
+
+
+def test_the_summary_tells_of_the_time_since_the_figures_began_anew(tmp_path: Path) -> None:
+    fleets: list[PlayedFleet] = []
+
+    def play(fleet: PlayedFleet) -> list[WorkerReport]:
+        fleets.append(fleet)
+        return ten_a_second(fleet)
+
+    answers: list[object] = []
+    summary = conducted(MEASURED, play, tmp_path, submitting([(3.5, ResetStats())], answers))
+    assert answers[1] == "the figures of the run begin anew"
+    assert summary.seconds == pytest.approx(4.5)
+    assert summary.transactions.total == 45
+    assert summary.scheduled == 45
+    (event,) = [event for event in summary.events if event.kind is EventKind.RESET]
+    assert event.elapsed_seconds == pytest.approx(3.5)
+    assert fleets[0].told == ["pause", "threads 4", "resume", "pause", "start_over", "resume", "kill"]
+
+
+def test_a_paused_run_stays_paused(tmp_path: Path) -> None:
+    fleets: list[PlayedFleet] = []
+
+    def play(fleet: PlayedFleet) -> list[WorkerReport]:
+        fleets.append(fleet)
+        return ten_a_second(fleet)
+
+    conducted(MEASURED, play, tmp_path, submitting([(2.5, Pause()), (3.5, ResetStats())], []))
+    assert fleets[0].told[2:] == ["resume", "pause", "pause", "start_over", "kill"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "at", "words"),
+    [
+        (replace(MEASURED, events=1000), 3.5, "cannot begin to count anew"),
+        (PLAN, 3.5, "nothing is measured yet"),
+    ],
+)
+def test_where_figures_cannot_begin_anew_that_is_said(
+    tmp_path: Path, plan: Plan, at: float, words: str
+) -> None:
+    answers: list[object] = []
+    summary = conducted(plan, ten_a_second, tmp_path, submitting([(at, ResetStats())], answers))
+    assert words in str(answers[1])
+    assert summary.seconds == pytest.approx(8)

@@ -240,3 +240,21 @@ async def test_a_silent_workers_figures_come_later_and_it_is_named_once() -> Non
     fleet.silent = ()
     third = await load.tick()
     assert (third.part.transactions_total, third.interval.transactions) == (42, 33)
+
+
+async def test_a_load_that_begins_anew_counts_its_time_and_its_transactions_from_there() -> None:
+    rounds = [[report(0, counters=Counters(scheduled=n, completed=n))] for n in (0, 5, 7, 8, 11)]
+    load, fleet, clock = loading(*rounds)
+    await load.begin()
+    clock.advance(3)
+    await load.tick()
+    await load.drain(1)
+    await load.begin_anew()
+    clock.advance(2)
+    tick = await load.tick()
+    assert (tick.interval.transactions, tick.part.transactions_total) == (6, 11)
+    await load.finish(1)
+    assert load.accounting.totals.completed == 3
+    assert load.seconds == pytest.approx(2.0)
+    assert load.since_checkpoint().seconds == pytest.approx(2.0)
+    assert fleet.told == ["pause", "start_over", "finish 1", "kill"]

@@ -113,6 +113,31 @@ async def test_a_flush_is_told_and_leaves_nothing_to_reconcile(watched: Watched)
     assert first is None
 
 
+async def test_another_first_reading_forgets_what_was_before(watched: Watched) -> None:
+    await watched.observer.begin(3)
+    await watched.look(Questions=100)
+    await watched.observer.begin_anew(5, 1_000)
+    asked = len(watched.server.received)
+    watched.server.grow(1, Questions=7)
+    first, last = await watched.observer.end(9)
+    assert first is not None
+    assert last is not None
+    assert (first.own, last.own) == (asked + 5, len(watched.server.received) + 9)
+    grown = last.counters["Questions"] - first.counters["Questions"]
+    assert grown == 7 + len(watched.server.received) - asked
+
+
+async def test_what_another_first_reading_notices_is_told_with_the_next_look(watched: Watched) -> None:
+    await watched.observer.begin(0)
+    watched.server.restart()
+    await watched.look()
+    await watched.observer.begin_anew(0, 0)
+    told = [await watched.look(), await watched.look()]
+    assert [[kind for kind, _ in look] for look in told] == [[EventKind.RESTART], []]
+    first, _ = await watched.observer.end(0)
+    assert first is not None
+
+
 async def test_the_last_reading_waits_for_goodbyes_that_are_still_on_their_way(watched: Watched) -> None:
     await watched.observer.begin(0)
     before = len(watched.server.received)

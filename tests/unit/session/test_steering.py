@@ -14,6 +14,7 @@ from tuibench.model.command import (
     KillQuery,
     Mark,
     Pause,
+    ResetStats,
     Resume,
     SetDelay,
     SetRate,
@@ -41,6 +42,7 @@ COMMANDS: list[Command] = [
     Pause(),
     Resume(),
     Mark("x"),
+    ResetStats(),
     KillQuery(7),
 ]
 
@@ -71,6 +73,12 @@ COMMANDS: list[Command] = [
         (Resume(), "not paused", [], []),
         (Mark("here"), "marked", [], [(EventKind.MARK, "here")]),
         (Mark(), "marked", [], [(EventKind.MARK, "mark")]),
+        (
+            ResetStats(),
+            "the figures of the run begin anew",
+            ["begin anew"],
+            [(EventKind.RESET, "figures of the run begin anew")],
+        ),
         (KillQuery(7), "killed 7", ["kill 7"], [(EventKind.KILL, "killed 7")]),
         (WatchActivity(), "watching", ["renew"], []),
         (Stop(), "stopping", ["stop"], []),
@@ -211,18 +219,51 @@ async def test_stopping_twice_is_fine() -> None:
 # One at a time
 
 
-async def test_commands_are_carried_out_one_after_the_other_in_order() -> None:
+async def test_settings_are_changed_one_after_the_other_in_order() -> None:
     session = FakeSteered()
     session.hand.gate.clear()
     steering = Steering(session)
     changes = [asyncio.create_task(steering.carry_out(ChangeSetting("s", str(n)))) for n in range(3)]
-    threads = asyncio.create_task(steering.carry_out(SetThreads(2)))
     await asyncio.sleep(0)
-    assert (session.hand.asked, session.done) == ([("s", "0")], [])
+    assert session.hand.asked == [("s", "0")]
     session.hand.gate.set()
-    await asyncio.gather(*changes, threads)
+    await asyncio.gather(*changes)
     assert session.hand.asked == [("s", "0"), ("s", "1"), ("s", "2")]
     assert session.hand.most_working == 1
+
+
+async def test_the_load_is_steered_in_order() -> None:
+    session = FakeSteered()
+    session.pace.gate.clear()
+    steering = Steering(session)
+    steps = [asyncio.create_task(steering.carry_out(SetThreads(threads))) for threads in (40, 1)]
+    steps.append(asyncio.create_task(steering.carry_out(Pause())))
+    await asyncio.sleep(0)
+    assert session.done == []
+    session.pace.gate.set()
+    await asyncio.gather(*steps)
+    assert session.done == ["threads 40", "threads 1", "hold"]
+
+
+@pytest.mark.parametrize("command", [SetThreads(2), SetRate(9), Pause(), Mark("x"), ResetStats()])
+async def test_the_load_does_not_wait_for_a_setting_that_hangs(command: Command) -> None:
+    session = FakeSteered()
+    session.hand.gate.clear()
+    steering = Steering(session)
+    hanging = asyncio.create_task(steering.carry_out(CHANGE))
+    await asyncio.sleep(0)
+    await steering.carry_out(command)
+    assert len(session.told) == 1
+    session.hand.gate.set()
+    await hanging
+
+
+async def test_nothing_begins_anew_before_anything_is_measured() -> None:
+    for state in (RunState.STARTING, RunState.WARMING):
+        session = FakeSteered(state)
+        with pytest.raises(UsageError, match="nothing is measured yet"):
+            await Steering(session).carry_out(ResetStats())
+        assert session.done == []
 
 
 async def test_a_stop_does_not_wait_for_a_change_that_hangs() -> None:
