@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
-from tuibench.errors import ExitCode, TuibenchError, UsageError
+from tuibench.errors import ExitCode, TuibenchError
 from tuibench.load.fleet import Fleet
 from tuibench.model.command import Command, WatchActivity
 from tuibench.model.event import Event, EventKind
@@ -24,16 +24,16 @@ from tuibench.model.sample import LoadPart, Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Outcome, Summary
 from tuibench.record.effects import trial_text
-from tuibench.record.recorder import PlanRecord, Recorder
+from tuibench.record.recorder import Recorder
 from tuibench.record.text import Interval, report_text
-from tuibench.session import summing
+from tuibench.session import anew, summing
 from tuibench.session.beats import until
 from tuibench.session.caution import Caution
 from tuibench.session.comparing import Comparing
 from tuibench.session.events import EventLog
-from tuibench.session.greeting import greeting, past
+from tuibench.session.greeting import greeting, past, record_of
 from tuibench.session.history import History
-from tuibench.session.honesty import ClientLimit, simulated
+from tuibench.session.honesty import ClientLimit, doubts, simulated
 from tuibench.session.loading import Load, most_workers
 from tuibench.session.observer import Observer
 from tuibench.session.preflight import Foreseen, look
@@ -101,15 +101,7 @@ class Session:
             self.watch = Watching.of(
                 self.spec, self.server, self._own_connections, self._publish, self._clock
             )
-            self._recorder.open(
-                PlanRecord(
-                    session=self.spec.session,
-                    started_at=self._clock.wall_seconds(),
-                    plan=plan,
-                    target=target.without_password(),
-                    server=self.server,
-                )
-            )
+            self._recorder.open(record_of(self.spec, self.server, self._clock.wall_seconds()))
         except BaseException:
             await self._abandon()
             raise
@@ -203,21 +195,12 @@ class Session:
         self._enter(RunState.RUNNING)
 
     async def begin_anew(self) -> None:
-        """The run's figures count from now on; its time axis, its samples and its end stay as they are.
-
-        The load is held until nothing is in flight, so that both sides count from the same transaction.
-        Raises UsageError when the run is limited by these figures, or is over.
-        """
-        if self.spec.plan.events is not None:
-            raise UsageError("a run of so many transactions cannot begin to count anew")
+        """The run's figures count from now on; its time axis, its samples and its end stay as they are."""
         async with self._measuring:
-            if self._over.is_set():
-                raise UsageError("the run is ending; nothing can be changed any more")
+            anew.demand_possible(self.spec.plan, is_over=self._over.is_set())
             try:
-                await self.load.drain(self.spec.drain_seconds)
-                done = self.load.accounting.transactions_total
-                await self._observer.begin_anew(self._own_statements, done)
-                await self.load.begin_anew()
+                drain_seconds = self.spec.drain_seconds
+                await anew.begin_anew(self.load, self._observer, self._own_statements, drain_seconds)
                 self._limit = ClientLimit()
             finally:
                 if self.state is RunState.RUNNING:
@@ -383,8 +366,7 @@ class Session:
                 client_delay_ms=self.load.longest_delay_ms,
                 warnings=(
                     *self._foreseen.warnings,
-                    *simulated(self.load.longest_delay_ms),
-                    *((self._limit.words(),) if self._limit.overall else ()),
+                    *doubts(self.load.longest_delay_ms, self._limit),
                 ),
                 events=tuple(self._log.events),
                 before=before,

@@ -68,3 +68,8 @@ class ClientLimit:
             f"client-limited: a worker used {worst.worker_cpu:.0%} of a core, its loop ran "
             f"{worst.lag_p99_ms:.1f} ms late (p99); the server may do more: use --workers or another host"
         )
+
+
+def doubts(longest_delay_ms: float, limit: ClientLimit) -> tuple[str, ...]:
+    """The warnings about the measurement as a whole."""
+    return (*simulated(longest_delay_ms), *((limit.words(),) if limit.overall else ()))
