@@ -1,6 +1,7 @@
 """`make bench`: tuibench beside sysbench, in pairs, on a private server. Prints a table in Markdown.
 
-The whole table of one server takes about five minutes; `--pairs` and `--seconds` make it longer and steadier.
+The whole table of one server takes about five minutes, at a fixed rate and with one number of threads about
+four; `--pairs` and `--seconds` make it longer and steadier.
 """
 
 import argparse
@@ -10,7 +11,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from tests.bench.pairs import Bench, Case, Row
+from tests.bench.pairs import Bench, Case, Row, chance_of
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.load.prepare import prepare
@@ -50,6 +51,9 @@ def _bench(options: argparse.Namespace, server: PrivateServer) -> None:
                 case = Case(profile, threads, options.rate)
                 pairs = [bench.pair(case, sysbench_first=n % 2 == 0) for n in range(options.pairs)]
                 print(_line(Row.of(case, pairs)), flush=True)
+    if options.rate:
+        chance = chance_of(options.rate, options.seconds * options.pairs)
+        print(f"\nby chance, the TPS ratio strays by {chance:.1%} from 1")
     print(f"\nload average {os.getloadavg()[0]:.1f} at the end", flush=True)
 
 
@@ -59,9 +63,10 @@ def _machine() -> str:
 
 
 def _line(row: Row) -> str:
+    digits = 3 if row.case.rate else 2
     return (
         f"| {row.case.profile} | {row.case.threads} | {row.case.rate or '–':} "
-        f"| **{row.tps_ratio:.2f}** ({row.tps_ratio_low:.2f}–{row.tps_ratio_high:.2f}) "
+        f"| **{row.tps_ratio:.{digits}f}** ({row.tps_ratio_low:.2f}–{row.tps_ratio_high:.2f}) "
         f"| {row.sysbench_tps:,.0f} | {row.tuibench_tps:,.0f} "
         f"| {row.p50_ratio:.2f} | {row.p95_ratio:.2f} "
         f"| {row.sysbench_cpu_us:.1f}, {row.tuibench_cpu_us:.1f} ({row.tuibench_whole_us:.1f}) "
@@ -73,11 +78,13 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--server", help="path of a mariadbd or mysqld [the first one found]")
     parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--seconds", type=float, help="of each run [5, or 20 at a fixed rate]")
     parser.add_argument("--profile", nargs="+", default=PROFILES)
     parser.add_argument("--rate", type=float, default=0.0, help="transactions per second [closed loop]")
     parser.add_argument("--threads", nargs="+", type=int, default=THREADS)
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.seconds = options.seconds or (20 if options.rate else 5)
+    return options
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import NamedTuple
 
 import msgspec
@@ -56,7 +56,11 @@ class Pair(NamedTuple):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Medians over the pairs of a case; `mix` and the queries of a transaction are those of the last pair."""
+    """Medians over the pairs of a case; `mix` and the queries of a transaction are those of the last pair.
+
+    At a fixed rate, how many transactions arrive is chance (a Poisson process), so there the ratio is that of
+    all pairs together.
+    """
 
     case: Case
     tps_ratio: float
@@ -78,7 +82,7 @@ class Row(msgspec.Struct, frozen=True):
         ratios = [pair.tps_ratio for pair in pairs]
         return cls(
             case,
-            median(ratios),
+            _mean_ratio(pairs) if case.rate else median(ratios),
             min(ratios),
             max(ratios),
             median(pair.tuibench.p50_ms / pair.sysbench.p50_ms for pair in pairs),
@@ -92,6 +96,16 @@ class Row(msgspec.Struct, frozen=True):
             (pairs[-1].sysbench.queries_per_transaction, pairs[-1].tuibench.queries_per_transaction),
             compared(pairs[-1].sysbench.mix, pairs[-1].tuibench.mix),
         )
+
+
+def _mean_ratio(pairs: list[Pair]) -> float:
+    ours = fmean(pair.tuibench.transactions_per_second for pair in pairs)
+    return ours / fmean(pair.sysbench.transactions_per_second for pair in pairs)
+
+
+def chance_of(rate: float, seconds: float) -> float:
+    """The standard deviation of the ratio of two Poisson processes' counts."""
+    return float((2 / (rate * seconds)) ** 0.5)
 
 
 class Bench:
