@@ -4,10 +4,10 @@ A script is a generator that `mysql.exchange` plays: it yields packets and is gi
 affected, without a task in between. It yields a function only for what is not hot: a back-off, a wait for
 work, a statement whose rows decide what comes next. Errors are thrown in where the statement was yielded.
 
-    one      a transaction, in the books from its start to whichever end
-    _tried   its attempts, with a rollback and a back-off between them
-    _known   an attempt whose statements are known beforehand: nearly all time is spent here
-    _talk    an attempt that hangs on what it captures
+    one         a transaction, in the books from its start to whichever end
+    _attempts   its attempts; the loop over the calls is where nearly all time is spent
+    _retries    what a failed attempt calls for: a rollback, a back-off
+    _talk       an attempt that hangs on what it captures
 """
 
 from collections.abc import Callable, Generator
