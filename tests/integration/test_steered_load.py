@@ -1,17 +1,21 @@
-"""What an operator does to the load of a real server: the mix of transactions, and a network made longer."""
+"""What is done to the load of a real server: a plan, another mix of transactions, a network made longer."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.integration import sbtest
+from tests.integration.support import tuibench
 from tests.integration.support_session import Watcher, session_spec, watched
 from tuibench.demo.server import PrivateServer
 from tuibench.load.prepare import prepare
-from tuibench.model.command import SetDelay, SetWeights, Stop
+from tuibench.model.command import ResumePlan, SetDelay, SetPlan, SetThreads, SetWeights, Stop
 from tuibench.model.event import EventKind
+from tuibench.model.progress import PlanPhase
 from tuibench.model.sample import Latency
+from tuibench.model.schedule_text import schedule_in
 
 DELAY_MS = 20.0
 TWO_KINDS = """
@@ -75,3 +79,32 @@ async def test_the_mix_and_the_network_are_changed_while_the_load_runs(
     assert any("simulated" in warning for warning in summary.warnings)
     assert sum(kind.count for kind in summary.by_transaction.values()) == summary.transactions.total
     assert summary.reconciliation.foreign == 0
+
+
+async def test_a_run_follows_its_plan_and_ends_with_it(tables: PrivateServer) -> None:
+    options = ("--tables=2", "--table-size=500", "--plan=2:1s,5:1s,1..2/1s")
+    done = await asyncio.to_thread(tuibench, "run", "oltp_point_select", *options, target=tables.target)
+    assert done.code == 0, done.err
+    assert re.findall(r"^\[ (\d)s \] thds: (\d)", done.out, re.M) == [("1", "2"), ("2", "5"), ("3", "2")]
+    assert "the server counted the same" in done.err
+
+
+async def test_a_plan_is_taken_over_by_hand_and_goes_on(tables: PrivateServer) -> None:
+    async with watched(session_spec(tables.target, "oltp_point_select")) as watcher:
+        await watcher.submit(SetPlan(schedule_in("3:1s,6:1h")))
+        await watcher.until(lambda: bool(watcher.loads) and watcher.loads[-1].connections == 6)
+        answer = await watcher.submit(SetThreads(4))
+        assert answer.text == "threads: 4; the plan is held"
+        assert watcher.status.plan is not None
+        assert (watcher.status.plan.phase, watcher.status.plan.stage) == (PlanPhase.HELD, 2)
+        assert (await watcher.submit(ResumePlan())).ok
+        await watcher.until(lambda: watcher.loads[-1].connections == 6)
+        await watcher.submit(Stop())
+        await watcher.end()
+    drawn = [event.text for event in watcher.events if event.kind is EventKind.THREADS]
+    assert drawn == [
+        "plan 1/2: 3 threads for 1s",
+        "plan 2/2: 6 threads for 1h",
+        "threads 6 → 4",
+        "plan goes on with 6 threads",
+    ]

@@ -14,7 +14,9 @@ from tuibench.model.effect import Comparison, Effect, Figure
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import PROTOCOL_VERSION, Ended, Hello, RunState, Status
 from tuibench.model.plan import Plan
+from tuibench.model.progress import PlanPhase, PlanState
 from tuibench.model.sample import HostPart, Latency, LoadPart, Sample, ServerPart
+from tuibench.model.schedule_text import schedule_in
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.setting import PresetState, SettingState
 from tuibench.model.summary import (
@@ -64,6 +66,17 @@ PRESETS = (
 )
 
 
+PLAN = PlanState(
+    stages=schedule_in("16:24s,32:9s,64:2m"),
+    phase=PlanPhase.RUNNING,
+    stage=2,
+    following="64 threads",
+    due_seconds=33.0,
+    left_seconds=41.0,
+)
+"""A plan in its second stage, as the session told it some time ago."""
+
+
 def setting(name: str, value: str, original: str = "1", unavailable: str = "") -> SettingState:
     return SettingState(
         name=name,
@@ -85,12 +98,14 @@ def status(
     unavailable: str = "",
     weights: Mapping[str, float] | None = None,
     client_delay_ms: float = 0.0,
+    plan: PlanState | None = None,
 ) -> Status:
     return Status(
         state=state,
         threads=threads,
         weights=dict(weights or {}),
         client_delay_ms=client_delay_ms,
+        plan=plan,
         workers=2,
         settings=(
             setting(FLUSH, durability[0], unavailable=unavailable),

@@ -8,10 +8,13 @@ from tuibench.model.command import (
     ApplyPreset,
     ChangeSetting,
     Command,
+    HoldPlan,
     Mark,
     Pause,
     Resume,
+    ResumePlan,
     SetDelay,
+    SetPlan,
     SetRate,
     SetThreads,
     SetWeights,
@@ -19,6 +22,8 @@ from tuibench.model.command import (
     WatchActivity,
 )
 from tuibench.model.message import Answer, RunState
+from tuibench.model.progress import PlanPhase
+from tuibench.model.schedule import Step
 from tuibench.tui.actions import ACTIONS
 from tuibench.tui.screens.durability import DurabilityScreen
 from tuibench.tui.screens.help import HelpScreen
@@ -36,6 +41,8 @@ KEYS: tuple[tuple[list[str], Command], ...] = (
     (["n", *"20ms", "enter"], SetDelay(20)),
     (["w", "5", "0", "slash", "5", "0", "enter"], SetWeights({"old": 50, "new": 50})),
     (["l", "escape"], WatchActivity()),
+    (["T", "4", "colon", "9", "s", "enter"], SetPlan((Step(level=4, seconds=9),))),
+    (["P"], HoldPlan()),
     (["p"], Pause()),
     (["space"], Mark()),
     (["d", "down", "down", "enter", "y"], ApplyPreset("unsafe")),
@@ -45,12 +52,12 @@ KEYS: tuple[tuple[list[str], Command], ...] = (
 )
 
 
-SPELT = {"/": "slash", "=": "equals_sign"}
+SPELT = {"/": "slash", "=": "equals_sign", ":": "colon", ",": "comma"}
 
 
 async def test_a_key_submits_its_command() -> None:
     """One key after the other; after each the session says again that it runs with 64 threads."""
-    status = script.status(weights={"old": 90, "new": 10})
+    status = script.status(weights={"old": 90, "new": 10}, plan=script.PLAN)
     async with viewer(script.hello(60, status)) as it:
         for keys, expected in KEYS:
             it.client.submitted.clear()
@@ -164,6 +171,7 @@ async def test_a_delay_needs_its_unit_and_a_mix_its_transactions() -> None:
         ("w", "newer=5", "there is no transaction 'newer'"),
         ("w", "0/0", "at least one transaction needs a weight above 0"),
         ("w", "a/b", "'a' is not a weight"),
+        ("T", "8:3", "character 3, '8:3': '3' is not a length of time"),
     )
     async with viewer(script.hello(60, status)) as it:
         for key, typed, reason in mistakes:
@@ -171,6 +179,21 @@ async def test_a_delay_needs_its_unit_and_a_mix_its_transactions() -> None:
             assert reason in screen_text(it)
             await it.press("escape")
         assert it.client.submitted == []
+
+
+async def test_a_plan_that_is_held_goes_on() -> None:
+    held = msgspec.structs.replace(script.PLAN, phase=PlanPhase.HELD, due_seconds=None)
+    async with viewer(script.hello(60, script.status(plan=held))) as it:
+        await it.press("P")
+        assert it.client.submitted == [ResumePlan()]
+
+
+async def test_without_a_plan_there_is_none_to_hold() -> None:
+    over = msgspec.structs.replace(script.PLAN, phase=PlanPhase.OVER)
+    for plan in (None, over):
+        async with viewer(script.hello(60, script.status(plan=plan))) as it:
+            await it.press("P")
+            assert it.client.submitted == []
 
 
 async def test_a_profile_with_one_transaction_has_no_mix_to_type() -> None:

@@ -9,6 +9,7 @@ from tuibench.cli.driving import Output, drive, say
 from tuibench.cli.groups import grouped
 from tuibench.cli.live import Theme, is_on_terminal, left_running, tell, watch
 from tuibench.cli.loop import run_async
+from tuibench.cli.planning import PLAN_HELP, RAMP_HELP
 from tuibench.cli.prepare import make_tables
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
 from tuibench.cli.trial_options import TrialOptions
@@ -41,6 +42,8 @@ def demo(
     time: Annotated[
         float | None, typer.Option("--time", help="Seconds to run [until q; 15 without a screen].")
     ] = None,
+    plan_text: Annotated[str, typer.Option("--plan", help=PLAN_HELP)] = "",
+    ramp: Annotated[str, typer.Option("--ramp", help=RAMP_HELP)] = "",
     client_delay: Annotated[
         str, typer.Option("--client-delay", help="Simulate a network: 20ms more on each round trip.")
     ] = "0",
@@ -56,8 +59,8 @@ def demo(
     on_screen = not headless and is_on_terminal()
     options = {**DATA, **profile_options(context.args)}
     program = library.program(profile, options)
-    seconds = time if on_screen or background.detach or time is not None else HEADLESS_SECONDS
-    plan = RunOptions(threads=threads, time=seconds or 0, client_delay=client_delay).plan(profile, options)
+    given = RunOptions(threads=threads, time=time, plan_text=plan_text, ramp=ramp, client_delay=client_delay)
+    plan = given.plan(profile, options, 0 if on_screen or background.detach else HEADLESS_SECONDS)
     plan = trial.plan(plan, time)
     code = ExitCode.DONE
     server = run_async(_start(keep=keep))

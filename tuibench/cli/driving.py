@@ -19,7 +19,6 @@ from tuibench.record.effects import cost_line, effect_line
 from tuibench.record.recorder import pretty_json
 from tuibench.record.text import FullReport, Interval, checkpoint_text, interval_line, queue_line
 from tuibench.session.core import Session
-from tuibench.session.loading import Load
 from tuibench.session.spec import SessionSpec
 from tuibench.tuning.restore import leftovers
 
@@ -62,11 +61,11 @@ class Printer:
         self._gathered = Interval()
         self._printed_at = 0.0
 
-    def tick(self, elapsed_seconds: float, load: Load, interval: Interval) -> None:
+    def tick(self, elapsed_seconds: float, interval: Interval) -> None:
         self._gathered.add(interval)
         if self._every_seconds and elapsed_seconds - self._printed_at >= self._every_seconds - 1e-6:
-            typer.echo(interval_line(elapsed_seconds, load.threads, self._gathered, self._percentile))
-            if load.rate:
+            typer.echo(interval_line(elapsed_seconds, self._gathered, self._percentile))
+            if self._gathered.rate:
                 typer.echo(queue_line(elapsed_seconds, self._gathered))
             self._gathered, self._printed_at = Interval(), elapsed_seconds
 

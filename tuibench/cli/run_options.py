@@ -10,18 +10,19 @@ from typing import Annotated
 import typer
 
 from tuibench import paths
+from tuibench.cli.planning import (
+    PLAN_HELP,
+    RAMP_HELP,
+    RAMP_RATE_HELP,
+    first_rate,
+    first_threads,
+    schedule_of,
+    seconds_of,
+)
 from tuibench.errors import UsageError
 from tuibench.model.duration import delay_ms_in
-from tuibench.model.plan import (
-    IGNORED_ERRORS,
-    MAX_RATE,
-    MAX_THREADS,
-    Arrival,
-    Backlog,
-    OnError,
-    OptionValue,
-    Plan,
-)
+from tuibench.model.limits import MAX_RATE, MAX_THREADS
+from tuibench.model.plan import IGNORED_ERRORS, Arrival, Backlog, OnError, OptionValue, Plan
 from tuibench.model.target import Target
 from tuibench.session.spec import SessionSpec
 from tuibench.session.steering import checked_delay_ms
@@ -71,6 +72,9 @@ class RunOptions:
     rate: Annotated[
         float, _option("--rate", "--tx-rate", help="Transactions to start a second; 0 for as many as can be.")
     ] = 0
+    plan_text: Annotated[str, _option("--plan", help=PLAN_HELP)] = ""
+    ramp: Annotated[str, _option("--ramp", help=RAMP_HELP)] = ""
+    ramp_rate: Annotated[str, _option("--ramp-rate", help=RAMP_RATE_HELP)] = ""
     arrival: Annotated[
         str, _option("--arrival", help="With a rate: poisson (at random) or constant (evenly spaced).")
     ] = Arrival.POISSON
@@ -120,16 +124,18 @@ class RunOptions:
     ) -> Plan:
         """The plan meant. Raises UsageError for numbers out of range, and words that are no choice."""
         self._check_ranges()
+        schedule = schedule_of(self.plan_text, self.ramp, self.ramp_rate)
         if self.run_dir:
             os.environ["TUIBENCH_HOME"] = os.path.abspath(self.run_dir)
         return Plan(
             profile=profile,
             options=profile_options,
-            threads=self.threads,
-            seconds=(default_seconds if self.time is None else self.time) or None,
+            threads=first_threads(schedule, self.threads),
+            seconds=seconds_of(schedule, self.time, default_seconds),
             events=self.events or None,
             warmup_seconds=self.warmup_time,
-            rate=self.rate,
+            rate=first_rate(schedule, self.rate),
+            schedule=schedule,
             arrival=Arrival(_choice("--arrival", self.arrival, tuple(Arrival))),
             backlog=Backlog(_choice("--backlog", self.backlog, tuple(Backlog))),
             interval_seconds=self.interval,

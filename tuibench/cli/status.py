@@ -4,8 +4,12 @@ from typing import Any
 
 import msgspec
 
+from tuibench.model.duration import delay_text
 from tuibench.model.message import Hello
+from tuibench.model.progress import PlanPhase, PlanState
 from tuibench.model.sample import LoadPart
+from tuibench.model.schedule_text import schedule_text
+from tuibench.model.weights import weights_text
 from tuibench.units import clock, milliseconds
 
 SCHEMA = "tuibench.status/1"
@@ -44,6 +48,9 @@ def status_text(hello: Hello) -> str:
         f"{hello.session}: {now.state}, {clock(hello.elapsed_seconds)}{limit}, viewers: {hello.viewers}",
         f"{plan.profile} on {server.flavour} {server.version}, {hello.target.user}@{hello.target.where}",
         f"threads: {now.threads:,}" + (f", rate: {now.rate:,g}/s" if now.rate else ""),
+        *([f"plan: {_plan(now.plan)}"] if now.plan else []),
+        *([f"weights: {weights_text(now.weights)}"] if now.weights else []),
+        *([f"simulated network delay: {delay_text(now.client_delay_ms)}"] if now.client_delay_ms else []),
         *([] if load is None else [_load(load)]),
         *(
             f"{setting.name}: {setting.value}" + (f" (was {setting.original})" if setting.changed else "")
@@ -53,6 +60,16 @@ def status_text(hello: Hello) -> str:
         *(f"warning: {warning}" for warning in now.warnings),
     ]
     return "\n".join(lines)
+
+
+def _plan(plan: PlanState) -> str:
+    """The stages, and where among them it is."""
+    stages = schedule_text(plan.stages)
+    if plan.phase is PlanPhase.OVER:
+        return f"{stages}, over"
+    following = f"{plan.following} in" if plan.following else "ends in"
+    place = f"stage {plan.stage} of {len(plan.stages)}"
+    return f"{stages}, {place}, {plan.phase}, {following} {clock(plan.left_seconds)}"
 
 
 def _load(load: LoadPart) -> str:

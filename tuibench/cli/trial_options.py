@@ -45,6 +45,8 @@ class TrialOptions:
         """
         if not self.ab:
             return plan
+        if plan.schedule:
+            raise UsageError("--ab does not go with a plan or a ramp", "its windows must have the same load")
         trial = self._trial(plan.interval_seconds)
         if given_seconds is not None and given_seconds != trial.seconds:
             raise UsageError(

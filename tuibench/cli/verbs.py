@@ -8,12 +8,15 @@ from tuibench.model.command import (
     ApplyPreset,
     ChangeSetting,
     Command,
+    HoldPlan,
     KillQuery,
     Mark,
     Pause,
     ResetStats,
     Resume,
+    ResumePlan,
     SetDelay,
+    SetPlan,
     SetRate,
     SetThreads,
     SetWeights,
@@ -21,6 +24,7 @@ from tuibench.model.command import (
     TrustServer,
 )
 from tuibench.model.duration import delay_ms_in
+from tuibench.model.schedule_text import schedule_in
 from tuibench.workload import nearest
 
 Words = Sequence[str]
@@ -109,10 +113,22 @@ def weights(words: Words) -> Command:
     return SetWeights({name.strip(): number(weight) for name, _, weight in pairs})
 
 
+def plan(words: Words) -> Command:
+    """`hold`, `resume`, or the stages of a plan."""
+    if not words:
+        raise ValueError("stages are taken, such as 8:30s,16:30s,64:1m")
+    if list(words) in (["hold"], ["resume"]):
+        return HoldPlan() if words[0] == "hold" else ResumePlan()
+    return SetPlan(schedule_in(" ".join(words)))
+
+
 VERBS = (
     Verb("threads", "N", "run with N threads", one(whole, SetThreads)),
     Verb("rate", "N", "start N transactions a second; 0: as many as can be", one(number, SetRate)),
     Verb("weights", "NAME=N …", "mix the profile's transactions by these weights", weights),
+    Verb(
+        "plan", "STAGES|hold|resume", "follow a plan: 8:30s,16:30s or 1..64/1m; hold it, let it go on", plan
+    ),
     Verb(
         "delay", "TIME", "pretend each round trip takes so much longer: 20ms, 0", one(delay_ms_in, SetDelay)
     ),

@@ -29,13 +29,16 @@ class Pacer:
     def set_rate(self, rate_per_second: float, now_ns: int) -> None:
         """Arrivals at this rate from now on; those that have come due stay due.
 
-        The rate that holds already changes nothing: the schedule would begin anew.
+        What is left of the gap to the next arrival shrinks or grows with the rate, so that a rate that
+        changes all the time (a ramp) neither adds arrivals nor loses any.
         """
         if rate_per_second == self.rate:
             return
         self._passed = self.due(now_ns)
-        self.rate = rate_per_second
-        if self._held_ns is None:
+        before, self.rate = self.rate, rate_per_second
+        if self.next_ns is not None and self.rate > 0:
+            self.next_ns = now_ns + int((self.next_ns - now_ns) * before / self.rate)
+        elif self._held_ns is None:
             self._begin(now_ns)
 
     def hold(self, now_ns: int) -> None:

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from tuibench.model.schedule import Schedule
+
 
 class SetThreads(msgspec.Struct, frozen=True, tag="threads"):
     """Run with this many connections from now on."""
@@ -25,6 +27,20 @@ class SetDelay(msgspec.Struct, frozen=True, tag="delay"):
     """Pretend that the network takes so much longer for each round trip; 0 for not at all."""
 
     milliseconds: float
+
+
+class SetPlan(msgspec.Struct, frozen=True, tag="plan"):
+    """Follow this plan from now on, instead of any other."""
+
+    stages: Schedule
+
+
+class HoldPlan(msgspec.Struct, frozen=True, tag="hold plan"):
+    """Keep the plan where it stands; the load goes on as it is."""
+
+
+class ResumePlan(msgspec.Struct, frozen=True, tag="resume plan"):
+    """Let the plan go on from where it was held."""
 
 
 class ChangeSetting(msgspec.Struct, frozen=True, tag="set"):
@@ -81,6 +97,9 @@ Command = (
     | SetRate
     | SetWeights
     | SetDelay
+    | SetPlan
+    | HoldPlan
+    | ResumePlan
     | ChangeSetting
     | ApplyPreset
     | TrustServer

@@ -20,6 +20,7 @@ class EventKind(StrEnum):
     FOREIGN = "foreign"
     PAUSE = "pause"
     RESUME = "resume"
+    PLAN = "plan"
     MARK = "mark"
     RESET = "reset"
     KILL = "kill"

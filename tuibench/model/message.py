@@ -13,6 +13,7 @@ from tuibench.model.command import Command
 from tuibench.model.cost import CommitCost, Costs
 from tuibench.model.event import Event
 from tuibench.model.plan import Plan
+from tuibench.model.progress import PlanState
 from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.setting import PresetState, SettingState
@@ -35,7 +36,7 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     """What holds now. Sent again, whole, whenever any of it changes.
 
     `weights` are those of the profile's transactions, empty if it has one only. `client_delay_ms` is the
-    make-believe network's, on each round trip.
+    make-believe network's, on each round trip. `plan` is where a planned load stands, None without a plan.
     `caution` says why the server looks like production: as long as it does, settings are changed only after
     the command `TrustServer`.
     """
@@ -45,6 +46,7 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     rate: float = 0.0
     weights: dict[str, float] = {}
     client_delay_ms: float = 0.0
+    plan: PlanState | None = None
     workers: int
     settings: tuple[SettingState, ...]
     presets: tuple[PresetState, ...]

@@ -4,15 +4,11 @@ from enum import StrEnum
 
 import msgspec
 
+from tuibench.model.schedule import Schedule, most_threads
 from tuibench.model.trial import Trial
 
 OptionValue = bool | int | float | str
 
-MAX_THREADS = 100_000
-MAX_RATE = 10_000_000
-"""Transactions per second."""
-
-MAX_CLIENT_DELAY_MS = 10_000.0
 
 IGNORED_ERRORS = (1213, 1020, 1205)
 """sysbench's default --mysql-ignore-errors: deadlock, record changed, lock wait timeout."""
@@ -48,6 +44,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `percentiles` is the one of the interval lines; there may be none. `ignored_errors` is None to ignore all.
     `prepared` is False to send every statement as text. `isolation` is empty for the server's own. `workers`
     is None to choose by cores. `opening_seconds` is how long the connections may take to open.
+    `schedule` is how threads and rate are to change on the way, from the start of measuring on.
     `client_delay_ms` is a make-believe network: how much later the answer to each statement is handed on.
     A `trial` alternates two values by itself. `checkpoints` are the seconds after which a full report is made
     of the time since the one before.
@@ -75,3 +72,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     client_delay_ms: float = 0.0
     trial: Trial | None = None
     checkpoints: tuple[int, ...] = ()
+    schedule: Schedule = ()
+
+    @property
+    def profile_options(self) -> dict[str, OptionValue]:
+        """What the profile gets: its options, and the number of connections to share things out to."""
+        return {**self.options, "threads": self.most_threads}
+
+    @property
+    def most_threads(self) -> int:
+        """The most threads that are planned for."""
+        return max(self.threads, most_threads(self.schedule))

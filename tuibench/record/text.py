@@ -13,10 +13,12 @@ from tuibench.model.summary import Fairness, QueryTotals, Summary, TransactionTo
 class Interval(msgspec.Struct, kw_only=True):
     """What an interval line tells: counts over `seconds`, adding up over several ticks.
 
-    `backlog` and `in_flight` are as they stood at the end.
+    `threads` and `rate` are what was asked for, `backlog` and `in_flight` as they stood at the end.
     """
 
     seconds: float = 0.0
+    threads: int = 0
+    rate: float = 0.0
     transactions: int = 0
     reads: int = 0
     writes: int = 0
@@ -35,6 +37,7 @@ class Interval(msgspec.Struct, kw_only=True):
         self.others += other.others
         self.errors += other.errors
         self.reconnects += other.reconnects
+        self.threads, self.rate = other.threads, other.rate
         self.backlog, self.in_flight = other.backlog, other.in_flight
         self.latency.add(other.latency)
 
@@ -58,13 +61,13 @@ class FullReport(msgspec.Struct, frozen=True, kw_only=True):
     fairness: Fairness
 
 
-def interval_line(elapsed_seconds: float, threads: int, interval: Interval, percentile: float) -> str:
+def interval_line(elapsed_seconds: float, interval: Interval, percentile: float) -> str:
     """sysbench's line of intermediate results. A percentile of 0 is none; others show decimals at need."""
     seconds = interval.seconds or 1.0
     queries = interval.reads + interval.writes + interval.others
     (latency_us,) = interval.latency.percentiles((percentile,)) if percentile else (0.0,)
     return (
-        f"[ {elapsed_seconds:.0f}s ] thds: {threads} tps: {interval.transactions / seconds:4.2f} "
+        f"[ {elapsed_seconds:.0f}s ] thds: {interval.threads} tps: {interval.transactions / seconds:4.2f} "
         f"qps: {queries / seconds:4.2f} (r/w/o: {interval.reads / seconds:4.2f}/"
         f"{interval.writes / seconds:4.2f}/{interval.others / seconds:4.2f}) "
         f"lat (ms,{percentile:g}%): {latency_us / US_PER_MS:4.2f} "

@@ -124,6 +124,8 @@ class Accounting:
         )
         interval = Interval(
             seconds=tick.seconds,
+            threads=threads,
+            rate=rate,
             transactions=tick.counters.completed,
             reads=tick.counters.reads,
             writes=tick.counters.writes,

@@ -31,11 +31,12 @@ from tuibench.session.beats import until
 from tuibench.session.caution import Caution
 from tuibench.session.comparing import Comparing
 from tuibench.session.events import EventLog
-from tuibench.session.greeting import greeting, past, record_of
+from tuibench.session.greeting import greeting, past, record_of, status_of
 from tuibench.session.history import History
 from tuibench.session.honesty import ClientLimit, doubts, simulated
 from tuibench.session.loading import Load, most_workers
 from tuibench.session.observer import Observer
+from tuibench.session.planned import Due, Planned
 from tuibench.session.preflight import Foreseen, look
 from tuibench.session.settings import Settings
 from tuibench.session.spec import SessionSpec
@@ -45,14 +46,14 @@ from tuibench.workload import library
 from tuibench.workload.datasets import data_set
 
 Listener = Callable[[Downward], None]
-IntervalListener = Callable[[float, Load, Interval], None]
+IntervalListener = Callable[[float, Interval], None]
 
 
 class Session:
     """One run. Listeners hear every message that a viewer would."""
 
     def __init__(self, spec: SessionSpec, clock: Clock | None = None) -> None:
-        checked_threads(spec.plan.threads)
+        checked_threads(spec.plan.most_threads)
         self.spec = spec
         self.state = RunState.STARTING
         self.listeners: list[Listener] = []
@@ -61,15 +62,14 @@ class Session:
         self.error: TuibenchError | None = None
         self._outcome: Outcome = "done"
         self._clock = clock or SystemClock()
-        self._program = library.program(
-            spec.plan.profile, {**spec.plan.options, "threads": spec.plan.threads}
-        )
+        self._program = library.program(spec.plan.profile, spec.plan.profile_options)
         self._log = EventLog(self._clock, self._on_event)
         self._comparing = Comparing(self, spec.plan, self._log, self._publish)
         self._limit = ClientLimit()
         self._recorder = Recorder(Path(spec.run_directory))
         self._steering = Steering(self)
         self._history = History()
+        self.planned = Planned(spec.plan.schedule, self._log, self._clock, self._follow_plan)
         self._ticked = 0
         self._foreseen = Foreseen()
         self.gate: Caution
@@ -163,18 +163,9 @@ class Session:
 
     def status(self) -> Status:
         """What holds now."""
-        return Status(
-            state=self.state,
-            threads=self.load.threads,
-            rate=self.load.rate,
-            weights=weights if len(weights := self.load.weights) > 1 else {},
-            client_delay_ms=self.load.client_delay_ms,
-            workers=len(self.load.fleet),
-            settings=self.settings.states,
-            presets=self.settings.presets,
-            caution=self.gate.signs,
-            warnings=(*self._foreseen.warnings, *((self._limit.words(),) if self._limit.now else ())),
-        )
+        now = status_of(self.state, self.load, self.settings, self.gate.signs)
+        warnings = (*self._foreseen.warnings, *self._limit.standing)
+        return replace(now, plan=self.planned.state, warnings=warnings)
 
     # What steering does with the session.
 
@@ -188,10 +179,12 @@ class Session:
 
     def hold(self) -> None:
         self.load.fleet.pause()
+        self.planned.pause()
         self._enter(RunState.PAUSED)
 
     def go_on(self) -> None:
         self.load.fleet.resume()
+        self.planned.go_on()
         self._enter(RunState.RUNNING)
 
     async def begin_anew(self) -> None:
@@ -268,20 +261,26 @@ class Session:
         self.load.fleet.resume()
         self.tell(EventKind.START, f"{plan.profile} with {self.load.threads} threads")
         self._enter(RunState.RUNNING)
-        done = asyncio.create_task(self._wait_for_work())
+        beside = [asyncio.create_task(work) for work in (self._wait_for_work(), self.planned.run())]
+        end_ns = zero_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None
+        checkpoints = [zero_ns + seconds * NS_PER_SECOND for seconds in plan.checkpoints]
         try:
-            await self._run_ticks(
-                zero_ns,
-                zero_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None,
-                [zero_ns + seconds * NS_PER_SECOND for seconds in plan.checkpoints],
-            )
+            await self._run_ticks(zero_ns, end_ns, checkpoints)
         finally:
-            done.cancel()
+            for task in beside:
+                task.cancel()
 
     async def _wait_for_work(self) -> None:
         """A limit of transactions ends the run as soon as they are done."""
         await self.load.fleet.finished()
         self._over.set()
+
+    async def _follow_plan(self, due: Due) -> None:
+        try:
+            await self._steering.follow(due)
+        except TuibenchError as error:
+            self.fail(error)
+        self._publish(self.status())
 
     async def _run_ticks(self, start_ns: int, end_ns: int | None, checkpoints: Sequence[int] = ()) -> None:
         """Ticks until the end, or until the run is over."""
@@ -309,7 +308,7 @@ class Session:
         self.watch.tick()
         if self.state is not RunState.WARMING:
             for listener in self.interval_listeners:
-                listener(sample.elapsed_seconds, self.load, measured.interval)
+                listener(sample.elapsed_seconds, measured.interval)
             self._comparing.tick(sample, measured.interval)
         for kind, text in (*observed.events, *self.load.alarms.look(load)):
             self.tell(kind, text)
@@ -328,9 +327,9 @@ class Session:
         """Raises or lowers the warning that the client, not the server, is the bottleneck."""
         before = self._limit.now
         self._limit.look(load)
-        if self._limit.now and not before:
-            self.tell(EventKind.WARNING, self._limit.words())
         if self._limit.now != before:
+            for warning in self._limit.standing:
+                self.tell(EventKind.WARNING, warning)
             self._publish(self.status())
 
     def _tell_refused(self, text: str) -> None:
@@ -351,6 +350,7 @@ class Session:
         for text in await self.settings.restore(partial(self.tell, EventKind.RESTORE)):
             self.tell(EventKind.RESTORE, text)
         self.tell(EventKind.STOP, f"{self._outcome} after {self.load.seconds:.1f} s")
+        delay_ms = self.load.longest_delay_ms
         summary = summing.summary(
             self.spec,
             self.server,
@@ -363,11 +363,8 @@ class Session:
                 outcome=self._outcome,
                 failure=str(self.error) if self.error else "",
                 limited=self._limit.overall,
-                client_delay_ms=self.load.longest_delay_ms,
-                warnings=(
-                    *self._foreseen.warnings,
-                    *doubts(self.load.longest_delay_ms, self._limit),
-                ),
+                client_delay_ms=delay_ms,
+                warnings=(*self._foreseen.warnings, *doubts(delay_ms, self._limit)),
                 events=tuple(self._log.events),
                 before=before,
                 after=after,

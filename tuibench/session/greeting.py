@@ -4,15 +4,32 @@ import os
 
 from tuibench import __version__
 from tuibench.model.cost import CommitCost
-from tuibench.model.message import PROTOCOL_VERSION, Hello, Status
+from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, Status
 from tuibench.model.server import ServerInfo
 from tuibench.record.recorder import PlanRecord
 from tuibench.session.events import EventLog
 from tuibench.session.history import History
+from tuibench.session.loading import Load
+from tuibench.session.settings import Settings
 from tuibench.session.spec import SessionSpec
 
 MOST_EVENTS = 500
 """Events of the past that a viewer gets when it joins."""
+
+
+def status_of(state: RunState, load: Load, settings: Settings, caution: tuple[str, ...]) -> Status:
+    """What holds now of the load and the settings."""
+    return Status(
+        state=state,
+        threads=load.threads,
+        rate=load.rate,
+        weights=weights if len(weights := load.weights) > 1 else {},
+        client_delay_ms=load.client_delay_ms,
+        workers=len(load.fleet),
+        settings=settings.states,
+        presets=settings.presets,
+        caution=caution,
+    )
 
 
 def greeting(

@@ -59,6 +59,11 @@ class ClientLimit:
         """True if the run as a whole cannot be trusted: more than a quarter of its ticks were limited."""
         return self._limited_ticks * 4 > self._ticks
 
+    @property
+    def standing(self) -> tuple[str, ...]:
+        """The warning, while the alarm stands."""
+        return (self.words(),) if self.now else ()
+
     def words(self) -> str:
         """The warning, with what to do."""
         worst = self._worst

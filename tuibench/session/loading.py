@@ -41,13 +41,15 @@ def most_workers(plan: Plan, *, is_local: bool) -> int:
 class Load:
     """Drives the fleet. `threads`, `rate`, `weights` and `client_delay_ms` are what is asked for.
 
-    `checkpoint_listeners` hear the full reports made on the way.
-    `longest_delay_ms` is the longest make-believe delay so far, `seconds` how long the load was measured.
+    `checkpoint_listeners` hear the full reports made on the way. `most_let_in` is how many connections the
+    server let in when it refused some, None if it has not. `longest_delay_ms` is the longest make-believe
+    delay so far, `seconds` how long the load was measured.
     """
 
     def __init__(self, plan: Plan, program: Program, fleet: Fleet, clock: Clock) -> None:
         self.threads = plan.threads
         self.rate = plan.rate
+        self.most_let_in: int | None = None
         self.client_delay_ms = self.longest_delay_ms = plan.client_delay_ms
         self.accounting = Accounting()
         self.alarms = Alarms()
@@ -192,6 +194,8 @@ class Load:
         if not refused:
             return ""
         await self.set_threads(max(1, self.threads - count))
+        if count:
+            self.most_let_in = self.threads
         return f"{refused}; going on with {self.threads}"
 
     def _too_slow(self, opened: int, reports: Sequence[WorkerReport]) -> RunError:

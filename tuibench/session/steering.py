@@ -5,7 +5,7 @@ not wait for a server that takes its time over a setting.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol, assert_never
 
 from tuibench.errors import UsageError
@@ -13,12 +13,15 @@ from tuibench.model.command import (
     ApplyPreset,
     ChangeSetting,
     Command,
+    HoldPlan,
     KillQuery,
     Mark,
     Pause,
     ResetStats,
     Resume,
+    ResumePlan,
     SetDelay,
+    SetPlan,
     SetRate,
     SetThreads,
     SetWeights,
@@ -28,9 +31,13 @@ from tuibench.model.command import (
 )
 from tuibench.model.duration import delay_text
 from tuibench.model.event import EventKind
+from tuibench.model.limits import MAX_CLIENT_DELAY_MS, MAX_RATE, MAX_THREADS
 from tuibench.model.message import RunState
-from tuibench.model.plan import MAX_CLIENT_DELAY_MS, MAX_RATE, MAX_THREADS
+from tuibench.model.schedule import Quantity, Schedule
 from tuibench.model.weights import weights_text
+from tuibench.session.schedule import Move
+
+ENDING = frozenset({RunState.STOPPING, RunState.ENDED})
 
 
 class SettingsHand(Protocol):
@@ -47,6 +54,7 @@ class SteeredLoad(Protocol):
     threads: int
     rate: float
     client_delay_ms: float
+    most_let_in: int | None
 
     @property
     def weights(self) -> dict[str, float]: ...
@@ -76,6 +84,18 @@ class Watch(Protocol):
     async def kill(self, id: int) -> str: ...
 
 
+class PlanHand(Protocol):
+    """The plan that the load follows; answers in words."""
+
+    def set(self, stages: Schedule) -> str: ...
+
+    def hold(self) -> str: ...
+
+    def resume(self) -> str: ...
+
+    def overruled(self, quantity: Quantity) -> str: ...
+
+
 class Steered(Protocol):
     """What steering needs of a session (the real one, and the one of the tests)."""
 
@@ -83,6 +103,9 @@ class Steered(Protocol):
 
     @property
     def pace(self) -> SteeredLoad: ...
+
+    @property
+    def planned(self) -> PlanHand: ...
 
     @property
     def hand(self) -> SettingsHand: ...
@@ -167,6 +190,12 @@ class Steering:
                     return self._rate(checked_rate(rate))
                 case SetWeights(weights=weights):
                     return self._weights(weights)
+                case SetPlan(stages=stages):
+                    return self._session.planned.set(stages)
+                case HoldPlan():
+                    return self._session.planned.hold()
+                case ResumePlan():
+                    return self._session.planned.resume()
                 case SetDelay(milliseconds=milliseconds):
                     return self._delay(checked_delay_ms(milliseconds))
                 case ChangeSetting(name=name, value=value):
@@ -187,9 +216,23 @@ class Steering:
                 case _:
                     assert_never(command)
 
+    async def follow(self, due: Callable[[], list[Move]]) -> None:
+        """Makes the moves of a plan, whichever are due when their turn comes."""
+        async with self._load_turn:
+            if self._session.state in ENDING:
+                return
+            for move in due():
+                match move.quantity:
+                    case Quantity.THREADS:
+                        await self._follow_threads(move)
+                    case Quantity.RATE:
+                        self._follow_rate(move)
+                    case _:
+                        assert_never(move.quantity)
+
     def _demand_that_it_runs(self) -> None:
         """Looked at when a command's turn comes: settings that are put back must not be changed again."""
-        if self._session.state in (RunState.STOPPING, RunState.ENDED):
+        if self._session.state in ENDING:
             raise UsageError("the run is ending; nothing can be changed any more")
 
     def _yes(self) -> str:
@@ -207,7 +250,29 @@ class Steering:
         before = self._session.pace.rate
         self._session.pace.set_rate(rate)
         self._session.tell(EventKind.RATE, f"rate {rate_words(before)} → {rate_words(rate)}")
-        return f"rate: {rate_words(rate)}"
+        return f"rate: {rate_words(rate)}" + self._session.planned.overruled(Quantity.RATE)
+
+    def _follow_rate(self, move: Move) -> None:
+        pace = self._session.pace
+        is_change = move.level != pace.rate
+        pace.set_rate(move.level)
+        self._tell_move(move, EventKind.RATE, is_change=is_change)
+
+    async def _follow_threads(self, move: Move) -> None:
+        """What the server would not let in stays out: it is not asked again at every move."""
+        pace = self._session.pace
+        threads = int(move.level)
+        if pace.most_let_in is not None:
+            threads = min(threads, pace.most_let_in)
+        is_change = threads != pace.threads
+        if is_change:
+            await pace.set_threads(threads)
+        self._tell_move(move, EventKind.THREADS, is_change=is_change)
+
+    def _tell_move(self, move: Move, kind: EventKind, *, is_change: bool) -> None:
+        """A level or a ramp that begins is drawn; the way up a ramp is not, nor what changes nothing."""
+        if move.text:
+            self._session.tell(kind if is_change or move.is_ramp else EventKind.PLAN, move.text)
 
     def _weights(self, given: Mapping[str, float]) -> str:
         pace = self._session.pace
@@ -235,9 +300,10 @@ class Steering:
         before = self._session.pace.threads
         if threads == before:
             return f"threads: {threads}, as before"
+        self._session.pace.most_let_in = None
         await self._session.pace.set_threads(threads)
         self._session.tell(EventKind.THREADS, f"threads {before} → {threads}")
-        return f"threads: {threads}"
+        return f"threads: {threads}" + self._session.planned.overruled(Quantity.THREADS)
 
     async def _reset(self) -> str:
         if self._session.state in (RunState.STARTING, RunState.WARMING):

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from tuibench.model.command import Command, Mark, Pause, Resume
+from tuibench.model.command import Command, HoldPlan, Mark, Pause, Resume, ResumePlan
 from tuibench.model.message import RunState
+from tuibench.model.progress import PlanPhase
 from tuibench.tui.steering import Change
 from tuibench.tui.view import View
 
@@ -42,6 +43,11 @@ def _pause_or_resume(view: View) -> Command:
     return Resume() if view.status.state is RunState.PAUSED else Pause()
 
 
+def _hold_or_resume_plan(view: View) -> Command:
+    plan = view.plan_under_way
+    return ResumePlan() if plan is not None and plan.phase is PlanPhase.HELD else HoldPlan()
+
+
 ACTIONS = (
     Action("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1),
     Action("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1),
@@ -59,6 +65,19 @@ ACTIONS = (
         applies=lambda view: bool(view.status.weights),
     ),
     Action("delay", "n", "n", "network", "Simulate a longer network: a delay on each round trip", rare=True),
+    Action(
+        "plan",
+        "P",
+        "P",
+        "plan",
+        "Hold the planned load where it stands, or let it go on",
+        command=_hold_or_resume_plan,
+        rare=True,
+        applies=lambda view: view.plan_under_way is not None,
+    ),
+    Action(
+        "type_plan", "T", "T", "plan", "Type a plan: threads and rate that change by themselves", rare=True
+    ),
     Action("durability", "d", "d", "durability", "Choose what survives a crash: both settings or one"),
     Action("sessions", "l", "l", "locks", "Sessions and locks: who is on the server, who waits", rare=True),
     Action("pause", "p", "p", "pause", "Pause the load, or go on", command=_pause_or_resume),

@@ -22,6 +22,7 @@ from tuibench.model.command import (
     ChangeSetting,
     Command,
     SetDelay,
+    SetPlan,
     SetRate,
     SetThreads,
     SetWeights,
@@ -31,6 +32,7 @@ from tuibench.model.command import (
 )
 from tuibench.model.message import Ended, Status
 from tuibench.model.sample import Sample
+from tuibench.model.schedule import Schedule
 from tuibench.session.client import SessionClient
 from tuibench.tui import terminal, themes
 from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, possible
@@ -40,6 +42,7 @@ from tuibench.tui.screens.delay import delay_screen
 from tuibench.tui.screens.durability import DurabilityScreen
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.live import LiveScreen
+from tuibench.tui.screens.plan import plan_screen
 from tuibench.tui.screens.rate import rate_screen
 from tuibench.tui.screens.sessions import SessionsScreen
 from tuibench.tui.screens.stop import End, StopScreen
@@ -215,6 +218,13 @@ class TuibenchApp(App[Ended]):
                 self._submit(SetDelay(milliseconds))
 
         self.push_screen(delay_screen(view), chosen)
+
+    def _open_type_plan(self, view: View) -> None:
+        def chosen(stages: Schedule | None) -> None:
+            if stages is not None:
+                self._submit(SetPlan(stages))
+
+        self.push_screen(plan_screen(view), chosen)
 
     def _open_durability(self, view: View) -> None:
         def chosen(proposal: Proposal | None) -> None:

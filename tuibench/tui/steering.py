@@ -7,7 +7,7 @@ following change; any other command that is on its way already is not sent again
 from collections.abc import Callable
 
 from tuibench.model.command import Command, SetThreads
-from tuibench.model.plan import MAX_THREADS
+from tuibench.model.limits import MAX_THREADS
 
 Change = Callable[[int], int]
 

@@ -14,6 +14,7 @@ from tuibench.model.effect import Effect
 from tuibench.model.event import CHANGES, Event
 from tuibench.model.message import Ended, Gap, Hello, RunState, Status
 from tuibench.model.plan import Plan
+from tuibench.model.progress import PlanPhase, PlanState
 from tuibench.model.sample import HostPart, LoadPart, Sample, ServerPart
 from tuibench.model.server import ServerInfo
 from tuibench.model.setting import SettingState
@@ -80,6 +81,12 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def stopping(self) -> bool:
         return self.leaving or self.status.state in (RunState.STOPPING, RunState.ENDED)
+
+    @property
+    def plan_under_way(self) -> PlanState | None:
+        """The planned load, until it is over."""
+        plan = self.status.plan
+        return None if plan is None or plan.phase is PlanPhase.OVER else plan
 
     @property
     def durability(self) -> tuple[SettingState, ...]:

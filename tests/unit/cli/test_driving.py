@@ -6,35 +6,29 @@ import msgspec
 import pytest
 
 from tests.examples import EVENT, LATENCY, sample, summary
-from tests.fakes import FakeClock
-from tests.unit.load.programs import SINGLE, program
 from tuibench.cli.driving import Printer, notes, write_json
 from tuibench.errors import UsageError
-from tuibench.load.fleet import Fleet
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.event import EventKind
-from tuibench.model.plan import Plan
 from tuibench.model.summary import ErrorTotals, Reconciliation, Summary, TransactionTotals
-from tuibench.model.target import Target
 from tuibench.record.recorder import pretty_json
 from tuibench.record.text import Interval
-from tuibench.session.loading import Load
 
 
-def load(threads: int, rate: float = 0.0) -> Load:
-    plan = Plan(profile="test", threads=threads, rate=rate)
-    clock = FakeClock()
-    return Load(plan, program(SINGLE), Fleet(plan, Target(), program(SINGLE), 1), clock)
-
-
-def second_of(transactions: int) -> Interval:
-    return Interval(seconds=1.0, transactions=transactions, latency=Histogram.of([1000] * transactions))
+def second_of(transactions: int, rate: float = 0.0) -> Interval:
+    return Interval(
+        seconds=1.0,
+        threads=8,
+        rate=rate,
+        transactions=transactions,
+        latency=Histogram.of([1000] * transactions),
+    )
 
 
 def test_ticks_between_two_lines_add_up(capsys: pytest.CaptureFixture[str]) -> None:
     printer = Printer(2.0, (95.0,))
     for number in range(1, 6):
-        printer.tick(float(number), load(8), second_of(number * 10))
+        printer.tick(float(number), second_of(number * 10))
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("[ 2s ] thds: 8 tps: 15.00 ")
     assert second.startswith("[ 4s ] thds: 8 tps: 35.00 ")
@@ -43,9 +37,9 @@ def test_ticks_between_two_lines_add_up(capsys: pytest.CaptureFixture[str]) -> N
 def test_with_a_rate_each_line_is_followed_by_the_queue(capsys: pytest.CaptureFixture[str]) -> None:
     printer = Printer(2.0, (99.0, 50.0))
     for number in range(1, 5):
-        interval = second_of(10)
+        interval = second_of(10, rate=10.0)
         interval.backlog, interval.in_flight = number, 8
-        printer.tick(float(number), load(8, rate=10.0), interval)
+        printer.tick(float(number), interval)
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if "thds" not in line] == [
         "[ 2s ] queue length: 2, concurrency: 8",
@@ -55,20 +49,20 @@ def test_with_a_rate_each_line_is_followed_by_the_queue(capsys: pytest.CaptureFi
 
 
 def test_without_a_percentile_the_lines_show_none(capsys: pytest.CaptureFixture[str]) -> None:
-    Printer(1.0, ()).tick(1.0, load(8), second_of(10))
+    Printer(1.0, ()).tick(1.0, second_of(10))
     assert "lat (ms,0%): 0.00" in capsys.readouterr().out
 
 
 def test_an_interval_of_zero_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     printer = Printer(0, (95.0,))
-    printer.tick(1.0, load(8), second_of(10))
+    printer.tick(1.0, second_of(10))
     assert capsys.readouterr().out == ""
 
 
 def test_a_tick_that_is_a_little_early_still_prints(capsys: pytest.CaptureFixture[str]) -> None:
     printer = Printer(0.3, (95.0,))
     for tenths in range(1, 10):
-        printer.tick(0.1 * tenths, load(1), second_of(1))
+        printer.tick(0.1 * tenths, second_of(1))
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 

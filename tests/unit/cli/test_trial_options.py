@@ -7,6 +7,7 @@ from tests.examples import PLAN
 from tuibench.cli.trial_options import TrialOptions, announcement
 from tuibench.errors import UsageError
 from tuibench.model.plan import Plan
+from tuibench.model.schedule_text import schedule_in
 from tuibench.model.trial import Trial
 
 
@@ -48,6 +49,13 @@ def test_a_warm_up_that_was_asked_for_is_kept() -> None:
 
 def test_everything_is_made_ready_for_the_most_threads() -> None:
     assert planned("threads=64,16").threads == 64
+
+
+def test_a_trial_has_the_same_load_in_all_its_windows() -> None:
+    ramped = msgspec.structs.replace(PLAN, schedule=schedule_in("8:30s,16:30s"))
+    with pytest.raises(UsageError, match="--ab does not go with a plan"):
+        planned("sync_binlog=1,0", plan=ramped)
+    assert planned("", plan=ramped) is ramped
 
 
 def test_without_ab_the_plan_is_as_it_was() -> None:

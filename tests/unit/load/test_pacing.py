@@ -160,3 +160,29 @@ def test_what_has_come_due_stays_due_whatever_happens_to_the_rate(
     held.hold(at_ns)
     for made in (changed, stopped, held):
         assert made.due(at_ns)[: len(due)] == due
+
+
+@pytest.mark.parametrize("steps", [1, 10, 1000])
+def test_a_rising_rate_brings_as_many_arrivals_in_one_step_or_in_many(steps: int) -> None:
+    """From 10 to 210 a second in 10 s: the area under the ramp, to within one arrival and the last step."""
+    made = started(Arrival.CONSTANT, 10)
+    seen = []
+    for step in range(1, steps + 1):
+        now_ns = step * 10 * NS_PER_SECOND // steps
+        seen += made.due(now_ns)
+        made.set_rate(10 + 200 * step / steps, now_ns)
+    area = sum(10 + 200 * step / steps for step in range(steps)) * 10 / steps
+    assert abs(len(seen) - area) <= 1
+    assert all(before < after for before, after in pairwise(seen))
+
+
+@given(arrivals, rates, rates, st.integers(0, NS_PER_SECOND))
+def test_what_is_left_of_a_gap_changes_with_the_rate(
+    arrival: Arrival, before: float, after: float, now_ns: int
+) -> None:
+    made = started(arrival, before)
+    made.due(now_ns)
+    assert made.next_ns is not None
+    left_ns = made.next_ns - now_ns
+    made.set_rate(after, now_ns)
+    assert made.next_ns == pytest.approx(now_ns + left_ns * before / after, abs=1)

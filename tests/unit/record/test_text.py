@@ -100,6 +100,7 @@ def test_an_interval_line_is_sysbenchs_byte_for_byte(
     percentile, seconds, (transactions, reads, writes, others, errors), latency_us = counted
     interval = Interval(
         seconds=seconds,
+        threads=8,
         transactions=transactions,
         reads=reads,
         writes=writes,
@@ -107,11 +108,11 @@ def test_an_interval_line_is_sysbenchs_byte_for_byte(
         errors=errors,
         latency=Histogram.of([latency_us] * transactions),
     )
-    assert interval_line(1.0, 8, interval, percentile) == golden("sysbench-interval.txt").splitlines()[which]
+    assert interval_line(1.0, interval, percentile) == golden("sysbench-interval.txt").splitlines()[which]
 
 
 def test_an_interval_without_anything_is_all_zero() -> None:
-    assert interval_line(2.0, 4, Interval(), 99.9) == (
+    assert interval_line(2.0, Interval(threads=4), 99.9) == (
         "[ 2s ] thds: 4 tps: 0.00 qps: 0.00 (r/w/o: 0.00/0.00/0.00) "
         "lat (ms,99.9%): 0.00 err/s: 0.00 reconn/s: 0.00"
     )

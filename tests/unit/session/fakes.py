@@ -10,6 +10,8 @@ from tuibench.model.command import Command
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Downward, Hello, RunState
 from tuibench.model.sample import Sample
+from tuibench.model.schedule import Quantity, Schedule
+from tuibench.model.schedule_text import schedule_text
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
 from tuibench.session.spec import ServiceSpec, SessionSpec
@@ -83,6 +85,7 @@ class FakePace:
         self.threads = threads
         self.rate = 0.0
         self.client_delay_ms = 0.0
+        self.most_let_in: int | None = None
         self.weights: dict[str, float] = {"new": 90.0, "old": 10.0}
         self.gate = asyncio.Event()
         self.gate.set()
@@ -106,6 +109,29 @@ class FakePace:
         self._done.append(f"delay {milliseconds:g}")
 
 
+class FakePlan:
+    """The plan; what it is told goes to `done`."""
+
+    def __init__(self, done: list[str]) -> None:
+        self._done = done
+
+    def set(self, stages: Schedule) -> str:
+        self._done.append(f"plan {schedule_text(stages)}")
+        return "planned"
+
+    def hold(self) -> str:
+        self._done.append("hold plan")
+        return "held"
+
+    def resume(self) -> str:
+        self._done.append("resume plan")
+        return "resumed"
+
+    def overruled(self, quantity: Quantity) -> str:
+        self._done.append(f"{quantity} by hand")
+        return ""
+
+
 class FakeSteered:
     """What steering needs of a session."""
 
@@ -117,6 +143,7 @@ class FakeSteered:
         self.watch = FakeWatch(self.done)
         self.told: list[tuple[EventKind, str]] = []
         self.pace = FakePace(self.done, threads)
+        self.planned = FakePlan(self.done)
 
     def hold(self) -> None:
         self.state = RunState.PAUSED

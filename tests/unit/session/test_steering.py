@@ -11,12 +11,15 @@ from tuibench.model.command import (
     ApplyPreset,
     ChangeSetting,
     Command,
+    HoldPlan,
     KillQuery,
     Mark,
     Pause,
     ResetStats,
     Resume,
+    ResumePlan,
     SetDelay,
+    SetPlan,
     SetRate,
     SetThreads,
     SetWeights,
@@ -25,17 +28,23 @@ from tuibench.model.command import (
     WatchActivity,
 )
 from tuibench.model.event import EventKind
+from tuibench.model.limits import MAX_RATE, MAX_THREADS
 from tuibench.model.message import RunState
-from tuibench.model.plan import MAX_RATE, MAX_THREADS
+from tuibench.model.schedule import Quantity, Schedule, Step
+from tuibench.session.schedule import Move
 from tuibench.session.steering import Steering, checked_rate, checked_threads
 
 Told = list[tuple[EventKind, str]]
+PLAN: Schedule = (Step(level=8, seconds=30), Step(level=16, seconds=60))
 CHANGE = ChangeSetting("sync_binlog", "0")
 COMMANDS: list[Command] = [
     SetThreads(4),
     SetRate(50),
     SetWeights({"new": 1}),
     SetDelay(20),
+    SetPlan(PLAN),
+    HoldPlan(),
+    ResumePlan(),
     CHANGE,
     ApplyPreset("unsafe"),
     TrustServer(),
@@ -50,10 +59,20 @@ COMMANDS: list[Command] = [
 @pytest.mark.parametrize(
     ("command", "answer", "done", "told"),
     [
-        (SetThreads(16), "threads: 16", ["threads 16"], [(EventKind.THREADS, "threads 8 → 16")]),
+        (
+            SetThreads(16),
+            "threads: 16",
+            ["threads 16", "threads by hand"],
+            [(EventKind.THREADS, "threads 8 → 16")],
+        ),
         (SetThreads(8), "threads: 8, as before", [], []),
-        (SetRate(1500), "rate: 1,500/s", ["rate 1500"], [(EventKind.RATE, "rate open → 1,500/s")]),
-        (SetRate(0.5), "rate: 0.5/s", ["rate 0.5"], [(EventKind.RATE, "rate open → 0.5/s")]),
+        (
+            SetRate(1500),
+            "rate: 1,500/s",
+            ["rate 1500", "rate by hand"],
+            [(EventKind.RATE, "rate open → 1,500/s")],
+        ),
+        (SetRate(0.5), "rate: 0.5/s", ["rate 0.5", "rate by hand"], [(EventKind.RATE, "rate open → 0.5/s")]),
         (
             SetWeights({"new": 50, "old": 50}),
             "weights: 50/50",
@@ -67,6 +86,9 @@ COMMANDS: list[Command] = [
             ["delay 20"],
             [(EventKind.DELAY, "simulated network delay 0ms → 20ms on each round trip")],
         ),
+        (SetPlan(PLAN), "planned", ["plan 8:30s,16:1m"], []),
+        (HoldPlan(), "held", ["hold plan"], []),
+        (ResumePlan(), "resumed", ["resume plan"], []),
         (CHANGE, "sync_binlog 0: old → new", [], [(EventKind.SETTING, "sync_binlog 0: old → new")]),
         (ApplyPreset("unsafe"), "unsafe: old → new", [], [(EventKind.SETTING, "unsafe: old → new")]),
         (Pause(), "paused", ["hold"], [(EventKind.PAUSE, "paused")]),
@@ -112,7 +134,7 @@ async def test_a_rate_is_taken_off_again() -> None:
     steering = Steering(session)
     answers = [await steering.carry_out(SetRate(rate)) for rate in (200, 300, 0)]
     assert answers == ["rate: 200/s", "rate: 300/s", "rate: open"]
-    assert session.done == ["rate 200", "rate 300", "rate 0"]
+    assert [done for done in session.done if done != "rate by hand"] == ["rate 200", "rate 300", "rate 0"]
     assert [text for _, text in session.told][1:] == ["rate 200/s → 300/s", "rate 300/s → open"]
 
 
@@ -132,6 +154,67 @@ async def test_a_warm_up_cannot_be_paused_but_steered() -> None:
     assert await steering.carry_out(SetRate(3)) == "rate: 3/s"
     assert await steering.carry_out(SetThreads(3)) == "threads: 3"
     assert session.state is RunState.WARMING
+
+
+# Following a plan
+
+TO_16 = Move(30, Quantity.THREADS, 16, 1, "plan 2/2: 16 threads for 1m")
+TO_8 = Move(0, Quantity.THREADS, 8, 0, "plan 1/2: 8 threads for 30s")
+ON_THE_WAY = Move(31, Quantity.THREADS, 17, 1)
+RAMP = Move(30, Quantity.RATE, 0, 1, "plan 2/2: from no rate to 9/s in 1m", is_ramp=True)
+
+
+@pytest.mark.parametrize(
+    ("moves", "done", "told"),
+    [
+        ([TO_16], ["threads 16"], [(EventKind.THREADS, TO_16.text)]),
+        ([TO_8], [], [(EventKind.PLAN, TO_8.text)]),
+        ([ON_THE_WAY], ["threads 17"], []),
+        ([RAMP], ["rate 0"], [(EventKind.RATE, RAMP.text)]),
+        ([], [], []),
+    ],
+)
+async def test_a_move_of_the_plan_is_told_once_and_drawn_if_something_changes(
+    moves: list[Move], done: list[str], told: Told
+) -> None:
+    session = FakeSteered()
+    await Steering(session).follow(lambda: moves)
+    assert (session.done, session.told) == (done, told)
+
+
+async def test_a_plan_does_not_ask_again_for_what_the_server_refuses_but_an_operator_may() -> None:
+    session = FakeSteered()
+    session.pace.most_let_in = 12
+    steering = Steering(session)
+    await steering.follow(lambda: [TO_16])
+    await steering.follow(lambda: [ON_THE_WAY])
+    assert session.done == ["threads 12"]
+    await steering.carry_out(SetThreads(20))
+    assert session.pace.threads == 20
+    assert session.pace.most_let_in is None
+
+
+async def test_which_moves_are_due_is_asked_when_their_turn_comes() -> None:
+    """A change by hand may have held the plan meanwhile."""
+    session = FakeSteered()
+    session.pace.gate.clear()
+    steering = Steering(session)
+    change = asyncio.create_task(steering.carry_out(SetThreads(9)))
+    await asyncio.sleep(0)
+    due = [TO_16]
+    following = asyncio.create_task(steering.follow(lambda: due))
+    await asyncio.sleep(0)
+    due.clear()
+    session.pace.gate.set()
+    await asyncio.gather(change, following)
+    assert session.done == ["threads 9", "threads by hand"]
+
+
+@pytest.mark.parametrize("state", [RunState.STOPPING, RunState.ENDED])
+async def test_no_move_is_made_once_the_run_is_ending(state: RunState) -> None:
+    session = FakeSteered(state)
+    await Steering(session).follow(lambda: [TO_16])
+    assert (session.done, session.told) == ([], [])
 
 
 # Refusals
@@ -242,7 +325,7 @@ async def test_the_load_is_steered_in_order() -> None:
     assert session.done == []
     session.pace.gate.set()
     await asyncio.gather(*steps)
-    assert session.done == ["threads 40", "threads 1", "hold"]
+    assert [done for done in session.done if "by hand" not in done] == ["threads 40", "threads 1", "hold"]
 
 
 @pytest.mark.parametrize("command", [SetThreads(2), SetRate(9), Pause(), Mark("x"), ResetStats()])

@@ -7,6 +7,7 @@ from tests.tui import script
 from tuibench.model.cost import Costs
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState, Status
+from tuibench.model.progress import PlanPhase
 from tuibench.model.sample import ServerPart
 from tuibench.tui.panels.durability import durability
 from tuibench.tui.panels.effect import effect_card
@@ -153,7 +154,8 @@ def test_a_simulated_delay_and_the_mix_stand_in_the_head() -> None:
     status = script.status(weights={"old": 90, "new": 10}, client_delay_ms=20)
     lines = head(begin(script.hello(10, status)), 118, 2)
     assert text(lines[1:]) == (
-        "oltp_read_write · 4 × 100,000 rows · 64 threads · mix 90/10 · simulated delay 20ms · 2 workers"
+        "oltp_read_write · 4 × 100,000 rows · 64 threads · mix 90/10"
+        " · simulated network delay 20ms · 2 workers"
     )
     assert role_of(lines, "simulated") == "warn"
 
@@ -163,8 +165,32 @@ def test_what_is_least_missed_gives_way_in_the_head() -> None:
         weights={"old": 90, "new": 10}, client_delay_ms=20, warnings=("client-limited " * 9,)
     )
     assert text(head(begin(script.hello(10, status)), 78, 2)[1:]).startswith(
-        "oltp_read_write · 64 threads · simulated delay 20ms   ▲ client"
+        "oltp_read_write · 64 threads · simulated +20ms   ▲ client"
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "64 threads · plan 2/3 → 64 threads, 00:23 · 2 workers"),
+        ({"following": ""}, "plan 2/3 ends, 00:23"),
+        ({"phase": PlanPhase.HELD, "due_seconds": None}, "plan 2/3 held (P), 00:41 left"),
+        ({"phase": PlanPhase.PAUSED, "due_seconds": None}, "plan 2/3 paused, 00:41 left"),
+        ({"phase": PlanPhase.WAITING, "due_seconds": None}, "plan 2/3 waits, 00:41 left"),
+        ({"phase": PlanPhase.OVER, "due_seconds": None}, "64 threads · plan done · 2 workers"),
+    ],
+)
+def test_the_head_says_what_comes_next_by_the_plan(changes: dict[str, object], words: str) -> None:
+    plan = msgspec.structs.replace(script.PLAN, **changes)
+    lines = head(begin(script.hello(10, script.status(plan=plan))), 118, 2)
+    assert words in text(lines[1:])
+    assert plan.phase is not PlanPhase.HELD or role_of(lines, "held") == "warn"
+
+
+def test_there_is_room_for_plan_and_delay_on_a_small_screen() -> None:
+    status = script.status(plan=script.PLAN, client_delay_ms=20)
+    line = text(head(begin(script.hello(10, status)), 78, 2)[1:])
+    assert line == "oltp_read_write · 64 threads · simulated +20ms · plan 2/3 → 64 threads, 00:23"
 
 
 @pytest.mark.parametrize("state", RunState)
@@ -444,7 +470,7 @@ def test_the_keys_fit_the_smallest_screen() -> None:
 def test_the_footer_has_the_rare_keys_where_there_is_room() -> None:
     view = begin(script.hello(10, script.status(weights={"old": 90, "new": 10})))
     wide = text(footer(view, 118, 1))
-    assert "r rate  w weights  n network  d durability" in wide
+    assert "r rate  w weights  n network  T plan  d durability" in wide
     assert "w weights" not in text(footer(begin(script.hello()), 118, 1))
     narrow = text(footer(view, 78, 1))
     assert "network" not in narrow

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuibench.model.command import Mark, Pause, SetThreads
-from tuibench.model.plan import MAX_THREADS
+from tuibench.model.limits import MAX_THREADS
 from tuibench.tui.steering import Outstanding, ThreadSteering
 
 

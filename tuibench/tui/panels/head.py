@@ -4,12 +4,15 @@ from collections.abc import Sequence
 
 from tuibench.model.duration import delay_text
 from tuibench.model.message import RunState
+from tuibench.model.progress import PlanPhase
 from tuibench.model.weights import weights_text
 from tuibench.tui.spans import Line, Span, fit, joined, shorten, shorten_start, spread, width_of
 from tuibench.tui.view import View
 from tuibench.units import clock, count, duration
 
 DOT = Span(" · ", "faint")
+_STILL = {PlanPhase.HELD: "held (P)", PlanPhase.PAUSED: "paused", PlanPhase.WAITING: "waits"}
+WIDE = 100
 LEAST_WARNING = len("   ▲ warning (? help)")
 _STATES = {
     RunState.STARTING: Span("○ starting", "muted"),
@@ -54,12 +57,13 @@ def _run_line(view: View, width: int) -> Line:
     workers: Line = (Span(f"{count(status.workers)} {_plural('worker', status.workers)}", "muted"),)
     mix: Line = (Span(f"mix {weights_text(status.weights)}", "muted"),) if status.weights else ()
     parts = (
-        (Span(view.plan.profile, "strong"),),
+        (Span(view.plan.profile.rsplit("/", 1)[-1], "strong"),),
         data,
         (Span(f"{count(status.threads)} ", "strong"), Span(_plural("thread", status.threads), "muted")),
         (Span("rate ", "muted"), Span(f"{status.rate:,g}/s", "strong")) if status.rate else (),
         mix,
-        _delay(view),
+        _delay(view, width),
+        _plan(view),
         workers,
     )
     room = width - LEAST_WARNING if status.warnings else width
@@ -77,9 +81,26 @@ def _without(dispensable: Sequence[Line], parts: Sequence[Line], room: int) -> L
     return line
 
 
-def _delay(view: View) -> Line:
+def _plan(view: View) -> Line:
+    """What comes next by the plan, and when; that it is held, if it is."""
+    plan = view.plan_under_way
+    if plan is None:
+        return (Span("plan done", "muted"),) if view.status.plan else ()
+    place = f"plan {plan.stage}/{len(plan.stages)}"
+    if plan.due_seconds is None:
+        return (
+            Span(f"{place} {_STILL[plan.phase]}", "warn"),
+            Span(f", {clock(plan.left_seconds)} left", "muted"),
+        )
+    coming = f" → {plan.following}" if plan.following else " ends"
+    left = clock(max(0.0, plan.due_seconds - view.elapsed_seconds))
+    return (Span(place, "muted"), Span(coming, "strong"), Span(f", {left}", "muted"))
+
+
+def _delay(view: View, width: int) -> Line:
     delay_ms = view.status.client_delay_ms
-    return (Span(f"simulated delay {delay_text(delay_ms)}", "warn"),) if delay_ms else ()
+    what = "simulated network delay " if width >= WIDE else "simulated +"
+    return (Span(f"{what}{delay_text(delay_ms)}", "warn"),) if delay_ms else ()
 
 
 def _plural(word: str, number: int) -> str:

@@ -2,7 +2,7 @@
 
 from tuibench.errors import UsageError
 from tuibench.model.duration import delay_ms_in, delay_text
-from tuibench.model.plan import MAX_CLIENT_DELAY_MS
+from tuibench.model.limits import MAX_CLIENT_DELAY_MS
 from tuibench.tui.screens.ask import AskScreen
 from tuibench.tui.view import View
 

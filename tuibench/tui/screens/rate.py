@@ -1,6 +1,6 @@
 """Type a rate: how many transactions are to start a second."""
 
-from tuibench.model.plan import MAX_RATE
+from tuibench.model.limits import MAX_RATE
 from tuibench.tui.screens.number import NumberScreen
 from tuibench.tui.view import View
 

@@ -1,6 +1,6 @@
 """Type a number of threads."""
 
-from tuibench.model.plan import MAX_THREADS
+from tuibench.model.limits import MAX_THREADS
 from tuibench.tui.screens.number import NumberScreen
 from tuibench.tui.view import View
 

@@ -48,7 +48,7 @@ def demand_of(plan: Plan, program: Program, workers: int) -> Demand:
     spec = data_set(program)
     row_bytes = spec.rows(Random(0), Form.SQL).row_bytes
     return Demand(
-        threads=plan.threads,
+        threads=plan.most_threads,
         workers=workers,
         tables=spec.tables,
         statements=prepared_statements(program) if plan.prepared else 0,
