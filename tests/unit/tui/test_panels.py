@@ -467,6 +467,14 @@ def test_the_keys_fit_the_smallest_screen() -> None:
     assert text(lines) == "+ − [ ] t threads  r rate  d durability  p pause  space mark  ? help  q stop"
 
 
+def test_the_footer_is_never_cut_as_long_as_a_rare_key_can_go() -> None:
+    view = begin(script.hello(10, script.status(weights={"old": 90, "new": 10}, plan=script.PLAN)))
+    for width in range(78, 160):
+        line = text(footer(view, width, 1))
+        assert line.endswith("q stop"), width
+        assert len(line) <= width
+
+
 def test_the_footer_has_the_rare_keys_where_there_is_room() -> None:
     view = begin(script.hello(10, script.status(weights={"old": 90, "new": 10})))
     wide = text(footer(view, 118, 1))

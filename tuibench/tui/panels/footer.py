@@ -30,17 +30,18 @@ def footer(view: View, width: int, height: int) -> list[Line]:
     """
     shown = [action for action in ACTIONS if action.applies(view)]
     rare = [action for action in shown if action.rare]
-    while width_of(line := _keys(shown, view)) - GAP > width and rare:
+    while width_of(line := _keys(shown, view)) > width and rare:
         shown.remove(rare.pop())
     return [pad(line, width)][:height]
 
 
 def _keys(actions: Sequence[Action], view: View) -> Line:
+    """The keys in a row, without the gap after the last one."""
     line: Line = ()
     for number, action in enumerate(actions):
         following = actions[number + 1] if number + 1 < len(actions) else None
         line = (*line, *_key(action, view, ends_group=following is None or following.label != action.label))
-    return line
+    return line[:-1]
 
 
 def _key(action: Action, view: View, *, ends_group: bool) -> Line:
