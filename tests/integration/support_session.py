@@ -72,6 +72,11 @@ class Watcher:
         wanted = len(self.samples) + number
         await self.until(lambda: len(self.samples) >= wanted)
 
+    async def works(self) -> None:
+        """Listens until transactions are done: on a busy machine a tick may see none."""
+        heard = len(self.loads)
+        await self.until(lambda: any(load.transactions_per_second for load in self.loads[heard:]))
+
     async def end(self) -> Ended:
         """Listens to the last word."""
         await self.until(lambda: self.hung_up)
