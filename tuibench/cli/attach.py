@@ -22,4 +22,4 @@ def attach(
     look_in(run_dir)
     socket = socket_of(session)
     ended = watch(socket, theme, owner=False)
-    raise typer.Exit(tell(ended) if ended is not None else left_running(socket.stem, run_dir))
+    raise typer.Exit(tell(ended) if ended is not None else left_running(socket, run_dir))

@@ -19,6 +19,7 @@ from tuibench.session.launch import launch
 from tuibench.session.spec import ServiceSpec, SessionSpec
 
 GRACE_SECONDS = 60.0
+LONGEST_GRACE_SECONDS = 10.0**9
 LOG = "sessions.log"
 
 
@@ -37,7 +38,7 @@ class Background:
     @property
     def grace_seconds(self) -> float | None:
         """None for as long as it likes. Raises UsageError for what is no time."""
-        if self.grace is not None and not self.grace >= 0:
+        if self.grace is not None and not 0 <= self.grace <= LONGEST_GRACE_SECONDS:
             raise UsageError(f"--grace is a number of seconds, not {self.grace:g}")
         if self.grace is None:
             return None if self.detach else GRACE_SECONDS

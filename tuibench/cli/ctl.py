@@ -8,12 +8,12 @@ import typer
 
 from tuibench.cli import verbs
 from tuibench.cli.driving import notes, say
-from tuibench.cli.finding import RunDir, demand_format, echo_json, look_in, socket_of
+from tuibench.cli.finding import RunDir, asked, demand_format, echo_json, look_in, socket_of
 from tuibench.cli.loop import run_async
 from tuibench.cli.status import status_json, status_text
 from tuibench.errors import ExitCode, RunError, SessionAwayError, UsageError
 from tuibench.model.command import Command, Stop
-from tuibench.model.message import Answer, Ended, Hello
+from tuibench.model.message import Answer, Ended
 from tuibench.record.recorder import pretty_json
 from tuibench.session.client import SessionClient
 
@@ -63,17 +63,11 @@ def ctl(
 def _status(session: str, rest: list[str], output: str) -> None:
     if rest:
         raise UsageError(f"ctl status takes nothing after it, not '{rest[0]}'")
-    hello = run_async(_hello(socket_of(session)))
+    hello = run_async(asked(socket_of(session)))
     if output == "json":
         echo_json(status_json(hello))
     else:
         typer.echo(status_text(hello))
-
-
-async def _hello(socket: Path) -> Hello:
-    client = await SessionClient.connect(socket)
-    await client.close()
-    return client.hello
 
 
 async def _answered(socket: Path, command: Command, seconds: float) -> Answer:

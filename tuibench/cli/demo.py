@@ -92,7 +92,7 @@ def _on_screen(spec: SessionSpec, server: PrivateServer, theme: str, grace_secon
     ended = watch(socket, theme)
     if ended is None:
         server.release()
-        return left_running(spec.session)
+        return left_running(socket)
     return tell(ended)
 
 

@@ -10,7 +10,9 @@ import typer
 
 from tuibench.cli.loop import run_async
 from tuibench.errors import UsageError
+from tuibench.model.message import Hello, RunState
 from tuibench.session import roster
+from tuibench.session.client import SessionClient
 from tuibench.workload import nearest
 
 RunDir = Annotated[
@@ -37,6 +39,24 @@ def how_to_reach(session: str, run_dir: str = "") -> list[str]:
         f"steer it:  tuibench ctl {session} threads 16{place}",
         f"end it:    tuibench ctl {session} stop --wait{place}",
     ]
+
+
+async def asked(socket: Path) -> Hello:
+    """What a session says of itself. Raises SessionAwayError."""
+    client = await SessionClient.connect(socket)
+    await client.close()
+    return client.hello
+
+
+def outlook(hello: Hello) -> str:
+    """For who leaves a session running: how long it goes on."""
+    if hello.status.state in (RunState.STOPPING, RunState.ENDED):
+        return f"{hello.session} is ending"
+    if hello.viewers:
+        return f"{hello.session} goes on, watched by {hello.viewers} more"
+    if hello.grace_seconds is None:
+        return f"{hello.session} goes on until it is stopped"
+    return f"{hello.session} goes on for {hello.grace_seconds:g} s, and longer if somebody watches it"
 
 
 def demand_format(given: str, known: tuple[str, ...]) -> None:

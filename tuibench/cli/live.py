@@ -8,13 +8,13 @@ import typer
 
 from tuibench.cli.background import Background, detached, start_session
 from tuibench.cli.driving import announce_leftovers, notes, say
-from tuibench.cli.finding import how_to_reach
+from tuibench.cli.finding import asked, how_to_reach, outlook
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_and_options, session_spec
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.trial_options import TrialOptions
-from tuibench.errors import ExitCode, UsageError
+from tuibench.errors import ExitCode, SessionAwayError, UsageError
 from tuibench.model.message import Ended
 
 __all__ = ["CONTEXT", "live"]
@@ -47,7 +47,7 @@ def live(
         raise typer.Exit(detached(spec, background, options.run_dir))
     socket = run_async(start_session(spec, background.grace_seconds))
     ended = watch(socket, theme)
-    raise typer.Exit(tell(ended) if ended is not None else left_running(spec.session, options.run_dir))
+    raise typer.Exit(tell(ended) if ended is not None else left_running(socket, options.run_dir))
 
 
 def demand_terminal(instead: str) -> None:
@@ -68,12 +68,16 @@ def watch(socket: Path, theme: str, *, owner: bool = True) -> Ended | None:
     return app.run(socket, owner=owner, theme=theme or None)
 
 
-def left_running(session: str, run_dir: str = "") -> ExitCode:
+def left_running(socket: Path, run_dir: str = "") -> ExitCode:
     """Says how to reach a session that goes on, if the terminal is still there to say it to."""
     if not is_on_terminal():
         return ExitCode.INTERRUPTED
-    say(f"tuibench: {session} goes on; without --detach until its grace is over")
-    for line in how_to_reach(session, run_dir):
+    try:
+        hello = run_async(asked(socket))
+    except SessionAwayError as error:
+        say(f"tuibench: {error}")
+        return ExitCode.DONE
+    for line in (outlook(hello), *how_to_reach(hello.session, run_dir)):
         say(line)
     return ExitCode.DONE
 

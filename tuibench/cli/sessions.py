@@ -1,5 +1,7 @@
 """`tuibench sessions`: what runs on this machine for this user."""
 
+import shutil
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -53,7 +55,7 @@ def sessions(
     if not lines:
         say("no session is running")
         return
-    typer.echo(table(lines))
+    typer.echo(table(lines, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
     for line in lines:
         if line.note:
             say(f"{line.session}, process {line.pid}: {line.note}")
@@ -83,20 +85,31 @@ def _told(line: Line, hello: Hello) -> Line:
 
 
 HEADINGS = ("session", "profile", "target", "state", "threads", "elapsed", "TPS", "viewers")
-FIRST_NUMBER = HEADINGS.index("threads")
+FIRST_NUMBER, TARGET = HEADINGS.index("threads"), HEADINGS.index("target")
+SHORTEST_TARGET = 12
+GAP = "  "
 
 
-def table(lines: Sequence[Line]) -> str:
-    """The list for people: a heading, a line each, numbers to the right."""
+def table(lines: Sequence[Line], room: int | None = None) -> str:
+    """The list for people: a heading, a line each, numbers to the right; targets are cut to fit the room."""
     rows = [HEADINGS, *(_cells(line) for line in lines)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if room is not None:
+        excess = sum(widths) + len(GAP) * (len(widths) - 1) - room
+        widths[TARGET] = max(SHORTEST_TARGET, widths[TARGET] - max(0, excess))
+        rows = [(*row[:TARGET], _ending(row[TARGET], widths[TARGET]), *row[TARGET + 1 :]) for row in rows]
     return "\n".join(
-        "  ".join(
+        GAP.join(
             cell.rjust(width) if place >= FIRST_NUMBER else cell.ljust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     )
+
+
+def _ending(text: str, width: int) -> str:
+    """Of a path, the end tells more than the root."""
+    return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
 
 
 def _cells(line: Line) -> tuple[str, ...]:

@@ -57,8 +57,9 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
 class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     """What a session is and what holds now. `data_set` describes the tables ("4 × 100,000 rows").
 
-    `version` is the program's, `pid` the session's process, `viewers` how many watch it. `elapsed_seconds` is
-    the age of the load. As the first line it holds the newest sample only, and no events.
+    `version` is the program's, `pid` the session's process, `viewers` how many watch it; without any it goes
+    on for `grace_seconds`, None for as long as it likes. `elapsed_seconds` is the age of the load. As the
+    first line it holds the newest sample only, and no events.
     """
 
     protocol: int
@@ -73,6 +74,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     status: Status
     elapsed_seconds: float = 0.0
     viewers: int = 0
+    grace_seconds: float | None = None
     samples: tuple[Sample, ...] = ()
     events: tuple[Event, ...] = ()
     costs: tuple[CommitCost, ...] = ()

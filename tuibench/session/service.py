@@ -95,7 +95,9 @@ class Service:
 
     def _hello(self, samples: int, *, with_events: bool = False) -> Hello:
         hello = self._session.hello(samples, with_events=with_events)
-        return msgspec.structs.replace(hello, viewers=len(self._viewers))
+        return msgspec.structs.replace(
+            hello, viewers=len(self._viewers), grace_seconds=self._spec.grace_seconds
+        )
 
     def _broadcast(self, message: Downward) -> None:
         line = line_of(message)

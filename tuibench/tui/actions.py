@@ -82,7 +82,13 @@ ACTIONS = (
     Action("sessions", "l", "l", "locks", "Sessions and locks: who is on the server, who waits", rare=True),
     Action("pause", "p", "p", "pause", "Pause the load, or go on", command=_pause_or_resume),
     Action(
-        "mark", "space", "space", "mark", "Put a numbered mark on the time axis", command=lambda _: Mark()
+        "mark",
+        "space",
+        "space",
+        "mark",
+        "Put a numbered mark on the time axis",
+        command=lambda _: Mark(),
+        rare=True,
     ),
     Action("help", "question_mark,f1", "?", "help", "This help, and the warnings in full", states=ALWAYS),
     Action(
@@ -92,7 +98,6 @@ ACTIONS = (
         "leave",
         "Leave the screen; the run goes on (see --grace)",
         states=ALWAYS,
-        rare=True,
     ),
     Action("stop", "q", "q", "stop", "Stop, restore the settings, leave the summary", states=ALWAYS),
 )
