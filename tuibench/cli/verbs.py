@@ -99,10 +99,10 @@ def number(word: str) -> float:
 
 def setting(words: Words) -> Command:
     """`NAME=VALUE`, or `NAME VALUE`."""
-    name, equals, value = words[0].partition("=") if len(words) == 1 else (*words[:1], "=", *words[1:])
-    if len(words) > 2 or not (name and equals and value):
+    parts = words[0].split("=", 1) if len(words) == 1 else list(words)
+    if len(parts) != 2 or not all(parts):
         raise ValueError("a name and a value are taken")
-    return ChangeSetting(name.strip(), value.strip())
+    return ChangeSetting(parts[0].strip(), parts[1].strip())
 
 
 def weights(words: Words) -> Command:
@@ -156,8 +156,9 @@ def split(words: Words) -> tuple[str, str, list[str]]:
             return "".join(words[:place]), words[place], list(words[place + 1 :])
     if not words:
         raise UsageError("ctl needs a command", f"one of {', '.join([*BY_NAME, STATUS])}")
-    hint = nearest.hint(words[0], known)
-    raise UsageError(f"ctl has no command '{words[0]}'", hint or "see tuibench ctl --help")
+    meant = [(word, nearest.hint(word, known)) for word in words[:2]]
+    wrong, hint = next((each for each in meant if each[1]), meant[-1])
+    raise UsageError(f"ctl has no command '{wrong}'", hint or "see tuibench ctl --help")
 
 
 def listed() -> str:

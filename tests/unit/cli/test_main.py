@@ -3,42 +3,16 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import typer
 
+from tests.unit.cli.program import Program
 from tuibench import __version__
 from tuibench.cli import main as program
 from tuibench.errors import ExitCode, RunError
 
 NOBODY = ("-h", "127.0.0.1", "-P", "1", "--defaults-file", "/dev/null")
-
-
-class Ended(NamedTuple):
-    code: int | str | None
-    out: str
-    err: str
-
-
-@pytest.fixture
-def tuibench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Program":
-    return Program(monkeypatch, capsys)
-
-
-class Program:
-    """Runs the program in this process."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._monkeypatch = monkeypatch
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str) -> Ended:
-        self._monkeypatch.setattr(sys, "argv", ["tuibench", *arguments])
-        with pytest.raises(SystemExit) as ending:
-            program.main()
-        captured = self._capsys.readouterr()
-        return Ended(ending.value.code, captured.out, captured.err)
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",)])
@@ -92,6 +66,19 @@ def test_the_version(tuibench: Program) -> None:
         ("demo --threads=0 --headless", "--threads must be between"),
         ("demo --profile=nothing --headless", "there is no profile 'nothing'"),
         ("live oltp_read_write", "the live monitor needs a terminal"),
+        ("attach", "the live monitor needs a terminal"),
+        ("live oltp_read_write --detach --grace=-1", "--grace is a number of seconds, not -1"),
+        ("demo --detach --grace=nan", "--grace is a number of seconds, not nan"),
+        ("run oltp_read_write --grace=5", "--grace is for a run in the background (add --detach)"),
+        ("run oltp_read_write --detach --json=x", "--json cannot wait for a run in the background"),
+        ("sessions --format=xml", "--format: 'xml' is unknown (valid: json, table)"),
+        ("ctl", "missing argument '[ID] COMMAND …'"),
+        ("ctl thraeds 64", "ctl has no command 'thraeds' (did you mean 'threads'?)"),
+        ("ctl 2026 thraeds 64", "ctl has no command 'thraeds' (did you mean 'threads'?)"),
+        ("ctl threads many", "ctl threads: 'many' is not a whole number (it is ctl threads N)"),
+        ("ctl pause --wait", "--wait is for stop, not for pause"),
+        ("ctl status now", "ctl status takes nothing after it, not 'now'"),
+        ("ctl status --format=table", "--format: 'table' is unknown"),
         ("restore --xyzzy", "no such option: --xyzzy (see tuibench restore --help)"),
     ],
 )

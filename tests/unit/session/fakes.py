@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests import examples
 from tuibench.errors import ExitCode, TuibenchError
-from tuibench.model.command import Command
+from tuibench.model.command import Command, Stop
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Downward, Hello, RunState
 from tuibench.model.sample import Sample
@@ -178,6 +178,8 @@ class FakeSession:
         self.listeners: list[Callable[[Downward], None]] = []
         self.viewer_pids: set[int] = set()
         self.settings = FakeSettings()
+        self.name = examples.hello().session
+        self.stops_when_told = False
         self.past: list[Sample] = []
         self.told: list[Event] = []
         self.submitted: list[Command] = []
@@ -207,6 +209,8 @@ class FakeSession:
         await self.answering.wait()
         if self.refusal:
             raise self.refusal
+        if self.stops_when_told and isinstance(command, Stop):
+            self.end()
         return f"did {len(self.submitted)}"
 
     def text(self, summary: Summary) -> str:
@@ -214,7 +218,7 @@ class FakeSession:
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
         past = tuple(self.past[-samples:]) if samples else ()
-        return examples.hello(samples=past, events=tuple(self.told) if with_events else ())
+        return examples.hello(session=self.name, samples=past, events=tuple(self.told) if with_events else ())
 
     def say(self, message: Downward) -> None:
         for listener in self.listeners:

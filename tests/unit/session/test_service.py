@@ -19,7 +19,9 @@ from tests.unit.load.driving import until
 from tests.unit.session.fakes import FakeSession, service_spec
 from tuibench.errors import RunError, SessionAwayError, UsageError
 from tuibench.model.command import Mark, SetThreads, Stop
-from tuibench.model.message import PROTOCOL_VERSION, Answer, Downward, Ended, RunState
+from tuibench.model.event import Event
+from tuibench.model.message import PROTOCOL_VERSION, Answer, Downward, Ended, Gap, RunState
+from tuibench.model.sample import Sample
 from tuibench.session import service as service_module
 from tuibench.session import viewers
 from tuibench.session.client import SessionClient
@@ -28,6 +30,7 @@ from tuibench.session.door import LONGEST_LINE_BYTES
 from tuibench.session.outbox import Outbox
 from tuibench.session.peers import Peer
 from tuibench.session.service import FIRST_VIEWER_SECONDS, Service
+from tuibench.session.viewers import MOST_AT_ONCE
 
 Timer = tuple[float, Callable[..., object], tuple[object, ...]]
 
@@ -118,7 +121,32 @@ async def next_of(client: SessionClient, count: int) -> list[object]:
 async def test_a_viewer_hears_first_what_it_must_know(serve: Serve) -> None:
     async with serve() as served:
         client = await served.join()
-        assert client.hello == msgspec.structs.replace(hello(), viewers=1)
+        assert client.hello == hello(viewers=1, grace_seconds=60.0)
+        await client.close()
+
+
+async def test_who_only_asks_gets_the_newest_sample_and_is_no_viewer(serve: Serve) -> None:
+    async with serve() as served:
+        served.session.past = [sample(number) for number in range(1, 4)]
+        served.session.told = [EVENT]
+        caller = await SessionClient.connect(served.socket)
+        assert caller.hello == hello(samples=(sample(3),), grace_seconds=60.0)
+        assert (await caller.submit(Mark())).ok
+        await caller.close()
+        assert served.cancelled == 0
+        assert served.session.viewer_pids == set()
+
+
+@pytest.mark.parametrize(("wanted", "got"), [(2, [2, 3]), (0, []), (99, [1, 2, 3])])
+async def test_a_viewer_gets_as_much_of_the_past_as_it_asks_for(
+    serve: Serve, wanted: int, got: list[int]
+) -> None:
+    async with serve() as served:
+        served.session.past = [sample(number) for number in range(1, 4)]
+        served.session.told = [EVENT]
+        client = await SessionClient.join(served.socket, samples=wanted)
+        assert [each.number for each in client.hello.samples] == got
+        assert client.hello.events == (EVENT,)
         await client.close()
 
 
@@ -271,6 +299,42 @@ async def test_a_viewer_that_does_not_read_is_dropped_and_the_others_go_on(
         await client.close()
         await until(lambda: len(served.timers) == 2)
         sleeper.close()
+
+
+async def test_a_viewer_that_is_slow_misses_samples_and_is_told(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it does not read, more is said than fits on its way; then it reads again."""
+    monkeypatch.setattr(viewers, "Outbox", partial(Outbox, most_samples=3))
+    async with serve() as served:
+        reader, writer = await served.raw_viewer()
+        told = [msgspec.structs.replace(EVENT, text=f"{number} {'x' * 20_000}") for number in range(40)]
+        for number, event in enumerate(told, 1):
+            served.session.say(sample(number))
+            served.session.say(event)
+            await asyncio.sleep(0)
+        heard: list[Downward] = []
+        while not heard or heard[-1] != told[-1]:
+            heard.append(msgspec.json.decode(await reader.readline(), type=Downward))
+        assert [each for each in heard if isinstance(each, Event)] == told
+        numbers = [each.number for each in heard if isinstance(each, Sample)]
+        missed = sum(each.samples for each in heard if isinstance(each, Gap))
+        assert missed > 0
+        assert len(numbers) + missed == len(told)
+        assert numbers == sorted(numbers)
+        writer.close()
+
+
+async def test_so_many_commands_at_once_are_too_many(serve: Serve) -> None:
+    async with serve() as served:
+        served.session.answering.clear()
+        client = await served.join()
+        asked = [asyncio.create_task(client.submit(Mark())) for _ in range(MOST_AT_ONCE + 1)]
+        done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+        assert [task.result().text for task in done] == [f"{MOST_AT_ONCE} commands wait already"]
+        served.session.answering.set()
+        assert sum(answer.ok for answer in await asyncio.gather(*asked)) == MOST_AT_ONCE
+        await client.close()
 
 
 # How long it waits

@@ -464,7 +464,7 @@ def test_stopping_outweighs_an_answer() -> None:
 
 def test_the_keys_fit_the_smallest_screen() -> None:
     lines = footer(begin(script.hello()), 78, 1)
-    assert text(lines) == "+ − [ ] t threads  r rate  d durability  p pause  space mark  ? help  q stop"
+    assert text(lines) == "+ − [ ] t threads  r rate  d durability  p pause  ? help  x leave  q stop"
 
 
 def test_the_footer_is_never_cut_as_long_as_a_rare_key_can_go() -> None:
@@ -482,7 +482,7 @@ def test_the_footer_has_the_rare_keys_where_there_is_room() -> None:
     assert "w weights" not in text(footer(begin(script.hello()), 118, 1))
     narrow = text(footer(view, 78, 1))
     assert "network" not in narrow
-    assert narrow.endswith("? help  q stop")
+    assert narrow.endswith("? help  x leave  q stop")
 
 
 @pytest.mark.parametrize(
