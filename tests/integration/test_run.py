@@ -1,6 +1,7 @@
 """`tuibench run` on real servers, beside sysbench: the same words, the same statements, the same counts."""
 
 import asyncio
+import csv
 import json
 import re
 import shutil
@@ -153,6 +154,33 @@ def test_an_interval_line_a_second(runs: Runs) -> None:
         assert float(figures.group(2)) / float(figures.group(1)) == pytest.approx(
             QUERIES[run.profile], rel=0.1
         )
+
+
+# Thresholds and rows
+
+
+def test_a_crossed_threshold_is_told_and_the_exit_code_and_rows_are_written(
+    any_tables: PrivateServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "run.csv"
+    done = tuibench(
+        "run", "oltp_read_write", *TABLES, "--threads=2", "--time=2", f"--csv={file}",
+        "--fail-if=tps>0.5", "--fail-if=p99>60s", "--fail-if", "qps > 1/s",
+        target=any_tables.target,
+    )  # fmt: skip
+    assert done.code == 4, done.err
+    first, second = done.err.splitlines()[-2:]
+    assert re.fullmatch(r"tuibench: tps>0\.5 crossed: [\d,.]+/s", first)
+    assert re.fullmatch(r"tuibench: qps > 1/s crossed: [\d,.]+/s", second)
+    assert "SQL statistics:" in done.out
+    rows = list(csv.DictReader(file.read_text().splitlines()))
+    assert [row["time"] for row in rows] == ["1", "2"]
+    lines = [line for line in done.out.splitlines() if " thds:" in line]
+    for row, line in zip(rows, lines, strict=True):
+        assert f"thds: {row['threads']} tps: {row['tps']} qps: {row['qps']} " in line
+        assert f"(r/w/o: {row['reads']}/{row['writes']}/{row['other']}) " in line
+        assert f" lat (ms,95%): {row['latency_pct']} err/s: {row['errors']} " in line
+        assert float(row["latency_min"]) <= float(row["latency_p50"]) <= float(row["latency_max"])
 
 
 # The figures

@@ -7,9 +7,13 @@ from typing import NamedTuple
 
 import typer
 
+from tuibench.cli.csv_file import csv_file
+from tuibench.cli.every import Every
 from tuibench.cli.loop import ENDING_SIGNALS
 from tuibench.cli.trial_options import announcement
 from tuibench.errors import ExitCode, UsageError
+from tuibench.metrics.histogram import Histogram
+from tuibench.metrics.threshold import Threshold, crossings, figures_of
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Downward
 from tuibench.model.summary import Summary
@@ -41,11 +45,14 @@ REPORT_VERBOSITY = 3
 
 
 class Output(NamedTuple):
-    """What a headless run prints."""
+    """What a headless run prints, where its rows go as CSV and how often, and what it fails for."""
 
     report_interval_seconds: float = 1.0
     histogram: bool = False
     verbosity: int = REPORT_VERBOSITY
+    csv: str = ""
+    csv_seconds: float = 1.0
+    thresholds: tuple[Threshold, ...] = ()
 
     @property
     def is_reporting(self) -> bool:
@@ -56,18 +63,16 @@ class Printer:
     """Prints an interval line every so many seconds, adding up the ticks in between."""
 
     def __init__(self, every_seconds: float, percentiles: tuple[float, ...]) -> None:
-        self._every_seconds = every_seconds
+        self._every = Every(every_seconds)
         self._percentile = percentiles[0] if percentiles else 0.0
-        self._gathered = Interval()
-        self._printed_at = 0.0
 
     def tick(self, elapsed_seconds: float, interval: Interval) -> None:
-        self._gathered.add(interval)
-        if self._every_seconds and elapsed_seconds - self._printed_at >= self._every_seconds - 1e-6:
-            typer.echo(interval_line(elapsed_seconds, self._gathered, self._percentile))
-            if self._gathered.rate:
-                typer.echo(queue_line(elapsed_seconds, self._gathered))
-            self._gathered, self._printed_at = Interval(), elapsed_seconds
+        whole = self._every.take(elapsed_seconds, interval)
+        if whole is None:
+            return
+        typer.echo(interval_line(elapsed_seconds, whole, self._percentile))
+        if whole.rate:
+            typer.echo(queue_line(elapsed_seconds, whole))
 
     def checkpoint(self, report: FullReport) -> None:
         typer.echo(checkpoint_text(report), nl=False)
@@ -97,7 +102,10 @@ async def drive(spec: SessionSpec, output: Output) -> tuple[Summary, ExitCode]:
         say(f"{session.server.version_text} at {session.server.where}, {session.data_set}")
     if output.verbosity and spec.plan.trial is not None:
         say(announcement(spec.plan))
-    summary = await session.run()
+    with csv_file(output.csv, output.csv_seconds, spec.plan.percentiles) as rows:
+        if rows is not None:
+            session.interval_listeners.append(rows.tick)
+        summary = await session.run()
     if session.error is not None and not summary.seconds:
         raise session.error
     if output.is_reporting:
@@ -108,7 +116,18 @@ async def drive(spec: SessionSpec, output: Output) -> tuple[Summary, ExitCode]:
         sys.stdout.flush()
         for line in notes(summary, spec.run_directory):
             say(line)
-    return summary, session.exit_code
+    latencies = session.load.accounting.transactions
+    return summary, judged(session.exit_code, output.thresholds, summary, latencies)
+
+
+def judged(
+    code: ExitCode, thresholds: tuple[Threshold, ...], summary: Summary, latencies: Histogram
+) -> ExitCode:
+    """The exit code, after each crossed threshold was told; a run that failed keeps its own."""
+    crossed = crossings(thresholds, figures_of(summary, latencies))
+    for line in crossed:
+        say(f"tuibench: {line}")
+    return ExitCode.THRESHOLD_CROSSED if crossed and code is ExitCode.DONE else code
 
 
 def notes(summary: Summary, run_directory: str) -> list[str]:

@@ -6,12 +6,15 @@ import msgspec
 import pytest
 
 from tests.examples import EVENT, LATENCY, sample, summary
-from tuibench.cli.driving import Printer, notes, write_json
-from tuibench.errors import UsageError
+from tuibench.cli.csv_file import csv_file
+from tuibench.cli.driving import Printer, judged, notes, write_json
+from tuibench.errors import ExitCode, UsageError
 from tuibench.metrics.histogram import Histogram
+from tuibench.metrics.threshold import parse
 from tuibench.model.event import EventKind
 from tuibench.model.summary import ErrorTotals, Reconciliation, Summary, TransactionTotals
 from tuibench.record.recorder import pretty_json
+from tuibench.record.table import HEADER
 from tuibench.record.text import Interval
 
 
@@ -146,6 +149,66 @@ def test_a_code_without_a_name_is_told_by_its_number() -> None:
 def test_a_quiet_run_has_two_notes() -> None:
     quiet = summary(errors=ErrorTotals(total=0, by_code={}), retries=0)
     assert len(notes(quiet, "/runs/1")) == 2
+
+
+# Thresholds
+
+SLOW = Histogram.of([60_000] * 100)
+
+
+@pytest.mark.parametrize(
+    ("code", "judgement"),
+    [
+        (ExitCode.DONE, ExitCode.THRESHOLD_CROSSED),
+        (ExitCode.RUN_FAILED, ExitCode.RUN_FAILED),
+        (ExitCode.INTERRUPTED, ExitCode.INTERRUPTED),
+    ],
+)
+def test_each_crossed_threshold_has_a_line_and_a_run_that_failed_keeps_its_code(
+    code: ExitCode, judgement: ExitCode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    thresholds = tuple(map(parse, ("p95>50ms", "tps<10", "errors>0")))
+    assert judged(code, thresholds, summary(), SLOW) == judgement
+    captured = capsys.readouterr()
+    assert captured.err.splitlines() == [
+        "tuibench: p95>50ms crossed: 60 ms",
+        "tuibench: errors>0 crossed: 2",
+    ]
+    assert captured.out == ""
+
+
+def test_thresholds_that_nothing_crosses_change_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert judged(ExitCode.DONE, (parse("p95>61ms"),), summary(), SLOW) == ExitCode.DONE
+    assert judged(ExitCode.DONE, (), summary(), Histogram()) == ExitCode.DONE
+    assert capsys.readouterr().err == ""
+
+
+# CSV
+
+
+def test_rows_are_written_as_they_come(tmp_path: Path) -> None:
+    file = tmp_path / "run.csv"
+    file.write_text("what was there before")
+    with csv_file(str(file), 2.0, (95.0,)) as rows:
+        assert rows is not None
+        assert file.read_text() == HEADER
+        for number in range(1, 6):
+            rows.tick(float(number), second_of(number * 10))
+            assert file.read_text().count("\n") == 1 + number // 2
+    lines = file.read_text().splitlines()
+    assert [line.split(",")[:3] for line in lines[1:]] == [["2", "8", "15.00"], ["4", "8", "35.00"]]
+
+
+def test_rows_go_to_stdout_or_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with csv_file("-", 1.0, ()) as rows:
+        assert rows is not None
+        rows.tick(1.0, second_of(3))
+    assert capsys.readouterr().out.startswith(HEADER + "1,8,3.00,")
+    with csv_file("", 1.0, ()) as rows:
+        assert rows is None
+    nowhere = str(tmp_path / "no" / "file")
+    with pytest.raises(UsageError, match=r"cannot write .*: No such"), csv_file(nowhere, 1.0, ()):
+        raise AssertionError("it was opened")
 
 
 # JSON
