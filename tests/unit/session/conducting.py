@@ -105,8 +105,10 @@ def conducted(plan: Plan, play: Play, directory: Path, prepare: Prepare = lambda
         session.settings = cast(Settings, PlayedSettings())
         session.gate = Caution(examples.SERVER, (), clock)
         session.load = Load(plan, session._program, cast(Fleet, PlayedFleet(clock, play)), clock)
-        session._observer = cast(Observer, PlayedObserver())
-        session.watch = Watching.of(spec, session.server, session._own_connections, session._publish, clock)
+        session.observer = cast(Observer, PlayedObserver())
+        session.watch = Watching.of(
+            spec, session.server, session._own_connections, session.voice.publish, clock
+        )
         prepare(session)
         return await session.run()
 

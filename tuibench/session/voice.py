@@ -1,0 +1,40 @@
+"""What everybody hears of a run: its listeners, its record, and the past that late viewers get to see."""
+
+from collections.abc import Callable
+
+from tuibench.model.event import Event
+from tuibench.model.message import Downward
+from tuibench.model.sample import Sample
+from tuibench.record.recorder import Recorder
+from tuibench.record.text import Interval
+from tuibench.session.history import History
+
+Listener = Callable[[Downward], None]
+IntervalListener = Callable[[float, Interval], None]
+
+
+class Voice:
+    """Says each thing once to all. `interval_listeners` hear of the measured run only, not of a warm-up."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.history = History()
+        self.listeners: list[Listener] = []
+        self.interval_listeners: list[IntervalListener] = []
+
+    def publish(self, message: Downward) -> None:
+        for listener in self.listeners:
+            listener(message)
+
+    def event(self, event: Event) -> None:
+        self.recorder.event(event)
+        self.publish(event)
+
+    def sample(self, sample: Sample) -> None:
+        self.history.add(sample)
+        self.recorder.sample(sample)
+        self.publish(sample)
+
+    def interval(self, elapsed_seconds: float, interval: Interval) -> None:
+        for listener in self.interval_listeners:
+            listener(elapsed_seconds, interval)
