@@ -65,7 +65,7 @@ async def test_a_small_terminal_gets_a_notice_instead() -> None:
     async with viewer(script.hello(60), size=(70, 20)) as it:
         assert it.app.screen.has_class("-small")
         assert it.app.screen.query_one("#too-small").display
-        assert not it.app.screen.query_one("#live").display
+        assert not it.app.screen.query_one("#main").display
 
 
 async def test_the_small_screen_has_everything() -> None:

@@ -1,7 +1,8 @@
 """Everything the operator can do, in one table: it feeds the key bindings, footer, palette and help.
 
-An entry with a `command` submits it; one with a `change` steers the thread count; the others open something
-in the app, by its method `_open_NAME`. A new action is a line here.
+An entry with a `command` submits it; one with a `change` steers the thread count; one with a `place` leads to
+a screen of the tab line; the others open a dialog of the table `dialogs`, or something in the app, by its
+method `_open_NAME`. A new action is a line here.
 """
 
 from collections.abc import Callable
@@ -37,6 +38,7 @@ class Action(NamedTuple):
     change: Change | None = None
     rare: bool = False
     applies: Callable[[View], bool] = lambda _: True
+    place: str = ""
 
 
 def _pause_or_resume(view: View) -> Command:
@@ -79,7 +81,15 @@ ACTIONS = (
         "type_plan", "T", "T", "plan", "Type a plan: threads and rate that change by themselves", rare=True
     ),
     Action("durability", "d", "d", "durability", "Choose what survives a crash: both settings or one"),
-    Action("sessions", "l", "l", "locks", "Sessions and locks: who is on the server, who waits", rare=True),
+    Action(
+        "locks",
+        "l",
+        "l",
+        "locks",
+        "Sessions and locks: who is on the server, who waits",
+        rare=True,
+        place="sessions",
+    ),
     Action("pause", "p", "p", "pause", "Pause the load, or go on", command=_pause_or_resume),
     Action(
         "mark",

@@ -11,9 +11,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 from textual.app import App, SystemCommand
+from textual.binding import BindingType
 from textual.screen import Screen
 
 from tuibench.errors import RunError, TuibenchError
@@ -21,33 +23,22 @@ from tuibench.model.command import (
     ApplyPreset,
     ChangeSetting,
     Command,
-    SetDelay,
-    SetPlan,
-    SetRate,
     SetThreads,
-    SetWeights,
     Stop,
     TrustServer,
     WatchActivity,
 )
 from tuibench.model.message import Ended, Status
 from tuibench.model.sample import Sample
-from tuibench.model.schedule import Schedule
 from tuibench.session.client import SessionClient
-from tuibench.tui import terminal, themes
+from tuibench.tui import places, terminal, themes
 from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, possible
 from tuibench.tui.bridge import Arrived, Client, Connect, read
-from tuibench.tui.screens.confirm import Proposal
-from tuibench.tui.screens.delay import delay_screen
-from tuibench.tui.screens.durability import DurabilityScreen
+from tuibench.tui.dialogs import DIALOGS, Dialog
+from tuibench.tui.panels.tabs import tab_line
 from tuibench.tui.screens.help import HelpScreen
-from tuibench.tui.screens.live import LiveScreen
-from tuibench.tui.screens.plan import plan_screen
-from tuibench.tui.screens.rate import rate_screen
-from tuibench.tui.screens.sessions import SessionsScreen
+from tuibench.tui.screens.main import Frame, MainScreen
 from tuibench.tui.screens.stop import End, StopScreen
-from tuibench.tui.screens.threads import threads_screen
-from tuibench.tui.screens.weights import weights_screen
 from tuibench.tui.steering import Change, Outstanding, ThreadSteering
 from tuibench.tui.view import View, after, begin, noted
 
@@ -89,7 +80,7 @@ class TuibenchApp(App[Ended]):
 
     CSS_PATH = "tuibench.tcss"
     TITLE = "tuibench"
-    BINDINGS = bindings()
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(), *places.bindings()]
     ALLOW_SELECT = False
     ENABLE_COMMAND_PALETTE = True
 
@@ -110,7 +101,6 @@ class TuibenchApp(App[Ended]):
         self._owner = owner
         self._ascii_only = ascii_only
         self._client: Client | None = None
-        self._live: LiveScreen | None = None
         self._threads = ThreadSteering()
         self._outstanding = Outstanding()
         for ours in themes.OURS:
@@ -129,8 +119,7 @@ class TuibenchApp(App[Ended]):
             self._fail(error)
             return
         self.view = begin(self._client.hello)
-        self._live = LiveScreen(self.view, ascii_only=self._ascii_only)
-        await self.push_screen(self._live)
+        await self.push_screen(self._made(places.BY_NAME[places.HOME], self.view))
         terminal.watch(self)
         self.run_worker(read(self._client, self.post_message), name="reader", exit_on_error=True)
 
@@ -149,8 +138,8 @@ class TuibenchApp(App[Ended]):
             return
         if isinstance(message.content, Status):
             self._threads.told()
-        if isinstance(message.content, Sample) and self._sessions is not None:
-            self._submit(WatchActivity())
+        if isinstance(message.content, Sample):
+            self._ask_on()
         self._show(after(self.view, message.content))
 
     def on_line_closed(self) -> None:
@@ -167,13 +156,28 @@ class TuibenchApp(App[Ended]):
             self._steer(action.change)
         elif action.command is not None:
             self._submit(action.command(view))
+        elif action.place:
+            self.action_go(action.place)
+        elif name in DIALOGS:
+            self._ask(DIALOGS[name], view)
         else:
             getattr(self, f"_open_{name}")(view)
 
+    def action_go(self, name: str) -> None:
+        """Show a screen of the tab line, if there is something to be seen there."""
+        place, view, here = places.BY_NAME[name], self.view, self._main
+        if view is None or here is None or not place.offered(view):
+            return
+        there = self._made(place, view)
+        if there is not here:
+            self.switch_screen(there)
+            self._show(msgspec.structs.replace(view, activity=None))
+            self._ask_on()
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Our keys belong to the live screen: a dialog over it has its own."""
-        if action == "act":
-            return self.screen is self._live
+        """Our keys belong to the screens of the tab line: a dialog over them has its own."""
+        if action in ("act", "go"):
+            return self.screen is self._main
         return True
 
     def action_help_quit(self) -> None:
@@ -184,6 +188,10 @@ class TuibenchApp(App[Ended]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The table's actions first, and the themes."""
         yield from self._palette(ACTIONS)
+        for place in places.PLACES:
+            if self.view is not None and place.offered(self.view):
+                go = partial(self.action_go, place.name)
+                yield SystemCommand(f"{place.label}: {place.help}", f"key {place.key}", go)
         yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
 
     def _palette(self, actions: Iterable[Action]) -> Iterator[SystemCommand]:
@@ -191,56 +199,29 @@ class TuibenchApp(App[Ended]):
             if self.view is not None and possible(action, self.view):
                 yield SystemCommand(action.help, f"key {action.shown}", partial(self.action_act, action.name))
 
-    def _open_type_threads(self, view: View) -> None:
-        def chosen(number: float | None) -> None:
-            if number is not None:
-                self._steer(lambda _: int(number))
+    def _made(self, place: places.Place, view: View) -> MainScreen:
+        """The place's screen: made the first time, kept from then on."""
+        if not self.is_screen_installed(place.name):
+            frame = Frame(partial(tab_line, places.tabs, place.name), self._ascii_only)
+            self.install_screen(place.make(view, frame), place.name)
+        return self.get_screen(place.name, MainScreen)
 
-        self.push_screen(threads_screen(view), chosen)
+    def _ask_on(self) -> None:
+        """The session tells some things only for as long as it is asked again."""
+        if self._main is not None and self._main.asks is not None:
+            self._submit(self._main.asks)
 
-    def _open_rate(self, view: View) -> None:
-        def chosen(number: float | None) -> None:
-            if number is not None:
-                self._submit(SetRate(number))
+    def _ask(self, dialog: Dialog, view: View) -> None:
+        """Open a dialog; its answer is a command."""
 
-        self.push_screen(rate_screen(view), chosen)
+        def answered(answer: object) -> None:
+            if answer is not None:
+                self._send(dialog.command(answer))
 
-    def _open_weights(self, view: View) -> None:
-        def chosen(weights: dict[str, float] | None) -> None:
-            if weights is not None:
-                self._submit(SetWeights(weights))
+        self.push_screen(dialog.screen(view), answered)
 
-        self.push_screen(weights_screen(view), chosen)
-
-    def _open_delay(self, view: View) -> None:
-        def chosen(milliseconds: float | None) -> None:
-            if milliseconds is not None:
-                self._submit(SetDelay(milliseconds))
-
-        self.push_screen(delay_screen(view), chosen)
-
-    def _open_type_plan(self, view: View) -> None:
-        def chosen(stages: Schedule | None) -> None:
-            if stages is not None:
-                self._submit(SetPlan(stages))
-
-        self.push_screen(plan_screen(view), chosen)
-
-    def _open_durability(self, view: View) -> None:
-        def chosen(proposal: Proposal | None) -> None:
-            if proposal is not None:
-                self._submit(proposal.command)
-
-        self.push_screen(DurabilityScreen(view), chosen)
-
-    def _open_sessions(self, view: View) -> None:
-        """The session tells who is on the server for as long as it is asked again."""
-        self._show(msgspec.structs.replace(view, activity=None))
-        self.push_screen(SessionsScreen(view, ascii_only=self._ascii_only))
-        self._submit(WatchActivity())
-
-    def on_sessions_screen_kill_wanted(self, message: SessionsScreen.KillWanted) -> None:
-        self._submit(message.command)
+    def on_main_screen_wanted(self, message: MainScreen.Wanted) -> None:
+        self._send(message.command)
 
     def _open_help(self, view: View) -> None:
         self.push_screen(HelpScreen(view))
@@ -298,17 +279,23 @@ class TuibenchApp(App[Ended]):
             leaving = self.view.leaving and (ok or not isinstance(command, Stop))
             self._show(msgspec.structs.replace(noted(self.view, text, ok=ok), leaving=leaving))
 
+    def _send(self, command: Command) -> None:
+        """Submit it; a number of threads by way of the presses that may be under way."""
+        if isinstance(command, SetThreads):
+            self._steer(lambda _: command.threads)
+        else:
+            self._submit(command)
+
     def _show(self, view: View) -> None:
+        """Paint the view, on the visible screen only."""
         self.view = view
-        if self._live is not None:
-            self._live.show(view)
-        if self._sessions is not None:
-            self._sessions.show(view)
+        if self._main is not None:
+            self._main.show(view)
 
     @property
-    def _sessions(self) -> SessionsScreen | None:
-        """The screen of sessions and locks, if it is open."""
-        return next((screen for screen in self.screen_stack if isinstance(screen, SessionsScreen)), None)
+    def _main(self) -> MainScreen | None:
+        """The screen of the tab line that is visible, a dialog over it or not."""
+        return next((screen for screen in self.screen_stack if isinstance(screen, MainScreen)), None)
 
     def _fail(self, error: TuibenchError) -> None:
         self.failure = error

@@ -23,6 +23,7 @@ ROLES = (
     "alarm",
     "badge",
     "selected",
+    "here",
     "key",
     "tps",
     "qps",

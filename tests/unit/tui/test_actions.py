@@ -7,26 +7,35 @@ import pytest
 from tests.tui import script
 from tuibench.errors import UsageError
 from tuibench.model.message import RunState
-from tuibench.tui import themes
+from tuibench.tui import places, themes
 from tuibench.tui.actions import ACTIONS, BY_NAME, possible
 from tuibench.tui.app import TuibenchApp
+from tuibench.tui.dialogs import DIALOGS
 from tuibench.tui.screens.help import keys
-from tuibench.tui.screens.live import arrangement, too_small
+from tuibench.tui.screens.main import arrangement, too_small
 from tuibench.tui.view import begin
 
 
 def test_no_key_means_two_things() -> None:
     counted = Counter(key for action in ACTIONS for key in action.keys.split(","))
+    counted.update(place.key for place in places.PLACES)
     assert max(counted.values()) == 1
 
 
 def test_the_help_lists_every_key() -> None:
-    assert {action.shown for action in ACTIONS} <= {key for key, _ in keys()}
+    listed = {key for key, _ in keys()}
+    assert {action.shown for action in ACTIONS} <= listed
+    assert {place.key for place in places.PLACES} <= listed
 
 
 def test_every_action_leads_somewhere() -> None:
     for action in ACTIONS:
-        assert action.command or action.change or hasattr(TuibenchApp, f"_open_{action.name}")
+        opens = action.name in DIALOGS or hasattr(TuibenchApp, f"_open_{action.name}")
+        assert action.command or action.change or action.place in places.BY_NAME or opens
+
+
+def test_every_dialog_has_its_action() -> None:
+    assert set(DIALOGS) <= set(BY_NAME)
 
 
 def test_nothing_but_help_and_leaving_works_while_stopping() -> None:

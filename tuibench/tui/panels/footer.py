@@ -1,4 +1,4 @@
-"""The two lines at the bottom: what the session answered, and the keys."""
+"""The lines at the bottom: what the session answered, a screen's own keys, and the keys of all screens."""
 
 from collections.abc import Sequence
 
@@ -32,6 +32,14 @@ def footer(view: View, width: int, height: int) -> list[Line]:
     rare = [action for action in shown if action.rare]
     while width_of(line := _keys(shown, view)) > width and rare:
         shown.remove(rare.pop())
+    return [pad(line, width)][:height]
+
+
+def own_keys(entries: Sequence[tuple[str, str]], view: View, width: int, height: int) -> list[Line]:
+    """The keys that mean something on one screen only: key and word."""
+    line: Line = ()
+    for key, label in entries:
+        line = (*line, Span(key, "key"), Span(f" {label}", "muted"), Span(" " * GAP))
     return [pad(line, width)][:height]
 
 

@@ -1,7 +1,5 @@
 """The server's sessions as lines: who waits for whom, who does what and for how long, the last deadlock."""
 
-from collections.abc import Sequence
-
 from tuibench.model.activity import Activity, Deadlock, DeadlockParty, LockWait, OwnSessions, ServerSession
 from tuibench.tui.selection import Selection, first_shown
 from tuibench.tui.spans import Line, Span, pad, shorten
@@ -127,11 +125,3 @@ def _party(party: DeadlockParty, width: int) -> Line:
 def _cell(text: str, width: int) -> str:
     """Text in a column of that width, with a blank behind it."""
     return f"{shorten(text, width - 1):<{width}}"
-
-
-def keys(entries: Sequence[tuple[str, str]], width: int, height: int) -> list[Line]:
-    """The screen's own keys, in the footer's manner."""
-    line: Line = ()
-    for key, label in entries:
-        line = (*line, Span(key, "key"), Span(f" {label}  ", "muted"))
-    return [pad(line, width)][:height]

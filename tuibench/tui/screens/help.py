@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tuibench.tui.actions import ACTIONS
+from tuibench.tui.places import PLACES
 from tuibench.tui.view import View
 
 _READING = (
@@ -50,6 +51,8 @@ def keys() -> Iterator[tuple[str, str]]:
     """Every key and what it does."""
     for action in ACTIONS:
         yield action.shown, action.help
+    for place in PLACES:
+        yield place.key, f"{place.label}: {place.help}"
     yield from _MORE_KEYS
 
 

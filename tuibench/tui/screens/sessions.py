@@ -2,85 +2,56 @@
 
 from typing import ClassVar
 
-import msgspec
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.message import Message
-from textual.screen import Screen
 
 from tuibench.model.activity import ServerSession
-from tuibench.model.command import KillQuery
+from tuibench.model.command import KillQuery, WatchActivity
 from tuibench.tui.panels import sessions as panels
-from tuibench.tui.panels.footer import note
-from tuibench.tui.panels.head import head
 from tuibench.tui.screens.confirm import ConfirmScreen, Proposal
+from tuibench.tui.screens.main import Frame, MainScreen
 from tuibench.tui.selection import Selection
 from tuibench.tui.spans import Line
 from tuibench.tui.view import View
-from tuibench.tui.widgets.panel import Palette, Panel
+from tuibench.tui.widgets.panel import Panel
 
 PAGE = 10
 MOVES = {"up": -1, "down": 1, "pageup": -PAGE, "pagedown": PAGE, "home": -(10**6), "end": 10**6}
-KEYS = (("↑ ↓", "choose"), ("k", "end its query"), ("esc", "back"))
 
 
-class SessionsScreen(Screen[None]):
+class SessionsScreen(MainScreen):
     """Shows what the View knows of the server's sessions; the app asks the session for it meanwhile."""
 
-    class KillWanted(Message):
-        """The operator has confirmed it."""
-
-        def __init__(self, command: KillQuery) -> None:
-            super().__init__()
-            self.command = command
+    KEYS = (("↑ ↓", "choose"), ("k", "end its query"), ("esc", "back"))
+    asks = WatchActivity()
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,l,q", "back", "Back", show=False),
         Binding("k,enter", "kill", "End its query", show=False),
         *(Binding(key, f"move({by})", show=False) for key, by in MOVES.items()),
     ]
 
-    def __init__(self, view: View, *, ascii_only: bool = False) -> None:
-        super().__init__()
-        self._view = msgspec.structs.replace(view, activity=None)
-        self._ascii_only = ascii_only
+    def __init__(self, view: View, frame: Frame) -> None:
+        super().__init__(view, frame)
         self._selection = Selection()
 
-    def compose(self) -> ComposeResult:
-        yield Palette()
-        with Vertical(id="sessions"):
-            yield Panel(head, ascii_only=self._ascii_only, id="head")
-            yield Panel(self._waits, ascii_only=self._ascii_only, id="waits")
-            yield Panel(self._sessions, ascii_only=self._ascii_only, id="session-list")
-            yield Panel(self._deadlock, ascii_only=self._ascii_only, id="deadlock")
-            yield Panel(note, ascii_only=self._ascii_only, id="note")
-            yield Panel(self._keys, ascii_only=self._ascii_only, id="keys")
+    def body(self) -> ComposeResult:
+        yield self.panel(self._waits, id="waits")
+        yield self.panel(self._sessions, id="session-list")
+        yield self.panel(self._deadlock, id="deadlock")
 
-    def on_mount(self) -> None:
-        self.show(self._view)
-
-    def show(self, view: View) -> None:
-        """Paint everything that changed with this view."""
-        self._view = view
+    def prepare(self, view: View) -> None:
         self._selection = self._selection.settled(self._ids)
-        with self.app.batch_update():
-            self.query_one("#waits").styles.height = panels.waits_height(view.activity)
-            for panel in self.query(Panel):
-                panel.show(view)
+        self.query_one("#waits").styles.height = panels.waits_height(view.activity)
 
     @property
     def chosen(self) -> ServerSession | None:
         """The session that is marked."""
-        listed = self._view.activity.sessions if self._view.activity else ()
+        listed = self.view.activity.sessions if self.view.activity else ()
         return next((session for session in listed if session.id == self._selection.id), None)
 
     def action_move(self, by: int) -> None:
         self._selection = self._selection.moved(self._ids, by)
-        self.query_one("#session-list", Panel).show(self._view)
-
-    def action_back(self) -> None:
-        self.dismiss(None)
+        self.query_one("#session-list", Panel).show(self.view)
 
     def action_kill(self) -> None:
         session = self.chosen
@@ -89,13 +60,13 @@ class SessionsScreen(Screen[None]):
 
         def decided(kill: bool | None) -> None:
             if kill:
-                self.post_message(self.KillWanted(KillQuery(session.id)))
+                self.post_message(self.Wanted(KillQuery(session.id)))
 
         self.app.push_screen(ConfirmScreen(kill_proposal(session)), decided)
 
     @property
     def _ids(self) -> list[int]:
-        return [session.id for session in self._view.activity.sessions] if self._view.activity else []
+        return [session.id for session in self.view.activity.sessions] if self.view.activity else []
 
     def _waits(self, view: View, width: int, height: int) -> list[Line]:
         return panels.waits(view.activity, width, height)
@@ -105,9 +76,6 @@ class SessionsScreen(Screen[None]):
 
     def _deadlock(self, view: View, width: int, height: int) -> list[Line]:
         return panels.deadlock(view.activity, width, height)
-
-    def _keys(self, view: View, width: int, height: int) -> list[Line]:
-        return panels.keys(KEYS, width, height)
 
 
 def kill_proposal(session: ServerSession) -> Proposal:

@@ -1,0 +1,77 @@
+"""The tab line: number keys lead to screens, all of them can steer, only the visible one is painted."""
+
+import pytest
+
+from tests.tui import script
+from tests.tui.driving import SMALL, viewer
+from tuibench.model.command import Pause, SetThreads, Stop
+from tuibench.tui.places import BY_NAME, HOME, PLACES, Place
+from tuibench.tui.screens.help import HelpScreen
+from tuibench.tui.screens.live import LiveScreen
+
+SAMPLES = script.samples(63)[-3:]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
+async def test_a_key_leads_to_its_screen_and_escape_back(place: Place) -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press(place.key)
+        assert it.app.screen is it.app.get_screen(place.name)
+        assert f"{place.key} {place.label}" in it.shown("tabs")
+        await it.press("escape")
+        assert isinstance(it.app.screen, LiveScreen)
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
+async def test_the_load_is_steered_from_every_screen(place: Place) -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press(place.key)
+        it.client.submitted.clear()
+        await it.press("plus", "p", "question_mark")
+        assert isinstance(it.app.screen, HelpScreen)
+        await it.press("escape", "q")
+        assert it.client.submitted == [SetThreads(65), Pause(), Stop()]
+
+
+@pytest.mark.parametrize("size", [SMALL, (200, 60)])
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
+async def test_every_screen_has_head_tabs_and_keys(place: Place, size: tuple[int, int]) -> None:
+    async with viewer(script.hello(60), size=size) as it:
+        await it.press(place.key)
+        assert "oltp_read_write" in it.shown("head")
+        assert place.key in it.shown("tabs")
+        assert "q stop" in it.shown("footer")
+
+
+async def test_only_the_visible_screen_is_painted_and_the_others_catch_up() -> None:
+    async with viewer(script.hello(60)) as it:
+        live = it.app.screen
+        assert isinstance(live, LiveScreen)
+        await it.press(BY_NAME["sessions"].key)
+        await it.hear(*SAMPLES)
+        assert live.view.elapsed_seconds == 60
+        await it.press(BY_NAME[HOME].key)
+        assert "01:03" in it.shown("head")
+
+
+async def test_a_click_on_a_tab_leads_there() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.pilot.click("#tabs", offset=(it.shown("tabs").index("6 Sessions"), 0))
+        await it.settle()
+        assert it.app.screen is it.app.get_screen("sessions")
+
+
+async def test_number_keys_belong_to_a_dialog_while_it_is_open() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("question_mark", "6")
+        assert isinstance(it.app.screen, HelpScreen)
+        await it.press("escape")
+        assert isinstance(it.app.screen, LiveScreen)
+
+
+async def test_an_answer_takes_the_place_of_an_event_where_there_is_little_room() -> None:
+    async with viewer(script.hello(60), size=SMALL) as it:
+        assert len(it.shown("events").splitlines()) == 2
+        await it.press("plus")
+        assert it.shown("note") == "✓ done"
+        assert len(it.shown("events").splitlines()) == 1

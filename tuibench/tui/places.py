@@ -1,0 +1,64 @@
+"""The screens that a key leads to, in the order of the tab line.
+
+A new screen is a line here and a file in `screens`. It draws a View and knows nothing of sessions; the app
+makes it when it is first asked for, keeps it, and shows it a new View only while it is the visible one.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from textual.binding import Binding, BindingType
+
+from tuibench.tui.panels.tabs import Tab
+from tuibench.tui.screens.live import LiveScreen
+from tuibench.tui.screens.main import Frame, MainScreen
+from tuibench.tui.screens.sessions import SessionsScreen
+from tuibench.tui.view import View
+
+
+class Place(NamedTuple):
+    """A screen, the key that leads to it, and when there is something to be seen there.
+
+    `short` is its name where there is little room. A place without `on_tabs` has a key only.
+    """
+
+    key: str
+    name: str
+    label: str
+    short: str
+    help: str
+    make: Callable[[View, Frame], MainScreen]
+    offered: Callable[[View], bool] = lambda _: True
+    on_tabs: bool = True
+
+    @property
+    def tab(self) -> Tab:
+        return Tab(self.key, self.name, self.label, self.short)
+
+
+HOME = "live"
+PLACES = (
+    Place("1", HOME, "Live", "Live", "load, server and host on one time axis", LiveScreen),
+    Place(
+        "6",
+        "sessions",
+        "Sessions",
+        "Sess",
+        "who is on the server, who waits for a lock",
+        SessionsScreen,
+    ),
+)
+BY_NAME = {place.name: place for place in PLACES}
+
+
+def tabs(view: View) -> list[Tab]:
+    """The tabs that lead somewhere now."""
+    return [place.tab for place in PLACES if place.on_tabs and place.offered(view)]
+
+
+def bindings() -> list[BindingType]:
+    """The keys of the table; ids let a user's keymap change them."""
+    return [
+        Binding(place.key, f"go('{place.name}')", place.label, tooltip=place.help, id=place.name, show=False)
+        for place in PLACES
+    ]

@@ -1,0 +1,123 @@
+"""What every screen of the tab line has in common: head, tabs, its own body, the last answer, the keys.
+
+There are three arrangements by size: -full, -compact (made for 80×24) and -small, where a notice says that
+the terminal is too small. A screen of its own is a subclass with a `body`.
+"""
+
+from functools import partial
+from typing import ClassVar, NamedTuple
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.events import Resize
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Static
+
+from tuibench.model.command import Command
+from tuibench.tui.panels.footer import footer, note, own_keys
+from tuibench.tui.panels.head import head
+from tuibench.tui.view import View
+from tuibench.tui.widgets.panel import Draw, Palette, Panel
+
+SMALLEST = (80, 24)
+FULL = (110, 32)
+"""From this size on the full arrangement fits."""
+TALL = 48
+"""From this height on there is room for more of everything."""
+
+
+class Frame(NamedTuple):
+    """What a screen gets from the app: how the tab line is drawn, and whether the terminal is plain."""
+
+    tabs: Draw
+    ascii_only: bool = False
+
+
+class MainScreen(Screen[None]):
+    """Shows a View; knows nothing of sessions.
+
+    `asks` is the command that is submitted when the screen opens and after each sample while it is
+    visible, for what the session tells only as long as somebody looks. `KEYS` are the keys that mean
+    something on this screen only; they are named in a line of their own above the footer.
+    """
+
+    class Wanted(Message):
+        """The operator wants this to be submitted, and has confirmed it where that is asked for."""
+
+        def __init__(self, command: Command) -> None:
+            super().__init__()
+            self.command = command
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.go('live')", "Live", show=False)]
+    KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
+    asks: ClassVar[Command | None] = None
+
+    def __init__(self, view: View, frame: Frame) -> None:
+        super().__init__()
+        self.VERTICAL_BREAKPOINTS = [(0, "-short"), (TALL, "-tall")]
+        self.view = view
+        self.frame = frame
+        self._is_built = False
+
+    def body(self) -> ComposeResult:
+        """The screen's own part, between the tabs and the last answer."""
+        yield from ()
+
+    def compose(self) -> ComposeResult:
+        yield Palette()
+        yield Static(id="too-small")
+        with Vertical(id="main"):
+            yield self.panel(head, id="head")
+            yield self.panel(self.frame.tabs, id="tabs")
+            yield from self.body()
+            yield self.panel(note, id="note")
+            if self.KEYS:
+                yield self.panel(partial(own_keys, self.KEYS), id="keys")
+            yield self.panel(footer, id="footer")
+
+    def panel(self, draw: Draw, *, id: str | None = None, classes: str = "") -> Panel:
+        """A panel in the terminal's characters."""
+        return Panel(draw, ascii_only=self.frame.ascii_only, id=id, classes=classes)
+
+    def on_mount(self) -> None:
+        self._is_built = True
+        self.show(self.view)
+
+    def on_resize(self, event: Resize) -> None:
+        width, height = event.size
+        chosen = arrangement(width, height)
+        for name in ("-full", "-compact", "-small"):
+            self.set_class(name == chosen, name)
+        self.query_one("#too-small", Static).update(too_small(width, height, self.view.plan.profile))
+
+    def show(self, view: View) -> None:
+        """Paint everything that changed with this view; before the screen is there, remember it."""
+        self.view = view
+        if not self._is_built:
+            return
+        with self.app.batch_update():
+            self.set_class(view.stopping or view.note is not None, "-noted")
+            self.prepare(view)
+            for panel in self.query(Panel):
+                panel.show(view)
+
+    def prepare(self, view: View) -> None:
+        """Classes and sizes of the body that depend on the view."""
+
+
+def arrangement(width: int, height: int) -> str:
+    """The class that a screen wears at this size: -full, -compact or -small."""
+    if width < SMALLEST[0] or height < SMALLEST[1]:
+        return "-small"
+    return "-full" if width >= FULL[0] and height >= FULL[1] else "-compact"
+
+
+def too_small(width: int, height: int, profile: str) -> str:
+    """What stands on a terminal that is too small."""
+    return (
+        f"tuibench needs {SMALLEST[0]}×{SMALLEST[1]} characters, this terminal has {width}×{height}.\n\n"
+        "The run goes on. Enlarge the window, or leave with q and run without a screen:\n\n"
+        f"tuibench run {profile}"
+    )
