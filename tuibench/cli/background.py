@@ -8,7 +8,7 @@ import typer
 
 from tuibench import paths
 from tuibench.cli.driving import say
-from tuibench.cli.finding import how_to_reach
+from tuibench.cli.finding import asked, how_to_reach
 from tuibench.cli.loop import run_async
 from tuibench.errors import ExitCode, RunError, TuibenchError, UsageError
 from tuibench.model.command import Stop
@@ -51,7 +51,10 @@ async def start_session(
     """Starts the session's own process; the socket it listens on."""
     socket = sockets.path_of(spec.session)
     service = ServiceSpec(session=spec, socket=str(socket), grace_seconds=grace_seconds)
-    return await launch(service, paths.state_dir() / LOG, pass_fds)
+    await launch(service, paths.state_dir() / LOG, pass_fds)
+    if spec.metrics_at is not None:
+        say(f"metrics at {(await asked(socket)).metrics}")
+    return socket
 
 
 def detached(

@@ -9,6 +9,7 @@ from tuibench.cli.driving import Output, drive, say
 from tuibench.cli.groups import grouped
 from tuibench.cli.live import Theme, is_on_terminal, left_running, tell, watch
 from tuibench.cli.loop import run_async
+from tuibench.cli.metrics_options import MetricsOptions
 from tuibench.cli.planning import PLAN_HELP, RAMP_HELP
 from tuibench.cli.prepare import make_tables
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
@@ -37,6 +38,7 @@ def demo(
     context: typer.Context,
     trial: TrialOptions,
     background: Background,
+    metrics: MetricsOptions,
     profile: Annotated[str, typer.Option("--profile", help="Which load to drive.")] = "oltp_read_write",
     threads: Annotated[int, typer.Option("--threads", help="Connections that work at a time.")] = 8,
     time: Annotated[
@@ -62,11 +64,12 @@ def demo(
     given = RunOptions(threads=threads, time=time, plan_text=plan_text, ramp=ramp, client_delay=client_delay)
     plan = given.plan(profile, options, 0 if on_screen or background.detach else HEADLESS_SECONDS)
     plan = trial.plan(plan, time)
+    metrics.demand_free()
     code = ExitCode.DONE
     server = run_async(_start(keep=keep))
     try:
         run_async(make_tables(server.target, program, Method(parallel=LOADING_CONNECTIONS)))
-        spec = session_spec(plan, server.target, (server.watch_fd,))
+        spec = metrics.spec(session_spec(plan, server.target, (server.watch_fd,)))
         if background.detach:
             code = detached(spec, background, pass_fds=(server.watch_fd,))
             server.release()

@@ -23,6 +23,7 @@ from tuibench.record.effects import cost_line, effect_line
 from tuibench.record.recorder import pretty_json
 from tuibench.record.text import FullReport, Interval, checkpoint_text, interval_line, queue_line
 from tuibench.session.core import Session
+from tuibench.session.exporting import exporting
 from tuibench.session.spec import SessionSpec
 from tuibench.tuning.restore import leftovers
 
@@ -88,6 +89,14 @@ async def drive(spec: SessionSpec, output: Output) -> tuple[Summary, ExitCode]:
     Raises what kept the load from ever beginning: there is nothing to sum up then.
     """
     session = Session(spec)
+    async with exporting(session) as metrics:
+        if metrics and output.verbosity:
+            say(f"metrics at {metrics}")
+        return await _driven(session, output)
+
+
+async def _driven(session: Session, output: Output) -> tuple[Summary, ExitCode]:
+    spec = session.spec
     printer = Printer(output.report_interval_seconds, spec.plan.percentiles)
     if output.is_reporting:
         session.interval_listeners.append(printer.tick)

@@ -11,6 +11,7 @@ from tuibench.cli.driving import announce_leftovers, notes, say
 from tuibench.cli.finding import asked, how_to_reach, outlook
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
+from tuibench.cli.metrics_options import MetricsOptions
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_and_options, session_spec
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.trial_options import TrialOptions
@@ -36,6 +37,7 @@ def live(
     options: RunOptions,
     trial: TrialOptions,
     background: Background,
+    metrics: MetricsOptions,
     theme: Theme = "",
 ) -> None:
     if not background.detach:
@@ -43,6 +45,7 @@ def live(
     plan = trial.plan(options.plan(*profile_and_options(profile, context.args)), options.time)
     announce_leftovers()
     spec = session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
+    spec = metrics.spec(spec)
     if background.detach:
         raise typer.Exit(detached(spec, background, options.run_dir))
     socket = run_async(start_session(spec, background.grace_seconds))

@@ -8,6 +8,7 @@ from tuibench.cli.background import Background, detached
 from tuibench.cli.driving import announce_leftovers, demand_writable, drive, write_json
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
+from tuibench.cli.metrics_options import MetricsOptions
 from tuibench.cli.report_options import ReportOptions
 from tuibench.cli.run_options import (
     CONTEXT,
@@ -34,6 +35,7 @@ def run(
     trial: TrialOptions,
     background: Background,
     report: ReportOptions,
+    metrics: MetricsOptions,
 ) -> None:
     if background.detach:
         report.demand_none_waits()
@@ -47,6 +49,7 @@ def run(
     demand_writable(report.csv_file)
     announce_leftovers()
     spec = session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
+    spec = metrics.spec(spec)
     if background.detach:
         raise typer.Exit(detached(spec, background, options.run_dir))
     summary, code = run_async(drive(spec, output))

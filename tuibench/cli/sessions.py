@@ -40,6 +40,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     socket: str
     run_directory: str | None = None
     note: str = ""
+    metrics: str | None = None
 
 
 def sessions(
@@ -81,6 +82,7 @@ def _told(line: Line, hello: Hello) -> Line:
         transactions_per_second=load.transactions_per_second if load else None,
         viewers=hello.viewers,
         run_directory=hello.run_directory,
+        metrics=hello.metrics or None,
     )
 
 

@@ -59,7 +59,8 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
 
     `version` is the program's, `pid` the session's process, `viewers` how many watch it; without any it goes
     on for `grace_seconds`, None for as long as it likes. `elapsed_seconds` is the age of the load. As the
-    first line it holds the newest sample only, and no events.
+    first line it holds the newest sample only, and no events. `metrics` is the address of its metrics for
+    Prometheus, empty if it serves none.
     """
 
     protocol: int
@@ -78,6 +79,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     samples: tuple[Sample, ...] = ()
     events: tuple[Event, ...] = ()
     costs: tuple[CommitCost, ...] = ()
+    metrics: str = ""
 
 
 class Join(msgspec.Struct, frozen=True, tag="join", kw_only=True):

@@ -19,6 +19,7 @@ class Accounting:
     def __init__(self) -> None:
         self.since_checkpoint = Gathering()
         self._run = Gathering()
+        self._before = Gathering()
         self._done_before = 0
         self._tick = Gathering()
         self._last: dict[int, WorkerReport] = {}
@@ -55,6 +56,11 @@ class Accounting:
         return self._run.cpu_seconds
 
     @property
+    def all_parts(self) -> tuple[Gathering, ...]:
+        """Everything since measuring began: before and after the figures last began anew."""
+        return self._before, self._run
+
+    @property
     def connections(self) -> int:
         return sum(report.connections for report in self._last.values())
 
@@ -80,6 +86,7 @@ class Accounting:
         """
         self.take(reports)
         self._done_before += self.totals.completed
+        self._before.include(self._run)
         self._run, self.since_checkpoint = Gathering(), Gathering()
         counters = [report.counters for report in self._last.values()]
         flying, waiting = sum(each.in_flight for each in counters), sum(each.backlog for each in counters)

@@ -54,6 +54,18 @@ class Gathering:
         share.steady_seconds += report.seconds * is_steady
         share.cpu_seconds += report.cpu_seconds
 
+    def include(self, other: "Gathering") -> None:
+        """Takes in what another one has counted; not how long that took, or what it cost."""
+        self.counters = self.counters + other.counters
+        self.transactions.add(other.transactions)
+        self.service.add(other.service)
+        _add(self.statements, other.statements)
+        _add(self.by_transaction, other.by_transaction)
+
+    def of_kind(self, name: str) -> Histogram:
+        """The latencies of one kind of transaction; of all, where there is only one kind."""
+        return self.by_transaction.get(name, Histogram()) if self.by_transaction else self.transactions
+
     @property
     def is_empty(self) -> bool:
         """True when nobody has reported."""

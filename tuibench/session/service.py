@@ -17,6 +17,7 @@ from tuibench.errors import ExitCode, TuibenchError
 from tuibench.model.message import Downward, Ended, Hello, Join
 from tuibench.session.core import Session
 from tuibench.session.door import Door
+from tuibench.session.exporting import exporting
 from tuibench.session.outbox import line_of
 from tuibench.session.peers import Peer, peer_of
 from tuibench.session.spec import Launched, ServiceSpec
@@ -36,10 +37,15 @@ class Service:
         self._spec = spec
         self._viewers: set[Viewer] = set()
         self._grace: asyncio.TimerHandle | None = None
+        self._metrics = ""
 
     async def serve(self) -> None:
         """Opens the session, tells the launcher, runs to the end. Raises TuibenchError if it cannot open."""
-        await self._session.open()
+        async with exporting(self._session) as self._metrics:
+            await self._session.open()
+            await self._run()
+
+    async def _run(self) -> None:
         self._session.listeners.append(self._broadcast)
         door = Door(Path(self._spec.socket), self._welcome)
         await door.open()
@@ -96,7 +102,10 @@ class Service:
     def _hello(self, samples: int, *, with_events: bool = False) -> Hello:
         hello = self._session.hello(samples, with_events=with_events)
         return msgspec.structs.replace(
-            hello, viewers=len(self._viewers), grace_seconds=self._spec.grace_seconds
+            hello,
+            viewers=len(self._viewers),
+            grace_seconds=self._spec.grace_seconds,
+            metrics=self._metrics,
         )
 
     def _broadcast(self, message: Downward) -> None:

@@ -1,9 +1,21 @@
 """What a session is started with."""
 
+from typing import NamedTuple
+
 import msgspec
 
 from tuibench.model.plan import Plan
 from tuibench.model.target import Target
+
+
+class Address(NamedTuple):
+    """Where to listen; port 0 is any that is free."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -12,7 +24,8 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     `session` names it, `run_directory` takes its record. `inherit_fds` are descriptors that its guardian must
     hold open too: a private server lives as long as somebody holds its line. `yes_this_server` allows
     settings to be changed though the server looks like production. `drain_seconds` is how long
-    transactions in flight may take at the end before they are abandoned.
+    transactions in flight may take at the end before they are abandoned. `metrics_at` is where its metrics
+    are served for Prometheus, None for nowhere.
     """
 
     session: str
@@ -22,6 +35,7 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     inherit_fds: tuple[int, ...] = ()
     yes_this_server: bool = False
     drain_seconds: float = 2.0
+    metrics_at: Address | None = None
 
 
 class ServiceSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,169 @@
+"""The page as a scraper reads it: every figure under its name, in its unit, by Prometheus' conventions."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as read_text
+
+from tests import examples
+from tests.unit.record.prometheus.moments import BEFORE_THE_FIRST_SAMPLE, MOMENT, SAMPLE, SERVER_PART, SETTING
+from tuibench.model.sample import ServerPart
+from tuibench.record.prometheus.page import page
+from tuibench.record.prometheus.snapshot import Snapshot
+
+ROOT = Path(__file__).parents[4]
+UNITS = re.compile(r"millisecond|_ms$|_us$|percent|kilobyte|megabyte")
+NO_LABELS: Mapping[str, str] = {}
+Labels = tuple[tuple[str, str], ...]
+
+
+def families(moment: Snapshot = MOMENT) -> list[Metric]:
+    return list(read_text(page(moment).body.decode()))
+
+
+def values(found: Iterable[Metric]) -> dict[tuple[str, Labels], float]:
+    return {
+        (sample.name.removeprefix("tuibench_"), tuple(sorted(sample.labels.items()))): sample.value
+        for family in found
+        for sample in family.samples
+    }
+
+
+def value(name: str, moment: Snapshot = MOMENT, labels: Mapping[str, str] = NO_LABELS) -> float | None:
+    return values(families(moment)).get((name, tuple(sorted(labels.items()))))
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "wanted"),
+    [
+        ("transactions_total", {}, 300),
+        ("transactions_failed_total", {}, 2),
+        ("transactions_abandoned_total", {}, 1),
+        ("transaction_retries_total", {}, 7),
+        ("reconnects_total", {}, 4),
+        ("queries_total", {"kind": "read"}, 4200),
+        ("queries_total", {"kind": "write"}, 1200),
+        ("queries_total", {"kind": "other"}, 600),
+        ("errors_total", {"code": "1213", "name": "LOCK_DEADLOCK"}, 5),
+        ("errors_total", {"code": "99999", "name": ""}, 1),
+        ("events_total", {"kind": "setting"}, 2),
+        ("events_total", {"kind": "restart"}, 0),
+        ("transaction_duration_seconds_bucket", {"transaction": "payment", "le": "0.001"}, 1),
+        ("transaction_duration_seconds_bucket", {"transaction": "payment", "le": "0.015"}, 1),
+        ("transaction_duration_seconds_bucket", {"transaction": "payment", "le": "+Inf"}, 3),
+        ("transaction_duration_seconds_count", {"transaction": "payment"}, 3),
+        ("transaction_duration_seconds_sum", {"transaction": "payment"}, 0.0409),
+        ("transaction_duration_seconds_count", {"transaction": "new_order"}, 0),
+        ("transaction_service_seconds_count", {}, 1),
+        ("threads", {}, 8),
+        ("target_rate_per_second", {}, 200),
+        ("client_delay_seconds", {}, 0.02),
+        ("state", {"state": "running"}, 1),
+        ("state", {"state": "paused"}, 0),
+        ("setting_info", {"name": "sync_binlog", "value": "0", "original": "1"}, 1),
+        ("build_info", {"version": "1.2.3"}, 1),
+        ("worker_loop_lag_seconds", {}, 0.0001),
+        ("server_questions_total", {}, 1000),
+        ("server_buffer_pool_hit_ratio", {}, 0.995),
+        ("host_cpu_ratio", {"owner": "server"}, 0.6),
+        ("host_disk_written_bytes_per_second", {}, 2.5e6),
+    ],
+)
+def test_a_figure_is_found_under_its_name(name: str, labels: dict[str, str], wanted: float) -> None:
+    assert value(name, labels=labels) == pytest.approx(wanted)
+
+
+def test_milliseconds_of_the_server_become_seconds() -> None:
+    counted = replace(SERVER_PART, counters={"Innodb_row_lock_time": 2500})
+    moment = replace(MOMENT, sample=replace(SAMPLE, server=counted))
+    assert value("server_row_lock_wait_seconds_total", moment) == 2.5
+
+
+def test_settings_that_a_server_does_not_have_are_absent() -> None:
+    status = examples.status(settings=(replace(SETTING, name="sync_binlog", value="", original=""),))
+    assert not [
+        name for name, _ in values(families(replace(MOMENT, status=status))) if name == "setting_info"
+    ]
+
+
+def test_labels_with_quotes_and_backslashes_come_through() -> None:
+    (run,) = [family for family in families() if family.name == "tuibench_run_info"]
+    assert run.samples[0].labels["profile"] == MOMENT.plan.profile
+    assert run.samples[0].labels["server_flavour"] == "MariaDB"
+
+
+def test_names_follow_the_conventions() -> None:
+    for family in families():
+        assert family.name.startswith("tuibench_")
+        assert family.documentation.endswith("."), family.name
+        assert not UNITS.search(family.name), family.name
+        for sample in family.samples:
+            assert sample.name.endswith("_total") is (family.type == "counter"), sample.name
+
+
+def test_no_series_is_told_twice() -> None:
+    lines = [line for line in page(MOMENT).body.decode().splitlines() if not line.startswith("#")]
+    series = [line.rpartition(" ")[0] for line in lines]
+    assert len(series) == len(set(series)) > 100
+
+
+def test_what_was_not_measured_is_absent() -> None:
+    blind = values(families(replace(MOMENT, sample=replace(SAMPLE, server=None, host=None))))
+    assert not [name for name, _ in blind if name.startswith(("server_", "host_"))]
+    bare = ServerPart(
+        uptime_seconds=1,
+        threads_running=1,
+        threads_connected=1,
+        max_connections=1,
+        open_tables=1,
+        table_open_cache=1,
+        questions_total=1,
+        slow_queries_total=0,
+    )
+    known = values(families(replace(MOMENT, sample=replace(SAMPLE, server=bare))))
+    assert ("server_buffer_pool_hit_ratio", ()) not in known
+    assert ("server_questions_total", ()) not in known
+    assert known["server_threads_running", ()] == 1
+
+
+def test_before_the_first_sample_the_counters_stand_at_zero() -> None:
+    first = values(families(BEFORE_THE_FIRST_SAMPLE))
+    assert first["transactions_total", ()] == 0
+    assert first["threads", ()] == 8
+
+
+def test_openmetrics_is_for_those_who_ask() -> None:
+    plain = page(MOMENT, "*/*")
+    modern = page(MOMENT, "application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
+    assert plain.content_type.startswith("text/plain")
+    assert modern.content_type.startswith("application/openmetrics-text")
+    assert modern.body.endswith(b"# EOF\n")
+    read = values(read_openmetrics(modern.body.decode()))  # type: ignore[no-untyped-call]
+    assert read["transactions_total", ()] == 300
+    assert {name for name, _ in read} == {name for name, _ in values(families())}
+
+
+# What is written about it
+
+METRIC = re.compile(r"tuibench_[a-z_]+")
+
+
+def test_every_metric_of_the_dashboard_exists() -> None:
+    dashboard = json.loads((ROOT / "docs/grafana/tuibench.json").read_text())
+    asked = set(METRIC.findall(json.dumps(dashboard)))
+    there = {f"tuibench_{name}" for name, _ in values(families())}
+    assert len(asked) > 30
+    assert asked <= there
+
+
+def test_every_metric_is_in_the_documentation() -> None:
+    said = (ROOT / "docs/prometheus.md").read_text()
+    names = {family.name.removeprefix("tuibench_") for family in families()}
+    told = {name for name in names if not name.startswith(("server_", "host_"))}
+    assert not [name for name in sorted(told) if name not in said]
