@@ -46,8 +46,13 @@ class ReportOptions:
     ] = None
 
     def plan(self, plan: Plan) -> Plan:
-        """The plan with its checkpoints. Raises UsageError for what is none."""
-        return msgspec.structs.replace(plan, checkpoints=checkpoints(self.report_checkpoints))
+        """The plan with its checkpoints and its lines. Raises UsageError for what is none."""
+        return msgspec.structs.replace(
+            plan,
+            checkpoints=checkpoints(self.report_checkpoints),
+            report_seconds=self.report_interval,
+            histogram=switch("--histogram", self.histogram),
+        )
 
     def output(self, interval_seconds: float) -> Output:
         """What is meant, with samples this often. Raises UsageError for what cannot be meant."""

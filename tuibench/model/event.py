@@ -50,6 +50,9 @@ CHANGES = frozenset(
 )
 """The kinds that are drawn as a line through all charts, with their marker number."""
 
+COSTED = frozenset({EventKind.START, EventKind.SETTING, EventKind.FOREIGN, EventKind.RESTART})
+"""After these a commit may cost something else."""
+
 
 class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):
     """One thing that happened.

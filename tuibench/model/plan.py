@@ -47,7 +47,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `schedule` is how threads and rate are to change on the way, from the start of measuring on.
     `client_delay_ms` is a make-believe network: how much later the answer to each statement is handed on.
     A `trial` alternates two values by itself. `checkpoints` are the seconds after which a full report is made
-    of the time since the one before.
+    of the time since the one before. `report_seconds` and `histogram` are how it is told as text: the time
+    between interval lines, 0 for none, and whether the distribution of latencies is part of it.
     """
 
     profile: str
@@ -73,6 +74,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     trial: Trial | None = None
     checkpoints: tuple[int, ...] = ()
     schedule: Schedule = ()
+    report_seconds: float = 1.0
+    histogram: bool = False
 
     @property
     def profile_options(self) -> dict[str, OptionValue]:

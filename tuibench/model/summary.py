@@ -10,8 +10,8 @@ from tuibench.model.event import Event
 from tuibench.model.sample import Latency
 from tuibench.model.trial import TrialResult
 
-Outcome = Literal["done", "stopped", "interrupted", "failed"]
-"""Time was up, the operator or a signal ended it, or it could not go on."""
+Outcome = Literal["done", "stopped", "interrupted", "failed", "cut short"]
+"""Time was up, the operator or a signal ended it, it could not go on, or its session ended without a word."""
 
 
 class TransactionTotals(msgspec.Struct, frozen=True, kw_only=True):

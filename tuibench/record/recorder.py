@@ -1,70 +1,199 @@
-"""The run directory: plan, samples, events and summary, written as they come.
+"""The run directory, written as the run goes: whole lines, flushed at every tick, synced after every event.
 
-Every line is flushed when it is written, so a crash loses at most one tick.
+A crash of the program loses the tick under way at most. What cannot be written any more (a full disk) ends
+the record, which is told once, and not the run.
 """
 
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
 from tuibench.errors import RunError
+from tuibench.metrics.histogram import Histogram
+from tuibench.model.environment import Environment
 from tuibench.model.event import Event
-from tuibench.model.plan import Plan
+from tuibench.model.message import Status
 from tuibench.model.sample import Sample
-from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
-from tuibench.model.target import Target
+from tuibench.record import hdrlog
+from tuibench.record.hdr import encoded
+from tuibench.record.lines import (
+    PlanRecord,
+    ReportLine,
+    StatusLine,
+    TickCounts,
+    sample_line,
+    status_changes,
+)
+from tuibench.record.text import FullReport
+
+PLAN, ENVIRONMENT, SUMMARY = "plan.json", "environment.json", "summary.json"
+SAMPLES, EVENTS, STATUS = "samples.jsonl", "events.jsonl", "status.jsonl"
+REPORTS, HISTOGRAMS = "reports.jsonl", "histograms.hlog"
+STREAMS = (SAMPLES, EVENTS, STATUS, REPORTS, HISTOGRAMS)
+
+DIGITS = 6
+EXACT = frozenset({"at", "elapsed_seconds", "seconds", "rate"})
+"""Other fractions of a sample are written with so many significant digits; sysbench's lines need these."""
 
 
-class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """`plan.json`: what was run, and where. Never holds a password."""
+class Detail(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tick holds beyond its sample: exact counts, and all latencies.
 
-    session: str
-    started_at: float
-    plan: Plan
-    target: Target
-    server: ServerInfo
+    `by_transaction` is empty for a profile with one kind of transaction, `service` in a closed loop.
+    """
+
+    seconds: float
+    counts: TickCounts
+    response: Histogram
+    service: Histogram
+    by_transaction: Mapping[str, Histogram]
+
+
+def _silent(_: str) -> None:
+    """Nobody wants to hear of trouble."""
 
 
 class Recorder:
-    """Writes one run directory."""
+    """Writes one run directory. `complain` hears, once, why it cannot be written any further."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, complain: Callable[[str], object] = _silent) -> None:
         self.directory = directory
-        self._samples: IO[bytes] | None = None
-        self._events: IO[bytes] | None = None
+        self._complain = complain
+        self._streams: dict[str, IO[bytes]] = {}
+        self._counters: dict[str, int] | None = None
+        self._status: Status | None = None
+        self._base_seconds: float | None = None
+        self._end_seconds = 0.0
+        self._syncing = ThreadPoolExecutor(1, "record")
+        self._synced: Future[None] | None = None
 
-    def open(self, record: PlanRecord) -> None:
-        """Makes the directory and writes the plan. Raises RunError when that is not possible."""
+    def open(self, record: PlanRecord, environment: Environment | None = None) -> None:
+        """Makes the directory, writes plan and environment. Raises RunError when that is not possible."""
         try:
             self.directory.mkdir(parents=True)
-            self._write("plan.json", record)
-            self._samples = (self.directory / "samples.jsonl").open("wb")
-            self._events = (self.directory / "events.jsonl").open("wb")
+            self._write(PLAN, record)
+            if environment is not None:
+                self._write(ENVIRONMENT, environment)
+            self._streams = {name: (self.directory / name).open("wb") for name in STREAMS}
+            _lock(self._streams[SAMPLES])
         except OSError as error:
             raise RunError(
                 f"cannot write the run's record to {self.directory}: {error.strerror}",
                 "choose another place with --run-dir or TUIBENCH_HOME",
             ) from error
 
-    def sample(self, sample: Sample) -> None:
-        _append(self._samples, sample)
+    def sample(self, sample: Sample, detail: Detail | None = None) -> None:
+        """A tick. Its latencies are written once the load is measured; a warm-up's are not."""
+        if not self._streams:
+            return
+        counts = detail.counts if detail else TickCounts()
+        line = sample_line(sample, counts, self._counters)
+        self._put(SAMPLES, msgspec.json.encode(_rounded(msgspec.to_builtins(line, str_keys=True))) + b"\n")
+        if sample.server is not None:
+            self._counters = sample.server.counters
+        if detail is not None and sample.elapsed_seconds > 0:
+            if self._base_seconds is None:
+                self._begin_histograms(sample.at - sample.elapsed_seconds - sample.late_ms / 1e3)
+            self._histograms(sample.elapsed_seconds, detail)
+
+    def rest(self, detail: Detail) -> None:
+        """What came in after the last tick; it is in the summary, so the log of latencies has it, too."""
+        if self._base_seconds is not None and detail.response.count:
+            self._histograms(self._end_seconds + detail.seconds, detail)
 
     def event(self, event: Event) -> None:
-        _append(self._events, event)
+        """An event, and with it all before it, is on its way to the disk when this returns."""
+        self._append(EVENTS, event)
+        self._sync_soon()
+
+    def status(self, at: float, status: Status) -> None:
+        """What holds now; written as far as it has changed. `at` is by the wall clock."""
+        if not self._streams:
+            return
+        changes = status_changes(self._status, status)
+        if changes:
+            self._append(STATUS, StatusLine(at=at, **changes))
+            self._status = status
+
+    def report(self, report: FullReport, latencies: Histogram | None = None, *, last: bool = False) -> None:
+        """The full report of a checkpoint, or the last one, which has its latencies with it."""
+        told = encoded(latencies) if latencies is not None else ""
+        self._append(REPORTS, ReportLine(report=report, latency_histogram=told, last=last))
 
     def summary(self, summary: Summary) -> None:
-        """Writes the summary, the last file of a run."""
-        self._write("summary.json", summary)
+        """Writes the summary, the last file of a run: in one piece or not at all."""
+        try:
+            self._write(SUMMARY, summary)
+        except OSError as error:
+            self._give_up(error)
 
     def close(self) -> None:
-        for stream in (self._samples, self._events):
-            if stream is not None:
+        """All of it is on the disk afterwards."""
+        self._syncing.shutdown()
+        with contextlib.suppress(OSError):
+            self._sync()
+        self._close_streams()
+
+    def _begin_histograms(self, base_seconds: float) -> None:
+        self._base_seconds = base_seconds
+        self._put(HISTOGRAMS, hdrlog.header(base_seconds).encode())
+
+    def _histograms(self, end_seconds: float, detail: Detail) -> None:
+        start = max(self._end_seconds, end_seconds - detail.seconds)
+        tagged = hdrlog.by_tag(detail.response, detail.service, detail.by_transaction)
+        self._put(HISTOGRAMS, hdrlog.lines(start, end_seconds - start, tagged).encode())
+        self._end_seconds = end_seconds
+
+    def _append(self, name: str, line: Event | StatusLine | ReportLine) -> None:
+        self._put(name, msgspec.json.encode(line) + b"\n")
+
+    def _put(self, name: str, data: bytes) -> None:
+        stream = self._streams.get(name)
+        if stream is None:
+            return
+        try:
+            stream.write(data)
+            stream.flush()
+        except OSError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        self._close_streams()
+        self._complain(
+            f"the record of this run ends here: {self.directory} cannot be written: {error.strerror}"
+        )
+
+    def _close_streams(self) -> None:
+        streams, self._streams = self._streams, {}
+        for stream in streams.values():
+            with contextlib.suppress(OSError):
                 stream.close()
 
+    def _sync_soon(self) -> None:
+        """The disk may be busy with the server's own work: nobody here waits for it."""
+        if self._streams and (self._synced is None or self._synced.done()):
+            self._synced = self._syncing.submit(self._sync)
+
+    def _sync(self) -> None:
+        for stream in tuple(self._streams.values()):
+            with contextlib.suppress(ValueError):
+                os.fsync(stream.fileno())
+
     def _write(self, name: str, value: msgspec.Struct) -> None:
-        (self.directory / name).write_bytes(pretty_json(value))
+        """The whole file, or none of it."""
+        draft = self.directory / f".{name}"
+        with draft.open("wb") as stream:
+            stream.write(pretty_json(value))
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.rename(self.directory / name)
 
 
 def pretty_json(value: msgspec.Struct) -> bytes:
@@ -72,7 +201,18 @@ def pretty_json(value: msgspec.Struct) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
-def _append(stream: IO[bytes] | None, line: msgspec.Struct) -> None:
-    if stream is not None:
-        stream.write(msgspec.json.encode(line) + b"\n")
-        stream.flush()
+def _lock(stream: IO[bytes]) -> None:
+    """Held as long as this process lives and writes, so that nobody removes the record meanwhile."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _rounded(value: Any, name: str = "") -> Any:
+    """Plain data with its fractions as short as they may be."""
+    if isinstance(value, float):
+        return value if name in EXACT else float(f"{value:.{DIGITS}g}")
+    if isinstance(value, dict):
+        return {key: _rounded(inner, key) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(inner, name) for inner in value]
+    return value

@@ -6,6 +6,8 @@ from operator import attrgetter
 from tuibench.load.report import Counters, Moments, WorkerReport
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.sample import Latency, LoadPart
+from tuibench.record.lines import TickCounts
+from tuibench.record.recorder import Detail
 from tuibench.record.text import Interval
 from tuibench.session.gathering import Gathering
 
@@ -13,11 +15,13 @@ from tuibench.session.gathering import Gathering
 class Accounting:
     """Reports in, figures out. Counters are cumulative per worker; each report takes the difference.
 
-    `since_checkpoint` is what has been gathered since the last one, or since the beginning.
+    `since_checkpoint` is what has been gathered since the last one, or since the beginning, `detail` what the
+    last tick held beyond its sample, None before the first.
     """
 
     def __init__(self) -> None:
         self.since_checkpoint = Gathering()
+        self.detail: Detail | None = None
         self._run = Gathering()
         self._before = Gathering()
         self._done_before = 0
@@ -106,6 +110,7 @@ class Accounting:
         """Takes a round in; what was taken since the last tick as load part and for an interval line."""
         self.take(reports)
         tick, self._tick = self._tick, Gathering()
+        self.detail = self._detail(tick)
         backlog = sum(report.counters.backlog for report in self._last.values())
         part = LoadPart(
             threads=threads,
@@ -144,6 +149,30 @@ class Accounting:
             latency=tick.transactions,
         )
         return part, interval
+
+    def rest(self) -> Detail | None:
+        """What was taken since the last tick; None if nobody reported."""
+        return None if self._tick.is_empty else self._detail(self._tick)
+
+    def _detail(self, tick: Gathering) -> Detail:
+        grown = tick.counters
+        return Detail(
+            seconds=tick.seconds,
+            counts=TickCounts(
+                **{name: getattr(grown, name) for name in COUNTED},
+                in_flight=sum(report.counters.in_flight for report in self._last.values()),
+                errors=dict(grown.errors),
+                sum_us=tick.transactions.sum_us,
+                service_sum_us=tick.service.sum_us,
+            ),
+            response=tick.transactions,
+            service=tick.service,
+            by_transaction=tick.by_transaction,
+        )
+
+
+COUNTED = frozenset(TickCounts.__struct_fields__) & set(Counters.__struct_fields__) - {"in_flight", "errors"}
+"""What a tick's record takes from the counters as it is."""
 
 
 def _latencies(histograms: Mapping[str, Histogram]) -> dict[str, Latency]:

@@ -13,7 +13,7 @@ from tuibench.metrics.slots import Slot
 from tuibench.metrics.watch import EffectWatch
 from tuibench.model.cost import CommitCost, Costs
 from tuibench.model.effect import Effect
-from tuibench.model.event import CHANGES, Event, EventKind
+from tuibench.model.event import CHANGES, COSTED, Event, EventKind
 from tuibench.model.message import Downward
 from tuibench.model.plan import Plan
 from tuibench.model.sample import Sample
@@ -31,8 +31,6 @@ BOUNDARIES = frozenset(
 """What no window reaches across, and nothing is compared with."""
 
 COMPARED = CHANGES - BOUNDARIES
-COSTED = frozenset({EventKind.START, EventKind.SETTING, EventKind.FOREIGN, EventKind.RESTART})
-"""After these a commit may cost something else."""
 
 
 class KnownSettings(TrialHand, Protocol):

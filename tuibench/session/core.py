@@ -8,7 +8,7 @@ Whatever happens after `open`, `close` ends the load, puts the settings back and
 
 import asyncio
 import os
-from pathlib import Path
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -21,19 +21,19 @@ from tuibench.model.message import Hello, RunState, Status
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Outcome, Summary
 from tuibench.record.effects import trial_text
-from tuibench.record.recorder import Recorder
 from tuibench.record.text import report_text
 from tuibench.session.caution import Caution
 from tuibench.session.closing import close
 from tuibench.session.comparing import Comparing
 from tuibench.session.events import EventLog
-from tuibench.session.greeting import greeting, past, record_of, status_of
+from tuibench.session.greeting import greeting, past, status_of
 from tuibench.session.honesty import simulated
 from tuibench.session.loading import Load, most_workers
 from tuibench.session.measuring import Measuring
 from tuibench.session.observer import Observer
 from tuibench.session.planned import Due, Planned
 from tuibench.session.preflight import Foreseen, look
+from tuibench.session.recording import Recording
 from tuibench.session.settings import Settings
 from tuibench.session.spec import SessionSpec
 from tuibench.session.steering import Steering, checked_threads
@@ -56,7 +56,7 @@ class Session:
         self.over = asyncio.Event()
         self._clock = clock or SystemClock()
         self._program = library.program(spec.plan.profile, spec.plan.profile_options)
-        self.voice = Voice(Recorder(Path(spec.run_directory)))
+        self.voice = Voice(Recording(spec, self._clock, partial(self.tell, EventKind.WARNING)))
         self.log = EventLog(self._clock, self._on_event)
         self.comparing = Comparing(self, spec.plan, self.log, self.voice.publish)
         self.planned = Planned(spec.plan.schedule, self.log, self._clock, self._follow_plan)
@@ -90,7 +90,7 @@ class Session:
             self.watch = Watching.of(
                 self.spec, self.server, self._own_connections, self.voice.publish, self._clock
             )
-            self.voice.recorder.open(record_of(self.spec, self.server, self._clock.wall_seconds()))
+            await self.voice.recording.open(self.server, self._program, self.load)
         except BaseException:
             await self._abandon()
             raise

@@ -1,4 +1,4 @@
-"""What a session says of itself: to a viewer, to a script that asks, and to its own record."""
+"""What a session says of itself, to a viewer and to a script that asks."""
 
 import os
 
@@ -6,7 +6,6 @@ from tuibench import __version__
 from tuibench.model.cost import CommitCost
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, Status
 from tuibench.model.server import ServerInfo
-from tuibench.record.recorder import PlanRecord
 from tuibench.session.events import EventLog
 from tuibench.session.history import History
 from tuibench.session.loading import Load
@@ -58,14 +57,3 @@ def past(log: EventLog, history: History, samples: int, *, with_events: bool) ->
         "samples": history.newest(samples),
         "events": tuple(log.events[-MOST_EVENTS:]) if with_events else (),
     }
-
-
-def record_of(spec: SessionSpec, server: ServerInfo, started_at: float) -> PlanRecord:
-    """What was run, and where; without the password. `started_at` is by the wall clock."""
-    return PlanRecord(
-        session=spec.session,
-        started_at=started_at,
-        plan=spec.plan,
-        target=spec.target.without_password(),
-        server=server,
-    )

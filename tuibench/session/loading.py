@@ -12,6 +12,7 @@ from tuibench.load.fleet import Fleet
 from tuibench.load.report import WorkerReport
 from tuibench.model.plan import Plan
 from tuibench.model.sample import LoadPart
+from tuibench.record.recorder import Detail
 from tuibench.record.text import FullReport, Interval
 from tuibench.session.accounting import Accounting
 from tuibench.session.alarms import Alarms
@@ -23,11 +24,15 @@ POLL_SECONDS = 0.02
 
 
 class Measured(NamedTuple):
-    """One tick of the load. `refused` says in words what the server would not let in, else it is empty."""
+    """One tick of the load. `refused` says in words what the server would not let in, else it is empty.
+
+    `detail` is for the record.
+    """
 
     part: LoadPart
     interval: Interval
     refused: str
+    detail: Detail | None = None
 
 
 def most_workers(plan: Plan, *, is_local: bool) -> int:
@@ -141,7 +146,12 @@ class Load:
         reports = await self._report()
         part, interval = self.accounting.tick(reports, threads, rate)
         part = msgspec.structs.replace(part, client_delay_ms=delay_ms)
-        return Measured(part, interval, await self._keep_what_opened(self._latest))
+        detail = self.accounting.detail
+        return Measured(part, interval, await self._keep_what_opened(self._latest), detail)
+
+    def rest(self) -> Detail | None:
+        """What came in after the last tick, None if nothing did."""
+        return self.accounting.rest()
 
     async def checkpoint(self) -> FullReport:
         """What was done since the last checkpoint, or the start; the next one begins here."""

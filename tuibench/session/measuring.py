@@ -142,7 +142,7 @@ class Measuring:
             server=observed.server,
             host=observed.host,
         )
-        run.voice.sample(sample)
+        run.voice.sample(sample, measured.detail)
         run.watch.tick()
         if run.state is not RunState.WARMING:
             run.voice.interval(sample.elapsed_seconds, measured.interval)

@@ -1,21 +1,56 @@
-"""What a run leaves can be read by HdrHistogram's own tools."""
+"""What a run leaves can be read by HdrHistogram's own tools, and by us."""
 
 import pytest
 from hdrh.histogram import HdrHistogram
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tuibench.metrics.histogram import Histogram
-from tuibench.record.hdr import HIGHEST_US, encoded
+from tuibench.errors import RunError
+from tuibench.metrics.histogram import Histogram, highest_in
+from tuibench.record.hdr import HIGHEST_US, decoded, encoded
+
+LATENCIES = st.lists(st.integers(0, HIGHEST_US), max_size=50)
 
 
-def test_other_tools_can_read_the_encoding() -> None:
-    values = [120, 4_700, 4_701, 250_000]
-    decoded = HdrHistogram.decode(encoded(Histogram.of(values)))
-    assert decoded.get_total_count() == 4
-    assert decoded.get_value_at_percentile(50) == Histogram.of(values).percentiles((50,))[0]
+@given(LATENCIES)
+def test_other_tools_can_read_the_encoding(values: list[int]) -> None:
+    ours, theirs = Histogram.of(values), HdrHistogram.decode(encoded(Histogram.of(values)))
+    assert theirs.get_total_count() == len(values)
+    read = {
+        item.value_iterated_to: item.count_at_value_iterated_to for item in theirs.get_recorded_iterator()
+    }
+    assert read == {highest_in(bucket): times for bucket, times in ours.counts.items()}
+
+
+@given(LATENCIES)
+def test_we_can_read_what_other_tools_wrote(values: list[int]) -> None:
+    theirs = HdrHistogram(1, HIGHEST_US, 3)
+    for value in values:
+        theirs.record_value(value)
+    assert decoded(theirs.encode().decode()).counts == Histogram.of(values).counts
+
+
+def test_large_counts_are_kept() -> None:
+    many = Histogram({3_000: 2**40, 7: 300}, 2**40 + 300)
+    assert decoded(encoded(many)).counts == many.counts
+    assert HdrHistogram.decode(encoded(many)).get_total_count() == many.count
 
 
 @pytest.mark.parametrize("values", [[], [0], [1], [HIGHEST_US], [HIGHEST_US * 3], [0, 5_000_000_000]])
 def test_no_latency_is_lost_at_the_ends(values: list[int]) -> None:
     """An hour and more is kept as an hour."""
-    decoded = HdrHistogram.decode(encoded(Histogram.of(values)))
-    assert decoded.get_total_count() == len(values)
+    theirs = HdrHistogram.decode(encoded(Histogram.of(values)))
+    assert theirs.get_total_count() == len(values)
+
+
+def test_sum_and_ends_come_from_whoever_knows_them() -> None:
+    exact = Histogram.of([4_701, 250_001])
+    text = encoded(exact)
+    assert decoded(text, sum_us=exact.sum_us, min_us=exact.min_us, max_us=exact.max_us) == exact
+    assert decoded(text).max_us == highest_in(max(exact.counts))
+
+
+@pytest.mark.parametrize("text", ["", "HISTFAAA", "no base64!", encoded(Histogram.of([5]))[:-8]])
+def test_what_is_no_histogram_is_said(text: str) -> None:
+    with pytest.raises(RunError, match="no histogram"):
+        decoded(text)

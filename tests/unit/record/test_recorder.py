@@ -5,13 +5,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.examples import EVENT, PLAN, SERVER, sample, summary
+from tests.examples import EVENT, PLAN, SERVER, load_part, sample, status, summary
 from tuibench.errors import RunError
 from tuibench.model.event import Event
-from tuibench.model.sample import Sample
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
-from tuibench.record.recorder import PlanRecord, Recorder, pretty_json
+from tuibench.record.lines import PlanRecord, SampleLine
+from tuibench.record.recorder import Recorder, pretty_json
 
 TARGET = Target(host="db", user="ann", password="secret")
 RECORD = PlanRecord(session="s1", started_at=1.0, plan=PLAN, target=TARGET.without_password(), server=SERVER)
@@ -39,7 +39,7 @@ def test_each_line_is_on_disk_before_the_next(recorder: Recorder) -> None:
     for number in (1, 2, 3):
         recorder.sample(sample(number))
         written = lines(recorder.directory / "samples.jsonl")
-        assert [msgspec.json.decode(line, type=Sample).number for line in written] == list(
+        assert [msgspec.json.decode(line, type=SampleLine).number for line in written] == list(
             range(1, number + 1)
         )
     recorder.event(EVENT)
@@ -103,3 +103,52 @@ def test_before_it_is_open_and_after_a_failed_open_there_is_nothing_to_write_to(
     never.event(EVENT)
     never.close()
     assert not never.directory.exists()
+
+
+def test_a_disk_that_is_full_ends_the_record_and_not_the_run(tmp_path: Path) -> None:
+    told: list[str] = []
+    recorder = Recorder(tmp_path / "s1", told.append)
+    recorder.open(RECORD)
+    recorder._streams["samples.jsonl"].close()
+    recorder._streams["samples.jsonl"] = Path("/dev/full").open("wb")  # noqa: SIM115
+    for number in (1, 2):
+        recorder.sample(sample(number))
+    recorder.event(EVENT)
+    recorder.close()
+    (text,) = told
+    assert "the record of this run ends here" in text
+    assert "No space left" in text
+    assert not lines(recorder.directory / "events.jsonl")
+
+
+def test_an_event_takes_what_came_before_it_to_the_disk(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr("os.fsync", synced.append)
+    files = {stream.fileno() for stream in recorder._streams.values()}
+    recorder.sample(sample(1))
+    assert not synced
+    recorder.event(EVENT)
+    assert recorder._synced is not None
+    recorder._synced.result(10)
+    assert set(synced) == files
+    recorder.close()
+
+
+def test_fractions_are_short_but_for_those_that_are_printed(recorder: Recorder) -> None:
+    third = 1 / 3
+    recorder.sample(sample(1, elapsed_seconds=third, load=load_part(seconds=third, worker_cpu=third)))
+    recorder.close()
+    (line,) = lines(recorder.directory / "samples.jsonl")
+    load = msgspec.json.decode(line)["load"]
+    assert (load["seconds"], load["worker_cpu"]) == (third, 0.333333)
+
+
+def test_a_status_is_written_as_far_as_it_changed(recorder: Recorder) -> None:
+    for now in (status(), status(), status(threads=9), status(threads=9, warnings=("w",))):
+        recorder.status(5.0, now)
+    recorder.close()
+    first, *later = map(msgspec.json.decode, lines(recorder.directory / "status.jsonl"))
+    assert first["threads"] == 8
+    assert later == [{"at": 5.0, "threads": 9}, {"at": 5.0, "warnings": ["w"]}]

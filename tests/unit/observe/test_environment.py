@@ -1,0 +1,34 @@
+"""The server's part of where a run takes place: what is kept of it, and that a refusal is no end."""
+
+import pytest
+
+from tests.examples import SERVER
+from tuibench.clock import SystemClock
+from tuibench.model.target import Target
+from tuibench.observe.environment import environment, matters
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("innodb_flush_log_at_trx_commit", True),
+        ("sync_binlog", True),
+        ("version_comment", True),
+        ("binlog_format", True),
+        ("innodb_data_home_dir", False),
+        ("innodb_ft_cache_size", False),
+        ("last_insert_id", False),
+        ("slave_net_timeout", False),
+    ],
+)
+def test_variables_that_matter_are_kept(name: str, kept: bool) -> None:
+    assert matters(name) is kept
+
+
+async def test_a_server_that_does_not_answer_leaves_a_gap() -> None:
+    nobody = Target(socket="/nowhere/server.sock")
+    found = await environment(nobody, SERVER, SystemClock().now_ns)
+    assert (found.variables, found.round_trip, found.location) == ({}, None, "local")
+    (gap,) = found.gaps
+    assert "round trip" in gap
+    assert found.host.cores > 0

@@ -1,0 +1,72 @@
+"""Where a run took place: the two hosts, the server and how it was set, and the road between them."""
+
+from typing import Literal
+
+import msgspec
+
+from tuibench.model.machine import Machine
+
+
+class DiskFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The file system that holds the server's data directory.
+
+    `kind` is what can be told of the medium: NVMe SSD, SSD, HDD, virtual disk, memory, network, overlay;
+    empty if nothing can. `device` is the kernel's name of the block device, empty where there is none.
+    """
+
+    mount: str
+    file_system: str
+    device: str = ""
+    kind: str = ""
+    total_bytes: int | None = None
+    free_bytes: int | None = None
+
+
+class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The host that the load came from. Empty or None where the system does not tell.
+
+    `cpu_limit` (cores) and `memory_limit_bytes` are what a control group leaves us of it, None without a
+    limit. `virtualisation` names the hypervisor, "none" on bare metal; `container` likewise its kind.
+    """
+
+    name: str = ""
+    os: str = ""
+    kernel: str = ""
+    architecture: str = ""
+    cpu_model: str = ""
+    cores: int = 0
+    physical_cores: int | None = None
+    cpu_limit: float | None = None
+    memory_bytes: int | None = None
+    memory_limit_bytes: int | None = None
+    virtualisation: str = ""
+    container: str = ""
+    machine: Machine = Machine()
+
+
+class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
+    """How long the server took to answer a statement that does nothing, of so many tries, before the load."""
+
+    tries: int
+    min_ms: float
+    median_ms: float
+    max_ms: float
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True):
+    """`environment.json`. `location` says where the client was, seen from the server.
+
+    `variables` are the server's global variables that matter to its speed, as they were before the load.
+    `disk` and what `host` says of the server are known only if the server shared the client's host.
+    `gaps` says in words what could not be found out.
+    """
+
+    schema: Literal["tuibench.environment/1"] = "tuibench.environment/1"
+    tuibench: str
+    python: str = ""
+    location: Literal["local", "remote"]
+    host: HostFacts
+    round_trip: RoundTrip | None = None
+    disk: DiskFacts | None = None
+    variables: dict[str, str] = {}
+    gaps: tuple[str, ...] = ()

@@ -1,0 +1,230 @@
+"""The lines of a run directory: the model's words, with what a record needs besides, in less room.
+
+    samples.jsonl   SampleLine   a tick: the sample, its exact counts; counters as growth, latencies in rows
+    status.jsonl    StatusLine   what held from then on: only what had changed
+    reports.jsonl   ReportLine   the full report at each checkpoint, and at the end
+
+An hour has 3600 ticks, and each must fit into some 5 kB.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType, field
+from msgspec.structs import asdict
+
+from tuibench.model.message import RunState, Status
+from tuibench.model.plan import Plan
+from tuibench.model.progress import PlanState
+from tuibench.model.sample import HostPart, Latency, LoadPart, Sample, ServerPart
+from tuibench.model.server import ServerInfo
+from tuibench.model.setting import PresetState, SettingState
+from tuibench.model.target import Target
+from tuibench.record.text import FullReport
+
+
+class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """`plan.json`: what was run, and where. Never holds a password.
+
+    `options` are the profile's with their defaults, `profile_text` is its file as it was, `profile_digest`
+    the SHA-256 of the program that it became: equal digests ran the same statements. `data_set` describes the
+    tables in words.
+    """
+
+    schema: Literal["tuibench.run/1"] = "tuibench.run/1"
+    version: str = ""
+    session: str
+    started_at: float
+    plan: Plan
+    target: Target
+    server: ServerInfo
+    data_set: str = ""
+    options: dict[str, Any] = {}
+    profile_text: str = ""
+    profile_digest: str = ""
+
+
+class TickCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the load's counters grew by in one tick, exactly; `in_flight` as it stood at its end.
+
+    `sum_us` and `service_sum_us` are the sums of all response and service times. `errors` are by code.
+    """
+
+    scheduled: int = 0
+    completed: int = 0
+    failed: int = 0
+    abandoned: int = 0
+    in_flight: int = 0
+    reads: int = 0
+    writes: int = 0
+    others: int = 0
+    commits: int = 0
+    questions: int = 0
+    retries: int = 0
+    reconnects: int = 0
+    errors: dict[int, int] = {}
+    sum_us: int = 0
+    service_sum_us: int = 0
+
+    @property
+    def failures(self) -> int:
+        """Failed statements, of all codes."""
+        return sum(self.errors.values())
+
+
+class LatencyRow(msgspec.Struct, frozen=True, array_like=True):
+    """A `Latency` without its names: count, then milliseconds: min, avg, p50, p95, p99, p99.9, max."""
+
+    count: int
+    min: float
+    avg: float
+    p50: float
+    p95: float
+    p99: float
+    p999: float
+    max: float
+
+
+class LoadLine(LoadPart, frozen=True, kw_only=True, omit_defaults=True):
+    """The load part, its statements and transactions in rows."""
+
+    statements: dict[str, LatencyRow] = field(default_factory=dict)  # type: ignore[assignment]
+    by_transaction: dict[str, LatencyRow] = field(default_factory=dict)  # type: ignore[assignment]
+    errors_by_code: dict[str, int] = field(default_factory=dict)
+
+
+class ServerLine(ServerPart, frozen=True, kw_only=True, omit_defaults=True):
+    """The server part. `counters` holds the growth since the line before; one that did not grow is absent.
+
+    With `whole` they are as the server counted them: on the first line, and after they began anew.
+    """
+
+    whole: bool = False
+
+
+class SampleLine(Sample, frozen=True, kw_only=True, omit_defaults=True, tag="sample"):
+    """A line of `samples.jsonl`. `elapsed_seconds` is 0 or less while the load warmed up."""
+
+    load: LoadLine | None = None
+    server: ServerLine | None = None
+    host: HostPart | None = None
+    counts: TickCounts = TickCounts()
+
+
+class StatusLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of `status.jsonl`: what has changed since the line before; the first one holds everything.
+
+    Of the settings only those that changed are told. A `plan` that is null says that there is none any more.
+    """
+
+    at: float
+    state: RunState | UnsetType = UNSET
+    threads: int | UnsetType = UNSET
+    rate: float | UnsetType = UNSET
+    weights: dict[str, float] | UnsetType = UNSET
+    client_delay_ms: float | UnsetType = UNSET
+    plan: PlanState | UnsetType | None = UNSET
+    workers: int | UnsetType = UNSET
+    settings: tuple[SettingState, ...] | UnsetType = UNSET
+    presets: tuple[PresetState, ...] | UnsetType = UNSET
+    caution: tuple[str, ...] | UnsetType = UNSET
+    warnings: tuple[str, ...] | UnsetType = UNSET
+
+
+class ReportLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of `reports.jsonl`: sysbench's full report of the time since the one before.
+
+    The `last` one is the run's summary; its `latency_histogram` is in HdrHistogram's encoding.
+    """
+
+    report: FullReport
+    latency_histogram: str = ""
+    last: bool = False
+
+
+def sample_line(sample: Sample, counts: TickCounts, counters: dict[str, int] | None) -> SampleLine:
+    """A sample as it is written; `counters` are those of the line before, None if there were none."""
+    load, server = sample.load, sample.server
+    return SampleLine(
+        **{
+            **_fields(sample),
+            "load": load and _load_line(load),
+            "server": server and _server_line(server, counters),
+        },
+        counts=counts,
+    )
+
+
+def _load_line(load: LoadPart) -> LoadLine:
+    return LoadLine(
+        **{
+            **_fields(load),
+            "statements": {name: _row(each) for name, each in load.statements.items()},
+            "by_transaction": {name: _row(each) for name, each in load.by_transaction.items()},
+        }
+    )
+
+
+def _server_line(server: ServerPart, before: dict[str, int] | None) -> ServerLine:
+    now = server.counters
+    if before is None or before.keys() != now.keys() or any(now[name] < before[name] for name in now):
+        return ServerLine(**_fields(server), whole=True)
+    growth = {name: value - before[name] for name, value in now.items() if value != before[name]}
+    return ServerLine(**{**_fields(server), "counters": growth})
+
+
+def _row(latency: Latency) -> LatencyRow:
+    return LatencyRow(**_fields(latency))
+
+
+def _fields(struct: msgspec.Struct) -> dict[str, Any]:
+    """The fields of a struct with their values, the inner ones as they are."""
+    return asdict(struct)
+
+
+def sample_of(line: SampleLine, counters: dict[str, int] | None) -> Sample:
+    """The sample of a line; `counters` are those of the sample before, None if there were none."""
+    fields = {name: getattr(line, name) for name in Sample.__struct_fields__}
+    return Sample(**{**fields, "load": _load_of(line.load), "server": _server_of(line.server, counters)})
+
+
+def _load_of(line: LoadLine | None) -> LoadPart | None:
+    if line is None:
+        return None
+    fields = {name: getattr(line, name) for name in LoadPart.__struct_fields__}
+    for name in ("statements", "by_transaction"):
+        fields[name] = {key: Latency(**_fields(row)) for key, row in fields[name].items()}
+    return LoadPart(**fields)
+
+
+def _server_of(line: ServerLine | None, before: dict[str, int] | None) -> ServerPart | None:
+    if line is None:
+        return None
+    fields = {name: getattr(line, name) for name in ServerPart.__struct_fields__}
+    if not line.whole and before is not None:
+        fields["counters"] = {name: value + line.counters.get(name, 0) for name, value in before.items()}
+    return ServerPart(**fields)
+
+
+def status_changes(before: Status | None, now: Status) -> dict[str, Any]:
+    """The fields of a StatusLine that tell of `now`; none if nothing has changed."""
+    changed = {
+        name: value
+        for name, value in _fields(now).items()
+        if before is None or getattr(before, name) != value
+    }
+    if before is not None and "settings" in changed:
+        known = {setting.name: setting for setting in before.settings}
+        changed["settings"] = tuple(each for each in now.settings if known.get(each.name) != each)
+    return changed
+
+
+def status_of(line: StatusLine, before: Status | None) -> Status | None:
+    """What held from this line on; None if the line before it that would tell the rest is missing."""
+    told = {name: value for name, value in _fields(line).items() if value is not UNSET and name != "at"}
+    if before is None:
+        return Status(**told) if Status.__struct_fields__[0] in told and "settings" in told else None
+    if "settings" in told:
+        known = {setting.name: setting for setting in (*before.settings, *told["settings"])}
+        told["settings"] = tuple(known.values())
+    return msgspec.structs.replace(before, **told)
