@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 import pytest
@@ -23,23 +22,35 @@ from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE, Watch
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.command import ApplyPreset, Stop
-from tuibench.model.event import Event, EventKind
+from tuibench.model.event import EventKind
 from tuibench.model.sample import Sample
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
+from tuibench.record.run import load
 from tuibench.session.launch import launch
 from tuibench.session.spec import ServiceSpec
 
 GUARDIAN = "tuibench.tuning.guardian"
-Line = TypeVar("Line", Sample, Event)
 
 
 def journals() -> list[Path]:
     return list(paths.journal_dir().glob("*"))
 
 
-def lines(path: Path, kind: type[Line]) -> list[Line]:
-    return [msgspec.json.decode(line, type=kind) for line in path.read_bytes().splitlines()]
+def told(sample: Sample) -> tuple[object, ...]:
+    """What a record has of a sample to the last digit; other fractions are shorter there."""
+    done, server = sample.load, sample.server
+    assert done is not None
+    return (
+        sample.number,
+        sample.at,
+        sample.elapsed_seconds,
+        done.seconds,
+        done.transactions_total,
+        done.latency and done.latency.max,
+        {name: each.p95 for name, each in done.statements.items()},
+        server and server.counters,
+    )
 
 
 # A session
@@ -79,8 +90,11 @@ async def ends_in_order(watcher: Watcher, target: Target, outcome: str) -> None:
     assert {event.kind for event in watcher.events} >= {EventKind.RESTORE, EventKind.STOP}
     record = Path(ended.run_directory)
     assert msgspec.json.decode((record / "summary.json").read_bytes(), type=Summary) == ended.summary
-    assert lines(record / "samples.jsonl", Sample)[-len(watcher.samples) :] == watcher.samples
-    assert lines(record / "events.jsonl", Event)[-len(watcher.events) :] == watcher.events
+    run = load(record)
+    assert [told(each) for each in run.samples[-len(watcher.samples) :]] == list(map(told, watcher.samples))
+    assert list(run.events[-len(watcher.events) :]) == watcher.events
+    assert run.summary == ended.summary
+    assert not run.cut_short
     assert target.password not in "".join(path.read_text() for path in record.iterdir())
 
 
@@ -95,15 +109,25 @@ async def test_a_killed_session_is_put_back_by_its_guardian(
         assert await eventually_asked(tables.target, DURABILITY, DURABLE)
     assert not ours(tuibench_home)
     assert not journals()
-    assert not (watcher.directory / "summary.json").exists()
-    recorded = lines(watcher.directory / "samples.jsonl", Sample)
-    assert recorded[: len(watcher.samples)][-1] in watcher.samples
-    assert len(recorded) >= len(watcher.samples) - 1
-    assert (watcher.directory / "plan.json").exists()
+    await asyncio.to_thread(cut_short_but_readable, watcher)
     async with watched(session_spec(tables.target)) as next_one:
         await next_one.ticks()
         await next_one.submit(Stop())
         assert (await next_one.end()).summary.transactions.total > 0
+
+
+def cut_short_but_readable(watcher: Watcher) -> None:
+    """At most the tick under way is lost, and what is left can be reported and shown."""
+    run = load(watcher.directory)
+    assert run.cut_short
+    assert not run.is_live
+    assert (run.spoilt_lines, run.summary.outcome) == (0, "cut short")
+    seen = {each.number for each in watcher.samples}
+    assert seen - {each.number for each in run.samples} <= {max(seen)}
+    assert len(list(run.intervals())) in (len(run.measured), len(run.measured) - 1)
+    assert run.summary.transactions.total == sum(each.completed for each in run.counts)
+    assert any(EventKind.SETTING is event.kind for event in run.events)
+    assert run.states[-1].status.settings
 
 
 async def test_restore_puts_back_what_killed_session_and_guardian_left(
@@ -172,5 +196,6 @@ def test_a_killed_run_leaves_no_process(any_tables: PrivateServer, tuibench_home
         process.communicate()
     assert_nothing_left(tuibench_home)
     (record,) = paths.runs_dir().iterdir()
-    assert lines(record / "samples.jsonl", Sample)
-    assert not (record / "summary.json").exists()
+    run = load(record)
+    assert run.samples
+    assert run.cut_short

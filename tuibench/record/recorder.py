@@ -38,9 +38,9 @@ SAMPLES, EVENTS, STATUS = "samples.jsonl", "events.jsonl", "status.jsonl"
 REPORTS, HISTOGRAMS = "reports.jsonl", "histograms.hlog"
 STREAMS = (SAMPLES, EVENTS, STATUS, REPORTS, HISTOGRAMS)
 
-DIGITS = 6
+DIGITS, DECIMALS = 6, 3
 EXACT = frozenset({"at", "elapsed_seconds", "seconds", "rate"})
-"""Other fractions of a sample are written with so many significant digits; sysbench's lines need these."""
+"""What sysbench's lines are made from; other fractions of a sample are written with fewer digits."""
 
 
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,10 +207,15 @@ def _lock(stream: IO[bytes]) -> None:
         fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def _short(value: float) -> float:
+    """A fraction in a few digits; milliseconds keep their microseconds."""
+    return round(value, DECIMALS) if abs(value) >= 10 ** (DIGITS - DECIMALS) else float(f"{value:.{DIGITS}g}")
+
+
 def _rounded(value: Any, name: str = "") -> Any:
     """Plain data with its fractions as short as they may be."""
     if isinstance(value, float):
-        return value if name in EXACT else float(f"{value:.{DIGITS}g}")
+        return value if name in EXACT else _short(value)
     if isinstance(value, dict):
         return {key: _rounded(inner, key) for key, inner in value.items()}
     if isinstance(value, list | tuple):
