@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 from tests.tui.fake import FakeClient
 from tuibench.model.message import Ended, Hello
 from tuibench.tui.app import TuibenchApp
+from tuibench.tui.look import PLAIN, Look
 from tuibench.tui.view import Message
 from tuibench.tui.widgets.panel import Panel
 
@@ -41,10 +42,12 @@ class Viewer(NamedTuple):
 
 
 @asynccontextmanager
-async def viewer(hello: Hello, size: tuple[int, int] = LARGE, **options: object) -> AsyncIterator[Viewer]:
+async def viewer(
+    hello: Hello, size: tuple[int, int] = LARGE, *, look: Look = PLAIN, owner: bool = True
+) -> AsyncIterator[Viewer]:
     """A running viewer; it is closed at the end unless the test has made it leave."""
     client = FakeClient(hello)
-    app = TuibenchApp(client.connected, **options)  # type: ignore[arg-type]
+    app = TuibenchApp(client.connected, look, owner=owner)
     async with app.run_test(size=size) as pilot:
         found = Viewer(app, pilot, client)
         await found.settle()

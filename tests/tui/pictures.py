@@ -14,6 +14,7 @@ from tests.tui.sessions import ACTIVITY
 from tests.tui.svg import with_shapes
 from tuibench.model.message import Hello
 from tuibench.tui.app import TuibenchApp
+from tuibench.tui.look import PLAIN, Look
 from tuibench.tui.view import Message
 
 WARNING = "client-limited: a worker uses 91 % of a core; the server could do more (add --workers)"
@@ -27,8 +28,7 @@ class Picture(NamedTuple):
     hello: Hello
     keys: tuple[str, ...] = ()
     says: tuple[Message, ...] = ()
-    theme: str | None = None
-    ascii_only: bool = False
+    look: Look = PLAIN
 
 
 LIVED_ON = msgspec.structs.replace(
@@ -38,7 +38,7 @@ LARGE, SMALL = (120, 36), (80, 24)
 PICTURES = (
     Picture("live-120x36", LARGE, script.hello()),
     Picture("live-80x24", SMALL, script.hello()),
-    Picture("live-light-120x36", LARGE, script.hello(), theme="tuibench-light"),
+    Picture("live-light-120x36", LARGE, script.hello(), look=Look(theme="tuibench-light")),
     Picture("live-safe-120x36", LARGE, script.hello(60)),
     Picture("durability-120x36", LARGE, script.hello(60), ("d", "down", "down")),
     Picture("durability-80x24", SMALL, script.hello(60), ("d", "down", "down")),
@@ -64,7 +64,7 @@ async def play(picture: Picture, client: FakeClient, pilot: Pilot[Any]) -> None:
 async def draw(picture: Picture, folder: Path) -> Path:
     """One picture, drawn by the app itself without a terminal."""
     client = FakeClient(picture.hello)
-    app = TuibenchApp(client.connected, theme=picture.theme, ascii_only=picture.ascii_only)
+    app = TuibenchApp(client.connected, picture.look)
     async with app.run_test(size=picture.size) as pilot:
         await play(picture, client, pilot)
         path = folder / f"{picture.name}.svg"

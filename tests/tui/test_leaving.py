@@ -3,17 +3,17 @@
 import asyncio
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
 from tests.tui import script
 from tests.tui.driving import viewer
 from tests.tui.fake import FakeClient
-from tuibench.errors import RunError
+from tuibench.cli.screen_options import ScreenOptions
+from tuibench.errors import RunError, UsageError
 from tuibench.model.command import Stop
 from tuibench.model.message import Answer
-from tuibench.tui.app import TuibenchApp, run
+from tuibench.tui.app import TuibenchApp
 from tuibench.tui.panels.footer import STOPPING_TEXT
 
 
@@ -124,9 +124,9 @@ async def test_a_session_that_cannot_be_joined_ends_the_viewer() -> None:
     assert app.return_code == 1
 
 
-def test_a_theme_that_does_not_exist_is_told_before_the_screen_opens(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="no theme 'pink'"):
-        run(tmp_path / "socket", theme="pink")
+def test_a_theme_that_does_not_exist_is_told_before_the_screen_opens() -> None:
+    with pytest.raises(UsageError, match="no theme 'pink'"):
+        ScreenOptions(theme="pink").look()
 
 
 def test_signals_are_the_loops_own_again_afterwards() -> None:

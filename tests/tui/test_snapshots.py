@@ -11,10 +11,11 @@ from tests.tui.driving import LARGE, SMALL
 from tests.tui.fake import FakeClient
 from tests.tui.pictures import Picture
 from tuibench.tui.app import TuibenchApp
+from tuibench.tui.look import Look
 
 EXTRA = (
-    Picture("live-ansi-80x24", SMALL, script.hello(), theme="ansi-dark"),
-    Picture("live-ascii-80x24", SMALL, script.hello(), ascii_only=True),
+    Picture("live-ansi-80x24", SMALL, script.hello(), look=Look(theme="ansi-dark")),
+    Picture("live-ascii-80x24", SMALL, script.hello(), look=Look(ascii_only=True)),
     Picture("live-starting-120x36", LARGE, script.hello(0, events=())),
 )
 
@@ -22,7 +23,7 @@ EXTRA = (
 @pytest.mark.parametrize("picture", [*pictures.PICTURES, *EXTRA], ids=lambda picture: picture.name)
 def test_picture(picture: Picture, snap_compare: Callable[..., bool]) -> None:
     client = FakeClient(picture.hello)
-    app = TuibenchApp(client.connected, theme=picture.theme, ascii_only=picture.ascii_only)
+    app = TuibenchApp(client.connected, picture.look)
 
     async def lead(pilot: Pilot[Any]) -> None:
         await pictures.play(picture, client, pilot)

@@ -5,7 +5,9 @@ from typing import Annotated
 import typer
 
 from tuibench.cli.finding import RunDir, look_in, socket_of
-from tuibench.cli.live import Theme, demand_terminal, left_running, tell, watch
+from tuibench.cli.groups import grouped
+from tuibench.cli.live import demand_terminal, left_running, tell, watch
+from tuibench.cli.screen_options import ScreenOptions
 
 DETAILS = (
     "The session is named by its id or a unique part of it; it may be left out when there is just one. "
@@ -13,13 +15,16 @@ DETAILS = (
 )
 
 
+@grouped
 def attach(
     session: Annotated[str, typer.Argument(metavar="[ID]", help="Which session.", show_default=False)] = "",
-    theme: Theme = "",
+    *,
+    screen: ScreenOptions,
     run_dir: RunDir = "",
 ) -> None:
     demand_terminal("tuibench ctl status")
     look_in(run_dir)
+    look = screen.look()
     socket = socket_of(session)
-    ended = watch(socket, theme, owner=False)
+    ended = watch(socket, look, owner=False)
     raise typer.Exit(tell(ended) if ended is not None else left_running(socket, run_dir))

@@ -1,18 +1,19 @@
 """`tuibench demo`: a private server, small data, and the live monitor on it."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tuibench.cli.background import Background, detached, start_session
 from tuibench.cli.driving import Output, drive, say
 from tuibench.cli.groups import grouped
-from tuibench.cli.live import Theme, is_on_terminal, left_running, tell, watch
+from tuibench.cli.live import is_on_terminal, left_running, tell, watch
 from tuibench.cli.loop import run_async
 from tuibench.cli.metrics_options import MetricsOptions
 from tuibench.cli.planning import PLAN_HELP, RAMP_HELP
 from tuibench.cli.prepare import make_tables
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
+from tuibench.cli.screen_options import ScreenOptions
 from tuibench.cli.trial_options import TrialOptions
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
@@ -20,6 +21,9 @@ from tuibench.load.prepare_load import Method
 from tuibench.model.plan import OptionValue
 from tuibench.session.spec import SessionSpec
 from tuibench.workload import library
+
+if TYPE_CHECKING:
+    from tuibench.tui.look import Look
 
 __all__ = ["CONTEXT", "demo"]
 
@@ -39,6 +43,7 @@ def demo(
     trial: TrialOptions,
     background: Background,
     metrics: MetricsOptions,
+    screen: ScreenOptions,
     profile: Annotated[str, typer.Option("--profile", help="Which load to drive.")] = "oltp_read_write",
     threads: Annotated[int, typer.Option("--threads", help="Connections that work at a time.")] = 8,
     time: Annotated[
@@ -55,7 +60,6 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the server running, and say how to reach it.")
     ] = False,
-    theme: Theme = "",
 ) -> None:
     grace_seconds = background.grace_seconds
     on_screen = not headless and is_on_terminal()
@@ -65,6 +69,7 @@ def demo(
     plan = given.plan(profile, options, 0 if on_screen or background.detach else HEADLESS_SECONDS)
     plan = trial.plan(plan, time)
     metrics.demand_free()
+    look = screen.look() if on_screen and not background.detach else None
     code = ExitCode.DONE
     server = run_async(_start(keep=keep))
     try:
@@ -73,8 +78,8 @@ def demo(
         if background.detach:
             code = detached(spec, background, pass_fds=(server.watch_fd,))
             server.release()
-        elif on_screen:
-            code = _on_screen(spec, server, theme, grace_seconds)
+        elif look is not None:
+            code = _on_screen(spec, server, look, grace_seconds)
         else:
             _, code = run_async(drive(spec, Output()))
     finally:
@@ -89,10 +94,12 @@ async def _start(*, keep: bool) -> PrivateServer:
     return server
 
 
-def _on_screen(spec: SessionSpec, server: PrivateServer, theme: str, grace_seconds: float | None) -> ExitCode:
+def _on_screen(
+    spec: SessionSpec, server: PrivateServer, look: "Look", grace_seconds: float | None
+) -> ExitCode:
     """The session holds the server's line, too: left alone it restores and records, then the server goes."""
     socket = run_async(start_session(spec, grace_seconds, (server.watch_fd,)))
-    ended = watch(socket, theme)
+    ended = watch(socket, look)
     if ended is None:
         server.release()
         return left_running(socket)

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,10 +13,14 @@ from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.metrics_options import MetricsOptions
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_and_options, session_spec
+from tuibench.cli.screen_options import ScreenOptions
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.trial_options import TrialOptions
 from tuibench.errors import ExitCode, SessionAwayError, UsageError
 from tuibench.model.message import Ended
+
+if TYPE_CHECKING:
+    from tuibench.tui.look import Look
 
 __all__ = ["CONTEXT", "live"]
 
@@ -25,8 +29,6 @@ DETAILS = (
     "puts the settings back; x leaves it, attach joins it again. "
     "Every option of the profile is taken, too: --tables=4 --table-size=100000 …"
 )
-
-Theme = Annotated[str, typer.Option("--theme", help="Colours: dark, light, ansi-dark, ansi-light.")]
 
 
 @grouped
@@ -38,18 +40,19 @@ def live(
     trial: TrialOptions,
     background: Background,
     metrics: MetricsOptions,
-    theme: Theme = "",
+    screen: ScreenOptions,
 ) -> None:
     if not background.detach:
         demand_terminal(f"tuibench run {profile} …, or --detach")
     plan = trial.plan(options.plan(*profile_and_options(profile, context.args)), options.time)
     announce_leftovers()
+    look = None if background.detach else screen.look()
     spec = session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
     spec = metrics.spec(spec)
-    if background.detach:
+    if look is None:
         raise typer.Exit(detached(spec, background, options.run_dir))
     socket = run_async(start_session(spec, background.grace_seconds))
-    ended = watch(socket, theme)
+    ended = watch(socket, look)
     raise typer.Exit(tell(ended) if ended is not None else left_running(socket, options.run_dir))
 
 
@@ -64,11 +67,11 @@ def is_on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
-def watch(socket: Path, theme: str, *, owner: bool = True) -> Ended | None:
+def watch(socket: Path, look: "Look", *, owner: bool = True) -> Ended | None:
     """Opens the screen on a session; its last word, or None if it was left running."""
     from tuibench.tui import app
 
-    return app.run(socket, owner=owner, theme=theme or None)
+    return app.run(socket, look, owner=owner)
 
 
 def left_running(socket: Path, run_dir: str = "") -> ExitCode:

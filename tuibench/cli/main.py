@@ -15,6 +15,7 @@ from tuibench.cli import arguments
 from tuibench.errors import ExitCode, TuibenchError
 
 COMMANDS = {
+    "start": "Choose server and load on a form, then open the live monitor.",
     "demo": "Start a private server, load small data, open the live monitor.",
     "live": "Open the live monitor on a given server.",
     "run": "Drive a load without a screen: interval lines, then the summary.",
@@ -90,7 +91,7 @@ def options(
 def main() -> None:
     """Entry point of the program; ends the process with one of `ExitCode`."""
     try:
-        sys.argv[1:] = arguments.normalised(sys.argv[1:]) or ["--help"]
+        sys.argv[1:] = arguments.normalised(sys.argv[1:]) or _alone()
         sys.exit(app(prog_name="tuibench", standalone_mode=False) or ExitCode.DONE)
     except TuibenchError as error:
         typer.echo(f"tuibench: {error}", err=True)
@@ -108,6 +109,12 @@ def main() -> None:
     except Exception as error:
         typer.echo(f"tuibench: {_mishap(error)}", err=True)
         sys.exit(ExitCode.RUN_FAILED)
+
+
+def _alone() -> list[str]:
+    """The program without arguments: the start screen on a terminal, else the help."""
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    return ["start"] if all(stream.isatty() for stream in streams) else ["--help"]
 
 
 def _misread(error: Any) -> str:

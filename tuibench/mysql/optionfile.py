@@ -16,6 +16,9 @@ GROUPS = ("client", "tuibench")
 STRICT_GROUP = "tuibench"
 """Our own group: all it says must be understood. Other programs' keys in [client] are passed over."""
 
+NOT_OURS = frozenset({"-server", "-mariadb"})
+"""What follows "client" in groups that are meant for other programs."""
+
 MAX_INCLUDES = 10
 """How deep files may include each other, as in the server's clients; this also ends a circle."""
 
@@ -56,6 +59,16 @@ def read_options(defaults_file: str | None = None, group_suffix: str = "") -> Op
     except OSError as error:
         raise UsageError(f"cannot read the option file {path}: {error.strerror}") from error
     return values(_entries(path), group_suffix)
+
+
+def group_suffixes(files: Iterable[str]) -> list[str]:
+    """The suffixes of our groups that these files have, in their order: "" for [client] itself.
+
+    Raises UsageError for a line that is no option.
+    """
+    groups = [entry.group for name in files for entry in _entries(Path(name).expanduser())]
+    found = (group.removeprefix(ours) for group in groups for ours in GROUPS if group.startswith(ours))
+    return list(dict.fromkeys(suffix for suffix in found if suffix not in NOT_OURS))
 
 
 def values(entries: Iterable[Entry], group_suffix: str = "") -> OptionValues:

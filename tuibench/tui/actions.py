@@ -132,3 +132,8 @@ def bindings() -> list[BindingType]:
 def possible(action: Action, view: View) -> bool:
     """Whether it can be done in this run, in the state that the session last told."""
     return view.status.state in action.states and action.applies(view)
+
+
+def key_of(action: Action, view: View) -> str:
+    """What footer and help print for its key: the user's own, if there is one."""
+    return view.keys.get(action.name, action.shown)

@@ -5,16 +5,14 @@ Leaving the viewer never stops the session: only the operator's `q` does, by a c
 """
 
 import asyncio
-import os
 import signal
-import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 import msgspec
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
 
@@ -31,10 +29,11 @@ from tuibench.model.command import (
 from tuibench.model.message import Ended, Status
 from tuibench.model.sample import Sample
 from tuibench.session.client import SessionClient
-from tuibench.tui import places, terminal, themes
-from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, possible
+from tuibench.tui import places, terminal
+from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, key_of, possible
 from tuibench.tui.bridge import Arrived, Client, Connect, read
 from tuibench.tui.dialogs import DIALOGS, Dialog
+from tuibench.tui.look import PLAIN, Look, StyledApp
 from tuibench.tui.panels.tabs import tab_line
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.main import Frame, MainScreen
@@ -49,66 +48,37 @@ LOST = (
 )
 
 
-def run(
-    socket: Path, *, owner: bool = True, theme: str | None = None, ascii_only: bool | None = None
-) -> Ended | None:
+def run(socket: Path, look: Look, *, owner: bool = True) -> Ended | None:
     """Show the session behind `socket` until the operator leaves; its last word, or None if it goes on.
 
     The `owner` has started it: the key that stops it does not ask back.
 
-    Raises RunError when no session answers or when it vanishes without a word (the terminal is restored),
-    UsageError for a theme that does not exist.
+    Raises RunError when no session answers or when it vanishes without a word (the terminal is restored).
     """
-    if theme is not None:
-        themes.check(theme)
-    plain = needs_ascii() if ascii_only is None else ascii_only
-    app = TuibenchApp(partial(SessionClient.join, socket), owner=owner, theme=theme, ascii_only=plain)
-    ended = app.run()
+    app = TuibenchApp(partial(SessionClient.join, socket), look, owner=owner)
+    ended = app.run(mouse=look.mouse)
     if app.failure is not None:
         raise app.failure
     return ended
 
 
-def needs_ascii() -> bool:
-    """Whether the terminal cannot be trusted with block characters."""
-    encoding = (sys.__stdout__.encoding if sys.__stdout__ else None) or "ascii"
-    return "utf" not in encoding.lower() or os.environ.get("TERM") in ("linux", "vt100", "vt220")
-
-
-class TuibenchApp(App[Ended]):
+class TuibenchApp(StyledApp[Ended]):
     """One viewer of one session."""
 
     CSS_PATH = "tuibench.tcss"
-    TITLE = "tuibench"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(), *places.bindings()]
-    ALLOW_SELECT = False
     ENABLE_COMMAND_PALETTE = True
 
-    def __init__(
-        self,
-        connect: Connect,
-        *,
-        owner: bool = True,
-        theme: str | None = None,
-        ascii_only: bool = False,
-    ) -> None:
-        without_colour = "NO_COLOR" in os.environ
-        super().__init__(ansi_color=True if without_colour else None)
-        self.animation_level = "none"
+    def __init__(self, connect: Connect, look: Look = PLAIN, *, owner: bool = True) -> None:
+        super().__init__(look)
         self.failure: TuibenchError | None = None
         self.view: View | None = None
         self._connect = connect
         self._owner = owner
-        self._ascii_only = ascii_only
+        self._ascii_only = look.ascii_only
         self._client: Client | None = None
         self._threads = ThreadSteering()
         self._outstanding = Outstanding()
-        for ours in themes.OURS:
-            self.register_theme(ours)
-        self.theme = theme or (themes.WITHOUT_COLOUR if without_colour else themes.DEFAULT)
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return themes.variable_defaults(self.current_theme)
 
     async def on_mount(self) -> None:
         for number in LEAVE_SIGNALS:
@@ -118,7 +88,7 @@ class TuibenchApp(App[Ended]):
         except TuibenchError as error:
             self._fail(error)
             return
-        self.view = begin(self._client.hello)
+        self.view = begin(self._client.hello, self.look.keymap.shown)
         await self.push_screen(self._made(places.BY_NAME[places.HOME], self.view))
         terminal.watch(self)
         self.run_worker(read(self._client, self.post_message), name="reader", exit_on_error=True)
@@ -191,13 +161,17 @@ class TuibenchApp(App[Ended]):
         for place in places.PLACES:
             if self.view is not None and place.offered(self.view):
                 go = partial(self.action_go, place.name)
-                yield SystemCommand(f"{place.label}: {place.help}", f"key {place.key}", go)
+                yield SystemCommand(
+                    f"{place.label}: {place.help}", f"key {places.key_of(place, self.view)}", go
+                )
         yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
 
     def _palette(self, actions: Iterable[Action]) -> Iterator[SystemCommand]:
         for action in actions:
             if self.view is not None and possible(action, self.view):
-                yield SystemCommand(action.help, f"key {action.shown}", partial(self.action_act, action.name))
+                yield SystemCommand(
+                    action.help, f"key {key_of(action, self.view)}", partial(self.action_act, action.name)
+                )
 
     def _made(self, place: places.Place, view: View) -> MainScreen:
         """The place's screen: made the first time, kept from then on."""

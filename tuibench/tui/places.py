@@ -31,9 +31,8 @@ class Place(NamedTuple):
     offered: Callable[[View], bool] = lambda _: True
     on_tabs: bool = True
 
-    @property
-    def tab(self) -> Tab:
-        return Tab(self.key, self.name, self.label, self.short)
+    def tab(self, view: View) -> Tab:
+        return Tab(key_of(self, view), self.name, self.label, self.short)
 
 
 HOME = "live"
@@ -51,9 +50,14 @@ PLACES = (
 BY_NAME = {place.name: place for place in PLACES}
 
 
+def key_of(place: Place, view: View) -> str:
+    """What tab line and help print for its key: the user's own, if there is one."""
+    return view.keys.get(place.name, place.key)
+
+
 def tabs(view: View) -> list[Tab]:
     """The tabs that lead somewhere now."""
-    return [place.tab for place in PLACES if place.on_tabs and place.offered(view)]
+    return [place.tab(view) for place in PLACES if place.on_tabs and place.offered(view)]
 
 
 def bindings() -> list[BindingType]:

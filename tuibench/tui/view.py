@@ -4,6 +4,8 @@ No widget is touched here and nothing is asked; `after` is the only way from one
 bounded: charts keep a few numbers a sample, and only the newest sample is kept whole.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple, assert_never
 
 import msgspec
@@ -47,7 +49,8 @@ class Note(msgspec.Struct, frozen=True):
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """All that the screens draw. `leaving` is True once the operator has asked the session to stop.
 
-    `activity` is what was last told of the server's sessions, None if nobody has asked for it yet.
+    `activity` is what was last told of the server's sessions, None if nobody has asked for it yet. `keys` are
+    the user's own, by action.
     """
 
     plan: Plan
@@ -61,6 +64,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     note: Note | None = None
     leaving: bool = False
     activity: Activity | None = None
+    keys: dict[str, str] = {}
 
     @property
     def load(self) -> LoadPart | None:
@@ -115,7 +119,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         return next((setting for setting in self.status.settings if setting.name == name), None)
 
 
-def begin(hello: Hello) -> View:
+def begin(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -> View:
     """The first view, with the history that a viewer gets when it connects."""
     view = View(
         plan=hello.plan,
@@ -124,6 +128,7 @@ def begin(hello: Hello) -> View:
         status=hello.status,
         events=hello.events[-KEPT_EVENTS:],
         costs=hello.costs,
+        keys=dict(keys),
     )
     return msgspec.structs.replace(
         view,

@@ -6,31 +6,21 @@ risk = "A crash of the host loses the latest of the binary log."
 """
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tuibench import paths
+from tuibench import config
 from tuibench.errors import UsageError
 from tuibench.model.setting import PresetState
 from tuibench.tuning import catalogue
 from tuibench.tuning.presets import PRESETS
 from tuibench.workload import nearest
 
-FILE_NAME = "config.toml"
 NO_RISK_GIVEN = "Your own preset; it does not say what it risks."
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
-_TYPES = {
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "text",
-    list: "a list",
-    dict: "a table",
-}
 
 
 class PresetText(msgspec.Struct, forbid_unknown_fields=True):
@@ -40,34 +30,17 @@ class PresetText(msgspec.Struct, forbid_unknown_fields=True):
     risk: str = NO_RISK_GIVEN
 
 
-def config_file() -> Path:
-    return paths.config_dir() / FILE_NAME
-
-
 def presets(path: Path | None = None) -> tuple[PresetState, ...]:
     """Ours, then the user's. Raises UsageError when the file cannot be read as it is meant."""
-    path = path or config_file()
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return PRESETS
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the configuration {path}: {error}") from error
-    return PRESETS + parse(text, str(path))
+    return PRESETS + _meant(config.section("presets", path), str(path or config.config_file()))
 
 
 def parse(text: str, source: str) -> tuple[PresetState, ...]:
     """The presets in a configuration file's text; `source` names it in errors."""
-    try:
-        raw = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{source}: not valid TOML: {error}") from None
-    for key in raw:
-        if key != "presets":
-            raise UsageError(f"{source}: {key}: unknown key", nearest.hint(key, ("presets",)))
-    found = raw.get("presets", {})
-    if not isinstance(found, dict):
-        raise UsageError(f"{source}: presets: a table for each preset, not {_type(found)}")
+    return _meant(config.parse(text, source, "presets"), source)
+
+
+def _meant(found: dict[str, Any], source: str) -> tuple[PresetState, ...]:
     return tuple(_preset(name, table, f"{source}: presets.{name}") for name, table in found.items())
 
 
@@ -121,7 +94,3 @@ def _value(setting: catalogue.Setting, value: str | float | bool, where: str) ->
     if refusal is None:
         raise AssertionError(f"{setting.name} has no form")
     raise UsageError(f"{where}: {refusal.message}", refusal.hint)
-
-
-def _type(value: Any) -> str:
-    return _TYPES.get(type(value), type(value).__name__)

@@ -23,7 +23,7 @@ def test_no_key_means_two_things() -> None:
 
 
 def test_the_help_lists_every_key() -> None:
-    listed = {key for key, _ in keys()}
+    listed = {key for key, _ in keys(begin(script.hello(10)))}
     assert {action.shown for action in ACTIONS} <= listed
     assert {place.key for place in places.PLACES} <= listed
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tuibench.model.message import RunState
-from tuibench.tui.actions import ACTIONS, Action, possible
+from tuibench.tui.actions import ACTIONS, Action, key_of, possible
 from tuibench.tui.spans import Line, Span, pad, shorten, width_of
 from tuibench.tui.view import View
 
@@ -54,7 +54,7 @@ def _keys(actions: Sequence[Action], view: View) -> Line:
 
 def _key(action: Action, view: View, *, ends_group: bool) -> Line:
     enabled = possible(action, view)
-    key = Span(action.shown, "key" if enabled else "faint", f"app.act('{action.name}')")
+    key = Span(key_of(action, view), "key" if enabled else "faint", f"app.act('{action.name}')")
     if not ends_group:
         return (key, Span(" "))
     label = _label(action, view)

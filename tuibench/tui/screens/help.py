@@ -10,8 +10,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tuibench.tui.actions import ACTIONS
-from tuibench.tui.places import PLACES
+from tuibench.tui import places
+from tuibench.tui.actions import ACTIONS, key_of
 from tuibench.tui.view import View
 
 _READING = (
@@ -38,7 +38,7 @@ class HelpScreen(ModalScreen[None]):
         with VerticalScroll(classes="dialog", id="help-dialog") as dialog:
             dialog.border_title = "Help"
             dialog.border_subtitle = "↑ ↓ scroll · esc goes back"
-            yield Static(_keys())
+            yield Static(_keys(self._view))
             for warning in self._view.status.warnings:
                 yield Static(f"▲ {warning}", classes="gap warn", markup=False)
             if not self._view.status.warnings:
@@ -47,15 +47,15 @@ class HelpScreen(ModalScreen[None]):
                 yield Static(paragraph, classes="gap quiet", markup=False)
 
 
-def keys() -> Iterator[tuple[str, str]]:
+def keys(view: View) -> Iterator[tuple[str, str]]:
     """Every key and what it does."""
     for action in ACTIONS:
-        yield action.shown, action.help
-    for place in PLACES:
-        yield place.key, f"{place.label}: {place.help}"
+        yield key_of(action, view), action.help
+    for place in places.PLACES:
+        yield places.key_of(place, view), f"{place.label}: {place.help}"
     yield from _MORE_KEYS
 
 
-def _keys() -> Content:
-    lines = (Content.assemble((f"{key:<8}", "bold"), text) for key, text in keys())
+def _keys(view: View) -> Content:
+    lines = (Content.assemble((f"{key:<8}", "bold"), text) for key, text in keys(view))
     return Content("\n").join(lines)

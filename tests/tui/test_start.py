@@ -1,0 +1,253 @@
+"""The start form: enter does what the footer says, a field that is wrong says what, work can be cancelled."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tests.tui import start
+from tests.tui.driving import LARGE, SMALL
+from tests.tui.start import FakeBackstage
+from tuibench.errors import ServerUnavailableError
+from tuibench.tui.look import PLAIN, Look
+from tuibench.tui.start.app import StartApp
+from tuibench.tui.start.backstage import Outlook
+from tuibench.tui.start.screen import StartScreen
+from tuibench.tui.start.stage import Next, following
+
+
+class Form:
+    """The form, driven by keys."""
+
+    def __init__(self, app: StartApp, pilot: Pilot[Path]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        for _ in range(3):
+            await self.pilot.pause()
+
+    @property
+    def screen(self) -> StartScreen:
+        assert isinstance(self.app.screen, StartScreen)
+        return self.app.screen
+
+    @property
+    def text(self) -> str:
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+
+@asynccontextmanager
+async def form(
+    backstage: FakeBackstage, size: tuple[int, int] = LARGE, look: Look = PLAIN
+) -> AsyncIterator[Form]:
+    app = StartApp(backstage, look)
+    async with app.run_test(size=size) as pilot:
+        found = Form(app, pilot)
+        await found.press()
+        yield found
+
+
+async def test_enter_starts_a_demonstration_at_once() -> None:
+    backstage = FakeBackstage()
+    async with form(backstage) as it:
+        assert "enter start" in it.text
+        await it.press("enter")
+        assert it.app.return_value == Path("/run/1.sock")
+    assert backstage.asked == [("launch", backstage.first)]
+
+
+async def test_a_server_that_is_not_ours_is_looked_at_first() -> None:
+    backstage = FakeBackstage(start.READY)
+    async with form(backstage) as it:
+        await it.press("down")
+        assert "enter look at the server" in it.text
+        await it.press("enter")
+        assert [name for name, _ in backstage.asked] == ["examine"]
+        assert "All is well." in it.text
+        assert "11 checks are well" in it.text
+        assert "another session of 3 connections is idle" in it.text
+        await it.press("enter")
+        assert [name for name, _ in backstage.asked] == ["examine", "launch"]
+    _, answers = backstage.asked[-1]
+    assert (answers.server, answers.place, answers.user, answers.database) == ("files:", "db1", "app", "shop")
+
+
+async def test_missing_tables_are_made_and_looked_at_before_the_start() -> None:
+    backstage = FakeBackstage(start.MISSING, start.READY)
+    async with form(backstage, SMALL) as it:
+        await it.press("down", "enter")
+        assert "Enter makes them: 4 × 100,000 rows." in it.text
+        assert "no such table" in it.text
+        await it.press("enter")
+        assert "All is well." in it.text
+        await it.press("enter")
+    assert [name for name, _ in backstage.asked] == ["examine", "make", "examine", "launch"]
+
+
+async def test_what_stops_a_run_does_not_start() -> None:
+    backstage = FakeBackstage(start.BLOCKED, start.DOUBTFUL)
+    async with form(backstage) as it:
+        await it.press("down", "enter")
+        assert "✗ the server is read only" in it.text
+        assert "→ run on the primary" in it.text
+        await it.press("enter")
+        assert "enter start all the same" in it.text
+        assert "▲ 2 replicas read the binary log" in it.text
+    assert [name for name, _ in backstage.asked] == ["examine", "examine"]
+
+
+async def test_a_change_makes_what_was_seen_void() -> None:
+    backstage = FakeBackstage(start.READY, start.READY)
+    async with form(backstage) as it:
+        await it.press("down", "enter")
+        assert "enter start" in it.text
+        it.screen.query_one("#field-threads").focus()
+        await it.press("6")
+        assert it.screen.answers.threads == "6"
+        assert "enter look at the server" in it.text
+        await it.press("f5")
+    assert [name for name, _ in backstage.asked] == ["examine", "examine"]
+
+
+async def test_a_field_that_is_wrong_says_what() -> None:
+    backstage = FakeBackstage()
+    async with form(backstage) as it:
+        it.screen.query_one("#field-threads").focus()
+        await it.press("x")
+        assert "▲threads" in it.text
+        assert "✗ threads: 'x' is not a whole number" in it.text
+        assert it.screen.query_one("#field-threads").has_class("-wrong")
+        await it.press("enter")
+        assert backstage.asked == []
+        await it.press("backspace", "8")
+        assert "▲threads" not in it.text
+
+
+async def test_another_server_is_typed() -> None:
+    backstage = FakeBackstage(start.READY)
+    async with form(backstage) as it:
+        await it.press("end")
+        assert "✗ at: a host, host:port, or the path of a socket" in it.text
+        await it.press("tab", *"db9", "tab", *"me", "tab", *"secret", "enter")
+    name, answers = backstage.asked[0]
+    assert (name, answers.place, answers.user, answers.password) == ("examine", "db9", "me", "secret")
+    assert "secret" not in repr(answers)
+
+
+async def test_the_password_is_not_shown() -> None:
+    async with form(FakeBackstage()) as it:
+        await it.press("down", "tab", "tab", "tab", *"secret")
+        assert it.screen.answers.password == "secret"
+        assert "secret" not in it.text
+
+
+async def test_a_profile_brings_its_options_unless_they_were_typed() -> None:
+    async with form(FakeBackstage()) as it:
+        it.screen.query_one("#profiles").focus()
+        await it.press("end")
+        assert it.screen.answers.options == "--scale=10"
+        field = it.screen.query_one("#field-options", Input)
+        assert field.value == "--scale=10"
+        field.focus()
+        await it.press("end", "0")
+        it.screen.query_one("#profiles").focus()
+        await it.press("home")
+        assert (it.screen.answers.profile, it.screen.answers.options) == ("oltp_read_write", "--scale=100")
+
+
+async def test_long_work_shows_how_far_it_is_and_can_be_cancelled() -> None:
+    backstage = FakeBackstage(start.MISSING)
+    async with form(backstage) as it:
+        await it.press("down", "enter")
+        backstage.hold()
+        await it.press("enter")
+        assert "45%" in it.text
+        assert "loading 4 × 100,000 rows, 196,512 rows/s" in it.text
+        assert "esc cancel" in it.text
+        await it.press("enter", "f5")
+        await it.press("escape")
+        assert "Cancelled: nothing is left behind." in it.text
+        assert backstage.undone
+        assert it.app.is_running
+    assert [name for name, _ in backstage.asked] == ["examine", "make"]
+
+
+async def test_who_leaves_in_the_middle_of_work_has_it_undone() -> None:
+    backstage = FakeBackstage()
+    async with form(backstage) as it:
+        backstage.hold()
+        await it.press("enter")
+        it.app.exit()
+    assert backstage.undone
+
+
+async def test_a_server_that_is_away_is_said_in_words_with_a_remedy() -> None:
+    backstage = FakeBackstage(start.READY)
+    backstage.failure = ServerUnavailableError("cannot reach a server at db1:3306", "is it running?")
+    async with form(backstage) as it:
+        await it.press("down", "enter")
+        assert "✗ cannot reach a server at db1:3306" in it.text
+        assert "→ is it running?" in it.text
+        await it.press("enter")
+        assert "All is well." in it.text
+
+
+@pytest.mark.parametrize("key", ["escape", "ctrl+c"])
+async def test_it_can_be_left(key: str) -> None:
+    async with form(FakeBackstage()) as it:
+        await it.press(key)
+    assert it.app.return_value is None
+    assert it.app.return_code == 0
+
+
+async def test_a_small_terminal_gets_the_headless_advice() -> None:
+    async with form(FakeBackstage(), (70, 20)) as it:
+        assert "this terminal has 70×20" in it.text
+        assert "tuibench run oltp_read_write" in it.text
+        await it.pilot.resize_terminal(80, 24)
+        await it.press()
+        assert "Private demo server" in it.text
+
+
+async def test_everything_fits_the_smallest_terminal() -> None:
+    async with form(FakeBackstage(start.DOUBTFUL), SMALL) as it:
+        await it.press("down", "enter")
+        for words in (
+            "SERVER",
+            "app@db1",
+            "password",
+            "LOAD",
+            "tpcc",
+            "threads",
+            "--tables=4",
+            "enter start",
+        ):
+            assert words in it.text
+        assert "▲ 2 replicas" in it.text
+
+
+async def test_a_plain_terminal_gets_plain_characters() -> None:
+    async with form(FakeBackstage(start.DOUBTFUL), look=Look(ascii_only=True)) as it:
+        await it.press("down", "enter")
+        assert it.text.isascii()
+
+
+@pytest.mark.parametrize(
+    ("outlook", "is_private", "expected"),
+    [
+        (None, True, Next.START),
+        (None, False, Next.LOOK),
+        (start.READY, False, Next.START),
+        (start.DOUBTFUL, False, Next.START_ALL_THE_SAME),
+        (start.MISSING, False, Next.MAKE),
+        (start.BLOCKED, False, Next.MEND),
+    ],
+)
+def test_what_comes_next(outlook: Outlook | None, is_private: bool, expected: Next) -> None:
+    assert following(outlook, is_private=is_private) is expected

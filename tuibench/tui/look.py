@@ -1,0 +1,56 @@
+"""How a screen is to look and be handled, whatever it shows: theme, characters, mouse, the user's keys.
+
+Decided here: which theme stands in for NO_COLOR, and when a terminal gets plain characters.
+"""
+
+import os
+import sys
+from typing import NamedTuple, TypeVar
+
+from textual.app import App
+
+from tuibench.tui import themes
+from tuibench.tui.keymap import Keymap
+
+Answer = TypeVar("Answer")
+
+
+class Look(NamedTuple):
+    """`theme` is empty for ours. Without `mouse` the terminal keeps it for itself, to mark and copy."""
+
+    theme: str = ""
+    ascii_only: bool = False
+    mouse: bool = True
+    keymap: Keymap = Keymap()
+
+
+PLAIN = Look()
+
+
+class StyledApp(App[Answer]):
+    """An app in our colours. NO_COLOR counts even when it is empty, and also for the app after this one."""
+
+    ALLOW_SELECT = False
+    TITLE = "tuibench"
+
+    def __init__(self, look: Look) -> None:
+        without_colour = os.environ.get("NO_COLOR")
+        super().__init__(ansi_color=None if without_colour is None else True)
+        if without_colour is not None:
+            os.environ["NO_COLOR"] = without_colour
+        self.look = look
+        self.animation_level = "none"
+        for ours in themes.OURS:
+            self.register_theme(ours)
+        standing_in = themes.DEFAULT if without_colour is None else themes.WITHOUT_COLOUR
+        self.theme = look.theme or standing_in
+        self.set_keymap(dict(look.keymap.bound))
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return themes.variable_defaults(self.current_theme)
+
+
+def needs_ascii() -> bool:
+    """Whether the terminal cannot be trusted with block characters."""
+    encoding = (sys.__stdout__.encoding if sys.__stdout__ else None) or "ascii"
+    return "utf" not in encoding.lower() or os.environ.get("TERM") in ("linux", "vt100", "vt220")

@@ -1,0 +1,301 @@
+"""The form: a server, a load, and what a look at both has shown. Enter does what comes next."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import ClassVar, TypeVar
+
+import msgspec
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.events import Resize
+from textual.screen import Screen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from tuibench.errors import TuibenchError
+from tuibench.tui.drawing import to_ascii
+from tuibench.tui.start import telling
+from tuibench.tui.start.backstage import FIELDS, Backstage, Outlook, ServerOffer, Step
+from tuibench.tui.start.stage import Next, following
+
+SMALLEST = (80, 24)
+TALL = 32
+"""From this height on the lists are longer."""
+LOGIN = ("place", "user", "password")
+LOAD = ("threads", "seconds", "database")
+DATA = ("options",)
+PLACEHOLDERS = {"seconds": "until q", "password": "none, or the option file's", "options": "--tables=4 …"}
+PAINT_SECONDS = 0.2
+LABEL_WIDTH = 28
+
+Offer = TypeVar("Offer")
+
+
+class StartScreen(Screen[None]):
+    """Asks its backstage what is wrong after each change, and for work when the operator says so."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f5", "look", "Look at the server", show=False),
+        Binding("escape", "back", "Cancel, or leave", show=False),
+    ]
+
+    def __init__(self, backstage: Backstage, *, ascii_only: bool = False) -> None:
+        super().__init__()
+        self.VERTICAL_BREAKPOINTS = [(0, "-short"), (TALL, "-tall")]
+        self._backstage = backstage
+        self._ascii_only = ascii_only
+        self.answers = backstage.first
+        self._outlook: Outlook | None = None
+        self._said: Content | None = None
+        self._step: Step | None = None
+        self._work: asyncio.Task[None] | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="too-small")
+        with Vertical(id="form"):
+            yield Static(self._plain(_title()), id="title")
+            yield Static("SERVER", classes="heading")
+            yield self._list("servers", [(offer.label, offer.detail) for offer in self._backstage.servers])
+            yield from self._fields("login", LOGIN)
+            yield Static("LOAD", classes="heading")
+            yield self._list("profiles", [(offer.name, offer.summary) for offer in self._backstage.profiles])
+            yield from self._fields("load", LOAD)
+            yield from self._fields("data", DATA)
+            with VerticalScroll(id="telling", can_focus=False):
+                yield Static(id="told", markup=False)
+            yield Static(id="keys")
+
+    def on_mount(self) -> None:
+        self.query_one("#servers", OptionList).highlighted = self._place_of_server()
+        self.query_one("#profiles", OptionList).highlighted = self._place_of_profile()
+        self.query_one("#servers").focus()
+        self.set_interval(PAINT_SECONDS, self._paint_work)
+        self._paint()
+
+    def on_resize(self, event: Resize) -> None:
+        width, height = event.size
+        self.set_class(width < SMALLEST[0] or height < SMALLEST[1], "-small")
+        self.query_one("#too-small", Static).update(_too_small(width, height))
+
+    async def on_unmount(self) -> None:
+        """Whoever leaves in the middle of work waits until it is undone."""
+        if self._work is not None:
+            self._work.cancel()
+            await asyncio.wait({self._work})
+
+    @property
+    def server(self) -> ServerOffer:
+        return self._backstage.servers[self._place_of_server()]
+
+    @property
+    def is_working(self) -> bool:
+        return self._work is not None and not self._work.done()
+
+    @property
+    def coming(self) -> Next:
+        """What enter does."""
+        return following(self._outlook, is_private=self.server.is_private)
+
+    # What the operator does.
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        match event.option_list.id:
+            case "servers":
+                self._choose_server(self._backstage.servers[event.option_index])
+            case "profiles":
+                self._choose_profile(event.option_index)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.action_go()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.action_go()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        name = (event.input.id or "").removeprefix("field-")
+        if getattr(self.answers, name) != event.value:
+            self._change(**{name: event.value})
+
+    def action_go(self) -> None:
+        """What the footer says of enter."""
+        if self.is_working or self._backstage.faults(self.answers):
+            self._said = None
+            self._paint()
+            return
+        match self.coming:
+            case Next.LOOK | Next.MEND:
+                self._begin(self._look())
+            case Next.MAKE:
+                self._begin(self._make())
+            case Next.START | Next.START_ALL_THE_SAME:
+                self._begin(self._start())
+
+    def action_look(self) -> None:
+        if not self.is_working and not self._backstage.faults(self.answers):
+            self._begin(self._look())
+
+    def action_back(self) -> None:
+        """Ends the work that is under way, or leaves."""
+        if self._work is not None and self.is_working:
+            self._work.cancel()
+        else:
+            self.app.exit()
+
+    # Work.
+
+    def _begin(self, work: Awaitable[None]) -> None:
+        self._said = None
+        self._step = Step("one moment")
+        self._work = asyncio.ensure_future(self._carried_out(work))
+        self._paint()
+
+    async def _carried_out(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except TuibenchError as error:
+            self._said = telling.failure(error)
+        except asyncio.CancelledError:
+            self._said = telling.plain("Cancelled: nothing is left behind.")
+        finally:
+            self._step = None
+            self._work = None
+            if self.is_attached:
+                self._paint()
+
+    async def _look(self) -> None:
+        self._step = Step(f"looking at {self.server.label}")
+        self._outlook = await self._backstage.examine(self.answers)
+
+    async def _make(self) -> None:
+        made = await self._backstage.make(self.answers, self._tell)
+        self._outlook = await self._backstage.examine(self.answers)
+        self.notify(made)
+
+    async def _start(self) -> None:
+        self.app.exit(await self._backstage.launch(self.answers, self._tell))
+
+    def _tell(self, step: Step) -> None:
+        """Called from any thread, as often as it likes: the next painting shows the newest."""
+        self._step = step
+
+    # Changes of the form.
+
+    def _choose_server(self, offer: ServerOffer) -> None:
+        if offer.id == self.answers.server:
+            return
+        database = offer.database or self.answers.database
+        self._change(server=offer.id, place=offer.place, user=offer.user, password="", database=database)
+        self._fill("place", "user", "password", "database")
+
+    def _choose_profile(self, index: int) -> None:
+        before, offer = self._backstage.profiles[self._place_of_profile()], self._backstage.profiles[index]
+        if offer.name == self.answers.profile:
+            return
+        own = self.answers.options.split() != before.options.split()
+        self._change(profile=offer.name, options=self.answers.options if own else offer.options)
+        self._fill("options")
+
+    def _change(self, **fields: str) -> None:
+        """What was seen holds no more."""
+        self.answers = msgspec.structs.replace(self.answers, **fields)
+        self._outlook = self._said = None
+        self._paint()
+
+    def _fill(self, *names: str) -> None:
+        for name in names:
+            field = self.query_one(f"#field-{name}", Input)
+            if field.value != getattr(self.answers, name):
+                field.value = getattr(self.answers, name)
+
+    # Painting.
+
+    def _paint(self) -> None:
+        wrong = self._backstage.faults(self.answers)
+        self.set_class(self.server.is_private, "-private")
+        for name in FIELDS:
+            self.query_one(f"#field-{name}").set_class(name in wrong, "-wrong")
+            label = self.query_one(f"#label-{name}", Static)
+            label.set_class(name in wrong, "-wrong")
+            label.update(self._plain(f"{'▲' if name in wrong else ' '}{FIELDS[name]}"))
+        self.query_one("#told", Static).update(self._plain_content(self._told(wrong)))
+        self.query_one("#keys", Static).update(self._plain(self._keys(can_go=not wrong)))
+
+    def _paint_work(self) -> None:
+        if self._step is not None:
+            self.query_one("#told", Static).update(self._plain_content(telling.work(self._step)))
+
+    def _told(self, wrong: object) -> Content:
+        if self._step is not None:
+            return telling.work(self._step)
+        if self._said is not None:
+            return self._said
+        if faults := self._backstage.faults(self.answers):
+            return telling.faults(faults)
+        if self._outlook is not None:
+            return telling.outlook(self._outlook, self.coming)
+        return telling.plain(self._hint())
+
+    def _hint(self) -> str:
+        if self.server.is_private:
+            return "A server of your own, in a temporary directory: nothing else on this host is touched."
+        return "Enter looks at the server first; nothing is changed and no load begins."
+
+    def _keys(self, *, can_go: bool) -> str:
+        if self.is_working:
+            return "[b]esc[/] [$muted]cancel[/]"
+        go = f"[@click=screen.go][b]enter[/] [$muted]{self.coming.value}[/][/]" if can_go else ""
+        look = "" if self.server.is_private else "[@click=screen.look][b]f5[/] [$muted]look again[/][/]"
+        leave = "[@click=screen.back][b]esc[/] [$muted]leave[/][/]"
+        moves = "[b]tab[/] [$muted]next field[/]"
+        return "   ".join(part for part in (go, moves, look, leave) if part)
+
+    def _list(self, id: str, entries: Sequence[tuple[str, str]]) -> OptionList:
+        options = [Option(self._plain_content(_entry(*entry))) for entry in entries]
+        return OptionList(*options, id=id, compact=True)
+
+    def _fields(self, id: str, names: Sequence[str]) -> ComposeResult:
+        with Horizontal(id=id, classes="fields"):
+            for name in names:
+                yield Static(id=f"label-{name}", classes="label", markup=False)
+                field = Input(
+                    getattr(self.answers, name),
+                    id=f"field-{name}",
+                    compact=True,
+                    password=name == "password",
+                    placeholder=PLACEHOLDERS.get(name, ""),
+                )
+                field.cursor_blink = False
+                yield field
+
+    def _place_of_server(self) -> int:
+        return _index(self._backstage.servers, lambda offer: offer.id == self.answers.server)
+
+    def _place_of_profile(self) -> int:
+        return _index(self._backstage.profiles, lambda offer: offer.name == self.answers.profile)
+
+    def _plain(self, text: str) -> str:
+        return to_ascii(text) if self._ascii_only else text
+
+    def _plain_content(self, text: Content) -> Content:
+        return Content(to_ascii(text.plain), list(text.spans)) if self._ascii_only else text
+
+
+def _index(offers: Sequence[Offer], wanted: Callable[[Offer], bool]) -> int:
+    return next((place for place, offer in enumerate(offers) if wanted(offer)), 0)
+
+
+def _entry(label: str, detail: str) -> Content:
+    return Content.assemble((f"{label:<{LABEL_WIDTH}} ", ""), (detail, "$muted"))
+
+
+def _title() -> str:
+    return "[$background on $primary bold] tuibench [/]  [$muted]what shall run, and where?[/]"
+
+
+def _too_small(width: int, height: int) -> str:
+    return (
+        f"tuibench needs {SMALLEST[0]}×{SMALLEST[1]} characters, this terminal has {width}×{height}.\n\n"
+        "Enlarge the window, or run without a screen:\n\ntuibench run oltp_read_write"
+    )
