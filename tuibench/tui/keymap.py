@@ -1,4 +1,4 @@
-"""The user's own keys: the section [keys] of the configuration file, checked against the tables of actions and screens.
+"""The user's own keys: the section [keys] of the configuration file, checked against our tables of keys.
 
 [keys]
 pause = "o"
