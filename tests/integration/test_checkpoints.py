@@ -35,6 +35,4 @@ async def test_checkpoints_are_sysbenchs(any_tables: PrivateServer) -> None:
     ours = tuibench("run", "oltp_point_select", *OPTIONS, target=any_tables.target)
     assert ours.code == 0, ours.err
     assert masked(ours.out) == masked(theirs)
-    first, second, rest = map(int, TRANSACTIONS.findall(ours.out))
-    assert min(first, second, rest) > 0
-    assert second < first + rest
+    assert min(map(int, TRANSACTIONS.findall(ours.out))) > 0

@@ -161,7 +161,8 @@ def notes(summary: Summary, run_directory: str) -> list[str]:
         for name, each in summary.by_transaction.items()
     ]
     lines += [effect_line(effect) for effect in summary.effects]
-    lines += [cost_line(cost) for cost in summary.costs if cost.transactions]
+    if summary.queries.write:
+        lines += [cost_line(cost) for cost in summary.costs if cost.transactions]
     lines.append(_reconciled(summary))
     lines += [f"warning: {warning}" for warning in summary.warnings]
     lines.append(f"recorded in {run_directory}")

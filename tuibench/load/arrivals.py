@@ -10,6 +10,7 @@ from typing import Protocol
 from tuibench.clock import Clock
 from tuibench.load.alarm import Alarm
 from tuibench.load.pacing import Pacer
+from tuibench.load.report import HandOver
 
 
 class Idle(Protocol):
@@ -62,6 +63,31 @@ class Arrivals:
     def allow(self, more: int | None) -> None:
         """From now on so much may be scheduled, None for no limit."""
         self._limit = None if more is None else self.scheduled + more
+
+    def hand_over(self) -> HandOver:
+        """Gives away what is due and what may still be scheduled: it was never this worker's."""
+        due, left = tuple(self._backlog), 0
+        self._backlog.clear()
+        if self._limit is not None:
+            left = max(0, self._limit - self.scheduled)
+            self._limit -= left + len(due)
+        self.scheduled -= len(due)
+        return HandOver(due, left)
+
+    def take_over(self, work: HandOver) -> None:
+        """Makes another worker's work its own; what is due longest is still done first.
+
+        In a closed loop nothing is due, and all of it is started when there is time for it.
+        """
+        self._ring()
+        if self._limit is not None:
+            self._limit += len(work.due_ns) + work.allowed
+        due = work.due_ns if self.is_open else ()
+        self.scheduled += len(due)
+        self._backlog = deque(sorted((*self._backlog, *due)))
+        for _ in due:
+            self._wake_one()
+        self._ring()
 
     def hold(self) -> None:
         """Nothing comes due until `release`."""

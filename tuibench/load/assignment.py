@@ -15,6 +15,11 @@ class Assignment:
     def total(self) -> int:
         return sum(map(len, self._numbers))
 
+    @property
+    def busiest(self) -> int:
+        """The worker with the most connections."""
+        return max(range(len(self._numbers)), key=lambda worker: len(self._numbers[worker]))
+
     def spread(self, connections: int, workers: int) -> list[tuple[int, ...]]:
         """The numbers of each worker. Workers never become fewer."""
         self._numbers += [set() for _ in range(workers - len(self._numbers))]

@@ -17,7 +17,7 @@ from tuibench.load.delay import Delay
 from tuibench.load.lag import LagProbe
 from tuibench.load.pacing import Pacer
 from tuibench.load.recorder import Recorder
-from tuibench.load.report import Counters, Moments, WorkerReport
+from tuibench.load.report import Counters, Finished, HandOver, Moments, WorkerReport
 from tuibench.load.user import VirtualUser
 from tuibench.load.wire import Begin
 from tuibench.load.work import Connect, Work
@@ -34,7 +34,11 @@ Member = tuple[VirtualUser, asyncio.Task[None]]
 
 
 class Engine:
-    """The virtual users of one worker."""
+    """The virtual users of one worker.
+
+    It uses `tell` when it has ended all that it may start (`finished` is set, too), and to hand over what it
+    cannot do for want of connections.
+    """
 
     def __init__(
         self,
@@ -42,10 +46,13 @@ class Engine:
         *,
         connect: Connect | None = None,
         clock: Clock | None = None,
+        tell: Callable[[HandOver | Finished], None] = lambda _: None,
         alarm: Callable[[Callable[[], None]], Alarm] = system_alarm,
     ) -> None:
         clock = clock or SystemClock()
         self.finished = asyncio.Event()
+        self._allowances = 1
+        self._tell = tell
         self._begin = begin
         self._program = begin.program
         self._recorder = Recorder(
@@ -66,6 +73,7 @@ class Engine:
             clock=clock,
         )
         self._generators: dict[int, Generator] = {}
+        self._wanted: frozenset[int] = frozenset()
         self._users: dict[int, Member] = {}
         self._departing: list[Member] = []
         self._departed = Fairness()
@@ -77,6 +85,7 @@ class Engine:
 
     def set_connections(self, numbers: Collection[int]) -> None:
         """Keeps these connections from now on. Returns at once; they come and go in the background."""
+        self._wanted = frozenset(numbers)
         self._bury()
         for number in self._users.keys() - set(numbers):
             user, task = self._users.pop(number)
@@ -85,6 +94,7 @@ class Engine:
         for number in numbers:
             if number not in self._users:
                 self._users[number] = self._new_user(number)
+        self._leave_to_others()
 
     def set_rate(self, rate_per_second: float) -> None:
         """Paces the load: so many transactions are meant to start a second, 0 for as many as can be."""
@@ -109,9 +119,17 @@ class Engine:
         """Drops what is due and not started, and what each connection has done; the limit counts from now."""
         self._forget_backlog()
         self._arrivals.allow(limit)
+        self._allowed()
         self._departed = self._departed_since = Fairness()
         for user in self._present():
             user.transactions.forget()
+        self._leave_to_others()
+
+    def take_over(self, work: HandOver) -> None:
+        """Does what another worker has no connections for, with all those that it keeps."""
+        self._arrivals.take_over(work)
+        self._allowed()
+        self.set_connections(self._wanted)
 
     def checkpoint(self) -> None:
         """What each connection has done counts anew for the next checkpoint."""
@@ -171,6 +189,7 @@ class Engine:
         """Lets transactions in flight end; those that outlast the grace, and the backlog, are abandoned."""
         self._arrivals.hold()
         self._forget_backlog()
+        self._arrivals.hand_over()
         self.set_connections(())
         tasks = [task for _, task in self._departing]
         if tasks:
@@ -198,10 +217,24 @@ class Engine:
         counters.scheduled, counters.backlog = self._arrivals.scheduled, self._arrivals.backlog
         return counters
 
+    def _allowed(self) -> None:
+        self._allowances += 1
+        self.finished.clear()
+
+    def _leave_to_others(self) -> None:
+        """Without connections, present or to come, nothing that is left to do would ever be done here."""
+        if self._wanted:
+            return
+        if work := self._arrivals.hand_over():
+            self._tell(work)
+        self._look_whether_finished(None)
+
     def _look_whether_finished(self, _: object) -> None:
         """The last one to leave, when nothing may be started any more, closes the book."""
-        if self._arrivals.is_finished and all(task.done() for _, task in self._users.values()):
+        is_finished = self._arrivals.is_finished and all(task.done() for _, task in self._users.values())
+        if is_finished and not self.finished.is_set():
             self.finished.set()
+            self._tell(Finished(self._allowances))
 
     def _new_user(self, number: int) -> Member:
         """A connection that comes back goes on with the stream it had: unique values must stay unique."""

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from tuibench.clock import NS_PER_MS
 from tuibench.errors import RunError
 from tuibench.load.assignment import Assignment, parts
-from tuibench.load.report import Finished, WorkerReport
+from tuibench.load.report import Finished, HandOver, WorkerReport
 from tuibench.load.rules import rules_of
 from tuibench.load.wire import (
     AskConnections,
@@ -48,12 +48,20 @@ class Worker:
     """One worker process and the line to it.
 
     `finished` is set when it has nothing left to start, `is_silent` while it owes a report too long.
+    `pass_on` is given what it cannot do itself.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, channel: SessionEnd) -> None:
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        channel: SessionEnd,
+        pass_on: Callable[[HandOver], None] = lambda _: None,
+    ) -> None:
         self.process = process
         self.channel = channel
         self.finished = asyncio.Event()
+        self._allowances = 0
+        self._pass_on = pass_on
         self.is_silent = False
         self._is_asked = False
         self._checkpoint = False
@@ -62,7 +70,7 @@ class Worker:
         self._reading = asyncio.create_task(self._read(), name=f"worker {process.pid}")
 
     @classmethod
-    async def start(cls) -> "Worker":
+    async def start(cls, pass_on: Callable[[HandOver], None] = lambda _: None) -> "Worker":
         """Starts a process in a session of its own, out of reach of the terminal's Ctrl-C."""
         ours, theirs = socket.socketpair()
         with theirs:
@@ -75,7 +83,13 @@ class Worker:
                 stdin=asyncio.subprocess.DEVNULL,
                 start_new_session=True,
             )
-        return cls(process, await Channel.over(ours, FromWorker))
+        return cls(process, await Channel.over(ours, FromWorker), pass_on)
+
+    def allow(self, message: Begin | StartOver | HandOver) -> None:
+        """Gives it something to start; until it has told that all of that is done, it has not finished."""
+        self._allowances += 1
+        self.finished.clear()
+        self.channel.send(message)
 
     def ask(self, *, checkpoint: bool) -> None:
         """Asks for a report, unless one is owed; a checkpoint is made up for with the next one asked for."""
@@ -142,8 +156,11 @@ class Worker:
                     self._reports.put_nowait(message)
                 case Connections(ids=ids):
                     self._connections.put_nowait(ids)
-                case Finished():
-                    self.finished.set()
+                case HandOver():
+                    self._pass_on(message)
+                case Finished(allowances=allowances):
+                    if allowances == self._allowances:
+                        self.finished.set()
                 case _:
                     assert_never(message)
         self._reports.put_nowait(None)
@@ -213,7 +230,7 @@ class Fleet:
     def start_over(self) -> None:
         """The warm-up is over: its backlog and its connections' figures are forgotten, the limits hold."""
         for worker, limit in zip(self._workers, _limits(self._plan, len(self._workers)), strict=True):
-            worker.channel.send(StartOver(limit))
+            worker.allow(StartOver(limit))
 
     def pause(self) -> None:
         self._paused = True
@@ -225,8 +242,8 @@ class Fleet:
 
     async def finished(self) -> None:
         """Returns when every worker has ended all the transactions it was allowed."""
-        for worker in self._workers:
-            await worker.finished.wait()
+        while unfinished := [worker for worker in self._workers if not worker.finished.is_set()]:
+            await unfinished[0].finished.wait()
 
     async def report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
         """One report of every worker that answers in time.
@@ -273,9 +290,9 @@ class Fleet:
         wanted = max(1, min(threads, self._most))
         unlimited: list[int | None] = [None] * wanted
         limits = unlimited if self._plan.warmup_seconds else _limits(self._plan, wanted)
-        new = await asyncio.gather(*(Worker.start() for _ in range(len(self._workers), wanted)))
+        new = await asyncio.gather(*(Worker.start(self._hand_on) for _ in range(len(self._workers), wanted)))
         for worker in new:
-            worker.channel.send(self._begin(len(self._workers), limits))
+            worker.allow(self._begin(len(self._workers), limits))
             if self._delay_ns:
                 worker.channel.send(SetDelay(self._delay_ns))
             if self._session.statements:
@@ -283,6 +300,11 @@ class Fleet:
             if self._paused:
                 worker.channel.send(Pause())
             self._workers.append(worker)
+
+    def _hand_on(self, work: HandOver) -> None:
+        """One worker has no connections any more: what it leaves is for the one that keeps the most."""
+        if not self._is_over:
+            self._workers[self._assignment.busiest].allow(work)
 
     def _begin(self, number: int, limits: list[int | None]) -> Begin:
         return Begin(

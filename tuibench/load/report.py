@@ -100,7 +100,26 @@ class Moments(msgspec.Struct, frozen=True):
 
 
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
-    """A worker has ended all the transactions it was allowed to start."""
+    """A worker has ended all the transactions it was allowed to start.
+
+    `allowances` is how often it had been allowed some: with more on the way to it, this is no news.
+    """
+
+    allowances: int
+
+
+class HandOver(msgspec.Struct, frozen=True, tag="hand over"):
+    """Work that a worker without connections leaves to another one, by way of the session.
+
+    `due_ns` are the intended starts of its backlog, `allowed` is how many transactions more it might have
+    scheduled.
+    """
+
+    due_ns: tuple[int, ...] = ()
+    allowed: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.due_ns or self.allowed)
 
 
 class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from tuibench.load.report import Finished, WorkerReport
+from tuibench.load.report import Finished, HandOver, WorkerReport
 from tuibench.load.rules import Rules
 from tuibench.model.plan import Arrival
 from tuibench.model.target import Target
@@ -109,13 +109,14 @@ ToWorker = (
     | SetDelay
     | SetSession
     | StartOver
+    | HandOver
     | Pause
     | Resume
     | Report
     | AskConnections
     | Finish
 )
-FromWorker = WorkerReport | Connections | Finished
+FromWorker = WorkerReport | Connections | HandOver | Finished
 
 Incoming = TypeVar("Incoming")
 

@@ -9,7 +9,7 @@ import sys
 from typing import assert_never
 
 from tuibench.load.engine import Engine
-from tuibench.load.report import Finished
+from tuibench.load.report import HandOver
 from tuibench.load.wire import (
     AskConnections,
     Begin,
@@ -41,8 +41,7 @@ async def obey(channel: WorkerEnd) -> None:
     begin = await channel.receive()
     if not isinstance(begin, Begin):
         return
-    engine = Engine(begin)
-    telling = asyncio.create_task(_tell_when_finished(engine, channel))
+    engine = Engine(begin, tell=channel.send)
     while (message := await channel.receive()) is not None:
         match message:
             case SetConnections(numbers=numbers):
@@ -57,6 +56,8 @@ async def obey(channel: WorkerEnd) -> None:
                 engine.set_session(statements)
             case StartOver(limit=limit):
                 engine.start_over(limit)
+            case HandOver():
+                engine.take_over(message)
             case Pause():
                 engine.pause()
             case Resume():
@@ -70,20 +71,13 @@ async def obey(channel: WorkerEnd) -> None:
             case Finish(grace_seconds=grace):
                 await engine.stop(grace)
                 channel.send(engine.report())
-                telling.cancel()
                 await channel.close()
                 return
             case Begin():
                 raise AssertionError("a worker begins once")
             case _:
                 assert_never(message)
-    telling.cancel()
     await engine.stop(0)
-
-
-async def _tell_when_finished(engine: Engine, channel: WorkerEnd) -> None:
-    await engine.finished.wait()
-    channel.send(Finished())
 
 
 async def serve(descriptor: int) -> None:

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from tests.fakes import FakeClock, FakeServer
 from tests.virtual import VirtualClock
 from tuibench.load.engine import Engine
-from tuibench.load.report import Counters, WorkerReport
+from tuibench.load.report import Counters, Finished, HandOver, WorkerReport
 from tuibench.load.wire import Begin
 from tuibench.metrics.histogram import Histogram
 
@@ -19,12 +19,15 @@ AnyClock = TypeVar("AnyClock", FakeClock, VirtualClock)
 
 
 class Drive(Generic[AnyClock]):
-    """An engine, and the latencies of all the reports it gave so far. `last` is for a test to fill."""
+    """An engine, what it told, and the latencies of all its reports so far. `last` is for a test to fill."""
 
     def __init__(self, server: FakeServer, begin: Begin, clock: AnyClock) -> None:
         self.server = server
         self.clock: AnyClock = clock
-        self.engine = Engine(begin, connect=server.connect, clock=clock, alarm=clock.alarm)
+        self.told: list[HandOver | Finished] = []
+        self.engine = Engine(
+            begin, connect=server.connect, clock=clock, tell=self.told.append, alarm=clock.alarm
+        )
         self.last = Counters()
         self.transactions = Histogram()
         self.service = Histogram()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.fakes import FakeClock
 from tuibench.load.arrivals import Arrivals
 from tuibench.load.pacing import Pacer
+from tuibench.load.report import HandOver
 from tuibench.model.plan import Arrival
 
 RATE = 10.0
@@ -153,6 +154,51 @@ def test_a_new_limit_counts_from_now() -> None:
 def test_without_a_limit_nothing_is_ever_finished() -> None:
     assert not Queue(rate=0).arrivals.is_finished
     assert not Queue().arrivals.is_finished
+
+
+# Work handed over
+
+
+def test_work_handed_over_keeps_its_times_and_leaves_nothing_behind() -> None:
+    queue, other = Queue(limit=50), Queue(limit=10)
+    queue.pass_gaps(7)
+    other.clock.advance(4.2 * GAP_SECONDS)
+    due = list(queue.arrivals.hand_over().due_ns)
+    assert (queue.arrivals.scheduled, queue.arrivals.backlog, queue.arrivals.is_finished) == (0, 0, True)
+    other.arrivals.take_over(HandOver(tuple(due), 43))
+    assert other.arrivals.scheduled == 4 + 7
+    taken = other.taken()
+    assert taken == sorted(taken)
+    assert set(due) <= set(taken)
+    other.pass_gaps(1000)
+    assert other.arrivals.scheduled == 50 + 10
+    queue.pass_gaps(1000)
+    assert queue.arrivals.scheduled == 0
+
+
+def test_work_taken_over_wakes_as_many_as_it_needs() -> None:
+    queue = Queue(limit=0)
+    queue.waiting("ann", "bob", "cid")
+    queue.arrivals.take_over(HandOver((1, 2), 0))
+    assert queue.woken == ["ann", "bob"]
+
+
+def test_an_allowance_taken_over_late_does_not_bring_the_past_with_it() -> None:
+    queue = Queue(limit=0)
+    queue.pass_gaps(100)
+    queue.arrivals.take_over(HandOver((), 5))
+    assert queue.arrivals.backlog == 0
+    queue.pass_gaps(100)
+    assert queue.arrivals.backlog == 5
+
+
+def test_a_closed_loop_takes_over_what_was_due_as_work_to_start() -> None:
+    queue = Queue(rate=0, limit=1)
+    queue.arrivals.take_over(HandOver((1, 2), 3))
+    for _ in range(6):
+        assert not queue.arrivals.is_finished
+        queue.arrivals.start_unasked()
+    assert queue.arrivals.is_finished
 
 
 # Changes of the rate

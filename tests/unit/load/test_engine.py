@@ -13,6 +13,7 @@ from tests.unit.load.driving import Drive, balanced, driving, turns, until
 from tests.unit.load.programs import EXPLICIT, SINGLE, begin
 from tests.unit.load.test_user import AWAY, DEADLOCK, DUPLICATE, LOCK_WAIT, LOST, TOO_MANY
 from tuibench.clock import NS_PER_MS
+from tuibench.load.report import HandOver
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
@@ -38,6 +39,9 @@ class Do:
                 drive.engine.set_rate(self.how_many)
             case "delay":
                 drive.engine.set_delay(self.how_many * NS_PER_MS)
+            case "over":
+                now_ns = drive.clock.now_ns()
+                drive.engine.take_over(HandOver((now_ns,) * (self.how_many // 2), self.how_many))
             case "limit":
                 drive.engine.start_over(self.how_many or None)
             case "time":
@@ -59,6 +63,7 @@ actions = st.lists(
         st.builds(Do, st.just("turns"), st.integers(0, 25)),
         st.builds(Do, st.just("rate"), st.sampled_from([0, 0, 20, 500])),
         st.builds(Do, st.just("limit"), st.sampled_from([0, 1, 30])),
+        st.builds(Do, st.just("over"), st.sampled_from([1, 30])),
         st.builds(Do, st.just("time"), st.integers(0, 400)),
     ),
     min_size=3,

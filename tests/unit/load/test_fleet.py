@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar, cast
 from unittest import mock
@@ -18,7 +18,7 @@ from tests.unit.load.test_wire import REPORT
 from tuibench.errors import RunError
 from tuibench.load import fleet as fleet_room
 from tuibench.load.fleet import Fleet, Worker
-from tuibench.load.report import Finished
+from tuibench.load.report import Finished, HandOver
 from tuibench.load.wire import (
     Begin,
     Channel,
@@ -186,10 +186,35 @@ async def test_the_limits_hold_from_the_end_of_the_warm_up() -> None:
 async def test_a_fleet_has_finished_when_all_its_workers_have() -> None:
     async with pretended_fleet(2, threads=2, events=2) as (workers, ends):
         finished = asyncio.create_task(workers.finished())
-        ends[1].send(Finished())
+        ends[1].send(Finished(1))
         await turns(50)
         assert not finished.done()
-        ends[0].send(Finished())
+        ends[0].send(Finished(1))
+        await asyncio.wait_for(finished, PATIENCE_SECONDS)
+
+
+async def test_what_a_worker_leaves_is_for_the_one_with_the_most_connections() -> None:
+    work = HandOver((17, 18), 40)
+    async with pretended_fleet(2, threads=2, events=100) as (workers, ends):
+        await workers.set_threads(2)
+        await workers.set_threads(1)
+        ends[1].send(work)
+        assert await told(ends[0], HandOver) == work
+
+
+async def test_a_worker_that_was_left_more_has_not_finished_before_it_says_so() -> None:
+    async with pretended_fleet(2, threads=2, events=100) as (workers, ends):
+        await workers.set_threads(2)
+        await workers.set_threads(1)
+        finished = asyncio.create_task(workers.finished())
+        ends[0].send(Finished(1))
+        ends[1].send(HandOver((), 40))
+        ends[1].send(Finished(1))
+        await told(ends[0], HandOver)
+        ends[0].send(Finished(1))
+        await turns(50)
+        assert not finished.done()
+        ends[0].send(Finished(2))
         await asyncio.wait_for(finished, PATIENCE_SECONDS)
 
 
@@ -233,11 +258,11 @@ async def pretended_fleet(most: int, **plan: Any) -> AsyncIterator[tuple[Fleet, 
     """A fleet whose workers the test plays, at these ends."""
     ends: list[WorkerEnd] = []
 
-    async def start() -> Worker:
+    async def start(pass_on: Callable[[HandOver], None]) -> Worker:
         ours, theirs = socket.socketpair()
         session: SessionEnd = await Channel.over(ours, FromWorker)
         ends.append(await Channel.over(theirs, ToWorker))
-        return Worker(cast("asyncio.subprocess.Process", PretendedProcess()), session)
+        return Worker(cast("asyncio.subprocess.Process", PretendedProcess()), session, pass_on)
 
     with mock.patch.object(Worker, "start", start):
         made = Fleet(msgspec.structs.replace(PLAN, **plan), NOBODY, program(SINGLE), most)
@@ -342,5 +367,5 @@ async def test_nothing_is_written_to_a_line_that_is_closed() -> None:
     async with pretended_fleet(1) as (_, (end,)):
         await end.close()
         with mock.patch.object(end._writer, "write") as write:
-            end.send(Finished())
+            end.send(Finished(1))
         write.assert_not_called()

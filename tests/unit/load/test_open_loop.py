@@ -11,7 +11,7 @@ from tests.unit.load.driving import Drive, balanced
 from tests.unit.load.programs import SINGLE, begin
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.errors import ConnectionLostError, ServerAwayError
-from tuibench.load.report import Counters
+from tuibench.load.report import Counters, HandOver
 from tuibench.load.wire import Begin
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.plan import Arrival, Backlog
@@ -297,6 +297,33 @@ def test_exactly_as_many_transactions_as_allowed(rate: float, limit: int, connec
     run = ran(script, begin(SINGLE, limit=limit), rate=rate, connections=connections)
     assert (run.last.scheduled, run.last.completed, run.last.abandoned) == (limit, limit, 0)
     assert len(run.server.started) == limit
+
+
+@pytest.mark.parametrize("rate", [0, RATE])
+@pytest.mark.parametrize("events", [3, 500])
+def test_a_worker_that_loses_its_connections_leaves_its_share_to_another(rate: float, events: int) -> None:
+    async def scenario(clock: VirtualClock) -> tuple[Run, Run]:
+        server = TimedServer(clock, stall=(0.005, 2))
+        kept, lost = (Run(server, begin(SINGLE, limit=events), clock) for _ in range(2))
+        for run in (kept, lost):
+            run.engine.set_rate(rate)
+            run.engine.set_connections(range(4))
+        await lost.wait_until(1)
+        lost.engine.set_connections(())
+        left = [work for work in lost.told if isinstance(work, HandOver)]
+        assert len(left) == (events > lost.counters.scheduled)
+        for work in left:
+            kept.engine.take_over(work)
+        for run in (kept, lost):
+            await asyncio.wait_for(run.engine.finished.wait(), 60)
+            await run.engine.stop(10)
+        return kept, lost
+
+    kept, lost = (run.counters for run in in_no_time(scenario))
+    assert kept.completed + lost.completed == 2 * events
+    assert lost.completed < 10
+    assert balanced(kept)
+    assert balanced(lost)
 
 
 @pytest.mark.parametrize("rate", [0, RATE])

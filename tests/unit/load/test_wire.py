@@ -100,9 +100,9 @@ async def test_a_report_arrives_whole_and_in_order(ends: Ends) -> None:
 
 async def test_a_worker_tells_between_reports_that_it_has_finished(ends: Ends) -> None:
     session, worker = ends
-    for message in (REPORT, Finished(), REPORT):
+    for message in (REPORT, Finished(2), REPORT):
         worker.send(message)
-    assert [await session.receive() for _ in range(3)] == [REPORT, Finished(), REPORT]
+    assert [await session.receive() for _ in range(3)] == [REPORT, Finished(2), REPORT]
 
 
 async def test_a_peer_that_hung_up_says_nothing(ends: Ends) -> None:
