@@ -47,8 +47,8 @@ cumulative, so its next report makes up for it. A worker that is silent already 
 class Worker:
     """One worker process and the line to it.
 
-    `finished` is set when it has nothing left to start, `is_silent` while it owes a report too long.
-    `pass_on` is given what it cannot do itself.
+    `finished` is set when it has nothing left to start, `is_silent` while it owes a report too long,
+    `is_heard` once it has reported its end. `pass_on` is given what it cannot do itself.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class Worker:
         self._allowances = 0
         self._pass_on = pass_on
         self.is_silent = False
+        self.is_heard = False
         self._is_asked = False
         self._checkpoint = False
         self._reports: asyncio.Queue[WorkerReport | None] = asyncio.Queue()
@@ -115,6 +116,7 @@ class Worker:
             async with asyncio.timeout(seconds):
                 for _ in range(1 + self._is_asked):
                     reports.append(await self.report())
+                self.is_heard = True
         return reports
 
     async def report(self) -> WorkerReport:
@@ -267,6 +269,11 @@ class Fleet:
     def silent(self) -> tuple[int, ...]:
         """The processes that owe a report."""
         return tuple(worker.process.pid for worker in self._workers if worker.is_silent)
+
+    @property
+    def unheard(self) -> tuple[int, ...]:
+        """The processes that did not report their end."""
+        return tuple(worker.process.pid for worker in self._workers if not worker.is_heard)
 
     async def connection_ids(self) -> set[int]:
         """The server's ids of all connections of the load."""

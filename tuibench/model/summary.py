@@ -56,7 +56,8 @@ class Reconciliation(msgspec.Struct, frozen=True, kw_only=True):
     """Our statements against the server's own count, over the whole run.
 
     foreign = questions_server - own - questions_client: what other clients sent. None when the server's
-    counters went back (restart, FLUSH STATUS) or could not be read. Commits likewise, against Com_commit.
+    counters went back (restart, FLUSH STATUS) or could not be read, or when a worker did not report its end.
+    Commits likewise, against Com_commit.
     """
 
     questions_client: int

@@ -5,6 +5,7 @@ tenth of the p95 it reports, limits the load: the figures then tell of the clien
 """
 
 from collections import deque
+from collections.abc import Collection
 
 from tuibench.model.duration import delay_text
 from tuibench.model.sample import LoadPart
@@ -75,6 +76,15 @@ class ClientLimit:
         )
 
 
-def doubts(longest_delay_ms: float, limit: ClientLimit) -> tuple[str, ...]:
+def incomplete(unheard: Collection[int]) -> tuple[str, ...]:
+    """The warning that workers, by their process ids, did not answer in the end."""
+    return tuple(
+        f"incomplete: worker process {pid} did not answer in the end; no figure holds what it did last"
+        for pid in unheard
+    )
+
+
+def doubts(longest_delay_ms: float, limit: ClientLimit, unheard: Collection[int] = ()) -> tuple[str, ...]:
     """The warnings about the measurement as a whole."""
-    return (*simulated(longest_delay_ms), *((limit.words(),) if limit.overall else ()))
+    limited = (limit.words(),) if limit.overall else ()
+    return (*simulated(longest_delay_ms), *limited, *incomplete(unheard))

@@ -26,13 +26,15 @@ POLL_SECONDS = 0.02
 class Measured(NamedTuple):
     """One tick of the load. `refused` says in words what the server would not let in, else it is empty.
 
-    `detail` is for the record.
+    `detail` is for the record. `is_heard` is False if no worker answered in time: then the tick is a gap, and
+    the next one covers it.
     """
 
     part: LoadPart
     interval: Interval
     refused: str
     detail: Detail | None = None
+    is_heard: bool = True
 
 
 def most_workers(plan: Plan, *, is_local: bool) -> int:
@@ -48,13 +50,15 @@ class Load:
 
     `checkpoint_listeners` hear the full reports made on the way. `most_let_in` is how many connections the
     server let in when it refused some, None if it has not. `longest_delay_ms` is the longest make-believe
-    delay so far, `seconds` how long the load was measured.
+    delay so far, `seconds` how long the load was measured. `unheard` are the workers that did not answer in
+    the end: what they did last is in no figure.
     """
 
     def __init__(self, plan: Plan, program: Program, fleet: Fleet, clock: Clock) -> None:
         self.threads = plan.threads
         self.rate = plan.rate
         self.most_let_in: int | None = None
+        self.unheard: tuple[int, ...] = ()
         self.client_delay_ms = self.longest_delay_ms = plan.client_delay_ms
         self.accounting = Accounting()
         self.alarms = Alarms()
@@ -146,8 +150,8 @@ class Load:
         reports = await self._report()
         part, interval = self.accounting.tick(reports, threads, rate)
         part = msgspec.structs.replace(part, client_delay_ms=delay_ms)
-        detail = self.accounting.detail
-        return Measured(part, interval, await self._keep_what_opened(self._latest), detail)
+        refused = await self._keep_what_opened(self._latest)
+        return Measured(part, interval, refused, self.accounting.detail, is_heard=bool(reports))
 
     def rest(self) -> Detail | None:
         """What came in after the last tick, None if nothing did."""
@@ -172,6 +176,7 @@ class Load:
     async def finish(self, drain_seconds: float) -> None:
         """Ends the load and the workers, and takes their last reports in."""
         reports = await self.fleet.finish(drain_seconds)
+        self.unheard = self.fleet.unheard
         if self._zero_ns is not None:
             self.seconds = self._elapsed()
             self.accounting.take(reports)

@@ -138,13 +138,13 @@ class Measuring:
             at=self._clock.wall_seconds(),
             elapsed_seconds=self._log.elapsed_at(tick.due_ns),
             late_ms=tick.late_ns / 1e6,
-            load=measured.part,
+            load=measured.part if measured.is_heard else None,
             server=observed.server,
             host=observed.host,
         )
         run.voice.sample(sample, measured.detail)
         run.watch.tick()
-        if run.state is not RunState.WARMING:
+        if run.state is not RunState.WARMING and measured.is_heard:
             run.voice.interval(sample.elapsed_seconds, measured.interval)
             run.comparing.tick(sample, measured.interval)
         await self._notice(measured, observed)
@@ -157,7 +157,8 @@ class Measuring:
         if observed.settings_changed or run.settings.is_behind:
             for text in await run.settings.catch_up(restarted=observed.restarted):
                 run.tell(EventKind.RESTORE, text)
-        self._doubt(measured.part)
+        if measured.is_heard:
+            self._doubt(measured.part)
         self.tell_refused(measured.refused)
 
     def _doubt(self, load: LoadPart) -> None:

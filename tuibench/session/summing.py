@@ -53,9 +53,9 @@ def deltas(before: ServerReading | None, after: ServerReading | None) -> dict[st
 
 
 def reconciliation(
-    totals: Counters, before: ServerReading | None, after: ServerReading | None
+    totals: Counters, before: ServerReading | None, after: ServerReading | None, *, is_complete: bool = True
 ) -> Reconciliation:
-    """Client against server: what is left over was sent by others."""
+    """Client against server: what is left over was sent by others, if the client's figures are complete."""
     grown = deltas(before, after)
     own = after.own - before.own if before and after else 0
     questions = grown.get("Questions") if grown is not None else None
@@ -63,14 +63,17 @@ def reconciliation(
         questions_client=totals.questions,
         questions_server=questions,
         own=own,
-        foreign=None if questions is None else questions - own - totals.questions,
+        foreign=None if questions is None or not is_complete else questions - own - totals.questions,
         commits_client=totals.commits,
         commits_server=grown.get("Com_commit") if grown is not None else None,
     )
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended: what the summary needs beside the accounting. `seconds` is the time of the load."""
+    """How a run ended: what the summary needs beside the accounting. `seconds` is the time of the load.
+
+    Unless it `is_complete`, some of what the workers did was never reported.
+    """
 
     seconds: float
     threads: int
@@ -87,6 +90,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     effects: tuple[Effect, ...] = ()
     costs: tuple[CommitCost, ...] = ()
     ab: TrialResult | None = None
+    is_complete: bool = True
 
 
 def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, ending: Ending) -> Summary:
@@ -124,7 +128,7 @@ def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, endin
             flavour=server.flavour,
             deltas=deltas(ending.before, ending.after) or {},
         ),
-        reconciliation=reconciliation(totals, ending.before, ending.after),
+        reconciliation=reconciliation(totals, ending.before, ending.after, is_complete=ending.is_complete),
         client=ClientTotals(
             workers=ending.workers,
             cpu_share=accounting.cpu_seconds / seconds / max(1, ending.workers),

@@ -32,6 +32,7 @@ class PlayedFleet:
         self.told: list[str] = []
         self.pids: list[int] = []
         self.silent: tuple[int, ...] = ()
+        self.unheard: tuple[int, ...] = ()
         self._play = play
 
     def __len__(self) -> int:

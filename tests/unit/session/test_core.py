@@ -14,6 +14,7 @@ from tuibench.load.report import Counters, WorkerReport
 from tuibench.model.command import Command, Pause, ResetStats
 from tuibench.model.event import EventKind
 from tuibench.model.plan import Plan
+from tuibench.model.sample import Sample
 from tuibench.session.core import Session
 
 PLAN = Plan(profile="oltp_point_select", threads=4, seconds=8, warmup_seconds=8)
@@ -31,6 +32,43 @@ def test_a_busy_warm_up_does_not_put_the_run_in_doubt(
     assert summary.seconds == pytest.approx(8)
     assert summary.client.limited is limited
     assert any("client-limited" in warning for warning in summary.warnings) is limited
+
+
+# Workers that say nothing
+
+
+def test_a_tick_without_any_answer_is_a_gap_and_the_next_one_makes_up_for_it(tmp_path: Path) -> None:
+    def play(fleet: PlayedFleet) -> list[WorkerReport]:
+        second = fleet.clock.time()
+        done = round(second * 10)
+        seconds = 1.0 if second < 4.5 else 3.0
+        counters = Counters(scheduled=done, completed=done)
+        return [] if 2.5 < second < 4.5 else [report(0, counters=counters, seconds=seconds)]
+
+    tps: list[float | None] = []
+    intervals: list[int] = []
+
+    def listen(session: Session) -> None:
+        def hear(message: object) -> None:
+            if isinstance(message, Sample):
+                tps.append(message.load.transactions_per_second if message.load else None)
+
+        session.listeners.append(hear)
+        session.interval_listeners.append(lambda _, interval: intervals.append(interval.transactions))
+
+    conducted(replace(MEASURED, seconds=5), play, tmp_path, listen)
+    assert tps == [10, 10, None, None, 10]
+    assert intervals == [10, 10, 30]
+
+
+def test_a_worker_that_never_told_of_its_end_is_named(tmp_path: Path) -> None:
+    def play(fleet: PlayedFleet) -> list[WorkerReport]:
+        fleet.unheard = (17,)
+        return ten_a_second(fleet)
+
+    summary = conducted(MEASURED, play, tmp_path)
+    assert [warning for warning in summary.warnings if "worker process 17 did not answer" in warning]
+    assert summary.reconciliation.foreign is None
 
 
 # Figures that begin anew

@@ -25,6 +25,7 @@ class FakeFleet:
     def __init__(self, *rounds: Round) -> None:
         self.told: list[str] = []
         self.silent: tuple[int, ...] = ()
+        self.unheard: tuple[int, ...] = ()
         self._rounds = list(rounds)
 
     async def report(self, *, checkpoint: bool = False) -> list[WorkerReport]:

@@ -44,6 +44,11 @@ def test_what_is_left_over_was_sent_by_others(
     assert (result.questions_server is None) == (foreign is None)
 
 
+def test_figures_that_are_not_complete_are_not_taken_for_somebody_elses() -> None:
+    result = reconciliation(CLIENT, reading(0), reading(5000), is_complete=False)
+    assert (result.foreign, result.questions_server) == (None, 5000)
+
+
 def test_commits_are_compared_too() -> None:
     result = reconciliation(CLIENT, reading(0, Com_commit=7), reading(1000, Com_commit=57))
     assert (result.commits_client, result.commits_server) == (50, 50)
