@@ -56,6 +56,10 @@ def runs_dir() -> Path:
     return data_dir() / "runs"
 
 
+def sweeps_dir() -> Path:
+    return data_dir() / "sweeps"
+
+
 def journal_dir() -> Path:
     return state_dir() / "journal"
 

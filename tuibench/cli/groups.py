@@ -1,20 +1,37 @@
 """Options that several commands share, declared once as the fields of a dataclass.
 
 A command takes such a dataclass as a parameter; `grouped` spreads its fields into options for the parser.
+`Annotated[Options, Without("threads")]` leaves some out: they keep their defaults.
 """
 
 import inspect
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Without:
+    """The fields of a group that a command does not have as options."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = frozenset(names)
+
+
+class _Group(NamedTuple):
+    kind: Any
+    without: frozenset[str]
+
+    @property
+    def fields(self) -> list[Any]:
+        return [field for field in fields(self.kind) if field.name not in self.without]
 
 
 def grouped(command: Command) -> Command:
     """The command with each dataclass parameter replaced by an option for each of its fields."""
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    groups = {name: group for name, hint in hints.items() if (group := _group(hint)) is not None}
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
         group = groups.get(parameter.name)
@@ -22,7 +39,7 @@ def grouped(command: Command) -> Command:
 
     def spread(**given: Any) -> Any:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})  # type: ignore[operator]
+            given[name] = group.kind(**{field.name: given.pop(field.name) for field in group.fields})
         return command(**given)
 
     spread.__name__ = command.__name__
@@ -38,11 +55,19 @@ def _keyword(parameter: inspect.Parameter, hints: dict[str, Any]) -> inspect.Par
     return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[parameter.name])
 
 
-def _spread(group: Any) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
+def _group(hint: Any) -> _Group | None:
+    """The dataclass that a parameter stands for, if it stands for one."""
+    kind, *extras = get_args(hint) or (hint,)
+    if not is_dataclass(kind):
+        return None
+    return _Group(kind, frozenset(name for one in extras if isinstance(one, Without) for name in one.names))
+
+
+def _spread(group: _Group) -> list[inspect.Parameter]:
+    hints = get_type_hints(group.kind, include_extras=True)
     return [
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
         )
-        for field in fields(group)
+        for field in group.fields
     ]

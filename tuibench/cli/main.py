@@ -19,6 +19,7 @@ COMMANDS = {
     "demo": "Start a private server, load small data, open the live monitor.",
     "live": "Open the live monitor on a given server.",
     "run": "Drive a load without a screen: interval lines, then the summary.",
+    "sweep": "Run a load under every combination of threads and settings: one table.",
     "prepare": "Make the tables of a profile.",
     "cleanup": "Drop the tables of a profile.",
     "profiles": "List the profiles, show one, or check a file.",

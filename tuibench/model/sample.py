@@ -83,7 +83,8 @@ class ServerPart(msgspec.Struct, frozen=True, kw_only=True):
 class HostPart(msgspec.Struct, frozen=True, kw_only=True):
     """What this host did. CPU figures are percent of the whole machine (0 to 100).
 
-    `cpu_server` is None when the server's process was not found (see `note`) or cannot be read.
+    `cpu_server` is None when the server's process was not found (see `note`) or cannot be read;
+    `memory_server_bytes`, the memory it holds (its resident set), likewise.
     """
 
     cores: int
@@ -98,6 +99,7 @@ class HostPart(msgspec.Struct, frozen=True, kw_only=True):
     net_received_bytes_per_second: float | None
     net_sent_bytes_per_second: float | None
     note: str = ""
+    memory_server_bytes: int | None = None
 
 
 class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):

@@ -1,4 +1,4 @@
-"""Processor time, cumulative: of the machine, and of processes that come and go."""
+"""Processor time, cumulative: of the machine, and of processes that come and go; the memory of one."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -34,6 +34,13 @@ class ProcessTimes:
         known = {pid: self._seconds(pid) for pid in set(pids)}
         self._handles = {pid: handle for pid, handle in self._handles.items() if known.get(pid) is not None}
         return {pid: seconds for pid, seconds in known.items() if seconds is not None}
+
+    def resident_bytes(self, pid: int) -> int | None:
+        """The memory that a process holds now; None if it has ended or cannot be read."""
+        try:
+            return int((self._handles.get(pid) or psutil.Process(pid)).memory_info().rss)
+        except (psutil.Error, OSError):
+            return None
 
     def _seconds(self, pid: int) -> float | None:
         try:

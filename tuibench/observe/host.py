@@ -60,7 +60,8 @@ class HostSampler:
         self, before: HostTotals, after: HostTotals, own: set[int], seconds: float, total: float
     ) -> HostPart:
         used = cpu_percents(before, after, seconds * self._cores)
-        server = None if self._server.pid is None else used.get(self._server.pid)
+        pid = self._server.pid
+        server = None if pid is None else used.get(pid)
         tuibench = sum(percent for pid, percent in used.items() if pid in own)
         memory = psutil.virtual_memory()
         read, written = pair_per_second(before.disk, after.disk, seconds)
@@ -78,6 +79,7 @@ class HostSampler:
             net_received_bytes_per_second=received,
             net_sent_bytes_per_second=sent,
             note=self._note(after),
+            memory_server_bytes=None if pid is None else self._times.resident_bytes(pid),
         )
 
     def _totals(self, own: set[int]) -> HostTotals:

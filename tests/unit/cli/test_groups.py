@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pytest
 import typer
 
-from tuibench.cli.groups import grouped
+from tuibench.cli.groups import Without, grouped
 
 
 @dataclass(frozen=True)
@@ -45,3 +45,16 @@ def test_the_options_are_in_the_help(capsys: pytest.CaptureFixture[str]) -> None
     assert "How big." in text
     assert "Shout." in text
     assert "shared" not in text
+
+
+def test_fields_that_a_command_does_without_keep_their_defaults() -> None:
+    received: list[Any] = []
+
+    @grouped
+    def command(shared: Annotated[Shared, Without("size")], size: str = "own") -> None:
+        received.append((shared, size))
+
+    app = typer.Typer(add_completion=False)
+    app.command()(command)
+    app(["--loud", "--size", "other"], standalone_mode=False)
+    assert received == [(Shared(3, True), "other")]

@@ -1,0 +1,26 @@
+"""What differs is named by its path, with both values."""
+
+import msgspec
+
+from tests.sweeps import PLAN
+from tuibench.model.differences import differences
+
+
+def test_the_same_differs_in_nothing() -> None:
+    assert differences(PLAN, msgspec.structs.replace(PLAN)) == ()
+
+
+def test_each_difference_is_named_by_its_path() -> None:
+    other = msgspec.structs.replace(
+        PLAN, repeats=3, threads=(4, 16), base=msgspec.structs.replace(PLAN.base, seconds=None, seed=9)
+    )
+    assert differences(PLAN, other, besides=("base.seed",)) == (
+        "threads[2]: 8 there, 16 here",
+        "repeats: 2 there, 3 here",
+        "base.seconds: 5.0 there, nothing here",
+    )
+
+
+def test_lists_of_another_length_differ_as_a_whole() -> None:
+    other = msgspec.structs.replace(PLAN, threads=(4,))
+    assert differences(PLAN, other) == ("threads: [4,8] there, [4] here",)

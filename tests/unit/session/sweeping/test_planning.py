@@ -1,0 +1,81 @@
+"""What is asked for in words becomes cases and variants, or is refused with what helps."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tuibench.errors import UsageError
+from tuibench.model.plan import OptionValue
+from tuibench.model.sweep import Variant
+from tuibench.session.sweeping.planning import cases_of, profiles_of, threads_of, variants_of
+
+
+def test_each_value_of_an_option_makes_a_case_of_its_own() -> None:
+    cases = cases_of(["oltp_read_only"], {"table_size": "1000,20000", "tables": "2"}, 8)
+    assert [case.name for case in cases] == [
+        "oltp_read_only, table_size=1000",
+        "oltp_read_only, table_size=20000",
+    ]
+    assert [case.options for case in cases] == [
+        {"table_size": "1000", "tables": "2"},
+        {"table_size": "20000", "tables": "2"},
+    ]
+    assert [case.size for case in cases] == ["2 × 1,000 rows", "2 × 20,000 rows"]
+    assert cases[0].data != cases[1].data
+
+
+def test_a_profile_takes_the_options_it_knows() -> None:
+    given: dict[str, OptionValue] = {"tables": "2", "random_points": "5"}
+    points, read = cases_of(["select_random_points", "oltp_read_only"], given, 1)
+    assert points.options == given
+    assert read.options == {"tables": "2"}
+
+
+def test_profiles_on_the_same_tables_share_them() -> None:
+    read, write = cases_of(["oltp_read_only", "oltp_write_only"], {"range_size": "10"}, 1)
+    assert read.data == write.data
+
+
+def test_presets_and_settings_are_combined() -> None:
+    variants = variants_of("durable,unsafe", ["innodb_io_capacity=200,2000"])
+    assert [variant.name for variant in variants] == [
+        "durable 1/1, innodb_io_capacity=200",
+        "durable 1/1, innodb_io_capacity=2000",
+        "unsafe 0/0, innodb_io_capacity=200",
+        "unsafe 0/0, innodb_io_capacity=2000",
+    ]
+    assert variants[3] == Variant(
+        name="unsafe 0/0, innodb_io_capacity=2000", preset="unsafe", settings={"innodb_io_capacity": "2000"}
+    )
+
+
+def test_without_settings_the_server_is_taken_as_it_stands() -> None:
+    assert variants_of("", []) == (Variant(name=""),)
+
+
+def test_lists() -> None:
+    assert threads_of("4, 8,16") == (4, 8, 16)
+    assert profiles_of("oltp_read_only,oltp_write_only") == ("oltp_read_only", "oltp_write_only")
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda: threads_of("4,x"), "--threads takes whole numbers"),
+        (lambda: threads_of("4,,8"), "separated by commas"),
+        (lambda: threads_of("4,4"), "--threads: 4 is given twice"),
+        (lambda: cases_of(["oltp_read_only"], {"table_size": "10,000"}, 1), "commas separate values here"),
+        (lambda: cases_of(["oltp_read_only"], {"tabel_size": "10"}, 1), "--table-size"),
+        (lambda: cases_of(["oltp_read_only"], {"tables": "0,1"}, 1), "too small"),
+        (lambda: cases_of(["oltp_raed_only"], {}, 1), "oltp_read_only"),
+        (lambda: variants_of("durabel", []), "durable"),
+        (lambda: variants_of("", ["sync_binlog"]), "NAME=V1,V2"),
+        (lambda: variants_of("", ["sync_binlgo=1"]), "sync_binlog"),
+        (lambda: variants_of("", ["sync_binlog=1", "sync-binlog=0"]), "given twice"),
+        (lambda: variants_of("", ["sync_binlog="]), "separated by commas"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_what_helps(ask: Callable[[], object], said: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        ask()
+    assert said in str(refusal.value)

@@ -1,0 +1,88 @@
+"""What is done with the results of sweeps: which are meant, how they are written, what is told of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tuibench import paths
+from tuibench.errors import UsageError
+from tuibench.model.sweep import Sweep
+from tuibench.record.sweep import load
+from tuibench.record.sweep_text import SUMMARY, compared, written
+from tuibench.session.sweeping.matrix import cells_of
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """What is done with results, and which sweep is meant."""
+
+    resume: Annotated[
+        str, typer.Option("--resume", help="Go on with the sweep in this folder; all else is known from it.")
+    ] = ""
+    show: Annotated[
+        bool, typer.Option("--show", help="Print the results of a sweep that was run: --show DIR.")
+    ] = False
+    compare: Annotated[
+        bool,
+        typer.Option("--compare", help="Print sweeps of several servers, relative to the first: DIR DIR …"),
+    ] = False
+    table: Annotated[
+        str,
+        typer.Option(
+            "--table", help="summary, runs (a row a run), or relative (to the first settings given)."
+        ),
+    ] = SUMMARY
+    form: Annotated[str, typer.Option("--format", help="text, markdown, csv or json.")] = "text"
+    out: Annotated[str, typer.Option("--out", help="Write the results to this file, not to stdout.")] = ""
+
+    def write(self, text: str) -> None:
+        """Prints the results, or writes them. Raises UsageError if the file cannot be written."""
+        if self.out in ("", "-"):
+            typer.echo(text, nl=False)
+            return
+        try:
+            Path(self.out).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {self.out}: {error.strerror}") from error
+
+
+def afterwards(known: Sweep, directory: Path) -> list[str]:
+    """What the tables have no place for: what was left out, what to mistrust, where it all is."""
+    lines = [f"failed: {one.cell.words}: {one.failure}" for one in known.results if one.outcome == "failed"]
+    lines += warnings_of(known)
+    left = len(cells_of(known.record.plan)) - len(known.done)
+    if left:
+        lines.append(f"{left} cells are left; go on with: tuibench sweep --resume {directory}")
+    if any(one.prepared for one in known.data):
+        lines.append("the tables that were made are still there")
+    lines.append(f"recorded in {directory}")
+    return lines
+
+
+def warnings_of(known: Sweep) -> list[str]:
+    """Each kind of warning once, in the words of its first cell: figures in it differ from cell to cell."""
+    kinds: dict[str, list[str]] = {}
+    for result in known.done:
+        for warning in result.warnings:
+            kinds.setdefault(warning.partition(":")[0], []).append(warning)
+    return [f"warning: {told[0]} ({len(told)} of {len(known.done)} cells)" for told in kinds.values()]
+
+
+def recorded(places: list[str], results: ResultOptions) -> str:
+    """The table of sweeps that were run before."""
+    sweeps = [load(located(place)) for place in places if place]
+    if not sweeps:
+        raise UsageError("no sweep is named", "give its folder; they are in " + str(paths.sweeps_dir()))
+    if results.compare:
+        return compared(sweeps, results.form)
+    if len(sweeps) > 1:
+        raise UsageError("--show takes one sweep", "--compare puts several beside each other")
+    return written(sweeps[0], results.table, results.form)
+
+
+def located(place: str) -> Path:
+    """The folder of a sweep, given as such or by its name among all sweeps."""
+    named = paths.sweeps_dir() / place
+    return named if not Path(place).exists() and named.exists() else Path(place)

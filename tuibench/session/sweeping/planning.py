@@ -1,0 +1,142 @@
+"""What a sweep is asked for, in words, made into its cases and variants."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+
+from msgspec.structs import replace
+
+from tuibench.errors import UsageError
+from tuibench.model.plan import OptionValue
+from tuibench.model.setting import PresetState
+from tuibench.model.sweep import Case, Variant
+from tuibench.tuning import catalogue, own_presets, presets
+from tuibench.workload import library
+from tuibench.workload.compile import known_options
+from tuibench.workload.datasets import data_set
+from tuibench.workload.options import Option, canonical, spoken
+
+DURABILITY = ("innodb_flush_log_at_trx_commit", "sync_binlog")
+NUMBERS = ("integer", "number")
+
+
+def cases_of(
+    profiles: Sequence[str], given: Mapping[str, OptionValue], most_threads: int
+) -> tuple[Case, ...]:
+    """Each profile with each combination of its options. A number may be several: `--table-size=1000,10000`.
+
+    A profile takes those of the options that it knows. Raises UsageError for one that none of them knows.
+    """
+    known = {profile: known_options(library.load(profile)) for profile in profiles}
+    options = {canonical(name): value for name, value in given.items()}
+    for name in options:
+        if not any(name in each for each in known.values()):
+            library.program(profiles[0], {name: options[name]})
+    return tuple(
+        case for profile in profiles for case in _cases(profile, options, known[profile], most_threads)
+    )
+
+
+def _cases(
+    profile: str, options: Mapping[str, OptionValue], known: Mapping[str, Option], most_threads: int
+) -> Iterable[Case]:
+    own = {name: _values(name, value, known[name]) for name, value in options.items() if name in known}
+    varied = [name for name, values in own.items() if len(values) > 1]
+    for combination in product(*own.values()):
+        chosen = dict(zip(own, combination, strict=True))
+        named = ", ".join([_plain(profile), *(f"{name}={chosen[name]}" for name in varied)])
+        yield _with_data(Case(name=named, profile=profile, options=chosen), most_threads)
+
+
+def _plain(profile: str) -> str:
+    """The name of a profile that may be given by its path."""
+    return profile.rpartition("/")[2].removesuffix(".toml")
+
+
+def _values(name: str, value: OptionValue, option: Option) -> tuple[OptionValue, ...]:
+    if not isinstance(value, str) or option.type not in NUMBERS or "," not in value:
+        return (value,)
+    parts = _words(spoken(name), value)
+    if any(part.isdigit() and part != str(int(part)) for part in parts):
+        raise UsageError(
+            f"{spoken(name)}={value}: commas separate values here", "write thousands without them: 10000"
+        )
+    return tuple(parts)
+
+
+def _with_data(case: Case, most_threads: int) -> Case:
+    spec = data_set(library.program(case.profile, {**case.options, "threads": most_threads}))
+    command = spec.prepare_command("PROFILE")
+    return replace(case, data=command, size=spec.describe())
+
+
+def variants_of(preset_names: str, settings: Sequence[str]) -> tuple[Variant, ...]:
+    """Each preset with each combination of values: `durable,unsafe` and `sync_binlog=0,1`, which come on top.
+
+    Raises UsageError for presets and settings that do not exist.
+    """
+    named = (
+        [_preset(name) for name in _words("--preset", preset_names)] if preset_names else [Variant(name="")]
+    )
+    axes = [_setting(text) for text in settings]
+    return tuple(
+        _combined(preset, values) for preset in named for values in product(*axes) if _demand_once(values)
+    )
+
+
+def _preset(name: str) -> Variant:
+    preset = presets.find(own_presets.presets(), name)
+    return Variant(name=_called(preset), preset=preset.name)
+
+
+def _called(preset: PresetState) -> str:
+    """A durability preset shows its two values: durable 1/1."""
+    if set(preset.values) != set(DURABILITY):
+        return preset.name
+    return f"{preset.name} {'/'.join(preset.values[name] for name in DURABILITY)}"
+
+
+def _setting(text: str) -> list[tuple[str, str]]:
+    name, equals, values = text.partition("=")
+    if not equals:
+        raise UsageError(f"--setting takes NAME=V1,V2, not '{text}'", "for example --setting sync_binlog=1,0")
+    setting = catalogue.find(name)
+    return [(setting.name, value) for value in _words(f"--setting {setting.name}", values)]
+
+
+def _demand_once(values: Sequence[tuple[str, str]]) -> bool:
+    names = [name for name, _ in values]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"--setting {name} is given twice", f"write --setting {name}=V1,V2")
+    return True
+
+
+def _combined(preset: Variant, values: Sequence[tuple[str, str]]) -> Variant:
+    words = [*([preset.name] * bool(preset.name)), *(f"{name}={value}" for name, value in values)]
+    return replace(preset, name=", ".join(words), settings=dict(values))
+
+
+def _words(option: str, text: str) -> list[str]:
+    """The words between commas. Raises UsageError for none, an empty one, or one that comes twice."""
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise UsageError(f"{option} takes values separated by commas, not '{text}'")
+    twice = next((word for word in words if words.count(word) > 1), "")
+    if twice:
+        raise UsageError(f"{option}: {twice} is given twice")
+    return words
+
+
+def profiles_of(text: str) -> tuple[str, ...]:
+    """The profiles of `oltp_read_only,oltp_write_only`."""
+    return tuple(_words("the profiles", text))
+
+
+def threads_of(text: str) -> tuple[int, ...]:
+    """The numbers of `4,8,16`. Raises UsageError for what is none."""
+    try:
+        return tuple(int(word) for word in _words("--threads", text))
+    except ValueError as error:
+        raise UsageError(
+            f"--threads takes whole numbers separated by commas, not '{text}'", "for example 4,8,16,32"
+        ) from error
