@@ -24,7 +24,9 @@ from tuibench.workload.program import Program, flat_statements
 
 EVENTS = 20
 COUNTED = ("begin", "commit", "rollback", "select", "insert", "update", "delete")
-SYSBENCHS = [name for name in library.available() if "." not in name and name != "bulk_insert"]
+SYSBENCHS = [
+    name for name in library.available() if "." not in name and library.load(name).data_set == "sbtest"
+]
 SIZE = {"tables": 2, "table_size": 2000}
 PAGE = Path(__file__).parents[2] / "docs" / "profiles.md"
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "sweep": "Run a load under every combination of threads and settings: one table.",
     "prepare": "Make the tables of a profile.",
     "cleanup": "Drop the tables of a profile.",
+    "check": "Look whether the tables of a data set agree with each other.",
     "profiles": "List the profiles, show one, or check a file.",
     "doctor": "Look whether server, host and data are ready for a load.",
     "settings": "List the settings that can be changed: value, meaning, risk, and whether this login may.",

@@ -12,8 +12,8 @@ from tuibench.workload.program import Program
 class CleanupResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the tables.
 
-    `foreign` have sbtest's name but other columns, and were left; `missing` were not there; `others` are
-    sbtest tables beyond the number that was asked for, and were left, too.
+    `foreign` have the data set's names but other columns, and were left; `missing` were not there; `others`
+    are tables beyond the number that was asked for, and were left, too.
     """
 
     dropped: tuple[str, ...]
@@ -28,7 +28,7 @@ async def cleanup(target: Target, program: Program) -> CleanupResult:
     names = spec.table_names()
     connection = await connect(target)
     try:
-        found = await catalogue(connection, spec.COLUMNS)
+        found = await catalogue(connection, spec)
         dropped = tuple(table for table in names if table in found.ours)
         for table in dropped:
             await connection.execute(f"DROP TABLE {table}")

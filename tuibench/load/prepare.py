@@ -53,7 +53,7 @@ async def prepare(
     spec = data_set(program)
     load = Load(target, spec, method or Method(parallel=parallel), limit, progress or (lambda _: None))
     await load.run()
-    return PrepareResult(tables=spec.tables, rows=load.rows, seconds=load.seconds, way=load.way)
+    return PrepareResult(tables=len(spec.table_names()), rows=load.rows, seconds=load.seconds, way=load.way)
 
 
 async def make_database(target: Target) -> None:

@@ -13,7 +13,7 @@ import msgspec
 
 from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchError
 from tuibench.load.prepare_check import named
-from tuibench.load.prepare_pieces import Piece, pieces
+from tuibench.load.prepare_pieces import Piece, pieces_of
 from tuibench.load.prepare_ways import FORMS, Sender, Way, is_refused, ways
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, connect
@@ -69,7 +69,7 @@ class Load:
         self._spec = spec
         self._method = method
         self._largest_packet = largest_packet
-        self._pieces = pieces(spec.table_names(), spec.table_size, max(1, method.parallel))
+        self._pieces = pieces_of(spec, max(1, method.parallel))
         self._parallel = min(max(1, method.parallel), len(self._pieces))
         self._charset = STATEMENT_CHARSET
         self._report = report
@@ -78,6 +78,7 @@ class Load:
         self._pieces_left = dict.fromkeys(spec.table_names(), 0)
         for piece in self._pieces:
             self._pieces_left[piece.table] += 1
+        self._total_rows = sum(map(spec.size, spec.table_names()))
         self._tables = 0
         self._ways: list[Way] = [method.way]
         self._started = perf_counter()
@@ -111,6 +112,7 @@ class Load:
         await _together(self._create(connection, names) for connection in self._connections)
         work = iter(self._pieces)
         await _together(self._fill(connection, work) for connection in self._connections)
+        await self._constrain()
 
     async def _connect(self) -> None:
         connection = await connect(self._target, sends_rows=True)
@@ -143,6 +145,12 @@ class Load:
             if not self._pieces_left[piece.table]:
                 await self._finish(connection, piece.table)
 
+    async def _constrain(self) -> None:
+        """What ties whole tables to each other. Until that is done, none of them is finished."""
+        for sql in self._spec.constraint_sql():
+            await self._connections[0].execute(sql)
+        self._unfinished.clear()
+
     async def _send(self, connection: Connection, piece: Piece) -> None:
         """Sends one piece; when the server refuses the way before the first row, in the next best one."""
         while True:
@@ -158,7 +166,7 @@ class Load:
     async def _send_by(self, way: Way, connection: Connection, piece: Piece) -> None:
         """Sends the rows of one piece. What they hold depends on the seed, the piece and the way alone."""
         stream = Random(f"tuibench:{self._method.seed}:{piece.table}:{piece.first}")
-        rows = self._spec.rows(stream, FORMS[way])
+        rows = self._spec.rows(piece.table, stream, FORMS[way])
         sender = Sender(
             way,
             connection,
@@ -181,7 +189,8 @@ class Load:
     async def _finish(self, connection: Connection, table: str) -> None:
         if sql := self._spec.index_sql(table):
             await connection.execute(sql)
-        self._unfinished.discard(table)
+        if not self._spec.constraint_sql():
+            self._unfinished.discard(table)
         self._tables += 1
         self._tell()
 
@@ -189,9 +198,9 @@ class Load:
         self._report(
             Progress(
                 rows=self.rows,
-                total_rows=self._spec.tables * self._spec.table_size,
+                total_rows=self._total_rows,
                 tables=self._tables,
-                total_tables=self._spec.tables,
+                total_tables=len(self._pieces_left),
                 seconds=self.seconds,
             )
         )
@@ -200,7 +209,7 @@ class Load:
         """Ends what our connections still do on the server, then drops the tables."""
         if not self._unfinished:
             return
-        tables = sorted(self._unfinished)
+        tables = [table for table in self._spec.table_names() if table in self._unfinished]
         try:
             connection = await connect(self._target)
             for loader in self._connections:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from tuibench.workload.datasets import DataSet
+
 
 class Piece(NamedTuple):
     """Rows of one table for one connection: ids from `first`, `rows` of them."""
@@ -11,6 +13,20 @@ class Piece(NamedTuple):
     table: str
     first: int
     rows: int
+
+
+def pieces_of(spec: DataSet, parallel: int) -> list[Piece]:
+    """The rows of a data set in pieces, those of one table after the other."""
+    names = spec.table_names()
+    if not any(map(spec.piece_rows, names)):
+        return pieces(names, spec.size(names[0]), parallel)
+    return [piece for name in names for piece in _in_steps(name, spec.size(name), spec.piece_rows(name))]
+
+
+def _in_steps(table: str, size: int, step: int) -> list[Piece]:
+    return [
+        Piece(table, first, min(step, size + 1 - first)) for first in range(1, max(size, 1) + 1, step or size)
+    ]
 
 
 def pieces(tables: Sequence[str], table_size: int, parallel: int) -> list[Piece]:

@@ -111,6 +111,12 @@ class Connection:
         result = self._raw._result
         return (result.rows if result is not None else None) or ()
 
+    async def query_named(self, sql: str) -> list[dict[str, Any]]:
+        """The rows of one statement in text, each by its columns' names."""
+        rows = await self.query(sql)
+        names = [column[0] for column in self._raw._result.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
     async def execute(self, sql: str) -> int:
         """Sends one statement as text; returns the number of rows it affected."""
         await self.query(sql)

@@ -13,7 +13,6 @@ from tuibench.errors import ExitCode
 from tuibench.workload import library
 
 PAGE = Path(__file__).parents[3] / "docs" / "profiles.md"
-TPCC = Path(__file__).parents[2] / "data" / "tpcc-like.toml"
 MINE = 'name = "mine"\nsummary = "my own"\nextends = "oltp_read_only"\n'
 
 
@@ -71,7 +70,7 @@ def test_a_profile_is_shown_with_options_and_statements(run: Any) -> None:
 
 
 def test_loops_captures_and_rollbacks_are_shown(run: Any) -> None:
-    out = run("show", str(TPCC))[1]
+    out = run("show", "tpcc")[1]
     assert "transactions, dealt from a deck:\n  new_order: between BEGIN and COMMIT, weight 45" in out
     assert "    lines times:\n" in out
     assert (

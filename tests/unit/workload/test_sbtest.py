@@ -50,7 +50,7 @@ def check(ids: list[int], ks: list[int], texts: list[tuple[str, str]]) -> None:
 
 
 def test_rows_as_the_values_of_an_insert() -> None:
-    rows = sbtest(table_size=1000).rows(Random(1), Form.SQL)
+    rows = sbtest(table_size=1000).rows("sbtest2", Random(1), Form.SQL)
     assert rows.sql("sbtest2", "latin1") == "INSERT INTO sbtest2 (id, k, c, pad) VALUES "
     values = rows.block(991, 10).decode()[1:-1].split("),(")
     split = [value.split(",") for value in values]
@@ -62,7 +62,7 @@ def test_rows_as_the_values_of_an_insert() -> None:
 
 
 def test_rows_as_lines_for_load_data() -> None:
-    rows = sbtest(table_size=1000).rows(Random(1), Form.TABBED)
+    rows = sbtest(table_size=1000).rows("sbtest2", Random(1), Form.TABBED)
     assert rows.sql("sbtest2", "latin1").startswith(
         "LOAD DATA LOCAL INFILE 'rows' INTO TABLE sbtest2 CHARACTER SET latin1 (id"
     )
@@ -71,7 +71,7 @@ def test_rows_as_lines_for_load_data() -> None:
 
 
 def test_rows_as_parameters() -> None:
-    rows = sbtest(table_size=1000).rows(Random(1), Form.BULK)
+    rows = sbtest(table_size=1000).rows("sbtest2", Random(1), Form.BULK)
     assert rows.sql("sbtest2", "latin1").endswith("VALUES (?, ?, ?, ?)")
     split = list(struct.iter_unpack("<xixixB119sxB59s", rows.block(991, 10)))
     assert {(row[2], row[4]) for row in split} == {(119, 59)}

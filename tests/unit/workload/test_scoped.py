@@ -194,5 +194,5 @@ def test_too_few_columns_are_told() -> None:
 
 
 def test_a_program_survives_the_way_to_a_worker() -> None:
-    of = library.program("tests/data/tpcc-like.toml")
+    of = library.program("tpcc")
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(of), type=Program) == of

@@ -11,6 +11,7 @@ from tuibench.workload.datasets import data_set
 from tuibench.workload.program import Program, StatementClass, flat_statements
 
 SBTEST_OPTIONS = {"range_size": 100, "tables": 1, "table_size": 10_000, "auto_inc": True, "skip_trx": False}
+SYSBENCHS = [name for name in library.available() if library.load(name).data_set in ("sbtest", "bulk")]
 SINGLE = {
     "oltp_update_index": "UPDATE sbtest{} SET k=k+1 WHERE id=?",
     "oltp_update_non_index": "UPDATE sbtest{} SET c=? WHERE id=?",
@@ -75,7 +76,7 @@ def test_without_auto_inc_an_insert_brings_a_number_of_its_own() -> None:
     assert min(ids) < -(2**30)
     assert max(ids) > 2**30
     assert all(-(2**31) <= number < 2**31 for number in ids)
-    assert data_set(of).table_size == 0
+    assert data_set(of).size("sbtest1") == 0
     assert data_set(of).prepare_command("oltp_insert").endswith("--table-size=1000 --auto-inc=off")
 
 
@@ -133,7 +134,7 @@ def test_a_bulk_inserts_tables_are_sysbenchs() -> None:
         "  k INTEGER DEFAULT '0' NOT NULL,",
         "  PRIMARY KEY (id)) ENGINE=aria",
     ]
-    assert (spec.table_size, spec.index_sql("sbtest2")) == (0, "")
+    assert (spec.size("sbtest2"), spec.index_sql("sbtest2")) == (0, "")
     assert spec.describe() == "2 empty tables"
     assert spec.cleanup_command("bulk_insert") == "tuibench cleanup bulk_insert --threads=2"
     assert spec.prepare_command("bulk_insert") == (
@@ -156,7 +157,7 @@ def test_a_variant_is_another_with_other_defaults(variant: str, base: str, range
     assert library.program(variant, {"range-size": 7}).options["range_size"] == 7
 
 
-@pytest.mark.parametrize("name", [name for name in library.available() if name != "bulk_insert"])
+@pytest.mark.parametrize("name", [name for name in SYSBENCHS if name != "bulk_insert"])
 def test_every_test_has_sysbenchs_common_options(name: str) -> None:
     options = library.program(f"{name}.lua").options
     assert {**SBTEST_OPTIONS, "range_size": options["range_size"]} == {
@@ -192,7 +193,7 @@ def test_too_many_placeholders_are_told_before_the_server_does() -> None:
         library.program("select_random_points", {"random_points": 10_001})
 
 
-@pytest.mark.parametrize("name", library.available())
+@pytest.mark.parametrize("name", SYSBENCHS)
 def test_a_seed_gives_the_same_statements_whatever_the_number_of_workers(name: str) -> None:
     """Connections are dealt out to workers; each makes its generators from program, seed and number alone."""
     of = library.program(name, {"threads": 8})

@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from tuibench.workload.datasets.digits import Constant, Digits, Groups, Int32, Layout, Number
+from tuibench.workload.datasets.characters import DIGITS, Characters
+from tuibench.workload.datasets.digits import Constant, Groups, Int32, Layout, Number
 from tuibench.workload.values import digit_groups
 
 
@@ -44,12 +45,16 @@ def test_rows_have_the_given_numbers_and_digits_of_their_own() -> None:
 
 
 def test_digits_are_equally_likely_and_the_keys_own() -> None:
-    digits = Counter(Digits(bytes(16)).take(220_000))
+    digits = Counter(Characters(DIGITS, bytes(16)).take(220_000))
     assert set(digits) == set(b"0123456789")
     assert all(count == pytest.approx(22_000, rel=0.03) for count in digits.values())
-    assert Digits(bytes(16)).take(100) == Digits(bytes(16)).take(100) != Digits(bytes(range(16))).take(100)
+    assert (
+        Characters(DIGITS, bytes(16)).take(100)
+        == Characters(DIGITS, bytes(16)).take(100)
+        != Characters(DIGITS, bytes(range(16))).take(100)
+    )
 
 
 def test_digits_do_not_repeat_from_batch_to_batch() -> None:
-    digits = Digits(bytes(16))
+    digits = Characters(DIGITS, bytes(16))
     assert len({bytes(digits.take(20)) for _ in range(1000)}) == 1000

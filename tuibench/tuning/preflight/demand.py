@@ -1,12 +1,9 @@
 """What a run is going to ask of server and host, told by its plan and its program."""
 
-from random import Random
-
 import msgspec
 
 from tuibench.model.plan import Plan
 from tuibench.workload.datasets import data_set
-from tuibench.workload.datasets.base import Form
 from tuibench.workload.program import Program, flat_statements
 
 KINDS = ("SELECT", "INSERT", "UPDATE", "DELETE")
@@ -46,15 +43,14 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
 def demand_of(plan: Plan, program: Program, workers: int) -> Demand:
     """The needs of a plan, run by so many worker processes."""
     spec = data_set(program)
-    row_bytes = spec.rows(Random(0), Form.SQL).row_bytes
     return Demand(
         threads=plan.most_threads,
         workers=workers,
-        tables=spec.tables,
+        tables=len(spec.table_names()),
         statements=prepared_statements(program) if plan.prepared else 0,
         kinds=kinds(program),
         stems=tuple(sorted({name.rstrip("0123456789") for name in spec.table_names()})),
-        data_bytes=int(spec.tables * spec.table_size * row_bytes * DISK_PER_ROW_BYTE),
+        data_bytes=int(spec.row_data_bytes * DISK_PER_ROW_BYTE),
         rate=plan.rate,
     )
 

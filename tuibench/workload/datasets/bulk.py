@@ -7,8 +7,9 @@ from typing import ClassVar
 import msgspec
 
 from tuibench.model.plan import OptionValue
-from tuibench.workload.datasets.base import Form, RowSource
+from tuibench.workload.datasets.base import Extent, Form, RowSource
 from tuibench.workload.datasets.engine import engine_name
+from tuibench.workload.datasets.sbtest import NAME, Sbtest, extent
 from tuibench.workload.options import Option
 
 
@@ -17,14 +18,13 @@ class Bulk(msgspec.Struct, frozen=True, kw_only=True):
 
     tables: int
     engine: str
-    table_size: int = 0
 
     OPTIONS: ClassVar[dict[str, Option]] = {
         "mysql_storage_engine": Option(
             type="text", default="", help="storage engine of the tables; the server's own if empty"
         ),
     }
-    COLUMNS: ClassVar[dict[str, str]] = {"id": "int", "k": "int"}
+    FAMILY: ClassVar[str] = Sbtest.FAMILY
 
     @classmethod
     def from_options(cls, values: Mapping[str, OptionValue]) -> "Bulk":
@@ -36,6 +36,25 @@ class Bulk(msgspec.Struct, frozen=True, kw_only=True):
 
     def table_names(self) -> tuple[str, ...]:
         return tuple(f"sbtest{number}" for number in range(1, self.tables + 1))
+
+    def is_named(self, table: str) -> bool:
+        return bool(NAME.fullmatch(table))
+
+    def columns(self, table: str) -> dict[str, str]:
+        return {"id": "int", "k": "int"}
+
+    def size(self, table: str) -> int:
+        return 0
+
+    def piece_rows(self, table: str) -> int:
+        return 0
+
+    def extents(self) -> dict[str, Extent]:
+        return {name: extent(name, 0) for name in self.table_names()}
+
+    @property
+    def row_data_bytes(self) -> int:
+        return 0
 
     def describe(self) -> str:
         return f"{self.tables} empty tables"
@@ -53,7 +72,10 @@ class Bulk(msgspec.Struct, frozen=True, kw_only=True):
     def index_sql(self, table: str) -> str:
         return ""
 
-    def rows(self, stream: Random, form: Form) -> RowSource:
+    def constraint_sql(self) -> tuple[str, ...]:
+        return ()
+
+    def rows(self, table: str, stream: Random, form: Form) -> RowSource:
         return NoRows()
 
     def prepare_command(self, profile: str) -> str:

@@ -2,8 +2,7 @@
 
 All rows have the same width (numbers in text are padded with blanks), so a whole batch is one block of random
 digits over which each constant column (quotes, dashes, lengths) is laid with one strided assignment. That
-takes half a microsecond a row; drawing value by value takes ten. The digits come from a cipher's key stream:
-AES in counter mode gives the same bytes everywhere, twenty times faster than Python's generator.
+takes half a microsecond a row; drawing value by value takes ten.
 """
 
 import struct
@@ -11,20 +10,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import CTR
-
+from tuibench.workload.datasets.characters import DIGITS, Characters
 from tuibench.workload.values import GROUP_DIGITS
-
-_UNUSABLE = bytes(range(250, 256))
-"""Bytes that would make some digits likelier than others: they are dropped."""
-
-_DIGIT = bytes(48 + byte % 10 for byte in range(256))
-_SPARE = 1.05
-"""More bytes are drawn than needed, as 6 of 256 are dropped."""
-
-_KEY_BYTES, _BLOCK_BYTES = 16, 16
 
 
 class Constant(NamedTuple):
@@ -60,7 +47,7 @@ class Layout:
     """Rows that consist of these parts; the random digits come from `stream`, one key for all."""
 
     def __init__(self, parts: Sequence[Part], stream: Random) -> None:
-        self._digits = Digits(stream.randbytes(_KEY_BYTES))
+        self._digits = Characters.of(DIGITS, stream)
         self._fixed: dict[int, int] = {}
         self._numbers: list[tuple[int, Number | Int32]] = []
         self.row_bytes = 0
@@ -100,22 +87,3 @@ def _written(kind: Number | Int32, column: Sequence[int]) -> tuple[bytes, int]:
     if isinstance(kind, Int32):
         return struct.pack(f"<{len(column)}i", *column), 4
     return ((f"%{kind.width}d" * len(column)) % tuple(column)).encode(), kind.width
-
-
-class Digits:
-    """An endless stream of decimal digits in ASCII, each equally likely."""
-
-    def __init__(self, key: bytes) -> None:
-        self._cipher = Cipher(AES(key), CTR(bytes(_BLOCK_BYTES))).encryptor()
-        self._zeros = b""
-
-    def take(self, size: int) -> bytearray:
-        """The next digits."""
-        block = bytearray()
-        while len(block) < size:
-            wanted = int((size - len(block)) * _SPARE) + 64
-            if len(self._zeros) < wanted:
-                self._zeros = bytes(wanted)
-            block += self._cipher.update(memoryview(self._zeros)[:wanted]).translate(_DIGIT, _UNUSABLE)
-        del block[size:]
-        return block

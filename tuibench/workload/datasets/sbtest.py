@@ -6,6 +6,7 @@ Pure text: who sends it, and how fast, is decided in `load`.
 import re
 import shlex
 from collections.abc import Mapping
+from math import ceil
 from random import Random
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ import msgspec
 
 from tuibench.model.plan import OptionValue
 from tuibench.workload import distribution
-from tuibench.workload.datasets.base import Form
+from tuibench.workload.datasets.base import Extent, Form
 from tuibench.workload.datasets.engine import engine_name
 from tuibench.workload.datasets.sbtest_rows import Rows
 from tuibench.workload.keys import drawer
@@ -27,6 +28,15 @@ COLUMNS = {"id": "int", "k": "int", "c": "char(120)", "pad": "char(60)"}
 
 NAME = re.compile(r"sbtest([1-9][0-9]*)")
 
+ENOUGH = 0.99
+"""A table is large enough with this share of its ids: workloads that delete may have taken the last ones."""
+
+
+def extent(table: str, rows: int) -> Extent:
+    """The largest id of a table is its number of rows, as sysbench fills it."""
+    sql = f"SELECT MAX(id) FROM {table}"  # noqa: S608 (a name of ours)
+    return Extent(sql, rows, ceil(rows * ENOUGH), "rows", "table-size")
+
 
 def _repeat(default: int, text: str) -> Option:
     return integer(default, text, maximum=MAX_REPEAT)
@@ -35,7 +45,7 @@ def _repeat(default: int, text: str) -> Option:
 class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
     """The tables of one run: made with `table_size` rows each, used by `keys` as --table-size says."""
 
-    COLUMNS: ClassVar[dict[str, str]] = COLUMNS
+    FAMILY: ClassVar[str] = "t.table_name LIKE 'sbtest%'"
 
     tables: int
     table_size: int
@@ -89,6 +99,25 @@ class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
     def table_names(self) -> tuple[str, ...]:
         return tuple(f"sbtest{number}" for number in range(1, self.tables + 1))
 
+    def is_named(self, table: str) -> bool:
+        return bool(NAME.fullmatch(table))
+
+    def columns(self, table: str) -> dict[str, str]:
+        return COLUMNS
+
+    def size(self, table: str) -> int:
+        return self.table_size
+
+    def piece_rows(self, table: str) -> int:
+        return 0
+
+    def extents(self) -> dict[str, Extent]:
+        return {name: extent(name, self.table_size) for name in self.table_names()}
+
+    @property
+    def row_data_bytes(self) -> int:
+        return self.tables * self.table_size * self.rows("sbtest1", Random(0), Form.SQL).row_bytes
+
     def describe(self) -> str:
         return f"{self.tables} × {self.table_size:,} rows"
 
@@ -111,7 +140,10 @@ class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
         number = table.removeprefix("sbtest")
         return f"CREATE INDEX k_{number} ON {table}(k)" if self.create_secondary else ""
 
-    def rows(self, stream: Random, form: Form) -> Rows:
+    def constraint_sql(self) -> tuple[str, ...]:
+        return ()
+
+    def rows(self, table: str, stream: Random, form: Form) -> Rows:
         """A source of rows in one of the forms, whose values come from `stream`."""
         return Rows(form, len(str(self.table_size)), drawer(self.distribution, 1, self.keys, stream), stream)
 

@@ -6,16 +6,12 @@ auto_increment_increment is above 1, and several connections can fill one table.
 
 from random import Random
 
-from tuibench.workload.datasets.base import Form
+from tuibench.workload.datasets.base import Form, into
 from tuibench.workload.datasets.digits import Constant, Groups, Int32, Layout, Number, Part
 from tuibench.workload.keys import Draw
 from tuibench.workload.values import C_GROUPS, PAD_GROUPS
 
-STATEMENTS = {
-    Form.SQL: "INSERT INTO {table} (id, k, c, pad) VALUES ",
-    Form.TABBED: "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} CHARACTER SET {charset} (id, k, c, pad)",
-    Form.BULK: "INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)",
-}
+COLUMNS = ("id", "k", "c", "pad")
 
 
 class Rows:
@@ -33,7 +29,7 @@ class Rows:
         return self._layout.row_bytes
 
     def sql(self, table: str, charset: str) -> str:
-        return STATEMENTS[self._form].format(table=table, charset=charset)
+        return into(self._form, table, COLUMNS, charset)
 
     def block(self, first: int, count: int) -> bytes:
         draw = self._draw_k

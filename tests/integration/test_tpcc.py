@@ -1,0 +1,146 @@
+"""TPC-C on real servers: the tables that are loaded, the conditions that must hold, each of them broken."""
+
+from collections.abc import AsyncIterator
+from decimal import Decimal
+
+import pytest
+
+from tests.integration import sbtest, tpcc
+from tests.integration.support import tuibench
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import RunError
+from tuibench.load.check import Outcome, Verdict, check, conditions_of, verdicts
+from tuibench.load.cleanup import cleanup
+from tuibench.load.prepare import prepare
+from tuibench.load.prepare_check import check_ready
+from tuibench.load.prepare_load import Method
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection
+
+TABLES = {
+    "warehouse": 2,
+    "district": 20,
+    "customer": 800,
+    "history": 800,
+    "orders": 800,
+    "new_order": 240,
+    "order_line": 20 * sum(5 + order % 11 for order in range(40)),
+    "stock": 600,
+    "item": 300,
+}
+
+
+@pytest.fixture
+async def loaded(server: PrivateServer) -> AsyncIterator[Target]:
+    """Two small warehouses, gone afterwards."""
+    async with sbtest.empty_database(server.target, "tpcc") as target:
+        await prepare(target, tpcc.small(), method=Method(parallel=3))
+        yield target
+
+
+async def contradictions(connection: Connection) -> set[str]:
+    """The conditions that do not hold, as the tests count them."""
+    counts = {name: await connection.query(sql) for name, sql in tpcc.CONTRADICTIONS.items()}
+    return {name for name, ((count,),) in counts.items() if count}
+
+
+def broken(verdicts: tuple[Verdict, ...]) -> set[str]:
+    return {verdict.condition for verdict in verdicts if verdict.outcome is Outcome.BROKEN}
+
+
+async def test_each_condition_holds_after_the_load_and_is_broken_by_damage(loaded: Target) -> None:
+    program = tpcc.small()
+    assert {verdict.outcome for verdict in await check(loaded, program)} == {Outcome.HOLDS}
+    async with sbtest.connected(loaded) as connection:
+        assert await contradictions(connection) == set()
+        for name, damage in tpcc.DAMAGE.items():
+            await connection.execute("BEGIN")
+            assert await connection.execute(damage) >= 1
+            expected = await contradictions(connection)
+            assert name in expected
+            assert broken(await verdicts(connection, conditions_of(program), after_load=True)) == expected
+            await connection.execute("ROLLBACK")
+        await connection.execute("UPDATE district SET d_ytd = d_ytd - 1, d_next_o_id = 9 WHERE d_id = 10")
+    told = {verdict.condition: verdict for verdict in await check(loaded, program)}
+    assert told["1"].words == "2 warehouses: w_id 1, w_ytd 4000.00, sum_d_ytd 3999.00"
+    assert told["2"].example["d_next_o_id"] == "9"
+    assert told["11"].outcome is Outcome.SKIPPED
+
+
+@pytest.mark.parametrize("way", ["bulk", "infile", "insert"])
+async def test_what_is_loaded_is_what_the_specification_says(server: PrivateServer, way: str) -> None:
+    if way == "bulk" and server.binary.flavour == "MySQL":
+        pytest.skip("MySQL has no bulk statements")
+    program = tpcc.small(foreign_keys=way == "insert")
+    async with (
+        sbtest.empty_database(server.target, "tpcc") as target,
+        sbtest.connected(target) as connection,
+        sbtest.set_global(connection, "local_infile", "ON"),
+    ):
+        made = await prepare(target, program, method=Method(parallel=3, way=way))  # type: ignore[arg-type]
+        assert (made.tables, made.rows, made.way) == (9, sum(TABLES.values()), way)
+        await check_ready(connection, program)
+        for table, rows in TABLES.items():
+            assert await connection.query(f"SELECT COUNT(*) FROM {table}") == ((rows,),)
+        assert await contradictions(connection) == set()
+        await _look_at_values(connection)
+        with pytest.raises(RunError, match="the tables are there already: 2 warehouses, smaller"):
+            await prepare(target, program)
+        with pytest.raises(RunError, match="is there, but not 3 warehouses"):
+            await prepare(target, tpcc.small(warehouses=3))
+        with pytest.raises(RunError, match=r"warehouse in .* has 2 warehouses, this run needs 3"):
+            await check_ready(connection, tpcc.small(warehouses=3))
+        with pytest.raises(RunError, match=r"item in .* has 300 items, this run needs 100,000"):
+            await check_ready(connection, tpcc.small(items=100_000))
+        assert len((await cleanup(target, program)).dropped) == 9
+        assert await sbtest.tables(target) == []
+
+
+async def _look_at_values(connection: Connection) -> None:
+    """Values that tell whether columns came where they belong, in every way of loading."""
+    (w,) = await connection.query("SELECT * FROM warehouse WHERE w_id = 2")
+    assert (w[0], w[-1], len(w[5]), w[6][4:]) == (2, Decimal("4000.00"), 2, "11111")
+    assert 0 <= w[7] <= Decimal("0.2")
+    (d,) = await connection.query("SELECT * FROM district WHERE d_w_id = 2 AND d_id = 10")
+    assert (d[0], d[1], d[-2:]) == (10, 2, (Decimal("400.00"), 41))
+    customer = (
+        "SELECT COUNT(*), COUNT(DISTINCT c_last), MIN(LENGTH(c_data)), MAX(LENGTH(c_data)) FROM customer"
+    )
+    ((count, names, shortest, longest),) = await connection.query(
+        f"{customer} WHERE c_credit IN ('GC', 'BC')"
+    )
+    assert (count, names) == (800, 40)
+    assert 300 <= shortest < 330 < 470 < longest <= 500
+    (line,) = await connection.query(
+        "SELECT COUNT(*), MIN(ol_amount), MAX(ol_amount), COUNT(DISTINCT ol_dist_info), "
+        "MIN(LENGTH(ol_dist_info)) FROM order_line WHERE ol_delivery_d IS NULL"
+    )
+    assert line[0] == line[3]
+    assert line[1] >= Decimal("0.01")
+    assert Decimal("9000") < line[2] <= Decimal("9999.99")
+    assert line[4] == 24
+    (stock,) = await connection.query(
+        "SELECT MIN(s_quantity), MAX(s_quantity), MIN(LENGTH(s_dist_10)) FROM stock"
+    )
+    assert 10 <= stock[0] < 13 < 97 < stock[1] <= 100
+    assert stock[2] == 24
+    original = await connection.query("SELECT COUNT(*) FROM stock WHERE s_data LIKE '%ORIGINAL%'")
+    assert 30 <= original[0][0] <= 95
+
+
+async def test_check_is_a_command(any_server: PrivateServer) -> None:
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in tpcc.SMALL.items()]
+    async with sbtest.empty_database(any_server.target, "tpcc") as target:
+        missing = tuibench("check", "tpcc", *options, target=target)
+        assert (missing.code, missing.out) == (1, "")
+        assert "make the tables with: tuibench prepare tpcc --warehouses=2" in missing.err
+        await prepare(target, tpcc.small())
+        good = tuibench("check", "tpcc", *options, target=target)
+        assert (good.code, good.err) == (0, "")
+        assert good.out.splitlines()[-1] == "12 conditions: 12 hold"
+        async with sbtest.connected(target) as connection:
+            await connection.execute(tpcc.DAMAGE["6"])
+        bad = tuibench("check", "tpcc", "--format=json", *options, target=target)
+        assert bad.code == 1
+        assert '"condition": "6"' in bad.out
+        assert '"o_id": "9"' in bad.out
