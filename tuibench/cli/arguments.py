@@ -11,6 +11,10 @@ from difflib import get_close_matches
 
 from tuibench.errors import UsageError
 
+STDOUT = "-"
+MAY_NAME_A_FILE = {"report": ("--sysbench", "--json", "--csv", "--markdown")}
+"""Options of a command that mean stdout unless they are given a file: `--csv`, `--csv=run.csv`."""
+
 PASSWORD_OPTIONS = ("--password", "--mysql-password")
 PASSWORD_PIPE = "TUIBENCH_PASSWORD_FD"  # noqa: S105
 """Names the environment variable with the pipe's number; never the password itself."""
@@ -18,7 +22,7 @@ PASSWORD_PIPE = "TUIBENCH_PASSWORD_FD"  # noqa: S105
 
 def normalised(arguments: Sequence[str]) -> list[str]:
     """The arguments with `-` for `_` in option names. Restarts the program if they hold a password."""
-    spelt = [_spelt(argument) for argument in arguments]
+    spelt = _with_places([_spelt(argument) for argument in arguments])
     password, rest = without_password(spelt)
     if password is not None:
         _start_anew(rest, password)
@@ -55,6 +59,12 @@ def unknown_command(name: str, known: Iterable[str]) -> None:
     raise UsageError(
         f"there is no command '{name}'", f"did you mean '{near[0]}'?" if near else "see tuibench --help"
     )
+
+
+def _with_places(arguments: list[str]) -> list[str]:
+    """The arguments with the place that an option means when it names no file."""
+    optional = MAY_NAME_A_FILE.get(arguments[0] if arguments else "", ())
+    return [f"{each}={STDOUT}" if each in optional else each for each in arguments]
 
 
 def _spelt(argument: str) -> str:

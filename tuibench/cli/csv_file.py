@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from tuibench.cli.every import Every
 from tuibench.errors import UsageError
 from tuibench.record import table
+from tuibench.record.every import Every
 from tuibench.record.text import Interval
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import typer
 
 from tuibench.cli.csv_file import csv_file
-from tuibench.cli.every import Every
 from tuibench.cli.loop import ENDING_SIGNALS
 from tuibench.cli.trial_options import announcement
 from tuibench.errors import ExitCode, UsageError
@@ -20,6 +19,7 @@ from tuibench.model.summary import Summary
 from tuibench.mysql.names import error_name
 from tuibench.record.distribution import histogram_text
 from tuibench.record.effects import cost_line, effect_line
+from tuibench.record.every import Every
 from tuibench.record.recorder import pretty_json
 from tuibench.record.text import FullReport, Interval, checkpoint_text, interval_line, queue_line
 from tuibench.session.core import Session

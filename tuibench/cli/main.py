@@ -29,6 +29,8 @@ COMMANDS = {
     "sessions": "List the sessions that run on this machine.",
     "attach": "Open the live monitor on a running session.",
     "ctl": "Steer a running session: threads, rate, settings, pause, marks, stop.",
+    "runs": "List recorded runs, show one, remove some.",
+    "report": "Print a recorded run: sysbench's text, JSON, CSV or Markdown.",
     "restore": "Put back the settings that a crashed session left changed.",
 }
 """Each is the function of its own name in the module of its name."""

@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from tuibench.cli.columns import aligned, width_of
 from tuibench.cli.driving import say
 from tuibench.cli.finding import RunDir, demand_format, echo_json, look_in
 from tuibench.cli.loop import run_async
@@ -89,24 +90,16 @@ def _told(line: Line, hello: Hello) -> Line:
 HEADINGS = ("session", "profile", "target", "state", "threads", "elapsed", "TPS", "viewers")
 FIRST_NUMBER, TARGET = HEADINGS.index("threads"), HEADINGS.index("target")
 SHORTEST_TARGET = 12
-GAP = "  "
 
 
 def table(lines: Sequence[Line], room: int | None = None) -> str:
     """The list for people: a heading, a line each, numbers to the right; targets are cut to fit the room."""
     rows = [HEADINGS, *(_cells(line) for line in lines)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     if room is not None:
-        excess = sum(widths) + len(GAP) * (len(widths) - 1) - room
-        widths[TARGET] = max(SHORTEST_TARGET, widths[TARGET] - max(0, excess))
-        rows = [(*row[:TARGET], _ending(row[TARGET], widths[TARGET]), *row[TARGET + 1 :]) for row in rows]
-    return "\n".join(
-        GAP.join(
-            cell.rjust(width) if place >= FIRST_NUMBER else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )
+        widest = max(len(row[TARGET]) for row in rows)
+        width = max(SHORTEST_TARGET, widest - max(0, width_of(rows) - room))
+        rows = [(*row[:TARGET], _ending(row[TARGET], width), *row[TARGET + 1 :]) for row in rows]
+    return aligned(rows, FIRST_NUMBER)
 
 
 def _ending(text: str, width: int) -> str:

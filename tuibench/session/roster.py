@@ -6,7 +6,7 @@ Asking costs a bounded time, whatever the sessions do; what a dead one left behi
 import asyncio
 import contextlib
 import errno
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from tuibench.model.message import Hello
 from tuibench.session.client import SessionClient
 from tuibench.session.peers import peer_of
 from tuibench.session.sockets import SUFFIX, calling
+from tuibench.workload import nearest
 
 PATIENCE_SECONDS = 2.0
 DEAD = frozenset({errno.ECONNREFUSED, errno.ENOENT})
@@ -48,20 +49,13 @@ async def find(wanted: str, patience_seconds: float = PATIENCE_SECONDS) -> Path:
     names = [entry.name for entry in running]
     if not names:
         raise SessionAwayError("no session is running", "start one with tuibench live … or run … --detach")
-    meant = matching(wanted, names)
+    meant = nearest.matching(wanted, names)
     if len(meant) > 1:
         raise UsageError(f"several sessions are meant: {', '.join(meant)}", "name one of them")
     if not meant:
         near = get_close_matches(wanted, names, 1, cutoff=0.0)
         raise SessionAwayError(f"there is no session '{wanted}'", f"did you mean '{near[0]}'?")
     return next(entry.path for entry in running if entry.name == meant[0])
-
-
-def matching(wanted: str, names: Sequence[str]) -> list[str]:
-    """The names that can be meant: the one itself, else those that begin so, else those that contain it."""
-    if wanted in names:
-        return [wanted]
-    return [name for name in names if name.startswith(wanted)] or [name for name in names if wanted in name]
 
 
 def _sockets() -> Iterable[Path]:

@@ -1,7 +1,7 @@
-"""How a misspelt name is answered: with the nearest valid one, or all of them when they are few."""
+"""Which name is meant, and how a misspelt one is answered: with the nearest valid one, or all when few."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 FEW = 8
 
@@ -13,3 +13,10 @@ def hint(word: str, valid: Iterable[str]) -> str:
     if close:
         return f"did you mean '{close[0]}'?"
     return f"valid: {', '.join(names)}" if 0 < len(names) <= FEW else ""
+
+
+def matching(wanted: str, names: Sequence[str]) -> list[str]:
+    """The names that can be meant: the one itself, else those that begin so, else those that contain it."""
+    if wanted in names:
+        return [wanted]
+    return [name for name in names if name.startswith(wanted)] or [name for name in names if wanted in name]

@@ -15,31 +15,11 @@ from tuibench.errors import SessionAwayError, UsageError
 from tuibench.session import roster
 from tuibench.session.sockets import listening, path_of
 
-NAMES = ["20260101-120000-oltp_read_write", "20260101-120500-oltp_insert", "20260102-090000-tpcc"]
+NAMES = ["20260101-120000-oltp_read_write", "20260101-120500-oltp_insert"]
 
 
 def greeting(name: str) -> bytes:
     return msgspec.json.encode(hello(session=name)) + b"\n"
-
-
-@pytest.mark.parametrize(
-    ("wanted", "meant"),
-    [
-        (NAMES[0], [NAMES[0]]),
-        ("20260102", [NAMES[2]]),
-        ("20260101", NAMES[:2]),
-        ("insert", [NAMES[1]]),
-        ("oltp", NAMES[:2]),
-        ("", NAMES),
-        ("slap", []),
-    ],
-)
-def test_a_name_a_beginning_or_a_part_is_enough(wanted: str, meant: list[str]) -> None:
-    assert roster.matching(wanted, NAMES) == meant
-
-
-def test_a_name_is_itself_though_others_begin_so() -> None:
-    assert roster.matching("a", ["a", "ab"]) == ["a"]
 
 
 async def test_what_runs_is_listed_and_what_is_dead_is_swept_away(tuibench_home: Path) -> None:
@@ -95,7 +75,7 @@ async def test_none_is_said_the_nearest_is_offered_and_several_are_a_mistake(tui
         assert none.value.exit_code == 3
         with pytest.raises(UsageError, match="several") as several:
             await roster.find("")
-        assert all(name in several.value.message for name in NAMES[:2])
+        assert all(name in several.value.message for name in NAMES)
 
 
 async def test_a_name_that_was_cut_for_its_socket_is_found_in_full(tuibench_home: Path) -> None:

@@ -1,0 +1,124 @@
+"""`tuibench runs` and `report`: what is printed, what a mistake costs."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.unit.cli.program import Program
+from tests.unit.record.written import plan_record, written
+from tuibench import paths
+from tuibench.model.summary import Summary
+from tuibench.record.recorder import Recorder
+from tuibench.record.run import load
+from tuibench.record.transcript import csv_text, sysbench_text
+
+DONE, CUT = "20260101-120000-oltp_insert", "20260101-130000-tpcc"
+
+
+@pytest.fixture
+def folder(tuibench_home: Path) -> Path:
+    written(paths.runs_dir() / DONE)
+    written(paths.runs_dir() / CUT, ended=False)
+    return paths.runs_dir()
+
+
+def test_the_list_is_a_table_or_json(tuibench: Program, folder: Path) -> None:
+    table = tuibench("runs")
+    assert (table.code, table.err) == (0, "")
+    heading, done, cut = table.out.splitlines()
+    assert heading.split()[:4] == ["run", "started", "profile", "outcome"]
+    assert done.startswith(DONE)
+    assert done.endswith("590.56")
+    assert "cut short" in cut
+    lines = json.loads(tuibench("runs", "list", "--format", "json").out)
+    assert [(line["id"], line["outcome"]) for line in lines] == [(DONE, "done"), (CUT, "cut short")]
+
+
+def test_nothing_recorded_is_said(tuibench: Program) -> None:
+    ended = tuibench("runs", "list")
+    assert (ended.code, ended.out) == (0, "")
+    assert "no run is recorded in" in ended.err
+    assert json.loads(tuibench("runs", "--format=json").out) == []
+
+
+def test_one_run_in_short(tuibench: Program, folder: Path) -> None:
+    ended = tuibench("runs", "show", "insert")
+    assert ended.code == 0
+    assert ended.out.startswith(f"{DONE}: done after 00:03\n")
+    assert "SQL statistics:" in ended.out
+    told = json.loads(tuibench("runs", "show", "tpcc", "--format=json").out)
+    assert told["plan"]["schema"] == "tuibench.run/1"
+    assert told["summary"]["outcome"] == "cut short"
+    assert told["environment"]["host"]["name"] == "box"
+
+
+def test_removing_asks_or_is_told_yes(tuibench: Program, folder: Path) -> None:
+    refused = tuibench("runs", "remove", "insert")
+    assert refused.code == 2
+    assert "add --yes" in refused.err
+    assert tuibench("runs", "remove", "insert", CUT, "--yes").code == 0
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize(("answer", "left"), [("n\n", True), ("y\n", False)])
+def test_the_answer_decides(
+    tuibench: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str, left: bool
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.confirm", lambda text, err: answer == "y\n")
+    assert tuibench("runs", "remove", CUT).code == 0
+    assert (folder / CUT).exists() is left
+
+
+def test_a_run_under_way_is_not_removed(tuibench: Program, folder: Path) -> None:
+    recorder = Recorder(folder / "live")
+    recorder.open(plan_record())
+    ended = tuibench("runs", "remove", "live", "--yes")
+    assert ended.code == 1
+    assert "still being written" in ended.err
+    assert (folder / "live").exists()
+    recorder.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("runs", "lst"), "did you mean 'list'?"),
+        (("runs", "list", "x"), "takes no run"),
+        (("runs", "show"), "takes one run"),
+        (("runs", "show", "nothing"), "there is no run 'nothing'"),
+        (("runs", "remove"), "at least one run"),
+        (("runs", "--format=xml"), "'xml' is unknown"),
+        (("report", "insert", "--csv", "--json"), "only one form can go to stdout"),
+        (("report", "insert", "--csv=/nowhere/x"), "cannot write /nowhere/x"),
+    ],
+)
+def test_mistakes_are_wrong_usage(
+    tuibench: Program, folder: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    ended = tuibench(*arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert words in ended.err
+
+
+def test_a_report_is_what_the_run_printed(tuibench: Program, folder: Path) -> None:
+    run = load(folder / DONE)
+    told = tuibench("report", "insert")
+    assert told.out == "".join(sysbench_text(run)) == tuibench("report", DONE, "--sysbench").out
+    assert f"recorded in {folder / DONE}" in told.err
+    assert tuibench("report", "insert", "--csv").out == "".join(csv_text(run))
+    assert msgspec.json.decode(tuibench("report", "insert", "--json").out, type=Summary) == run.summary
+
+
+def test_several_forms_go_to_files(tuibench: Program, folder: Path, tmp_path: Path) -> None:
+    ended = tuibench("report", "tpcc", f"--markdown={tmp_path}/run.md", f"--csv={tmp_path}/run.csv", "--json")
+    assert ended.code == 0
+    assert json.loads(ended.out)["outcome"] == "cut short"
+    assert (tmp_path / "run.md").read_text().startswith("# oltp_read_write on MariaDB")
+    assert (tmp_path / "run.csv").read_text().count("\n") == 4
+
+
+def test_another_home_is_looked_into(tuibench: Program, folder: Path, tmp_path: Path) -> None:
+    assert "no run is recorded" in tuibench("runs", f"--run-dir={tmp_path}").err

@@ -1,0 +1,119 @@
+"""`tuibench runs`: what was recorded, one of them in short, and taking them away."""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tuibench import paths
+from tuibench.cli.columns import aligned
+from tuibench.cli.driving import notes, say
+from tuibench.cli.finding import RunDir, demand_format, echo_json, look_in
+from tuibench.errors import UsageError
+from tuibench.record import shelf
+from tuibench.record.run import load
+from tuibench.record.shelf import RunLine
+from tuibench.record.transcript import ending
+from tuibench.units import DASH, clock, count, data, decimal
+from tuibench.workload import nearest
+
+DETAILS = (
+    "list: what was recorded, the newest last. show RUN: its plan, where it was, its result. remove RUN …: "
+    "takes records away for good. A run is named by its id or a unique part of it, by its folder, or as "
+    "'latest'. More of one: tuibench report, replay."
+)
+FORMATS = ("table", "json")
+HEADINGS = ("run", "started", "profile", "outcome", "threads", "time", "TPS", "p95 ms")
+FIRST_NUMBER = HEADINGS.index("threads")
+
+
+def runs(
+    action: Annotated[str, typer.Argument(help="list, show or remove.")] = "list",
+    run: Annotated[list[str] | None, typer.Argument(help="Which.", show_default=False)] = None,
+    output: Annotated[str, typer.Option("--format", help="table, or json for programs.")] = "table",
+    yes: Annotated[bool, typer.Option("--yes", help="remove: do not ask.")] = False,
+    run_dir: RunDir = "",
+) -> None:
+    demand_format(output, FORMATS)
+    if action not in ACTIONS:
+        raise UsageError(f"runs cannot '{action}'", nearest.hint(action, ACTIONS))
+    look_in(run_dir)
+    ACTIONS[action](run or [], output == "json", yes)
+
+
+def _list(named: Sequence[str], as_json: bool, _: bool) -> None:
+    if named:
+        raise UsageError("runs list takes no run", f"tuibench runs show {named[0]}")
+    lines = shelf.runs()
+    if as_json:
+        echo_json(lines)
+    elif lines:
+        typer.echo(aligned([HEADINGS, *map(_cells, lines)], FIRST_NUMBER))
+        for line in lines:
+            if line.trouble:
+                say(f"{line.id}: {line.trouble}")
+    else:
+        say(f"no run is recorded in {paths.runs_dir()}")
+
+
+def _cells(line: RunLine) -> tuple[str, ...]:
+    started = line.started_at
+    return (
+        line.id,
+        DASH if started is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(started)),
+        line.profile or DASH,
+        line.outcome or "damaged",
+        count(line.threads),
+        DASH if line.seconds is None else clock(line.seconds),
+        decimal(line.transactions_per_second, 1),
+        decimal(line.p95_ms),
+    )
+
+
+def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
+    if len(named) != 1:
+        raise UsageError("runs show takes one run", "tuibench runs list says which there are")
+    run = load(shelf.find(named[0]))
+    if as_json:
+        echo_json({"plan": run.plan, "environment": run.environment, "summary": run.summary})
+        return
+    plan, seen = run.plan, run.environment
+    typer.echo(f"{run.id}: {run.summary.outcome} after {clock(run.summary.seconds)}")
+    typer.echo(f"{plan.plan.profile}, {plan.data_set or 'tables not described'}, {plan.plan.threads} threads")
+    typer.echo(f"{plan.server.version_text} at {plan.server.where}, as {plan.target.user or 'nobody'}")
+    if seen is not None:
+        host = seen.host
+        typer.echo(f"from {host.name} ({seen.location}): {host.cpu_model}, {host.cores} cores, {host.os}")
+    typer.echo(ending(run), nl=False)
+    for line in notes(run.summary, str(run.directory)):
+        say(line)
+
+
+def _remove(named: Sequence[str], as_json: bool, yes: bool) -> None:
+    if not named:
+        raise UsageError("runs remove takes at least one run", "tuibench runs list says which there are")
+    if as_json:
+        raise UsageError("runs remove has no --format json")
+    directories = list(dict.fromkeys(shelf.find(name) for name in named))
+    for directory in directories:
+        if yes or _agreed(directory):
+            shelf.remove(directory)
+            say(f"removed {directory}")
+
+
+def _agreed(directory: Path) -> bool:
+    """Asks the user. Raises UsageError where there is nobody to ask."""
+    if not sys.stdin.isatty():
+        raise UsageError("whether to remove runs cannot be asked here", "add --yes")
+    line = shelf.line_of(directory)
+    return typer.confirm(f"remove {line.id} ({line.profile}, {data(line.bytes)}) for good?", err=True)
+
+
+ACTIONS: dict[str, Callable[[Sequence[str], bool, bool], None]] = {
+    "list": _list,
+    "show": _show,
+    "remove": _remove,
+}

@@ -1,0 +1,78 @@
+"""What a run printed, made anew from its record: sysbench's lines and reports byte for byte, and its CSV."""
+
+from collections.abc import Iterator
+
+from tuibench.metrics.histogram import Histogram
+from tuibench.record import table
+from tuibench.record.distribution import histogram_text
+from tuibench.record.effects import trial_text
+from tuibench.record.every import Every
+from tuibench.record.hdr import decoded
+from tuibench.record.lines import ReportLine
+from tuibench.record.run import Run
+from tuibench.record.text import (
+    FullReport,
+    checkpoint_text,
+    interval_line,
+    queue_line,
+    report_text,
+    summary_text,
+)
+
+
+def sysbench_text(run: Run) -> Iterator[str]:
+    """The whole of stdout, piece by piece: interval lines, checkpoints, the summary."""
+    yield from _lines(run)
+    yield ending(run)
+
+
+def ending(run: Run) -> str:
+    """The summary as the terminal showed it; of a run that was cut short, the one made from its samples."""
+    plan, last = run.plan.plan, next((line for line in run.reports if line.last), None)
+    gap = "" if plan.checkpoints else "\n"
+    distribution = histogram_text(_latencies(run, last)) if plan.histogram else ""
+    report = summary_text(run.summary) if last is None else report_text(last.report)
+    return gap + distribution + report + (trial_text(run.summary.ab) if run.summary.ab else "")
+
+
+def csv_text(run: Run) -> Iterator[str]:
+    """A row for each interval, after the header."""
+    plan = run.plan.plan
+    every, percentile = Every(plan.report_seconds or plan.interval_seconds), _first(plan.percentiles)
+    yield table.HEADER
+    for elapsed, interval in run.intervals():
+        if (whole := every.take(elapsed, interval)) is not None:
+            yield table.row(elapsed, whole, percentile)
+
+
+def _lines(run: Run) -> Iterator[str]:
+    plan = run.plan.plan
+    every, percentile = Every(plan.report_seconds), _first(plan.percentiles)
+    made = [line.report for line in run.reports if not line.last]
+    checkpoints = list(zip(plan.checkpoints, made, strict=False))
+    for elapsed, interval in run.intervals():
+        yield from _reached(checkpoints, elapsed)
+        if (whole := every.take(elapsed, interval)) is not None:
+            yield interval_line(elapsed, whole, percentile) + "\n"
+            if whole.rate:
+                yield queue_line(elapsed, whole) + "\n"
+    yield from (checkpoint_text(report) for _, report in checkpoints)
+
+
+def _reached(checkpoints: list[tuple[int, FullReport]], elapsed_seconds: float) -> Iterator[str]:
+    """The reports that were due by then, which are printed before the line of the same time."""
+    while checkpoints and checkpoints[0][0] <= elapsed_seconds:
+        yield checkpoint_text(checkpoints.pop(0)[1])
+
+
+def _latencies(run: Run, last: ReportLine | None) -> Histogram:
+    """Those of the last report, which begins at the last checkpoint."""
+    if last is None or not last.latency_histogram:
+        return run.latencies()
+    latency = last.report.latency
+    return decoded(last.latency_histogram, max_us=round(latency.max * 1e3) if latency else 0)
+
+
+def _first(percentiles: tuple[float, ...]) -> float:
+    """The percentile of the interval lines; 0 is none."""
+    return percentiles[0] if percentiles else 0.0
