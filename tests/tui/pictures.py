@@ -35,11 +35,19 @@ LIVED_ON = msgspec.structs.replace(
     script.status(), caution=("2 replicas attached", "3 connections of others at work (shop)")
 )
 LARGE, SMALL = (120, 36), (80, 24)
+FAR = "shift+left"
+MARKED = ("left", "c", FAR, "c", FAR, "c", FAR, "c")
+"""Two spans, the later one first."""
+
 PICTURES = (
     Picture("live-120x36", LARGE, script.hello()),
     Picture("live-80x24", SMALL, script.hello()),
     Picture("live-light-120x36", LARGE, script.hello(), look=Look(theme="tuibench-light")),
     Picture("live-safe-120x36", LARGE, script.hello(60)),
+    Picture("cursor-120x36", LARGE, script.hello(), ("left", FAR, *["left"] * 7)),
+    Picture("compared-120x36", LARGE, script.hello(), MARKED),
+    Picture("compared-80x24", SMALL, script.hello(), MARKED),
+    Picture("zoomed-frozen-120x36", LARGE, script.hello(), ("z", "v")),
     Picture("durability-120x36", LARGE, script.hello(60), ("d", "down", "down")),
     Picture("durability-80x24", SMALL, script.hello(60), ("d", "down", "down")),
     Picture("confirm-120x36", LARGE, script.hello(60), ("d", "down", "down", "enter")),

@@ -20,6 +20,16 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
     max: float
 
 
+class Shape(msgspec.Struct, frozen=True):
+    """How latencies are distributed: counts in log buckets, the first of them number `first`.
+
+    What the numbers mean is decided in `metrics.shape`.
+    """
+
+    first: int
+    counts: tuple[int, ...]
+
+
 class LoadPart(msgspec.Struct, frozen=True, kw_only=True):
     """What the workers did in the interval. `latency` and `statements` are empty when nothing finished.
 
@@ -29,6 +39,7 @@ class LoadPart(msgspec.Struct, frozen=True, kw_only=True):
     `client_delay_ms` is what a make-believe network added to each round trip. `connections` are open,
     `threads` is how many were asked for. `errors` and `reconnects` are counts of the interval. `worker_cpu`
     is the busiest worker's share of one core (0 to 1); `lag_p99_ms` how late the busiest worker's loop ran.
+    `shape` is the distribution of `latency` in coarse buckets, for the eye.
     """
 
     threads: int
@@ -52,6 +63,7 @@ class LoadPart(msgspec.Struct, frozen=True, kw_only=True):
     transactions_total: int
     worker_cpu: float
     lag_p99_ms: float
+    shape: Shape | None = None
 
 
 class ServerPart(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from operator import attrgetter
 
 from tuibench.load.report import Counters, Moments, WorkerReport
 from tuibench.metrics.histogram import Histogram
+from tuibench.metrics.shape import shape
 from tuibench.model.sample import Latency, LoadPart
 from tuibench.record.lines import TickCounts
 from tuibench.record.recorder import Detail
@@ -133,6 +134,7 @@ class Accounting:
             transactions_total=self.transactions_total,
             worker_cpu=tick.worker_cpu,
             lag_p99_ms=tick.lag_p99_ms,
+            shape=shape(tick.transactions),
         )
         interval = Interval(
             seconds=tick.seconds,

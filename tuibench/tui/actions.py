@@ -1,8 +1,8 @@
 """Everything the operator can do, in one table: it feeds the key bindings, footer, palette and help.
 
-An entry with a `command` submits it; one with a `change` steers the thread count; one with a `place` leads to
-a screen of the tab line; the others open a dialog of the table `dialogs`, or something in the app, by its
-method `_open_NAME`. A new action is a line here.
+An entry with a `command` submits it; one with a `change` steers the thread count; one with a `look` changes
+what the charts show; one with a `place` leads to a screen of the tab line; the others open a dialog of the
+table `dialogs`, or something in the app, by its method `_open_NAME`. A new action is a line here.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,8 @@ from textual.binding import Binding, BindingType
 from tuibench.model.command import Command, HoldPlan, Mark, Pause, Resume, ResumePlan
 from tuibench.model.message import RunState
 from tuibench.model.progress import PlanPhase
+from tuibench.tui import looking
+from tuibench.tui.looking import ViewChange
 from tuibench.tui.steering import Change
 from tuibench.tui.view import View
 
@@ -25,7 +27,8 @@ class Action(NamedTuple):
 
     `keys` are Textual's names of the keys, `shown` is what the footer prints for them. `states` are those in
     which it can be done; in others it is dimmed. Entries with the same `label` share a place in the footer;
-    a `rare` one gives way where there is no room. Where one does not apply it is not offered at all.
+    a `rare` one gives way where there is no room, one that is not `in_footer` is only in the help. Where one
+    does not apply it is not offered at all.
     """
 
     name: str
@@ -39,6 +42,8 @@ class Action(NamedTuple):
     rare: bool = False
     applies: Callable[[View], bool] = lambda _: True
     place: str = ""
+    look: ViewChange | None = None
+    in_footer: bool = True
 
 
 def _pause_or_resume(view: View) -> Command:
@@ -49,6 +54,23 @@ def _hold_or_resume_plan(view: View) -> Command:
     plan = view.plan_under_way
     return ResumePlan() if plan is not None and plan.phase is PlanPhase.HELD else HoldPlan()
 
+
+def _chart(name: str, keys: str, shown: str, label: str, help: str, look: ViewChange) -> Action:
+    return Action(name, keys, shown, label, help, states=ALWAYS, look=look, in_footer=False)
+
+
+CHARTS = (
+    _chart("cursor_left", "left", "←", "cursor", "Read the charts further back", looking.moved(-1)),
+    _chart("cursor_right", "right", "→", "cursor", "Read the charts further on", looking.moved(1)),
+    _chart("cursor_far_left", "shift+left", "⇧←", "cursor", "Ten columns back", looking.moved(-10)),
+    _chart("cursor_far_right", "shift+right", "⇧→", "cursor", "Ten columns on", looking.moved(10)),
+    _chart("cursor_oldest", "home", "home", "cursor", "Read the oldest that is shown", looking.oldest),
+    _chart("cursor_newest", "end", "end", "cursor", "Read the newest", looking.newest),
+    _chart("zoom_out", "z", "z", "zoom", "More time on the charts: 1, 5, 15, 60 min, all", looking.zoomed(1)),
+    _chart("zoom_in", "Z", "Z", "zoom", "Less time on the charts", looking.zoomed(-1)),
+    _chart("freeze", "v", "v", "freeze", "Freeze the picture, or let it move again", looking.frozen),
+    _chart("compare", "c", "c", "compare", "Compare two spans: mark A's ends, then B's", looking.marked),
+)
 
 ACTIONS = (
     Action("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1),
@@ -100,6 +122,7 @@ ACTIONS = (
         command=lambda _: Mark(),
         rare=True,
     ),
+    *CHARTS,
     Action("help", "question_mark,f1", "?", "help", "This help, and the warnings in full", states=ALWAYS),
     Action(
         "leave",

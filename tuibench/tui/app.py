@@ -29,17 +29,19 @@ from tuibench.model.command import (
 from tuibench.model.message import Ended, Status
 from tuibench.model.sample import Sample
 from tuibench.session.client import SessionClient
-from tuibench.tui import places, terminal
+from tuibench.tui import looking, places, terminal
 from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, key_of, possible
 from tuibench.tui.bridge import Arrived, Client, Connect, read
 from tuibench.tui.dialogs import DIALOGS, Dialog
 from tuibench.tui.look import PLAIN, Look, StyledApp
+from tuibench.tui.looking import ViewChange
 from tuibench.tui.panels.tabs import tab_line
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.main import Frame, MainScreen
 from tuibench.tui.screens.stop import End, StopScreen
 from tuibench.tui.steering import Change, Outstanding, ThreadSteering
-from tuibench.tui.view import View, after, begin, noted
+from tuibench.tui.view import View, after, begin, noted, picture
+from tuibench.tui.widgets.chart import Chart
 
 LEAVE_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 LOST = (
@@ -126,6 +128,8 @@ class TuibenchApp(StyledApp[Ended]):
             self._steer(action.change)
         elif action.command is not None:
             self._submit(action.command(view))
+        elif action.look is not None:
+            self._look(action.look)
         elif action.place:
             self.action_go(action.place)
         elif name in DIALOGS:
@@ -144,9 +148,16 @@ class TuibenchApp(StyledApp[Ended]):
             self._show(msgspec.structs.replace(view, activity=None))
             self._ask_on()
 
+    def action_escape(self) -> None:
+        """What the charts were asked for ends; then the screen does."""
+        if self.view is not None and (self.view.lens.is_engaged or self.view.frozen):
+            self._look(looking.cleared)
+        else:
+            self.action_go(places.HOME)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Our keys belong to the screens of the tab line: a dialog over them has its own."""
-        if action in ("act", "go"):
+        if action in ("act", "go", "escape"):
             return self.screen is self._main
         return True
 
@@ -193,6 +204,10 @@ class TuibenchApp(StyledApp[Ended]):
                 self._send(dialog.command(answer))
 
         self.push_screen(dialog.screen(view), answered)
+
+    def on_chart_pointed(self, message: Chart.Pointed) -> None:
+        column = message.column
+        self._look(lambda view, columns: looking.pointed(view, columns, column))
 
     def on_main_screen_wanted(self, message: MainScreen.Wanted) -> None:
         self._send(message.command)
@@ -264,7 +279,11 @@ class TuibenchApp(StyledApp[Ended]):
         """Paint the view, on the visible screen only."""
         self.view = view
         if self._main is not None:
-            self._main.show(view)
+            self._main.show(picture(view))
+
+    def _look(self, look: ViewChange) -> None:
+        if self.view is not None and self._main is not None:
+            self._show(look(self.view, self._main.chart_columns))
 
     @property
     def _main(self) -> MainScreen | None:

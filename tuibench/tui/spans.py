@@ -24,6 +24,8 @@ ROLES = (
     "badge",
     "selected",
     "here",
+    "reading",
+    "frozen",
     "key",
     "tps",
     "qps",

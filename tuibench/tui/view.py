@@ -1,15 +1,16 @@
 """What the screen knows at one moment: an immutable View, made from the session's messages.
 
 No widget is touched here and nothing is asked; `after` is the only way from one view to the next. Memory is
-bounded: charts keep a few numbers a sample, and only the newest sample is kept whole.
+bounded: of the past there is a `History` of a few numbers a tick, and only the newest samples are kept whole.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 import msgspec
 
+from tuibench.metrics.shape import spread_out
 from tuibench.model.activity import Activity
 from tuibench.model.cost import CommitCost, Costs
 from tuibench.model.effect import Effect
@@ -20,22 +21,17 @@ from tuibench.model.progress import PlanPhase, PlanState
 from tuibench.model.sample import HostPart, LoadPart, Sample, ServerPart
 from tuibench.model.server import ServerInfo
 from tuibench.model.setting import SettingState
+from tuibench.tui.grid import Grid, grid, slot_of
+from tuibench.tui.history import History, Point, packed
+from tuibench.tui.lens import Lens
 
-KEPT_POINTS = 3600
+KEPT_SAMPLES = 61
+"""Whole samples, for what is drawn of the last minute only."""
 KEPT_EVENTS = 500
 NOTE_SECONDS = 12.0
 DURABILITY_SETTINGS = ("innodb_flush_log_at_trx_commit", "sync_binlog")
 
 Message = Sample | Event | Status | Activity | Costs | Gap | Ended
-
-
-class Point(NamedTuple):
-    """One sample as the charts need it. None where the load was not measured."""
-
-    elapsed_seconds: float
-    tps: float | None
-    qps: float | None
-    p95_ms: float | None
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -50,21 +46,35 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """All that the screens draw. `leaving` is True once the operator has asked the session to stop.
 
     `activity` is what was last told of the server's sessions, None if nobody has asked for it yet. `keys` are
-    the user's own, by action.
+    the user's own, by action. `frozen` is the view that the operator has stopped at, see `picture`; in the
+    picture `picture_of` is how long the run is meanwhile.
     """
 
     plan: Plan
     data_set: str
     server_info: ServerInfo
     status: Status
-    sample: Sample | None = None
-    points: tuple[Point, ...] = ()
+    recent: tuple[Sample, ...] = ()
+    history: History = History()
     events: tuple[Event, ...] = ()
     costs: tuple[CommitCost, ...] = ()
     note: Note | None = None
     leaving: bool = False
     activity: Activity | None = None
     keys: dict[str, str] = {}
+    lens: Lens = Lens()
+    frozen: "View | None" = None
+    picture_of: float | None = None
+
+    @property
+    def sample(self) -> Sample | None:
+        """The newest one."""
+        return self.recent[-1] if self.recent else None
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The newest ticks as the charts need them."""
+        return self.history.points
 
     @property
     def load(self) -> LoadPart | None:
@@ -81,6 +91,11 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def elapsed_seconds(self) -> float:
         return self.points[-1].elapsed_seconds if self.points else 0.0
+
+    @property
+    def run_seconds(self) -> float:
+        """How long the load runs, whatever moment the picture is of."""
+        return self.elapsed_seconds if self.picture_of is None else self.picture_of
 
     @property
     def stopping(self) -> bool:
@@ -130,19 +145,17 @@ def begin(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -> View:
         costs=hello.costs,
         keys=dict(keys),
     )
-    return msgspec.structs.replace(
-        view,
-        sample=hello.samples[-1] if hello.samples else None,
-        points=tuple(_point(sample) for sample in hello.samples[-KEPT_POINTS:]),
-    )
+    points = (_point(sample, hello.plan.interval_seconds) for sample in hello.samples)
+    return msgspec.structs.replace(view, recent=hello.samples[-KEPT_SAMPLES:], history=History.of(points))
 
 
 def after(view: View, message: Message) -> View:
     """The view once `message` has arrived."""
     match message:
         case Sample():
-            points = (*view.points[-(KEPT_POINTS - 1) :], _point(message))
-            return msgspec.structs.replace(view, sample=message, points=points, note=_fresh(view, message))
+            recent = (*view.recent[-(KEPT_SAMPLES - 1) :], message)
+            history = view.history.added(_point(message, view.plan.interval_seconds))
+            return msgspec.structs.replace(view, recent=recent, history=history, note=_fresh(view, message))
         case Event():
             return msgspec.structs.replace(view, events=(*view.events[-(KEPT_EVENTS - 1) :], message))
         case Status():
@@ -166,47 +179,67 @@ def noted(view: View, text: str, *, ok: bool) -> View:
     return msgspec.structs.replace(view, note=Note(text, ok, view.elapsed_seconds))
 
 
-def window(view: View, width: int) -> list[Point | None]:
-    """The newest `width` samples, one slot an interval; a tick that never came is None."""
-    slots: list[Point | None] = [None] * width
-    for point in reversed(view.points):
-        column = _column(view, point.elapsed_seconds, width)
-        if column < 0:
-            break
-        slots[column] = point
-    return slots
+def picture(view: View) -> View:
+    """What is painted of a view: all of it, or the moment it was frozen at with what steers the run today."""
+    if view.frozen is None:
+        return view
+    return msgspec.structs.replace(
+        view.frozen,
+        status=view.status,
+        note=view.note,
+        leaving=view.leaving,
+        activity=view.activity,
+        lens=view.lens,
+        picture_of=view.elapsed_seconds,
+    )
 
 
-def markers(view: View, width: int) -> dict[int, int]:
+def grid_of(view: View, columns: int) -> Grid:
+    """The time that each of so many columns stands for."""
+    return grid(view.history, view.lens.zoomed, columns, view.plan.interval_seconds)
+
+
+def window(view: View, columns: int) -> list[Point | None]:
+    """A point for each column, merged where a column is longer than a tick; None where no tick came."""
+    chosen = grid_of(view, columns)
+    return view.history.window(chosen.slots, chosen.last, columns)
+
+
+def markers(view: View, columns: int) -> dict[int, int]:
     """Column → number of the changes inside the window.
 
     A change belongs to the first sample that ends after it: that is the first one it can have touched.
     """
     if not view.points:
         return {}
-    interval = view.plan.interval_seconds
-    oldest = view.elapsed_seconds - width * interval
+    chosen = grid_of(view, columns)
     placed: dict[int, int] = {}
     for event in view.events:
-        if event.marker is None or event.kind not in CHANGES or event.elapsed_seconds <= oldest:
+        if event.marker is None or event.kind not in CHANGES or event.elapsed_seconds > view.elapsed_seconds:
             continue
-        late = view.elapsed_seconds - event.elapsed_seconds
-        column = width - 1 - int(late / interval + 1e-6)
-        if late >= 0 and 0 <= column < width:
+        column = chosen.column_at(event.elapsed_seconds)
+        if 0 <= column < columns:
             placed[column] = event.marker
     return placed
 
 
-def _column(view: View, elapsed_seconds: float, width: int) -> int:
-    return width - 1 - round((view.elapsed_seconds - elapsed_seconds) / view.plan.interval_seconds)
-
-
-def _point(sample: Sample) -> Point:
-    load = sample.load
+def _point(sample: Sample, interval_seconds: float) -> Point:
+    load, slot = sample.load, slot_of(sample.elapsed_seconds, interval_seconds)
     if load is None:
-        return Point(sample.elapsed_seconds, None, None, None)
-    p95 = load.latency.p95 if load.latency else None
-    return Point(sample.elapsed_seconds, load.transactions_per_second, load.queries_per_second, p95)
+        return Point(sample.elapsed_seconds, None, None, None, slot=slot)
+    latency = load.latency
+    return Point(
+        sample.elapsed_seconds,
+        load.transactions_per_second,
+        load.queries_per_second,
+        p95_ms=latency.p95 if latency else None,
+        p50_ms=latency.p50 if latency else None,
+        p99_ms=latency.p99 if latency else None,
+        max_ms=latency.max if latency else None,
+        slot=slot,
+        seconds=load.seconds,
+        counts=packed(spread_out(load.shape)),
+    )
 
 
 def _fresh(view: View, sample: Sample) -> Note | None:

@@ -5,8 +5,8 @@ import msgspec
 from tests.tui import script
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState
-from tuibench.tui import view as views
-from tuibench.tui.view import View, after, begin, markers, noted, window
+from tuibench.tui.looking import frozen
+from tuibench.tui.view import KEPT_SAMPLES, View, after, begin, markers, noted, picture, window
 
 
 def change(elapsed: float, number: int, kind: EventKind = EventKind.MARK) -> Event:
@@ -52,12 +52,20 @@ def test_the_window_shows_the_newest() -> None:
     assert [slot.elapsed_seconds for slot in slots if slot] == [float(n) for n in range(21, 31)]
 
 
-def test_the_charts_memory_is_bounded() -> None:
+def test_only_the_newest_samples_are_kept_whole() -> None:
     view, sample = view_of(1), script.samples(1)[0]
-    for number in range(views.KEPT_POINTS + 10):
+    for number in range(1, KEPT_SAMPLES + 10):
         view = after(view, msgspec.structs.replace(sample, elapsed_seconds=float(number)))
-    assert len(view.points) == views.KEPT_POINTS
-    assert view.elapsed_seconds == views.KEPT_POINTS + 9
+    assert len(view.recent) == KEPT_SAMPLES
+    assert view.elapsed_seconds == KEPT_SAMPLES + 9
+
+
+def test_a_frozen_view_stands_still_while_the_run_is_steered() -> None:
+    view = frozen(view_of(10), 50)
+    later = after(after(view, script.samples(12)[-1]), script.status(threads=8))
+    shown = picture(later)
+    assert (shown.elapsed_seconds, shown.run_seconds, shown.status.threads) == (10.0, 12.0, 8)
+    assert picture(frozen(later, 50)).elapsed_seconds == 12.0
 
 
 def test_a_change_belongs_to_the_first_sample_that_ends_after_it() -> None:

@@ -39,10 +39,11 @@ def _row(one: Comparison) -> Line:
     write = _WRITE[one.figure]
     levels = f"{write(one.before)} → {write(one.after)}"
     name = Span(f"{_NAMES[one.figure]:<{_NAME_WIDTH}}", "muted")
-    return (name, Span(f"{levels:<{_LEVELS_WIDTH}}", "strong"), _verdict(one))
+    return (name, Span(f"{levels:<{_LEVELS_WIDTH}}", "strong"), verdict(one))
 
 
-def _verdict(one: Comparison) -> Span:
+def verdict(one: Comparison) -> Span:
+    """The difference with its interval, in the colour of good news or bad."""
     if not one.differs:
         return Span("no difference", "muted")
     if one.percent is None or one.percent_low is None or one.percent_high is None:

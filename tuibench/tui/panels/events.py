@@ -18,22 +18,31 @@ _GLYPHS = {
 
 def events(view: View, width: int, height: int) -> list[Line]:
     """As many of the newest events as there are rows."""
-    newest = reversed(view.events[-height:]) if height > 0 else iter(())
-    lines = [_line(event, width) for event in newest]
+    listed = _from_cursor(view)
+    newest = reversed(listed[-height:]) if height > 0 else iter(())
+    lines = [_line(event, width, here=view.lens.points_at(event.elapsed_seconds)) for event in newest]
     if not lines:
         return [pad((Span("No events yet.", "muted"),), width)]
     return lines
 
 
-def _line(event: Event, width: int) -> Line:
+def _from_cursor(view: View) -> tuple[Event, ...]:
+    """The events up to the newest one that the cursor points at; all, where it points at none."""
+    pointed = (
+        n for n in range(len(view.events), 0, -1) if view.lens.points_at(view.events[n - 1].elapsed_seconds)
+    )
+    return view.events[: next(pointed, len(view.events))]
+
+
+def _line(event: Event, width: int, *, here: bool) -> Line:
     glyph, role = _GLYPHS.get(event.kind, ("·", "muted"))
     if event.marker is not None:
         label: Line = (Span(str(event.marker), "badge"),)
     else:
         label = (Span(glyph, role),)
-    time = f"{clock(event.elapsed_seconds):>6}  "
+    time = f"{clock(event.elapsed_seconds):>6} "
     text_role = role if role in ("warn", "risk") else ""
-    room = width - _BADGE_WIDTH - len(time)
-    return pad(
-        (*pad(label, _BADGE_WIDTH), Span(time, "muted"), Span(shorten(event.text, room), text_role)), width
-    )
+    room = width - _BADGE_WIDTH - len(time) - 1
+    when = Span(time, "reading" if here else "muted")
+    text = Span(shorten(event.text, room), text_role)
+    return pad((*pad(label, _BADGE_WIDTH), when, Span(" "), text), width)

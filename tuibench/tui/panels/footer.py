@@ -28,7 +28,7 @@ def footer(view: View, width: int, height: int) -> list[Line]:
 
     Where there is no room for all, the rare ones are left out, the last one first; the help has them.
     """
-    shown = [action for action in ACTIONS if action.applies(view)]
+    shown = [action for action in ACTIONS if action.in_footer and action.applies(view)]
     rare = [action for action in shown if action.rare]
     while width_of(line := _keys(shown, view)) > width and rare:
         shown.remove(rare.pop())

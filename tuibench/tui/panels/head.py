@@ -46,7 +46,7 @@ def _state(view: View) -> Line:
     return (
         _STATES[view.status.state],
         Span("  "),
-        Span(clock(view.elapsed_seconds), "strong"),
+        Span(clock(view.run_seconds), "strong"),
         Span(limit, "muted"),
     )
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tuibench import units
 from tuibench.model.sample import LoadPart
-from tuibench.tui.view import Point
+from tuibench.tui.history import Point
 
 
 class Detail(NamedTuple):

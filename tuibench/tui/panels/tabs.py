@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from tuibench.tui.spans import Line, Span, joined, spread, width_of
 from tuibench.tui.view import View
+from tuibench.units import clock
 
 GAP = Span(" ")
+_WIDE = 110
 _LEAST = 3
 """Cells between the tabs and what stands at the end."""
 
@@ -28,7 +30,7 @@ Offered = Callable[[View], Sequence[Tab]]
 
 def tab_line(offered: Offered, here: str, view: View, width: int, height: int) -> list[Line]:
     """The tabs that are offered; a click leads where the key does."""
-    ending: Line = ()
+    ending = _frozen(view, width)
     room = width - (width_of(ending) + _LEAST if ending else 0)
     line: Line = ()
     for write in _WAYS:
@@ -36,6 +38,15 @@ def tab_line(offered: Offered, here: str, view: View, width: int, height: int) -
         if width_of(line) <= room:
             break
     return [spread(line, ending, width)][:height]
+
+
+def _frozen(view: View, width: int) -> Line:
+    """That the picture stands still, and how it moves again."""
+    if view.picture_of is None:
+        return ()
+    when = clock(view.elapsed_seconds)
+    long = f" ‖ PICTURE FROZEN AT {when} · v lets it move "
+    return (Span(long if width >= _WIDE else f" ‖ FROZEN {when} (v) ", "frozen", "app.act('freeze')"),)
 
 
 def _full(tab: Tab, here: bool) -> Line:

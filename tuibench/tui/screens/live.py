@@ -9,16 +9,15 @@ from functools import partial
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
+from tuibench.tui.panels.difference import card
 from tuibench.tui.panels.durability import durability
-from tuibench.tui.panels.effect import effect_card
 from tuibench.tui.panels.events import events
 from tuibench.tui.panels.figure import figure
 from tuibench.tui.panels.host import host_panel, host_strip
 from tuibench.tui.panels.measures import MEASURES, Measure
-from tuibench.tui.panels.plot import axis
+from tuibench.tui.panels.plot import time_axis
 from tuibench.tui.panels.server import server_panel, server_strip
 from tuibench.tui.screens.main import MainScreen
-from tuibench.tui.spans import Line
 from tuibench.tui.view import View
 from tuibench.tui.widgets.chart import Chart
 
@@ -31,8 +30,7 @@ class LiveScreen(MainScreen):
             with Vertical(id="charts"):
                 for measure in MEASURES:
                     yield from self._band(measure)
-                with Horizontal(id="axis-band"):
-                    yield self.panel(_axis_lines, id="axis")
+                yield self.panel(time_axis, id="axis")
             with Vertical(id="side"):
                 yield self.panel(server_panel, id="server-panel")
                 yield self.panel(host_panel, id="host-panel")
@@ -41,11 +39,17 @@ class LiveScreen(MainScreen):
         yield self.panel(durability, id="durability")
         with Horizontal(id="happened"):
             yield self.panel(events, id="events")
-            yield self.panel(effect_card, id="effect")
+            yield self.panel(card, id="effect")
+
+    @property
+    def chart_columns(self) -> int:
+        return self.query(Chart).first().columns
 
     def prepare(self, view: View) -> None:
         self.query_one("#durability").set_class(view.at_risk, "-at-risk")
-        self.query_one("#happened").set_class(view.effect is not None, "-compared")
+        happened = self.query_one("#happened")
+        happened.set_class(view.effect is not None or view.lens.difference is not None, "-compared")
+        happened.set_class(view.lens.difference is not None, "-measured")
 
     def _band(self, measure: Measure) -> ComposeResult:
         with Horizontal(classes="band"):
@@ -55,7 +59,3 @@ class LiveScreen(MainScreen):
                 classes="figure",
             )
             yield Chart(measure, numbered=measure is MEASURES[0], ascii_only=self.frame.ascii_only)
-
-
-def _axis_lines(view: View, width: int, height: int) -> list[Line]:
-    return [axis(view, width)][:height]

@@ -50,7 +50,7 @@ class MainScreen(Screen[None]):
             super().__init__()
             self.command = command
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.go('live')", "Live", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.escape", "Back", show=False)]
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
     asks: ClassVar[Command | None] = None
 
@@ -80,6 +80,11 @@ class MainScreen(Screen[None]):
     def panel(self, draw: Draw, *, id: str | None = None, classes: str = "") -> Panel:
         """A panel in the terminal's characters."""
         return Panel(draw, ascii_only=self.frame.ascii_only, id=id, classes=classes)
+
+    @property
+    def chart_columns(self) -> int:
+        """How many columns the charts of this screen have; 0 without charts."""
+        return 0
 
     def on_mount(self) -> None:
         self._is_built = True

@@ -4,9 +4,11 @@ from functools import partial
 
 from rich.style import Style
 from textual.color import Color
+from textual.events import MouseDown, MouseMove
+from textual.message import Message
 
 from tuibench.tui.panels.measures import Measure
-from tuibench.tui.panels.plot import SHADES, plot
+from tuibench.tui.panels.plot import AXIS_WIDTH, SHADES, plot
 from tuibench.tui.widgets.panel import Panel
 
 DARKEST = 0.45
@@ -16,6 +18,13 @@ DARKEST = 0.45
 class Chart(Panel):
     """A chart in the colour of its measure, shaded row by row where the terminal has the colours."""
 
+    class Pointed(Message):
+        """The mouse points at a column."""
+
+        def __init__(self, column: int) -> None:
+            super().__init__()
+            self.column = column
+
     def __init__(self, measure: Measure, *, numbered: bool, ascii_only: bool) -> None:
         super().__init__(
             partial(plot, measure, numbered=numbered, ascii_only=ascii_only),
@@ -23,6 +32,26 @@ class Chart(Panel):
             id=f"chart-{measure.role}",
         )
         self._measure = measure
+
+    @property
+    def columns(self) -> int:
+        """How many columns there is room for."""
+        return max(self.size.width - AXIS_WIDTH, 0)
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        self.capture_mouse()
+        self._point(event.x)
+
+    def on_mouse_move(self, event: MouseMove) -> None:
+        if event.button:
+            self._point(event.x)
+
+    def on_mouse_up(self) -> None:
+        self.release_mouse()
+
+    def _point(self, x: int) -> None:
+        if 0 <= x - AXIS_WIDTH < self.columns:
+            self.post_message(self.Pointed(x - AXIS_WIDTH))
 
     def role_style(self, role: str) -> Style:
         if not role.startswith("shade"):
