@@ -37,7 +37,7 @@ async def empty_database(target: Target, database: str) -> AsyncIterator[Target]
         await connection.execute(f"DROP DATABASE IF EXISTS {database}")
         await connection.execute(f"CREATE DATABASE {database}")
         yield in_database(target, database)
-        await connection.execute(f"DROP DATABASE {database}")
+        await connection.execute(f"DROP DATABASE IF EXISTS {database}")
 
 
 @asynccontextmanager

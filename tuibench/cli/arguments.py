@@ -19,10 +19,15 @@ PASSWORD_OPTIONS = ("--password", "--mysql-password")
 PASSWORD_PIPE = "TUIBENCH_PASSWORD_FD"  # noqa: S105
 """Names the environment variable with the pipe's number; never the password itself."""
 
+DEFAULT_VALUES = {"slap": {"--csv": "--csv=-"}}
+"""By command: options that may stand without a value, and what they mean then."""
+
 
 def normalised(arguments: Sequence[str]) -> list[str]:
     """The arguments with `-` for `_` in option names. Restarts the program if they hold a password."""
     spelt = _with_places([_spelt(argument) for argument in arguments])
+    if spelt and spelt[0] in DEFAULT_VALUES:
+        spelt = [DEFAULT_VALUES[spelt[0]].get(argument, argument) for argument in spelt]
     password, rest = without_password(spelt)
     if password is not None:
         _start_anew(rest, password)

@@ -10,6 +10,7 @@ from tuibench.cli.groups import grouped
 from tuibench.cli.live import is_on_terminal, left_running, tell, watch
 from tuibench.cli.loop import run_async
 from tuibench.cli.metrics_options import MetricsOptions
+from tuibench.cli.own_sql import OwnSql
 from tuibench.cli.planning import PLAN_HELP, RAMP_HELP
 from tuibench.cli.prepare import make_tables
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
@@ -40,11 +41,14 @@ LOADING_CONNECTIONS = 4
 @grouped
 def demo(
     context: typer.Context,
+    own: OwnSql,
     trial: TrialOptions,
     background: Background,
     metrics: MetricsOptions,
     screen: ScreenOptions,
-    profile: Annotated[str, typer.Option("--profile", help="Which load to drive.")] = "oltp_read_write",
+    profile: Annotated[
+        str, typer.Option("--profile", help="Which load to drive; with --sql, whose tables to make.")
+    ] = "oltp_read_write",
     threads: Annotated[int, typer.Option("--threads", help="Connections that work at a time.")] = 8,
     time: Annotated[
         float | None, typer.Option("--time", help="Seconds to run [until q; 15 without a screen].")
@@ -66,7 +70,8 @@ def demo(
     options = {**DATA, **profile_options(context.args)}
     program = library.program(profile, options)
     given = RunOptions(threads=threads, time=time, plan_text=plan_text, ramp=ramp, client_delay=client_delay)
-    plan = given.plan(profile, options, 0 if on_screen or background.detach else HEADLESS_SECONDS)
+    seconds = 0 if on_screen or background.detach else HEADLESS_SECONDS
+    plan = own.into(given.plan(profile, {} if own.is_given else options, seconds))
     plan = trial.plan(plan, time)
     metrics.demand_free()
     look = screen.look() if on_screen and not background.detach else None

@@ -12,7 +12,8 @@ from tuibench.cli.finding import asked, how_to_reach, outlook
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.metrics_options import MetricsOptions
-from tuibench.cli.run_options import CONTEXT, RunOptions, profile_and_options, session_spec
+from tuibench.cli.own_sql import OwnSql
+from tuibench.cli.run_options import CONTEXT, RunOptions, session_spec
 from tuibench.cli.screen_options import ScreenOptions
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.trial_options import TrialOptions
@@ -34,17 +35,18 @@ DETAILS = (
 @grouped
 def live(
     context: typer.Context,
-    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")],
+    own: OwnSql,
     server: ServerOptions,
     options: RunOptions,
     trial: TrialOptions,
     background: Background,
     metrics: MetricsOptions,
     screen: ScreenOptions,
+    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
 ) -> None:
     if not background.detach:
-        demand_terminal(f"tuibench run {profile} …, or --detach")
-    plan = trial.plan(options.plan(*profile_and_options(profile, context.args)), options.time)
+        demand_terminal(f"tuibench run {profile or '--sql'} …, or --detach")
+    plan = trial.plan(own.into(options.plan(*own.named(profile, context.args))), options.time)
     announce_leftovers()
     look = None if background.detach else screen.look()
     spec = session_spec(plan, server.target(), yes_this_server=options.yes_this_server)

@@ -20,6 +20,7 @@ COMMANDS = {
     "live": "Open the live monitor on a given server.",
     "run": "Drive a load without a screen: interval lines, then the summary.",
     "sweep": "Run a load under every combination of threads and settings: one table.",
+    "slap": "Run mysqlslap's test: many clients, so many queries, how many seconds.",
     "prepare": "Make the tables of a profile.",
     "cleanup": "Drop the tables of a profile.",
     "check": "Look whether the tables of a data set agree with each other.",

@@ -9,12 +9,12 @@ from tuibench.cli.driving import announce_leftovers, demand_writable, drive, wri
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.metrics_options import MetricsOptions
+from tuibench.cli.own_sql import OwnSql
 from tuibench.cli.report_options import ReportOptions
 from tuibench.cli.run_options import (
     CONTEXT,
     RUN_SECONDS,
     RunOptions,
-    profile_and_options,
     session_spec,
 )
 from tuibench.cli.server_options import ServerOptions
@@ -29,19 +29,20 @@ DETAILS = "Every option of the profile is taken, too: --tables=4 --table-size=10
 @grouped
 def run(
     context: typer.Context,
-    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")],
+    own: OwnSql,
     server: ServerOptions,
     options: RunOptions,
     trial: TrialOptions,
     background: Background,
     report: ReportOptions,
     metrics: MetricsOptions,
+    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
 ) -> None:
     if background.detach:
         report.demand_none_waits()
     if background.grace is not None and not background.detach:
         raise UsageError("--grace is for a run in the background", "add --detach")
-    plan = options.plan(*profile_and_options(profile, context.args), RUN_SECONDS)
+    plan = own.into(options.plan(*own.named(profile, context.args), RUN_SECONDS))
     plan = trial.plan(plan, options.time)
     plan = report.plan(plan)
     output = report.output(plan.interval_seconds)

@@ -15,6 +15,9 @@ from tuibench.mysql.errors import (
 from tuibench.workload.generate import Rows
 
 TOO_MANY_PREPARED = 1461
+CANNOT_BE_PREPARED = 1295
+"""Some statements (USE, LOCK TABLES on some servers) are only taken as text."""
+
 PASSING_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
 """What a login may meet while a server goes down and comes back."""
 
@@ -132,9 +135,10 @@ async def _ready(work: Work, line: Line, index: int) -> None:
                 line.packets[index] = (await connection.prepare(statement.sql)).packet
             return
         except SQLError as error:
-            if error.code != TOO_MANY_PREPARED:
+            if error.code not in (TOO_MANY_PREPARED, CANNOT_BE_PREPARED):
                 raise
-            work.recorder.counters.count_refusal(error.code)
+            if error.code == TOO_MANY_PREPARED:
+                work.recorder.counters.count_refusal(error.code)
     text = TextStatement(connection, statement.sql)
     if statement.captures:
         line.fetch[index] = text.fetch

@@ -10,11 +10,12 @@ from collections.abc import Iterable
 import msgspec
 
 from tuibench.errors import RunError, SQLError
-from tuibench.load.login import TOO_MANY_PREPARED
+from tuibench.load.login import CANNOT_BE_PREPARED, TOO_MANY_PREPARED
 from tuibench.mysql.connection import Connection
+from tuibench.workload import sql
 from tuibench.workload.datasets import DataSet, data_set
 from tuibench.workload.datasets.base import Extent
-from tuibench.workload.program import Program, flat_statements
+from tuibench.workload.program import FlatStatement, Program, flat_statements
 
 NAMED = 4
 """How many tables a message names before it says "and others"."""
@@ -90,7 +91,7 @@ async def check_ready(connection: Connection, program: Program) -> None:
 async def check_allowed(connection: Connection, program: Program) -> None:
     """Has the server prepare every statement once: what this login may not send is refused before the load.
 
-    Raises DeniedError then, or SQLError for a statement that the server does not understand.
+    Raises DeniedError then, or SQLError for a statement that the server does not understand, with its place.
     """
     for flat in flat_statements(program):
         if not flat.prepared:
@@ -100,7 +101,15 @@ async def check_allowed(connection: Connection, program: Program) -> None:
         except SQLError as error:
             if error.code == TOO_MANY_PREPARED:
                 return
-            raise
+            if error.code != CANNOT_BE_PREPARED:
+                raise _placed(error, flat) from error
+
+
+def _placed(error: SQLError, flat: FlatStatement) -> SQLError:
+    """The error with the statement's name, and where in it the server stopped understanding."""
+    place = sql.stopped_at(flat.sql, error.message)
+    error.message = f"{flat.name}: {error.message}" + (f" ({place})" if place else "")
+    return error
 
 
 async def check_free(connection: Connection, program: Program) -> None:

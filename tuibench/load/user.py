@@ -61,6 +61,7 @@ class VirtualUser:
             while not self._is_done() and (line := await self._connect(lost)) is not None:
                 lost += 1
                 await self._live(line)
+                await self._disconnect()
         except TuibenchError as error:
             self._work.fail(error)
         except Exception as error:
@@ -69,7 +70,7 @@ class VirtualUser:
             await self._disconnect()
 
     def _is_done(self) -> bool:
-        return self._leaving or self._work.is_over
+        return self._leaving or self._work.is_over or self._generator.is_spent
 
     async def _connect(self, lost: int) -> Line | None:
         """A connection that is ready, None if there is to be none; `lost` is how many it had before."""
@@ -99,7 +100,7 @@ class VirtualUser:
             await line.close(self._work)
 
     async def _live(self, line: Line) -> None:
-        """Works until it is done or the connection is lost."""
+        """Works until it is done, the connection is lost, or is to be made anew."""
         script: Script = self._script(line)
         answer: Any = None
         try:
@@ -115,6 +116,8 @@ class VirtualUser:
         """Transactions one after the other, or (open loop) each as it comes due."""
         work, arrivals = self._work, self._work.arrivals
         while not self._is_done():
+            if self._generator.takes_leave():
+                return
             if line.session_sql is not work.session_sql:
                 yield partial(line.set_up, work)
             elif work.paused:

@@ -49,6 +49,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     A `trial` alternates two values by itself. `checkpoints` are the seconds after which a full report is made
     of the time since the one before. `report_seconds` and `histogram` are how it is told as text: the time
     between interval lines, 0 for none, and whether the distribution of latencies is part of it.
+    `profile_text` is the profile itself where it is in no file.
     """
 
     profile: str
@@ -76,6 +77,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     schedule: Schedule = ()
     report_seconds: float = 1.0
     histogram: bool = False
+    profile_text: str = ""
 
     @property
     def profile_options(self) -> dict[str, OptionValue]:

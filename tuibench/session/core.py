@@ -55,7 +55,7 @@ class Session:
         self.outcome: Outcome = "done"
         self.over = asyncio.Event()
         self._clock = clock or SystemClock()
-        self._program = library.program(spec.plan.profile, spec.plan.profile_options)
+        self._program = library.program(spec.plan.profile, spec.plan.profile_options, spec.plan.profile_text)
         self.voice = Voice(Recording(spec, self._clock, partial(self.tell, EventKind.WARNING)))
         self.log = EventLog(self._clock, self._on_event)
         self.comparing = Comparing(self, spec.plan, self.log, self.voice.publish)

@@ -7,7 +7,7 @@ import msgspec
 from tuibench.errors import UsageError
 from tuibench.workload import check as checking
 from tuibench.workload import distribution, options
-from tuibench.workload.compile_steps import StepCompiler
+from tuibench.workload.compile_steps import FRAME, StepCompiler
 from tuibench.workload.compile_values import ValueCompiler
 from tuibench.workload.datasets import data_set_class
 from tuibench.workload.options import Option
@@ -75,7 +75,7 @@ def compile_profile(profile: Profile, given: Mapping[str, object]) -> Program:
 
 def _does_anything(transaction: Transaction) -> bool:
     return any(
-        statement.cls is not StatementClass.OTHER
+        statement.cls is not StatementClass.OTHER or statement.name not in FRAME
         for step in all_steps(transaction.steps)
         for statement in step.statements
     )

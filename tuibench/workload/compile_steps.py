@@ -11,16 +11,8 @@ from tuibench.workload.parse import is_name
 from tuibench.workload.placeholders import plain
 from tuibench.workload.profile import PartText, StatementText, StepText, TransactionText
 from tuibench.workload.program import Bind, Part, Statement, StatementClass, Step, Transaction
+from tuibench.workload.sql import class_of
 from tuibench.workload.value import Bound
-
-CLASSES = {
-    "SELECT": StatementClass.READ,
-    "INSERT": StatementClass.WRITE,
-    "UPDATE": StatementClass.WRITE,
-    "DELETE": StatementClass.WRITE,
-    "REPLACE": StatementClass.WRITE,
-}
-"""Where a statement is counted, by its first word; all others count as other."""
 
 MAX_PLACEHOLDERS = 65_535
 """Servers prepare no statement with more."""
@@ -33,6 +25,8 @@ def _word(name: str) -> Statement:
 BEGIN = Step(repeat=1, let={}, statements=(_word("begin"),))
 COMMIT = Step(repeat=1, let={}, statements=(_word("commit"),))
 ROLLBACK = _word("rollback")
+FRAME = frozenset({"begin", "commit", "rollback"})
+"""Names of the statements that only begin and end a transaction."""
 
 
 class StepCompiler:
@@ -94,7 +88,7 @@ class StepCompiler:
         names_table = "{table}" in text.sql
         statement = Statement(
             name=text.name,
-            cls=CLASSES.get(text.sql.split(maxsplit=1)[0].upper(), StatementClass.OTHER),
+            cls=class_of(text.sql),
             sql=tuple(text.sql.replace("{table}", table) for table in self._tables)
             if names_table
             else (text.sql,),

@@ -42,6 +42,9 @@ roll back by itself.
 
 `generator.needed` holds the flat indexes that this connection can ever call, None for all: the others need
 not be prepared.
+
+A program with `turns` is done when `generator.is_spent`; when `generator.takes_leave()`, the connection is to
+be closed and made anew before the next draw.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -62,6 +65,7 @@ from tuibench.workload.program import (
 )
 from tuibench.workload.scoped import Conversation, Rows, conversation
 from tuibench.workload.simple import Call, Play, is_simple, plays
+from tuibench.workload.turns import TurnTaker
 
 __all__ = ["Call", "Conversation", "Generator", "Rows", "stream"]
 
@@ -69,7 +73,7 @@ __all__ = ["Call", "Conversation", "Generator", "Rows", "stream"]
 class Generator:
     """Draws transactions for one connection, numbered from 0 over the whole run."""
 
-    __slots__ = ("_deck", "_draw", "_numbers", "_plays", "_starts", "needed")
+    __slots__ = ("_deck", "_draw", "_numbers", "_plays", "_starts", "_turns", "needed")
 
     def __init__(self, program: Program, seed: int, connection: int) -> None:
         source = Source(seed, connection)
@@ -85,12 +89,23 @@ class Generator:
                 self._starts[which] = _guarded(start, program.profile, transaction.name)
         self._numbers = source.numbers
         self._deck = program.deck
+        self._turns = TurnTaker(program.turns) if program.turns is not None else None
         self.set_weights([transaction.weight for transaction in program.transactions])
         self.needed = _needed(program, indexes, source)
 
     def set_weights(self, weights: Sequence[float]) -> None:
-        """What the transactions weigh from now on. What is left of a deck is laid aside."""
-        self._draw = _chooser(weights, self._numbers, deck=self._deck)
+        """What the transactions weigh from now on. What is left of a deck is laid aside; turns stay."""
+        turns = self._turns
+        self._draw = turns.take if turns is not None else _chooser(weights, self._numbers, deck=self._deck)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether this connection has had all its turns."""
+        return self._turns is not None and self._turns.is_spent
+
+    def takes_leave(self) -> bool:
+        """Whether the next transaction belongs to a new login; told once."""
+        return self._turns is not None and self._turns.takes_leave()
 
     def draw(self) -> int:
         """The index of the next transaction, drawn by weight or dealt from the deck."""

@@ -103,6 +103,9 @@ def _base(name: str, source: str, seen: tuple[Path, ...]) -> Path:
     return path
 
 
-def program(name: str, options: Mapping[str, object] | None = None) -> Program:
-    """The program of a profile, given by name or path, with a user's options (text or typed)."""
-    return compiler.compile_profile(load(name), options or {})
+def program(name: str, options: Mapping[str, object] | None = None, text: str = "") -> Program:
+    """The program of a profile, given by name or path, with a user's options (text or typed).
+
+    With `text`, that is the profile, and `name` is only what it is called.
+    """
+    return compiler.compile_profile(parse(text, name) if text else load(name), options or {})

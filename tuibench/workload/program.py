@@ -25,7 +25,7 @@ from tuibench.workload.value import (
 
 __all__ = [
     "Digits", "Distribution", "FlatStatement", "Gaussian", "Key", "Pareto", "Part", "Program", "Special",
-    "Statement", "StatementClass", "Step", "Sum", "Transaction", "Uniform", "Value", "Zipfian",
+    "Statement", "StatementClass", "Step", "Sum", "Transaction", "Turns", "Uniform", "Value", "Zipfian",
     "first_index", "flat_indexes", "flat_statements",
 ]  # fmt: skip
 
@@ -127,12 +127,30 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
         return any(statement.captures for step in all_steps(self.steps) for statement in step.statements)
 
 
+class Turns(msgspec.Struct, frozen=True, kw_only=True):
+    """What each connection does, in this order: `count` transactions of a cycle, and then those of `ending`.
+
+    Transactions are named by their index. Before those at the places `anew` of the cycle the connection logs
+    in again, except at the very beginning.
+    """
+
+    cycle: tuple[int, ...]
+    count: int
+    ending: tuple[int, ...] = ()
+    anew: frozenset[int] = frozenset()
+
+    @property
+    def total(self) -> int:
+        """Transactions of one connection."""
+        return self.count + len(self.ending)
+
+
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     """All that an engine needs. `options` are the profile's, resolved: the data set is made from them.
 
     With a `deck`, transactions are dealt from a shuffled deck that holds each as often as its weight says,
-    so that every stretch of that many transactions has the exact mix. `empty` data sets are made without
-    rows.
+    so that every stretch of that many transactions has the exact mix. With `turns` they come in a fixed
+    order, and a connection ends with the last of them. `empty` data sets are made without rows.
     """
 
     profile: str
@@ -142,6 +160,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     transactions: tuple[Transaction, ...]
     deck: bool = False
     empty: bool = False
+    turns: Turns | None = None
 
     @property
     def interactive(self) -> bool:

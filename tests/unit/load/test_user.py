@@ -1,5 +1,6 @@
 """One connection of the load: what it sends after each kind of mishap, and how that is counted."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +17,9 @@ from tuibench.errors import (
 )
 from tuibench.load.login import back_off
 from tuibench.load.transactions import RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS
+from tuibench.load.wire import Begin
 from tuibench.model.plan import OnError
-from tuibench.workload.program import Transaction
+from tuibench.workload.program import Transaction, Turns
 
 ROLLBACK = "ROLLBACK"
 DEADLOCK = SQLError(1213, "deadlock")
@@ -355,3 +357,41 @@ async def test_a_refused_session_setting_is_counted_and_the_work_goes_on() -> No
         drive.engine.resume()
         await drive.until_ended(done + 5)
         assert drive.report().failure == ""
+
+
+# Turns
+
+
+async def test_a_connection_with_turns_does_them_in_order_and_leaves() -> None:
+    server = FakeServer()
+    async with driving(server, in_turns(Turns(cycle=(0, 1), count=3, ending=(1,)), limit=8), 2) as drive:
+        await until(drive.engine.finished.is_set)
+    single, explicit = [UPDATE.sql[0]], EXPLICIT_SQL
+    for connection in (0, 1):
+        assert server.heard_by(connection) == [*single, *explicit, *single, *explicit]
+    assert server.open_connections == 0
+
+
+async def test_a_connection_with_turns_logs_in_anew_where_it_is_told_to() -> None:
+    server = FakeServer()
+    turns = Turns(cycle=(0, 0, 0), count=7, anew=frozenset({0, 2}))
+    async with driving(server, in_turns(turns, limit=7)) as drive:
+        await until(drive.engine.finished.is_set)
+        counters = drive.counters
+    assert [len(server.heard_by(number)) for number in range(len(server.connections))] == [2, 1, 2, 1, 1]
+    assert counters.completed == 7
+    assert not counters.failed
+
+
+async def test_a_lost_connection_goes_on_with_its_turns() -> None:
+    server = FakeServer([1, LOST])
+    async with driving(server, in_turns(Turns(cycle=(0,), count=4), limit=4)) as drive:
+        await until(drive.engine.finished.is_set)
+        counters = drive.counters
+    assert (counters.completed, counters.failed) == (3, 1)
+
+
+def in_turns(turns: Turns, limit: int) -> Begin:
+    """A worker whose connections do these turns of SINGLE and EXPLICIT."""
+    message = begin(SINGLE, EXPLICIT, limit=limit)
+    return msgspec.structs.replace(message, program=msgspec.structs.replace(message.program, turns=turns))

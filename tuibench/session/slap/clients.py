@@ -1,0 +1,98 @@
+"""One iteration's clients: all log in, do what the program says, and leave, by the clock.
+
+As in mysqlslap, the time has logins and goodbyes in it, and not the start of processes.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.errors import RunError
+from tuibench.load.fleet import Fleet
+from tuibench.model.plan import Plan
+from tuibench.model.server import ServerInfo
+from tuibench.model.target import Target
+from tuibench.session.accounting import Accounting
+from tuibench.session.loading import Load, most_workers
+from tuibench.workload.program import Program
+from tuibench.workload.slap.script import PROFILE
+
+REPORT_SECONDS = 1.0
+DRAIN_SECONDS = 2.0
+
+
+class Played(NamedTuple):
+    """How long the clients took, and what they did."""
+
+    seconds: float
+    accounting: Accounting
+    workers: int
+
+    @property
+    def cpu_share(self) -> float:
+        """How busy the workers were, of one core each."""
+        return self.accounting.cpu_seconds / (self.seconds or 1e-9) / self.workers
+
+
+class Clients:
+    """The clients of one iteration."""
+
+    def __init__(
+        self, target: Target, server: ServerInfo, program: Program, plan: Plan, clock: Clock
+    ) -> None:
+        fleet = Fleet(plan, target, program, most_workers(plan, is_local=server.is_local))
+        self._load = Load(plan, program, fleet, clock)
+        self._clock = clock
+
+    async def ready(self, session_sql: Sequence[str]) -> None:
+        """Starts the processes; each connection will begin with these statements."""
+        await self._load.fleet.start()
+        if session_sql:
+            self._load.fleet.set_session(tuple(session_sql))
+
+    async def play(self) -> Played:
+        """Lets them go; returns when the last connection is closed. Raises what keeps one from its work."""
+        load, fleet = self._load, self._load.fleet
+        began_ns = await load.begin()
+        await fleet.set_threads(load.threads)
+        ended_ns = await self._end()
+        workers = len(fleet)
+        await load.finish(DRAIN_SECONDS)
+        return Played((ended_ns - began_ns) / NS_PER_SECOND, load.accounting, workers)
+
+    async def kill(self) -> None:
+        await self._load.fleet.kill()
+
+    async def _end(self) -> int:
+        """The time at which all have done their work; looks now and then whether they still can."""
+        finished = asyncio.create_task(self._finished())
+        try:
+            while not finished.done():
+                await asyncio.wait({finished}, timeout=REPORT_SECONDS)
+                ended_ns = finished.result() if finished.done() else 0
+                await self._look()
+            return ended_ns or finished.result()
+        finally:
+            finished.cancel()
+
+    async def _finished(self) -> int:
+        await self._load.fleet.finished()
+        return self._clock.now_ns()
+
+    async def _look(self) -> None:
+        if refused := (await self._load.tick()).refused:
+            raise RunError(f"not all clients could log in: {refused}", "raise the server's max_connections")
+
+
+def plan_of(clients: int, turns: int, seed: int, workers: int | None) -> Plan:
+    """The plan of an iteration in which each client has so many turns. Statements go as text."""
+    return Plan(
+        profile=PROFILE,
+        threads=clients,
+        seconds=None,
+        events=clients * turns,
+        seed=seed,
+        prepared=False,
+        workers=workers,
+    )

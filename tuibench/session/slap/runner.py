@@ -1,0 +1,197 @@
+"""The test from beginning to end: for each engine and each number of clients so many iterations.
+
+    each iteration    drop, create, fill ──> pre-query ──> clients, timed ──> post-query
+    at the end        drop, unless it is to stay
+
+Whatever happens, a schema that we have made does not stay behind.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable
+from typing import NamedTuple
+
+from tuibench.clock import Clock, SystemClock
+from tuibench.errors import RunError, SQLError
+from tuibench.load.report import Counters
+from tuibench.metrics.histogram import merged
+from tuibench.model.server import ServerInfo
+from tuibench.model.slap import Benchmark
+from tuibench.model.summary import QueryTotals
+from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.info import server_info
+from tuibench.observe.counters import kept
+from tuibench.session.slap.clients import Clients, Played, plan_of
+from tuibench.session.slap.schema import Schema
+from tuibench.session.slap.spec import SlapSpec
+from tuibench.workload.slap.generated import TABLE
+from tuibench.workload.slap.script import COMMIT, Engine, Keys, client_program
+
+KEYS_SQL = f"SELECT id FROM {TABLE} ORDER BY id"  # noqa: S608 (a name of our own)
+NO_AUTOCOMMIT = "SET SESSION autocommit=0"
+SHOWN_CHARACTERS = 200
+
+
+class _Iteration(NamedTuple):
+    """What one iteration gave."""
+
+    played: Played
+    server: dict[str, int]
+
+
+class Slapper:
+    """Runs a slap. `say` gets warnings in words."""
+
+    def __init__(self, spec: SlapSpec, say: Callable[[str], None], clock: Clock | None = None) -> None:
+        self._spec = spec
+        self._say = say
+        self._clock = clock or SystemClock()
+        self._connection: Connection
+        self._server: ServerInfo
+        self._schema: Schema
+
+    async def run(self) -> AsyncIterator[Benchmark]:
+        """One benchmark after the other. Raises TuibenchError for what goes wrong, with the SQL that did."""
+        spec = self._spec
+        self._connection = await connect(spec.target, use_database=False)
+        try:
+            self._server = await server_info(self._connection)
+            self._schema = Schema(self._connection, spec.target.database)
+            if spec.drops:
+                await self._schema.demand_droppable(may_drop=spec.may_drop)
+            elif not spec.script.create:
+                await self._schema.enter()
+            for engine in spec.engines or (None,):
+                for clients in spec.clients:
+                    yield await self._benchmark(engine, clients)
+        finally:
+            await self._leave()
+
+    async def _leave(self) -> None:
+        try:
+            if self._schema_is_to_go():
+                await self._schema.drop()
+        finally:
+            await self._connection.close()
+
+    def _schema_is_to_go(self) -> bool:
+        return hasattr(self, "_schema") and self._schema.is_ours and self._spec.drops
+
+    async def _benchmark(self, engine: Engine | None, clients: int) -> Benchmark:
+        done = [await self._iteration(engine, clients, number) for number in range(self._spec.iterations)]
+        return _summed(self._spec, engine, clients, done)
+
+    async def _iteration(self, engine: Engine | None, clients: int, number: int) -> _Iteration:
+        spec = self._spec
+        await self._fill(engine)
+        keys = await self._keys(engine)
+        rhythm = spec.rhythm(clients)
+        program = client_program(spec.script, rhythm, keys)
+        turns = program.turns.total if program.turns is not None else 0
+        plan = plan_of(clients, turns, spec.seed + number, spec.workers)
+        crowd = Clients(spec.target, self._server, program, plan, self._clock)
+        try:
+            await crowd.ready((spec.init_sql,) * bool(spec.init_sql) + (NO_AUTOCOMMIT,) * bool(spec.commit))
+            await self._shell(spec.hooks.before, "pre-system")
+            await self._send_all(spec.script.before)
+            before = await self._counters()
+            played = await crowd.play()
+        finally:
+            await crowd.kill()
+        grown = _grown(before, await self._counters())
+        await self._send_all(spec.script.after)
+        await self._shell(spec.hooks.after, "post-system")
+        return _Iteration(played, grown)
+
+    async def _fill(self, engine: Engine | None) -> None:
+        """The schema anew, with what belongs in it."""
+        script = self._spec.script
+        if self._spec.drops or self._schema.is_ours:
+            await self._schema.drop()
+        if not script.create:
+            return
+        await self._schema.make()
+        statements = script.creation(engine)
+        await self._send(next(statements))
+        if script.writes:
+            await self._connection.execute("BEGIN")
+        for sql in statements:
+            await self._send(sql)
+        if script.writes:
+            await self._connection.execute("COMMIT")
+
+    async def _keys(self, engine: Engine | None) -> Keys:
+        if not self._spec.script.wants_keys:
+            return ()
+        rows = await self._connection.query(KEYS_SQL)
+        if rows:
+            return [row[0] for row in rows]
+        name = engine.name if engine is not None else "this engine"
+        raise RunError(
+            f"{name} keeps no rows: there is no key to look for",
+            "take --auto-generate-sql-load-type=write",
+        )
+
+    async def _send_all(self, statements: tuple[str, ...]) -> None:
+        for sql in statements:
+            await self._send(sql)
+
+    async def _send(self, sql: str) -> None:
+        try:
+            await self._connection.execute(sql)
+        except SQLError as error:
+            raise SQLError(
+                error.code, f"cannot run {_shortened(sql)}: {error.message}", error.hint
+            ) from error
+
+    async def _shell(self, command: str, name: str) -> None:
+        """Runs a command of the user's; its failure is told, and ends nothing, as in mysqlslap."""
+        if not command:
+            return
+        process = await asyncio.create_subprocess_shell(command, stdout=sys.stderr)
+        if code := await process.wait():
+            self._say(f"--{name} ended with exit code {code}")
+
+    async def _counters(self) -> dict[str, int]:
+        return kept(await self._connection.query("SHOW GLOBAL STATUS"))
+
+
+def _summed(spec: SlapSpec, engine: Engine | None, clients: int, done: list[_Iteration]) -> Benchmark:
+    """All iterations of a benchmark in one."""
+    books = [each.played.accounting for each in done]
+    totals = sum((book.totals for book in books), Counters())
+    latency = merged(
+        histogram for book in books for name, histogram in book.statements.items() if name != COMMIT.name
+    )
+    seconds = tuple(each.played.seconds for each in done)
+    return Benchmark(
+        engine=engine.name if engine is not None else "",
+        load_type=spec.load_type,
+        clients=clients,
+        queries_per_client=spec.rhythm(clients).queries,
+        seconds=seconds,
+        queries=QueryTotals(
+            read=totals.reads,
+            write=totals.writes,
+            other=latency.count - totals.reads - totals.writes,
+            total=latency.count,
+            per_second=latency.count / (sum(seconds) or 1e-9),
+        ),
+        latency_ms=latency.latency(),
+        errors={str(code): times for code, times in totals.errors.items()},
+        retries=totals.retries,
+        server=_added([each.server for each in done]),
+        cpu_share=max(each.played.cpu_share for each in done),
+    )
+
+
+def _added(readings: list[dict[str, int]]) -> dict[str, int]:
+    return {name: sum(each.get(name, 0) for each in readings) for name in readings[0]}
+
+
+def _grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    return {name: value - before[name] for name, value in after.items() if name in before}
+
+
+def _shortened(sql: str) -> str:
+    return sql if len(sql) <= SHOWN_CHARACTERS else sql[: SHOWN_CHARACTERS - 1] + "…"

@@ -1,0 +1,46 @@
+"""What a slap is started with."""
+
+import msgspec
+
+from tuibench.model.slap import OWN_QUERIES
+from tuibench.model.target import Target
+from tuibench.workload.slap.script import Engine, Rhythm, Script
+
+
+class Hooks(msgspec.Struct, frozen=True):
+    """Shell commands to run right before the clients begin and after they have ended."""
+
+    before: str = ""
+    after: str = ""
+
+
+class SlapSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One mysqlslap test on one server.
+
+    `target` names the schema as its database. Without `engines` the tables are of the server's own. Of
+    `queries_in_all` each client gets its part; 0 for `queries_per_client`, and if that is 0, too, each goes
+    once through its list. With `drops`, a schema that is there is dropped at the beginning, and ours at the
+    end; `may_drop` allows the first for one that holds what we have not made. `init_sql` is run at logins.
+    """
+
+    target: Target
+    script: Script
+    clients: tuple[int, ...] = (1,)
+    iterations: int = 1
+    engines: tuple[Engine, ...] = ()
+    load_type: str = OWN_QUERIES
+    queries_in_all: int = 0
+    queries_per_client: int = 0
+    commit: int = 0
+    detach: int = 0
+    drops: bool = True
+    may_drop: bool = False
+    hooks: Hooks = Hooks()
+    init_sql: str = ""
+    seed: int = 0
+    workers: int | None = None
+
+    def rhythm(self, clients: int) -> Rhythm:
+        """How each of so many clients goes through its queries; at least once, as mysqlslap does."""
+        queries = self.queries_per_client or self.queries_in_all // clients
+        return Rhythm(queries=queries or len(self.script.queries), commit=self.commit, detach=self.detach)

@@ -1,0 +1,34 @@
+"""Whose turn it is on one connection: transactions in a fixed order, with an end."""
+
+from tuibench.workload.program import Turns
+
+
+class TurnTaker:
+    """Deals the turns of one connection."""
+
+    __slots__ = ("_done", "_left_at", "_turns")
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._done = 0
+        self._left_at = 0
+
+    @property
+    def is_spent(self) -> bool:
+        return self._done >= self._turns.total
+
+    def take(self) -> int:
+        """The index of the next transaction. There must be one."""
+        turns, done = self._turns, self._done
+        self._done += 1
+        if done < turns.count:
+            return turns.cycle[done % len(turns.cycle)]
+        return turns.ending[done - turns.count]
+
+    def takes_leave(self) -> bool:
+        """Whether the connection logs in again before the next one; told once for each."""
+        turns, done = self._turns, self._done
+        if done in (self._left_at, 0) or done >= turns.count or done % len(turns.cycle) not in turns.anew:
+            return False
+        self._left_at = done
+        return True
