@@ -32,6 +32,7 @@ COMMANDS = {
     "ctl": "Steer a running session: threads, rate, settings, pause, marks, stop.",
     "runs": "List recorded runs, show one, remove some.",
     "report": "Print a recorded run: sysbench's text, JSON, CSV or Markdown.",
+    "compare": "Compare recorded runs: what differs, each figure with its interval and a verdict.",
     "restore": "Put back the settings that a crashed session left changed.",
 }
 """Each is the function of its own name in the module of its name."""

@@ -1,17 +1,17 @@
 """What changed between two windows of slots: each figure with its difference and 95 % interval.
 
-TPS and fsyncs for each transaction are ratios of sums. The p95 of a window is that of its merged histograms;
-a redrawn window's is read off the same histogram at the rank that the redrawn share of latencies below it
-points to (Woodruff, "Confidence intervals for medians and other position measures", JASA 47, 1952): nothing
-has to be merged for each of many hundred drawings. Where there are no histograms, it is the mean of the
-slots' own p95, weighted by their transactions.
+TPS and fsyncs for each transaction are ratios of sums. The p95 of a window is that of its merged histograms
+(see `quantile`). Where there are no histograms, it is the mean of the slots' own p95, weighted by their
+transactions.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from tuibench.metrics.bootstrap import Parts, Spread, interval, spread
-from tuibench.metrics.slots import P95, Ranks, Slot, not_above
+from tuibench.metrics.quantile import Quantile
+from tuibench.metrics.slots import P95, Ranks, Slot
 from tuibench.model.effect import Comparison, Figure
 
 Window = Sequence[Slot]
@@ -45,8 +45,26 @@ def p95_of(window: Window) -> float | None:
     return parts.ratio if parts else None
 
 
+class Difference(NamedTuple):
+    """A difference and a relative one in percent, each with its interval; see `Comparison`."""
+
+    delta: float
+    low: float
+    high: float
+    percent: float | None
+    percent_low: float | None
+    percent_high: float | None
+    differs: bool
+
+
 def comparison(figure: Figure, before: float, after: float, redrawn: Spread) -> Comparison:
     """Puts difference and relative difference with their intervals together."""
+    found = difference(before, after, redrawn)
+    return Comparison(figure=figure, before=before, after=after, **found._asdict())
+
+
+def difference(before: float, after: float, redrawn: Spread) -> Difference:
+    """By how much a figure differs, by its value and the redrawn ones."""
     low, high = interval(after - before, _pairwise(redrawn, lambda old, new: new - old), redrawn.scale)
     relative: tuple[float | None, float | None, float | None] = (None, None, None)
     if before > 0:
@@ -55,18 +73,7 @@ def comparison(figure: Figure, before: float, after: float, redrawn: Spread) -> 
     certain = not low <= 0 <= high
     if relative[1] is not None and relative[2] is not None:
         certain = certain and not relative[1] <= 0 <= relative[2]
-    return Comparison(
-        figure=figure,
-        before=before,
-        after=after,
-        delta=after - before,
-        low=low,
-        high=high,
-        percent=relative[0],
-        percent_low=relative[1],
-        percent_high=relative[2],
-        differs=certain,
-    )
+    return Difference(after - before, low, high, *relative, certain)
 
 
 def _ratio_interval(ratio: float, redrawn: Spread) -> tuple[float, float]:
@@ -107,41 +114,33 @@ def _fsync_parts(window: Window) -> Parts | None:
 
 
 def _p95(before: Window, after: Window) -> Comparison | None:
-    old, new = _Quantile.of(before), _Quantile.of(after)
+    old, new = _told(before), _told(after)
     if old is None or new is None:
         return None
     redrawn = spread(old.parts, new.parts)
     return comparison(
         Figure.P95,
-        old.value_ms,
-        new.value_ms,
+        old.value,
+        new.value,
         Spread(old.read(redrawn.before), new.read(redrawn.after), redrawn.scale),
     )
 
 
-class _Quantile:
-    """A window's p95, and the p95 of windows redrawn from it."""
+class _Told(NamedTuple):
+    """A window's p95, what its redrawing is made of, and how the redrawn figures become a p95 again."""
 
-    def __init__(self, parts: Parts, value_ms: float, ranks: Ranks | None) -> None:
-        self.parts, self.value_ms, self._ranks = parts, value_ms, ranks
+    value: float
+    parts: Parts
+    read: Callable[[list[float]], list[float]]
 
-    @classmethod
-    def of(cls, window: Window) -> "_Quantile | None":
-        histograms = [slot.latency for slot in window if slot.latency is not None and slot.latency.count]
-        if not histograms:
-            parts = _p95_parts(window)
-            return cls(parts, parts.ratio, None) if parts else None
-        ranks = Ranks(histograms)
-        bucket = ranks.bucket_at(P95)
-        below = [float(not_above(one, bucket)) for one in histograms]
-        return cls(Parts(below, [float(one.count) for one in histograms]), ranks.at_ms(P95), ranks)
 
-    def read(self, redrawn: list[float]) -> list[float]:
-        """A share below the p95 that is smaller by so much means a p95 at a rank higher by so much."""
-        if self._ranks is None:
-            return redrawn
-        share, ranks = self.parts.ratio, self._ranks
-        return [math.nan if math.isnan(one) else ranks.at_ms(P95 + share - one) for one in redrawn]
+def _told(window: Window) -> _Told | None:
+    histograms = [slot.latency for slot in window if slot.latency is not None and slot.latency.count]
+    if histograms:
+        quantile = Quantile(histograms, P95)
+        return _Told(quantile.value_ms, quantile.parts, quantile.read)
+    parts = _p95_parts(window)
+    return _Told(parts.ratio, parts, list) if parts else None
 
 
 def _p95_parts(window: Window) -> Parts | None:

@@ -1,0 +1,97 @@
+"""Recorded runs against each other: what was not the same about them, doubts, figures, words."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from tests.examples import PLAN
+from tests.unit.record.steady import steady
+from tests.unit.record.written import ENVIRONMENT
+from tuibench.model.contrast import Compared
+from tuibench.model.event import Event, EventKind
+from tuibench.record import contrast_text
+from tuibench.record.contrasts import compared, ticks_of
+from tuibench.record.run import load
+
+
+def comparison(*places: Path) -> Compared:
+    return compared([load(place) for place in places])
+
+
+def paths_of(found: Compared) -> dict[str, tuple[str, ...]]:
+    return {f"{one.group}.{one.path}": one.values for one in found.differences}
+
+
+def test_ticks_hold_what_was_counted(tmp_path: Path) -> None:
+    first = ticks_of(load(steady(tmp_path, "one")))[0]
+    assert (first.seconds, first.transactions, first.queries, first.errors) == (1.0, 51, 1020, 0)
+    assert first.latency.count == 51
+    assert first.log_fsyncs == 51.0
+    assert first.server_cpu_ms == 2000.0
+
+
+def test_each_figure_is_held_against_the_first_run(tmp_path: Path) -> None:
+    found = comparison(
+        steady(tmp_path, "a"), steady(tmp_path, "b", each=100, us=1_000), steady(tmp_path, "c")
+    )
+    told = {row.metric: row for row in found.rows}
+    assert found.runs == ("a", "b", "c")
+    assert told["tps"].first == pytest.approx(51)
+    faster, same = told["tps"].others
+    assert (faster.verdict, same.verdict) == ("better", "no difference")
+    assert faster.relative == pytest.approx(101 / 51)
+    assert told["p95"].others[0].verdict == "better"
+    assert told["cpu"].first == pytest.approx(2000 / 51)
+    assert told["fsyncs"].others[0].verdict == "no difference"
+
+
+def test_what_was_not_the_same_is_listed(tmp_path: Path) -> None:
+    other = steady(tmp_path, "b", plan=replace(PLAN, threads=16, seed=99))
+    environment = replace(
+        ENVIRONMENT, variables={"sync_binlog": "0"}, host=replace(ENVIRONMENT.host, cores=8)
+    )
+    (other / "environment.json").write_bytes(msgspec.json.encode(environment))
+    found = comparison(steady(tmp_path, "a"), other)
+    assert paths_of(found) == {
+        "plan.threads": ("8", "16"),
+        "host.cores": ("0", "8"),
+        "variables.sync_binlog": ("–", "0"),
+    }
+
+
+def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    found = comparison(steady(tmp_path / "x", "run"), steady(tmp_path / "y", "run"))
+    assert found.runs == ("run (1)", "run (2)")
+
+
+def test_doubts_are_told(tmp_path: Path) -> None:
+    steered = steady(tmp_path, "odd")
+    change = Event(at=1.0, elapsed_seconds=3.0, kind=EventKind.THREADS, text="threads 8 → 16", marker=1)
+    (steered / "events.jsonl").write_bytes(msgspec.json.encode(change) + b"\n")
+    told = comparison(steady(tmp_path, "a", cut_short=True), steered).doubts
+    assert [line for line in told if line.startswith("odd")] == [
+        "odd was changed 1 times on the way: its figures mix what was before and after",
+        "odd: simulated: 20 ms",
+    ]
+    assert told[0] == "a ended without a summary: its figures are those of the samples it left"
+
+
+def test_the_text_begins_with_what_differs(tmp_path: Path) -> None:
+    found = comparison(steady(tmp_path, "a"), steady(tmp_path, "b", each=100, plan=replace(PLAN, threads=9)))
+    text = contrast_text.text(found)
+    lines = text.splitlines()
+    assert lines[:2] == ["A  a", "B  b"]
+    assert lines.index("what differs") < lines.index("relative to A") < lines.index("B against A")
+    assert "  plan: threads  8  9" in lines
+    assert any(line.split() == ["TPS", "51.0", "1.00", "1.98"] for line in lines)
+    assert any(line.startswith("  TPS") and line.endswith("better") for line in lines)
+
+
+def test_markdown_tables_are_rectangular(tmp_path: Path) -> None:
+    found = comparison(steady(tmp_path, "a"), steady(tmp_path, "b", plan=replace(PLAN, threads=9)))
+    tables = contrast_text.markdown(found).split("\n\n")
+    for table in (part.splitlines() for part in tables if part.startswith("|")):
+        assert len({line.count("|") for line in table}) == 1
+    assert "| plan: threads | 8 | 9 |" in contrast_text.markdown(found)
