@@ -54,7 +54,8 @@ def afterwards(known: Sweep, directory: Path) -> list[str]:
     lines += warnings_of(known)
     left = len(cells_of(known.record.plan)) - len(known.done)
     if left:
-        lines.append(f"{left} cells are left; go on with: tuibench sweep --resume {directory}")
+        are = "1 cell is" if left == 1 else f"{left} cells are"
+        lines.append(f"{are} left; go on with: tuibench sweep --resume {directory}")
     if any(one.prepared for one in known.data):
         lines.append("the tables that were made are still there")
     lines.append(f"recorded in {directory}")

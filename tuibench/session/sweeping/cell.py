@@ -102,4 +102,6 @@ def failure_of(summary: Summary) -> str:
         return f"the run was {summary.outcome}"
     if any(event.kind is EventKind.RESTART for event in summary.events):
         return "the server was restarted in the middle of the run"
+    if not summary.server.deltas:
+        return "the server's counters began anew in the middle of the run, or it was away at its end"
     return ""
