@@ -12,22 +12,17 @@ from difflib import get_close_matches
 from tuibench.errors import UsageError
 
 STDOUT = "-"
-MAY_NAME_A_FILE = {"report": ("--sysbench", "--json", "--csv", "--markdown")}
+MAY_NAME_A_FILE = {"report": ("--sysbench", "--json", "--csv", "--markdown"), "slap": ("--csv",)}
 """Options of a command that mean stdout unless they are given a file: `--csv`, `--csv=run.csv`."""
 
 PASSWORD_OPTIONS = ("--password", "--mysql-password")
 PASSWORD_PIPE = "TUIBENCH_PASSWORD_FD"  # noqa: S105
 """Names the environment variable with the pipe's number; never the password itself."""
 
-DEFAULT_VALUES = {"slap": {"--csv": "--csv=-"}}
-"""By command: options that may stand without a value, and what they mean then."""
-
 
 def normalised(arguments: Sequence[str]) -> list[str]:
     """The arguments with `-` for `_` in option names. Restarts the program if they hold a password."""
     spelt = _with_places([_spelt(argument) for argument in arguments])
-    if spelt and spelt[0] in DEFAULT_VALUES:
-        spelt = [DEFAULT_VALUES[spelt[0]].get(argument, argument) for argument in spelt]
     password, rest = without_password(spelt)
     if password is not None:
         _start_anew(rest, password)

@@ -23,6 +23,8 @@ SNAPSHOT = (
     "START TRANSACTION WITH CONSISTENT SNAPSHOT",
 )
 
+FINE = "OK"
+
 
 class Outcome(StrEnum):
     """What became of a condition. Skipped is one that holds right after the load only."""
@@ -85,11 +87,21 @@ async def _verdict(connection: Connection, condition: Condition, after_load: boo
             outcome=Outcome.SKIPPED,
             words="holds right after the load only",
         )
+    if condition.command:
+        return _commanded(condition, await connection.query_named(condition.command))
     found = await connection.query_named(f"{condition.differing} LIMIT 1")
     if not found:
         return Verdict(condition=condition.name, says=condition.says, outcome=Outcome.HOLDS)
     counted = await connection.query(f"SELECT COUNT(*) FROM ({condition.differing}) AS differing")  # noqa: S608
     return _broken(condition, int(counted[0][0]), found[0])
+
+
+def _commanded(condition: Condition, rows: Sequence[dict[str, object]]) -> Verdict:
+    """What a command found: its rows end in OK, but for those that tell what is wrong."""
+    wrong = [row for row in rows if str(list(row.values())[-1]) != FINE]
+    if not wrong:
+        return Verdict(condition=condition.name, says=condition.says, outcome=Outcome.HOLDS)
+    return _broken(condition, len(wrong), wrong[0])
 
 
 async def _is_fresh(connection: Connection, condition: Condition, said: bool | None) -> bool:

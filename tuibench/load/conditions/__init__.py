@@ -5,8 +5,11 @@ A further data set is a module with a function from the data set to its conditio
 
 from collections.abc import Callable
 
-from tuibench.load.conditions import tpcc
+from tuibench.load.conditions import sbtest, tpcc
 from tuibench.load.conditions.base import Condition
 from tuibench.workload.datasets import DataSet
 
-CONDITIONS: dict[str, Callable[[DataSet], tuple[Condition, ...]]] = {"tpcc": tpcc.conditions}
+CONDITIONS: dict[str, Callable[[DataSet], tuple[Condition, ...]]] = {
+    "sbtest": sbtest.conditions,
+    "tpcc": tpcc.conditions,
+}
