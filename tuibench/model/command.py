@@ -56,6 +56,12 @@ class ApplyPreset(msgspec.Struct, frozen=True, tag="preset"):
     name: str
 
 
+class RestoreSettings(msgspec.Struct, frozen=True, tag="restore"):
+    """Put back what this session changed on the server, or of that only the settings named."""
+
+    names: tuple[str, ...] = ()
+
+
 class TrustServer(msgspec.Struct, frozen=True, tag="yes-this-server"):
     """Allow this server's settings to be changed though it looks like production; remembered."""
 
@@ -102,6 +108,7 @@ Command = (
     | ResumePlan
     | ChangeSetting
     | ApplyPreset
+    | RestoreSettings
     | TrustServer
     | Pause
     | Resume

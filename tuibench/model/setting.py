@@ -12,7 +12,9 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     changed, else it is empty. `group` is durability or tuning. `scope` says whom a change reaches: "server"
     (all), "default" (all, and the workload's connections at once), "workload" (the workload's connections
     only). `takes` says in words which values it takes, `risk` what changing it can cost, `counters` which of
-    the server's status counters show its effect.
+    the server's status counters show its effect. `began` is the value when the session began, `changed_by`
+    whose the value is now: "us", "others", or empty as long as nobody has changed it. A login needs one of
+    `needs` to change it.
     """
 
     name: str
@@ -28,6 +30,9 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     takes: str = ""
     risk: str = ""
     counters: tuple[str, ...] = ()
+    began: str = ""
+    changed_by: str = ""
+    needs: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:

@@ -8,7 +8,7 @@ from tuibench.model.plan import Plan
 from tuibench.model.server import ServerInfo
 from tuibench.model.setting import PresetState, SettingState
 from tuibench.session.spec import SessionSpec
-from tuibench.tuning import own_presets
+from tuibench.tuning import catalogue, own_presets
 from tuibench.tuning.control import control_connect
 from tuibench.tuning.guardian import Guardian
 from tuibench.tuning.patience import patiently
@@ -110,6 +110,16 @@ class Settings:
         self._touched.update(state.name for state in states)
         old = "·".join(before.get(state.name, "") for state in states)
         return f"preset {preset}: {old} → {'·'.join(state.value for state in states)}"
+
+    async def put_back(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Puts back what we changed, or of that the settings named; what became of each, in words.
+
+        Raises UsageError for a name that is no setting.
+        """
+        wanted = {catalogue.find(name).name for name in names}
+        restored = await self._tuner.restore(wanted)
+        self._touched.update(one.setting for one in restored)
+        return tuple(one.text for one in restored)
 
     async def catch_up(self, *, restarted: bool) -> list[str]:
         """Reads the settings again, for somebody else changed some; settles what a restart has reset.

@@ -18,6 +18,7 @@ from tuibench.model.command import (
     Mark,
     Pause,
     ResetStats,
+    RestoreSettings,
     Resume,
     ResumePlan,
     SetDelay,
@@ -46,6 +47,8 @@ class SettingsHand(Protocol):
     async def change(self, name: str, value: str) -> str: ...
 
     async def apply(self, preset: str) -> str: ...
+
+    async def put_back(self, names: tuple[str, ...]) -> tuple[str, ...]: ...
 
 
 class SteeredLoad(Protocol):
@@ -127,7 +130,7 @@ class Steered(Protocol):
     def tell(self, kind: EventKind, text: str) -> None: ...
 
 
-ToSettings = ChangeSetting | ApplyPreset | TrustServer
+ToSettings = ChangeSetting | ApplyPreset | RestoreSettings | TrustServer
 
 
 def checked_threads(threads: int) -> int:
@@ -202,6 +205,8 @@ class Steering:
                     return await self._change(name, value)
                 case ApplyPreset(name=name):
                     return await self._preset(name)
+                case RestoreSettings(names=names):
+                    return await self._put_back(names)
                 case TrustServer():
                     return self._yes()
                 case Pause():
@@ -333,6 +338,14 @@ class Steering:
     async def _change(self, name: str, value: str) -> str:
         self._session.gate.demand_yes()
         text = await self._session.hand.change(name, value)
+        self._session.tell(EventKind.SETTING, text)
+        return text
+
+    async def _put_back(self, names: tuple[str, ...]) -> str:
+        texts = await self._session.hand.put_back(names)
+        if not texts:
+            return "nothing was changed, so there is nothing to put back"
+        text = "; ".join(texts)
         self._session.tell(EventKind.SETTING, text)
         return text
 

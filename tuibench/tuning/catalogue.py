@@ -71,7 +71,14 @@ def _span(forms: list[Form], server: ServerInfo) -> str:
 
 
 def state(
-    setting: Setting, server: ServerInfo, value: str, original: str, unavailable: str = ""
+    setting: Setting,
+    server: ServerInfo,
+    value: str,
+    original: str,
+    unavailable: str = "",
+    *,
+    began: str = "",
+    changed_by: str = "",
 ) -> SettingState:
     """A setting as screens and records show it."""
     form = setting.form(server)
@@ -90,4 +97,7 @@ def state(
         takes=setting.takes(form) if form else "",
         risk=setting.risk,
         counters=setting.counters,
+        began=began,
+        changed_by=changed_by,
+        needs=setting.privileges(server.flavour, server.version_tuple),
     )

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 
 import msgspec
 
@@ -16,6 +16,7 @@ from tuibench.tuning import access, catalogue, neighbours, pairs, refusals, word
 from tuibench.tuning.catalogue import SETTINGS, Scope, Setting
 from tuibench.tuning.control import Connect, Control
 from tuibench.tuning.journal import Journal, path_of
+from tuibench.tuning.ledger import fold
 from tuibench.tuning.presets import PRESETS, find, here
 from tuibench.tuning.records import Change, Header, Settlement
 from tuibench.tuning.shares import Action, Decision
@@ -74,6 +75,7 @@ class Tuner:
         self._workload = workload or Workload()
         self._turn = asyncio.Lock()
         self._values: dict[str, str] = {}
+        self._began: dict[str, str] = {}
         self._unavailable: dict[str, str] = {}
 
     @property
@@ -97,7 +99,9 @@ class Tuner:
             self.journal.identify(await self.control.identity())
             self._unavailable = await access.unavailable(self.control, self.server)
             self._workload.learn(await self.control.session_values())
-            return await self._read_all()
+            states = await self._read_all()
+            self._began = dict(self._values)
+            return states
 
     async def states(self) -> tuple[SettingState, ...]:
         """All settings as the server has them now."""
@@ -137,13 +141,16 @@ class Tuner:
         asked = self._checked(setting, value)
         return "" if asked == now else f"asked for {setting.spoken(asked)}: {setting.rounding}"
 
-    async def restore(self) -> list[Restored]:
-        """Puts back what this session changed. Harmless to repeat; what is pending stays in the journal."""
+    async def restore(self, only: Collection[str] = ()) -> list[Restored]:
+        """Puts back what this session changed, or of that `only` these settings.
+
+        Harmless to repeat; what is pending stays in the journal.
+        """
         async with self._turn:
-            restored = await undo(self.control, self.journal, self._clock)
+            restored = await undo(self.control, self.journal, self._clock, only)
             self._values.update({one.setting: one.value for one in restored if one.value})
             self._take_copies(one.setting for one in restored)
-            return [*restored, *self._restore_workload()]
+            return [*restored, *self._restore_workload(only)]
 
     async def after_restart(self) -> list[str]:
         """Settles what a restart of the server has reset; what became of each setting, in words."""
@@ -164,11 +171,26 @@ class Tuner:
         own = self._workload.values
         if setting.scope is Scope.WORKLOAD and setting.name in own:
             value = own[setting.name]
-            original = self._workload.changed.get(setting.name, value)
+            began = original = self._workload.changed.get(setting.name, value)
         else:
             value = self._values.get(setting.name, "")
             original = self.journal.ledger.original(setting.name) or value
-        return catalogue.state(setting, self.server, value, original, self._unavailable.get(setting.name, ""))
+            began = self._began.get(setting.name, value)
+        return catalogue.state(
+            setting,
+            self.server,
+            value,
+            original,
+            self._unavailable.get(setting.name, ""),
+            began=began,
+            changed_by=self._changed_by(setting.name, value, original, began),
+        )
+
+    def _changed_by(self, name: str, value: str, original: str, began: str) -> str:
+        changes = self.journal.ledger.changes_of(name)
+        if name in self._workload.changed or (changes and value in fold(changes)[1]):
+            return "us" if value != original else ""
+        return "others" if value != (original if changes else began) else ""
 
     def _checked(self, setting: Setting, value: str) -> str:
         """The value as the server will say it. Raises UsageError if it cannot be set here."""
@@ -238,9 +260,11 @@ class Tuner:
         self._take_copies([decision.setting])
         return wording.reset(decision)
 
-    def _restore_workload(self) -> list[Restored]:
+    def _restore_workload(self, only: Collection[str]) -> list[Restored]:
         restored = []
         for name, was in self._workload.changed.items():
+            if only and name not in only:
+                continue
             now = self._workload.values[name]
             self._workload.set(name, was)
             text = f"{name} {now} → {was} for the workload, as before"

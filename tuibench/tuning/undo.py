@@ -1,6 +1,7 @@
 """Putting settings back: the one way, for the session's own end, the guardian and `tuibench restore`."""
 
 import asyncio
+from collections.abc import Collection
 from enum import StrEnum
 
 import msgspec
@@ -53,14 +54,19 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
         return self.outcome in PENDING
 
 
-async def undo(control: Control, journal: Journal, clock: Clock) -> list[Restored]:
-    """Puts back what the journal holds and nobody changed since. What fails is told, not raised."""
-    names = journal.ledger.open_settings
+async def undo(
+    control: Control, journal: Journal, clock: Clock, only: Collection[str] = ()
+) -> list[Restored]:
+    """Puts back what the journal holds (or `only` these of it) and nobody changed since.
+
+    What fails is told, not raised.
+    """
+    names = tuple(name for name in journal.ledger.open_settings if not only or name in only)
     done: list[Restored] = []
     try:
         if names:
             async with turn(journal.path.parent, journal.header.identity, clock):
-                for decision in await decisions(control, journal):
+                for decision in await decisions(control, journal, only):
                     done.append(await _carry_out(control, journal, clock, decision))
     except (ServerUnavailableError, ConnectionLostError, TurnError) as error:
         done += _pending(journal, _rest(names, done), Outcome.UNREACHABLE, error)
@@ -69,13 +75,13 @@ async def undo(control: Control, journal: Journal, clock: Clock) -> list[Restore
     return sorted(done, key=lambda one: names.index(one.setting))
 
 
-async def decisions(control: Control, journal: Journal) -> list[Decision]:
-    """What to do with each setting, in an order in which no change breaks the limit of another one.
+async def decisions(control: Control, journal: Journal, only: Collection[str] = ()) -> list[Decision]:
+    """What to do with each setting (or `only` with these), so that no change breaks the limit of another one.
 
     To be called in one's turn. Raises TuibenchError when this is not the server of the journal.
     """
     await _expect_same_server(control, journal)
-    names = journal.ledger.open_settings
+    names = [name for name in journal.ledger.open_settings if not only or name in only]
     others = await asyncio.to_thread(neighbours.neighbours, journal)
     values = await control.values({*names, *(pairs.partner(name) or name for name in names)})
     found = {name: decide(name, values.get(name, ""), journal.ledger, others) for name in names}

@@ -35,6 +35,10 @@ class FakeHand:
     async def apply(self, preset: str) -> str:
         return await self._work(preset)
 
+    async def put_back(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """With no names everything, of which there is nothing."""
+        return tuple([await self._work(name) for name in names])
+
     async def _work(self, *words: str) -> str:
         self.asked.append(words)
         self.working += 1

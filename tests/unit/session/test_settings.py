@@ -1,14 +1,18 @@
 """What counts as ours on the server: every value that we set, an original that we went back to, too."""
 
+from collections.abc import Collection
 from typing import Any, cast
 
 import msgspec
+import pytest
 
 from tests.fakes import FakeClock
+from tuibench.errors import UsageError
 from tuibench.model.setting import SettingState
 from tuibench.session.settings import Settings
 from tuibench.tuning.guardian import Guardian
 from tuibench.tuning.tuner import Tuner
+from tuibench.tuning.undo import Outcome, Restored
 from tuibench.tuning.workload import Workload
 
 SYNC = SettingState(name="sync_binlog", value="1", original="1", meaning="", at_risk=False)
@@ -28,6 +32,11 @@ class FakeTuner:
 
     async def apply(self, preset: str) -> tuple[SettingState, ...]:
         return (await self.change("sync_binlog", "0"),)
+
+    async def restore(self, only: Collection[str] = ()) -> list[Restored]:
+        await self.change("sync_binlog", "1")
+        text = f"sync_binlog 0 → 1, as before ({', '.join(sorted(only))})"
+        return [Restored(setting="sync_binlog", outcome=Outcome.RESTORED, value="1", original="1", text=text)]
 
     def rounding(self, name: str, value: str, now: str) -> str:
         return ""
@@ -55,3 +64,12 @@ async def test_what_a_preset_set_is_ours() -> None:
     await hand.apply("unsafe")
     await hand.change("sync_binlog", "1")
     assert hand.ours == {"sync_binlog": "1"}
+
+
+async def test_what_was_put_back_is_ours_and_a_name_that_is_no_setting_is_refused() -> None:
+    hand = settings()
+    await hand.change("sync_binlog", "0")
+    assert await hand.put_back(("sync-binlog",)) == ("sync_binlog 0 → 1, as before (sync_binlog)",)
+    assert hand.ours == {"sync_binlog": "1"}
+    with pytest.raises(UsageError, match="did you mean 'sync_binlog'"):
+        await hand.put_back(("sync_binlgo",))

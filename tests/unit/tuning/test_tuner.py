@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.unit.tuning.fakes import INFO, FakeClock, FakeServer, journal_in
+from tests.unit.tuning.fakes import DURABLE, INFO, FakeClock, FakeServer, journal_in
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError, UsageError
 from tuibench.model.server import Flavour
 from tuibench.tuning import records
@@ -67,6 +67,44 @@ async def test_presets_and_the_way_back(tmp_path: Path) -> None:
     assert not any(state.changed for state in tuner.known)
     assert not tuner.journal.path.exists()
     assert await tuner.restore() == []
+
+
+async def test_one_setting_goes_back_by_itself_and_can_be_changed_again(tmp_path: Path) -> None:
+    server = FakeServer()
+    tuner = await opened(server, tmp_path)
+    await tuner.apply("unsafe")
+    restored = await tuner.restore(["sync_binlog"])
+    assert [one.text for one in restored] == ["sync_binlog 0 → 1, as before"]
+    assert server.settings == UNSAFE | {"sync_binlog": "1"}
+    assert tuner.journal.ledger.open_settings == ("innodb_flush_log_at_trx_commit",)
+    await tuner.change("sync_binlog", "100")
+    assert [one.setting for one in await tuner.restore()] == ["innodb_flush_log_at_trx_commit", "sync_binlog"]
+    await tuner.change("sync_binlog", "0")
+    await tuner.restore()
+    assert server.settings == DURABLE
+    assert not tuner.journal.path.exists()
+
+
+async def test_it_is_known_whose_a_value_is(tmp_path: Path) -> None:
+    server = FakeServer(max_connections="151")
+    tuner = await opened(server, tmp_path)
+    assert changed_by(tuner) == {}
+    await tuner.change("sync_binlog", "0")
+    await tuner.change("sql_log_bin", "off")
+    assert changed_by(tuner) == {"sync_binlog": "us", "sql_log_bin": "us"}
+    server.settings |= {"sync_binlog": "7", "max_connections": "99"}
+    states = {state.name: state for state in await tuner.states()}
+    assert changed_by(tuner) == {"sync_binlog": "others", "max_connections": "others", "sql_log_bin": "us"}
+    assert (states["max_connections"].began, states["max_connections"].original) == ("151", "99")
+    server.settings |= {"sync_binlog": "1", "max_connections": "151"}
+    await tuner.states()
+    assert changed_by(tuner) == {"sql_log_bin": "us"}
+    await tuner.restore(["sql_log_bin"])
+    assert changed_by(tuner) == {}
+
+
+def changed_by(tuner: Tuner) -> dict[str, str]:
+    return {state.name: state.changed_by for state in tuner.known if state.changed_by}
 
 
 async def test_setting_the_value_that_is_there_asks_nothing_of_the_server(tmp_path: Path) -> None:
