@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 from textual.pilot import Pilot
 
-from tests.tui import script
+from tests.tui import catalogue, script
 from tests.tui.fake import FakeClient
 from tests.tui.sessions import ACTIVITY
 from tests.tui.svg import with_shapes
@@ -34,6 +34,7 @@ class Picture(NamedTuple):
 LIVED_ON = msgspec.structs.replace(
     script.status(), caution=("2 replicas attached", "3 connections of others at work (shop)")
 )
+CATALOGUE = script.hello(70, catalogue.status())
 LARGE, SMALL = (120, 36), (80, 24)
 FAR = "shift+left"
 MARKED = ("left", "c", FAR, "c", FAR, "c", FAR, "c")
@@ -54,6 +55,9 @@ PICTURES = (
     Picture("threads-120x36", LARGE, script.hello(60), ("t", "0")),
     Picture("sessions-120x36", LARGE, script.hello(60), ("l",), (ACTIVITY,)),
     Picture("sessions-80x24", SMALL, script.hello(60), ("l",), (ACTIVITY,)),
+    Picture("settings-120x36", LARGE, CATALOGUE, ("5", "down")),
+    Picture("settings-80x24", SMALL, CATALOGUE, ("5", "slash", *"risk")),
+    Picture("change-120x36", LARGE, CATALOGUE, ("5", "down", "enter", "up")),
     Picture("production-120x36", LARGE, script.hello(60, LIVED_ON), ("d", "down", "down", "enter")),
     Picture("help-120x36", LARGE, script.hello(60, script.status(warnings=(WARNING,))), ("question_mark",)),
 )

@@ -14,6 +14,7 @@ from tuibench.tui.app import TuibenchApp
 from tuibench.tui.look import Look
 
 EXTRA = (
+    Picture("settings-ansi-120x36", LARGE, pictures.CATALOGUE, ("5",), look=Look(theme="ansi-dark")),
     Picture("live-ansi-80x24", SMALL, script.hello(), look=Look(theme="ansi-dark")),
     Picture("live-ascii-80x24", SMALL, script.hello(), look=Look(ascii_only=True)),
     Picture("live-starting-120x36", LARGE, script.hello(0, events=())),

@@ -13,6 +13,7 @@ from tuibench.tui.panels.tabs import Tab
 from tuibench.tui.screens.live import LiveScreen
 from tuibench.tui.screens.main import Frame, MainScreen
 from tuibench.tui.screens.sessions import SessionsScreen
+from tuibench.tui.screens.settings import SettingsScreen
 from tuibench.tui.view import View
 
 
@@ -38,6 +39,9 @@ class Place(NamedTuple):
 HOME = "live"
 PLACES = (
     Place("1", HOME, "Live", "Live", "load, server and host on one time axis", LiveScreen),
+    Place(
+        "5", "settings", "Settings", "Set", "what the server can be set to, and what it risks", SettingsScreen
+    ),
     Place(
         "6",
         "sessions",

@@ -3,6 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+PAGE = 10
+MOVES = {"up": -1, "down": 1, "pageup": -PAGE, "pagedown": PAGE, "home": -(10**6), "end": 10**6}
+"""By key: how many lines further down."""
+
 
 class Selection(NamedTuple):
     """The chosen id, and where it was last seen."""

@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tuibench.model.command import ApplyPreset, ChangeSetting, KillQuery
+from tuibench.model.command import ApplyPreset, ChangeSetting, KillQuery, RestoreSettings
 
 JOURNALLED = "The old value is journalled first and put back when the run ends."
 
@@ -20,7 +20,7 @@ class Proposal(NamedTuple):
     becomes of it afterwards.
     """
 
-    command: ApplyPreset | ChangeSetting | KillQuery
+    command: ApplyPreset | ChangeSetting | KillQuery | RestoreSettings
     title: str
     steps: tuple[str, ...]
     meaning: str

@@ -10,13 +10,10 @@ from tuibench.model.command import KillQuery, WatchActivity
 from tuibench.tui.panels import sessions as panels
 from tuibench.tui.screens.confirm import ConfirmScreen, Proposal
 from tuibench.tui.screens.main import Frame, MainScreen
-from tuibench.tui.selection import Selection
+from tuibench.tui.selection import MOVES, Selection
 from tuibench.tui.spans import Line
 from tuibench.tui.view import View
 from tuibench.tui.widgets.panel import Panel
-
-PAGE = 10
-MOVES = {"up": -1, "down": 1, "pageup": -PAGE, "pagedown": PAGE, "home": -(10**6), "end": 10**6}
 
 
 class SessionsScreen(MainScreen):

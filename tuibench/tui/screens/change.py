@@ -1,0 +1,115 @@
+"""Choose or type a new value for one setting, then confirm: what, from, to, what it risks."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from tuibench.model.command import ChangeSetting
+from tuibench.model.setting import SettingState
+from tuibench.tui.panels.settings import REACH
+from tuibench.tui.screens.confirm import ConfirmScreen, Proposal
+from tuibench.tui.spans import shorten
+
+LONGEST = 40
+_ROOM = 60
+
+
+class ChangeScreen(ModalScreen[Proposal | None]):
+    """Answers the confirmed change, or None when the operator went back.
+
+    The offered values stand in a list; the arrows fill the field with them. Whatever is typed is tried: the
+    session knows what the server takes, and says so.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("escape", "dismiss(None)", "Back"),
+        Binding("down", "offer(1)", show=False, priority=True),
+        Binding("up", "offer(-1)", show=False, priority=True),
+    ]
+
+    def __init__(self, setting: SettingState, caution: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self._setting = setting
+        self._caution = caution
+        self._values = list(setting.choices)
+
+    def compose(self) -> ComposeResult:
+        setting = self._setting
+        with Vertical(classes="dialog", id="change-dialog") as dialog:
+            dialog.border_title = setting.name
+            dialog.border_subtitle = "↑ ↓ choose · enter asks once more · esc goes back"
+            yield Static(f"Takes {setting.takes}; {REACH[setting.scope]}.", classes="quiet", markup=False)
+            yield Static(setting.risk, classes="warn", markup=False)
+            yield Static(f"Now {setting.value}: {setting.meaning}", classes="gap", markup=False)
+            line = Input(placeholder=setting.value, max_length=LONGEST)
+            line.cursor_blink = False
+            yield line
+            yield Static("", id="ask-error", classes="error", markup=False)
+            offers = OptionList(*(Option(self._offer(value)) for value in self._values), markup=False)
+            offers.can_focus = False
+            yield offers
+
+    def on_mount(self) -> None:
+        if self._setting.value in self._values:
+            self.query_one(OptionList).highlighted = self._values.index(self._setting.value)
+        self.query_one(Input).focus()
+
+    def action_offer(self, by: int) -> None:
+        """The next offered value into the field."""
+        if not self._values:
+            return
+        offers = self.query_one(OptionList)
+        now = -1 if offers.highlighted is None else offers.highlighted
+        place = min(max(now + by, 0), len(self._values) - 1)
+        offers.highlighted = place
+        self._fill(self._values[place])
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """By the mouse."""
+        self._fill(self._values[event.option_index])
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self.query_one("#ask-error", Static).update("")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        value = event.value.strip()
+        if not value or value == self._setting.value:
+            self.query_one("#ask-error", Static).update(
+                f"it is {value} already" if value else "type a value, or choose one with ↑ ↓"
+            )
+            return
+        proposal = self.proposal(value)
+
+        def decided(apply: bool | None) -> None:
+            if apply:
+                self.dismiss(proposal)
+
+        self.app.push_screen(ConfirmScreen(proposal, self._caution), decided)
+
+    def proposal(self, value: str) -> Proposal:
+        """The change to that value, with what it means, or what any change of it risks."""
+        setting = self._setting
+        meaning = setting.choices.get(value)
+        is_known = meaning is not None
+        return Proposal(
+            command=ChangeSetting(setting.name, value),
+            title=setting.name,
+            steps=(f"{setting.name:<32} {setting.value} → {value}",),
+            meaning=f"{meaning}. {setting.risk}" if is_known else setting.risk,
+            at_risk=value in setting.risky or (not is_known and setting.group == "durability"),
+        )
+
+    def _fill(self, value: str) -> None:
+        line = self.query_one(Input)
+        line.value = value
+        line.cursor_position = len(value)
+
+    def _offer(self, value: str) -> str:
+        now = "●" if value == self._setting.value else " "
+        risk = "▲" if value in self._setting.risky else " "
+        return shorten(f"{now} {risk} {value:<12} {self._setting.choices[value]}", _ROOM + 12)

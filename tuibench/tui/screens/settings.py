@@ -1,0 +1,158 @@
+"""The settings screen: the whole catalogue, searched by typing; changed and put back after a question."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Input
+
+from tuibench.model.command import RestoreSettings
+from tuibench.model.setting import SettingState
+from tuibench.tui.panels import settings as panels
+from tuibench.tui.screens.change import ChangeScreen
+from tuibench.tui.screens.confirm import ConfirmScreen, Proposal
+from tuibench.tui.screens.main import Frame, MainScreen
+from tuibench.tui.selection import MOVES, Selection
+from tuibench.tui.spans import Line
+from tuibench.tui.view import View
+from tuibench.tui.widgets.panel import Panel
+
+
+class SettingsScreen(MainScreen):
+    """Shows the states that come with each status."""
+
+    AUTO_FOCUS = ""
+
+    KEYS = (
+        ("↑ ↓", "choose"),
+        ("/", "search"),
+        ("enter", "change"),
+        ("u", "put back"),
+        ("U", "put all back"),
+        ("esc", "back"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Back", show=False),
+        Binding("slash", "search", "Search", show=False),
+        Binding("enter", "change", "Change", show=False),
+        Binding("u", "put_back", "Put this one back", show=False),
+        Binding("U", "put_all_back", "Put all of ours back", show=False),
+        *(Binding(key, f"move({by})", show=False) for key, by in MOVES.items()),
+    ]
+
+    def __init__(self, view: View, frame: Frame) -> None:
+        super().__init__(view, frame)
+        self._selection = Selection()
+        self._words = ""
+
+    def body(self) -> ComposeResult:
+        line = Input(
+            placeholder="words of a name, a meaning or a risk; changed, fixed", id="search", compact=True
+        )
+        line.cursor_blink = False
+        yield line
+        yield self.panel(self._table, id="settings")
+        yield self.panel(self._detail, id="setting")
+
+    def prepare(self, view: View) -> None:
+        self._selection = self._selection.settled(self._shown)
+
+    @property
+    def chosen(self) -> SettingState | None:
+        """The setting that is marked."""
+        settings = self.view.status.settings
+        return settings[self._selection.id] if self._shown and self._selection.id is not None else None
+
+    # Searching.
+
+    def action_search(self) -> None:
+        self.set_class(True, "-searching")
+        self.query_one("#search").focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._words = event.value
+        self._repaint()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self._end_search()
+
+    async def action_back(self) -> None:
+        """Ends a search before it leads back to the first screen."""
+        if not self.has_class("-searching"):
+            await self.run_action("app.go('live')")
+            return
+        self.query_one("#search", Input).value = ""
+        self._end_search()
+
+    def _end_search(self) -> None:
+        self.set_class(bool(self.query_one("#search", Input).value), "-searching")
+        self.set_focus(None)
+
+    # Choosing and changing.
+
+    def action_move(self, by: int) -> None:
+        self._selection = self._selection.moved(self._shown, by)
+        self._repaint()
+
+    def action_pick(self, number: int) -> None:
+        """By the mouse: the first click chooses, the second opens."""
+        if number == self._selection.id:
+            self.action_change()
+        else:
+            self._selection = Selection(number).settled(self._shown)
+            self._repaint()
+
+    def action_change(self) -> None:
+        setting = self.chosen
+        if setting is None:
+            return
+        if setting.unavailable:
+            self.app.bell()
+            return
+        self.app.push_screen(ChangeScreen(setting, self.view.status.caution), self._decided)
+
+    def action_put_back(self) -> None:
+        setting = self.chosen
+        if setting is not None and setting.changed_by == "us":
+            self._ask_back([setting])
+
+    def action_put_all_back(self) -> None:
+        ours = [setting for setting in self.view.status.settings if setting.changed_by == "us"]
+        if ours:
+            self._ask_back(ours)
+
+    def _ask_back(self, settings: list[SettingState]) -> None:
+        proposal = back_proposal(settings)
+        self.app.push_screen(ConfirmScreen(proposal), lambda yes: self._decided(proposal if yes else None))
+
+    def _decided(self, proposal: Proposal | None) -> None:
+        if proposal is not None:
+            self.post_message(self.Wanted(proposal.command))
+
+    @property
+    def _shown(self) -> list[int]:
+        return panels.matching(self.view.status.settings, self._words)
+
+    def _repaint(self) -> None:
+        self._selection = self._selection.settled(self._shown)
+        for panel in ("#settings", "#setting"):
+            self.query_one(panel, Panel).show(self.view)
+
+    def _table(self, view: View, width: int, height: int) -> list[Line]:
+        return panels.table(view.status.settings, self._shown, self._selection, width, height)
+
+    def _detail(self, view: View, width: int, height: int) -> list[Line]:
+        return panels.detail(self.chosen, width, height)
+
+
+def back_proposal(settings: list[SettingState]) -> Proposal:
+    """What is asked before settings are put back."""
+    is_one = len(settings) == 1
+    return Proposal(
+        command=RestoreSettings(tuple(setting.name for setting in settings)),
+        title=f"Put {settings[0].name if is_one else 'all of our changes'} back",
+        steps=tuple(f"{each.name:<32} {each.value} → {each.original}" for each in settings),
+        meaning="The server is as it was before this session." if not is_one else settings[0].risk,
+        at_risk=False,
+        promise="What somebody else changed since is left alone, and told.",
+    )
