@@ -119,6 +119,9 @@ def _conduct(
     except TuibenchError as error:
         trouble = error
     known = folder.sweep
+    if trouble is not None and not known.results and not any(one.prepared for one in known.data):
+        folder.discard()
+        raise trouble
     if known.done:
         results.write(written(known, results.table, results.form))
     for line in afterwards(known, folder.directory):

@@ -45,7 +45,7 @@ class SweepTalk:
             f"{counted(self._total, 'cell')}{already}: {counted(len(plan.cases), 'case')} × "
             f"{counted(len(plan.variants), 'variant')} × {counted(len(plan.threads), 'number')} of threads × "
             f"{counted(plan.repeats, 'run')}, {plan.order}, "
-            f"{base.warmup_seconds:g} + {base.seconds or 0:g} s each: about {took} for what is left"
+            f"{base.warmup_seconds:g} + {base.seconds or 0:g} s each: about {took} to go"
         )
 
     def begins(self, cell: Cell, place: int) -> None:

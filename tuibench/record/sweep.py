@@ -5,6 +5,7 @@ for nothing: its cell is run again.
 """
 
 import fcntl
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -63,6 +64,11 @@ class SweepFolder:
         self._results.write(msgspec.json.encode(line) + b"\n")
         self._results.flush()
         self.sweep = _with(self.sweep, line)
+
+    def discard(self) -> None:
+        """Removes the folder of a sweep that never began."""
+        self.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def close(self) -> None:
         self._results.close()

@@ -95,7 +95,7 @@ def test_the_outlook_comes_first_and_each_cell_has_its_line() -> None:
     fresh = Sweep(record=sweeps.record())
     assert talk.outlook(fresh) == (
         "8 cells: 1 case × 2 variants × 2 numbers of threads × 2 runs, interleaved, 1 + 5 s each: "
-        "about 01:08 for what is left"
+        "about 01:08 to go"
     )
     result = sweeps.result(CELLS[0], 123.4)
     talk.begins(CELLS[0], 1)

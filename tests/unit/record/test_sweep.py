@@ -80,3 +80,8 @@ def test_no_place_for_a_sweep(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot write the sweep's record"):
         SweepFolder.create(tmp_path / "file" / "sweep", sweeps.record())
+
+
+def test_a_sweep_that_never_began_leaves_nothing(directory: Path) -> None:
+    SweepFolder.create(directory, sweeps.record()).discard()
+    assert not directory.exists()
