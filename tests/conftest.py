@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ FOREIGN_VARIABLES = (
     "LINES",
 )
 KEPT_VARIABLES = ("TUIBENCH_TEST_MYSQLD",)
+ENDING = (signal.SIGINT, signal.SIGHUP)
 
 # A busy machine is no reason to fail, and a run is like the one before it.
 # With --hypothesis-profile=explore, one goes on looking.
@@ -41,6 +43,17 @@ def _bytecode() -> Iterator[None]:
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         patch.setenv("PYTHONPYCACHEPREFIX", folder)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _signals() -> Iterator[None]:
+    """What nohup or a shell's & makes us ignore, the programs we start would ignore, too."""
+    ignored = [number for number in ENDING if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, lambda *_: None)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture(autouse=True)

@@ -41,12 +41,9 @@ async def test_a_trial_finds_the_fsyncs_and_puts_everything_back(
     assert done.code == 0, done.err
     assert await ask(tables.target, DURABLE) == [(1, 1)]
     ab = json.loads(written.read_bytes())["ab"]
-    assert [(pair["cycle"], pair["order"]) for pair in ab["pairs"]] == [
-        (1, "AB"),
-        (2, "BA"),
-        (3, "AB"),
-        (4, "BA"),
-    ]
+    orders = {pair["cycle"]: pair["order"] for pair in ab["pairs"]}
+    assert orders.items() <= {1: "AB", 2: "BA", 3: "AB", 4: "BA"}.items()
+    assert len(orders) == len(ab["pairs"]) >= 3, "a window in which a machine stood still is left out"
     fsyncs = next(one for one in ab["comparisons"] if one["figure"] == Figure.FSYNCS)
     assert fsyncs["differs"]
     assert fsyncs["before"] > 0.2

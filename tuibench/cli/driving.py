@@ -120,8 +120,7 @@ async def _driven(session: Session, output: Output) -> tuple[Summary, ExitCode]:
     if output.is_reporting:
         since = session.load.accounting.since_checkpoint
         distribution = histogram_text(since.transactions) if output.histogram else ""
-        gap = "" if spec.plan.checkpoints else "\n"
-        typer.echo(gap + distribution + session.text(summary), nl=False)
+        typer.echo(distribution + session.text(summary), nl=False)
         sys.stdout.flush()
         for line in notes(summary, spec.run_directory):
             say(line)

@@ -85,7 +85,7 @@ class Engine:
 
     def set_connections(self, numbers: Collection[int]) -> None:
         """Keeps these connections from now on. Returns at once; they come and go in the background."""
-        self._wanted = frozenset(numbers)
+        before, self._wanted = self._wanted, frozenset(numbers)
         self._bury()
         for number in self._users.keys() - set(numbers):
             user, task = self._users.pop(number)
@@ -93,7 +93,7 @@ class Engine:
             self._departing.append((user, task))
         for number in numbers:
             if number not in self._users:
-                self._users[number] = self._new_user(number)
+                self._users[number] = self._new_user(number, is_patient=number in before)
         self._leave_to_others()
 
     def set_rate(self, rate_per_second: float) -> None:
@@ -236,13 +236,17 @@ class Engine:
             self.finished.set()
             self._tell(Finished(self._allowances))
 
-    def _new_user(self, number: int) -> Member:
-        """A connection that comes back goes on with the stream it had: unique values must stay unique."""
+    def _new_user(self, number: int, *, is_patient: bool) -> Member:
+        """A connection that comes back goes on with the stream it had: unique values must stay unique.
+
+        One that was wanted already, and is not there, was refused: there is room for it as soon as those that
+        are no longer wanted have left, so it is patient.
+        """
         generator = self._generators.get(number)
         if generator is None:
             generator = Generator(self._program, self._begin.seed, number)
             self._generators[number] = generator
-        user = VirtualUser(self._work, generator, number)
+        user = VirtualUser(self._work, generator, number, is_patient=is_patient)
         task = asyncio.create_task(user.run(), name=f"connection {number}")
         task.add_done_callback(self._look_whether_finished)
         return user, task

@@ -77,15 +77,15 @@ async def open_line(
     number: int,
     needed: Collection[int] | None,
     *,
-    is_new: bool,
+    is_patient: bool,
     is_leaving: Callable[[], bool],
     chance: Callable[[], float],
 ) -> Line | None:
     """A ready connection with the `needed` statements (None: all); None if told to leave meanwhile.
 
     With several servers, connection `number` has its own by turns. While the server is away it tries again
-    with a growing back-off. Raises Refused when the server takes no more connections and this one is new (a
-    lost one keeps trying: its place comes free), TuibenchError for what another try would not mend.
+    with a growing back-off. Raises Refused when the server takes no more connections, unless this one
+    `is_patient`: its place comes free. Raises TuibenchError for what another try would not mend.
     """
     attempt = 0
     while not is_leaving():
@@ -93,7 +93,7 @@ async def open_line(
             async with work.opening:
                 return await _log_in(work, number, needed)
         except SQLError as error:
-            if error.code in TOO_MANY_CONNECTIONS_CODES and is_new:
+            if error.code in TOO_MANY_CONNECTIONS_CODES and not is_patient:
                 work.recorder.counters.count_refusal(error.code)
                 raise Refused from error
             if error.code not in PASSING_CODES:

@@ -23,10 +23,14 @@ from tuibench.workload.generate import Generator
 
 
 class VirtualUser:
-    """A connection of the load with its own stream of values. `admitted` once the server has let it in."""
+    """A connection of the load with its own stream of values. `admitted` once the server has let it in.
 
-    def __init__(self, work: Work, generator: Generator, number: int) -> None:
+    One that `is_patient` waits for room on a server that takes no more connections.
+    """
+
+    def __init__(self, work: Work, generator: Generator, number: int, *, is_patient: bool = False) -> None:
         self.admitted = False
+        self._is_patient = is_patient
         self._chance = random.Random(number).random
         self.transactions = Transactions(work, generator, self._chance)
         self._work = work
@@ -79,7 +83,7 @@ class VirtualUser:
                 self._work,
                 self._number,
                 self._generator.needed,
-                is_new=lost == 0,
+                is_patient=self._is_patient or lost > 0,
                 is_leaving=self._is_done,
                 chance=self._chance,
             )

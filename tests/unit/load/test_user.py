@@ -188,6 +188,18 @@ async def test_too_many_connections_while_coming_back_are_waited_out() -> None:
         assert (report.counters.reconnects, report.counters.completed >= 2) == (1, True)
 
 
+async def test_one_that_was_refused_waits_for_the_place_of_those_who_leave() -> None:
+    server = FakeServer(logins=[TOO_MANY, TOO_MANY, None, None, TOO_MANY, TOO_MANY, TOO_MANY, None, None])
+    async with driving(server, begin(SINGLE), connections=4) as drive:
+        await until(lambda: drive.counters.refused == {1040: 2} and drive.report().connections == 2)
+        drive.engine.set_connections((0, 1))
+        await until(lambda: server.open_connections == 2 and len(server.connections) == 4)
+        assert drive.report().connections == 2
+        assert drive.counters.refused == {1040: 2}
+        drive.engine.set_connections((0, 1, 2))
+        await until(lambda: drive.report().connections == 3)
+
+
 async def test_a_lost_connection_fails_its_transaction_and_comes_back() -> None:
     async with driving(FakeServer([1, 1, LOST]), begin(EXPLICIT)) as drive:
         await drive.until_ended(2)
