@@ -48,6 +48,8 @@ PICTURES = (
     Picture("cursor-120x36", LARGE, script.hello(), ("left", FAR, *["left"] * 7)),
     Picture("compared-120x36", LARGE, script.hello(), MARKED),
     Picture("compared-80x24", SMALL, script.hello(), MARKED),
+    Picture("latency-120x36", LARGE, script.hello(), ("2",)),
+    Picture("latency-80x24", SMALL, script.hello(), ("2",)),
     Picture("zoomed-frozen-120x36", LARGE, script.hello(), ("z", "v")),
     Picture("durability-120x36", LARGE, script.hello(60), ("d", "down", "down")),
     Picture("durability-80x24", SMALL, script.hello(60), ("d", "down", "down")),

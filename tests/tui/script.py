@@ -9,13 +9,14 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tuibench.metrics.shape import bucket_of_us
 from tuibench.model.cost import CommitCost
 from tuibench.model.effect import Comparison, Effect, Figure
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import PROTOCOL_VERSION, Ended, Hello, RunState, Status
 from tuibench.model.plan import Plan
 from tuibench.model.progress import PlanPhase, PlanState
-from tuibench.model.sample import HostPart, Latency, LoadPart, Sample, ServerPart
+from tuibench.model.sample import HostPart, Latency, LoadPart, Sample, ServerPart, Shape
 from tuibench.model.schedule_text import schedule_in
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.setting import PresetState, SettingState
@@ -220,9 +221,15 @@ def threads_at(elapsed: float) -> int:
     return 16 if elapsed < 24.3 else 32 if elapsed < 46.4 else 64
 
 
-def latency(p95: float) -> Latency:
+def shape_of(p95: float) -> Shape:
+    """A hump with a tail, its p95 about where it should be."""
+    top = bucket_of_us(p95 * 1000)
+    return Shape(top - 6, (3, 40, 260, 520, 610, 390, 140, 30, 6, 0, 1))
+
+
+def latency(p95: float, count: int = 2000) -> Latency:
     return Latency(
-        count=2000,
+        count=count,
         min=p95 * 0.11,
         avg=p95 * 0.48,
         p50=p95 * 0.43,
@@ -249,7 +256,16 @@ def load_part(tps: float, p95: float | None, threads: int) -> LoadPart:
         reconnects_per_second=0.0,
         latency=latency(p95) if p95 else None,
         service=None,
-        statements={},
+        statements={
+            "select by key": latency(p95 * 0.05, 20_000),
+            "range select": latency(p95 * 0.09, 8_000),
+            "update": latency(p95 * 0.21, 6_000),
+            "begin": latency(p95 * 0.02, 2_000),
+            "commit": latency(p95 * 0.4, 2_000),
+        }
+        if p95
+        else {},
+        shape=shape_of(p95) if p95 else None,
         errors_by_code={},
         transactions_total=0,
         worker_cpu=0.52,

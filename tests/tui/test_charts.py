@@ -73,6 +73,15 @@ async def test_spans_are_compared_beside_the_events() -> None:
         assert it.shown("effect").startswith("EFFECT of")
 
 
+async def test_the_cursor_reads_the_latency_screen_too() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("2", "left")
+        for chart in ("chart-p50", "chart-p95", "chart-p99", "chart-max", "heat"):
+            assert all("┃" in row for row in it.shown(chart).splitlines()), chart
+        await it.press("1")
+        assert "┃" in it.shown("chart-tps")
+
+
 async def test_a_plain_terminal_gets_plain_cursors() -> None:
     async with viewer(script.hello(), look=Look(ascii_only=True)) as it:
         await it.press("left", "c", "shift+left", "c", "z")

@@ -41,7 +41,7 @@ from tuibench.tui.screens.main import Frame, MainScreen
 from tuibench.tui.screens.stop import End, StopScreen
 from tuibench.tui.steering import Change, Outstanding, ThreadSteering
 from tuibench.tui.view import View, after, begin, noted, picture
-from tuibench.tui.widgets.chart import Chart
+from tuibench.tui.widgets.chart import TimePanel
 
 LEAVE_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 LOST = (
@@ -205,7 +205,7 @@ class TuibenchApp(StyledApp[Ended]):
 
         self.push_screen(dialog.screen(view), answered)
 
-    def on_chart_pointed(self, message: Chart.Pointed) -> None:
+    def on_time_panel_pointed(self, message: TimePanel.Pointed) -> None:
         column = message.column
         self._look(lambda view, columns: looking.pointed(view, columns, column))
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from textual.binding import Binding, BindingType
 
 from tuibench.tui.panels.tabs import Tab
+from tuibench.tui.screens.latency import LatencyScreen
 from tuibench.tui.screens.live import LiveScreen
 from tuibench.tui.screens.main import Frame, MainScreen
 from tuibench.tui.screens.sessions import SessionsScreen
@@ -39,6 +40,7 @@ class Place(NamedTuple):
 HOME = "live"
 PLACES = (
     Place("1", HOME, "Live", "Live", "load, server and host on one time axis", LiveScreen),
+    Place("2", "latency", "Latency", "Lat", "percentiles, heat map, the slowest kinds", LatencyScreen),
     Place(
         "5", "settings", "Settings", "Set", "what the server can be set to, and what it risks", SettingsScreen
     ),

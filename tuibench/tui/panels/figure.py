@@ -19,6 +19,15 @@ def figure(measure: Measure, view: View, width: int, height: int, *, ascii_only:
     return [pad(line, width) for line in (title, *rows, *details)][:height]
 
 
+def caption(measure: Measure, view: View, width: int, height: int) -> list[Line]:
+    """The same in small, where there is a chart and little room: name and value, and what the name means."""
+    value = measure.value(view.points[-1]) if view.points else None
+    written = " ".join(measure.big(value)).rstrip()
+    number = (Span(written, measure.role if value is not None else "muted"),)
+    first = spread((Span(measure.title, "strong"),), number, width - 2)
+    return [pad(line, width) for line in (first, (Span(measure.unit, "muted"),))][:height]
+
+
 def _digits_row(row: str, role: str) -> Line:
     return (Span(row, role),)
 

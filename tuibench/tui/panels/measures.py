@@ -17,7 +17,7 @@ class Detail(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """One of the three charts. `role` names its colour."""
+    """What a chart shows over time. `role` names its colour."""
 
     role: str
     title: str
@@ -103,3 +103,20 @@ P95 = Measure(
     _latency_details,
 )
 MEASURES = (TPS, QPS, P95)
+
+
+def _no_details(_: LoadPart) -> tuple[Detail, ...]:
+    return ()
+
+
+def _percentile(title: str, meaning: str, value: Callable[[Point], float | None]) -> Measure:
+    return Measure("latency", title, meaning, value, big_latency, units.milliseconds, _no_details)
+
+
+PERCENTILES = (
+    _percentile("p50", "half are slower", lambda point: point.p50_ms),
+    _percentile("p95", "1 of 20 is slower", lambda point: point.p95_ms),
+    _percentile("p99", "1 of 100 is slower", lambda point: point.p99_ms),
+    _percentile("max", "the slowest", lambda point: point.max_ms),
+)
+"""The latency screen's charts."""

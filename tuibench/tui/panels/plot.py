@@ -45,11 +45,11 @@ def time_axis(view: View, width: int, height: int, *, gutter: int = GUTTER) -> l
     text: Line = (Span(drawing.time_axis(columns, chosen.column_seconds), "muted"),)
     for name, (start, end) in zip("AB", view.lens.spans, strict=False):
         first, last = chosen.column_at(start + chosen.interval_seconds), chosen.column_at(end)
-        text = _overlaid(text, first, _bracket(name, last - first + 1), columns)
+        text = overlaid(text, first, _bracket(name, last - first + 1), columns)
     cursor = cursor_column(view, columns)
     if cursor is not None and view.lens.cursor is not None:
         label = _time(view.lens.cursor, merged=chosen.slots > 1)
-        text = _overlaid(text, min(max(cursor - len(label) // 2, 0), columns - len(label)), label, columns)
+        text = overlaid(text, min(max(cursor - len(label) // 2, 0), columns - len(label)), label, columns)
     return [(*_gutter(view, gutter), *text)][:height]
 
 
@@ -90,7 +90,7 @@ def _axis_label(label: str) -> Span:
 
 def _row(row: str, number: int, height: int, cursor: int | None) -> Line:
     is_baseline = number == height - 1
-    shade = round((height - 1 - number) / max(height - 1, 1) * (SHADES - 1))
+    shade = round((height - 1 - number) / (height - 1) * (SHADES - 1)) if height > 1 else SHADES // 2
     label, role = _axis_label("0" if is_baseline else ""), f"shade{shade}"
     if cursor is None:
         return (label, Span(row, role))
@@ -111,10 +111,10 @@ def _rule(width: int, changes: Mapping[int, int], *, numbered: bool) -> Line:
 def _with_reading(rule: Line, cursor: int, text: str, width: int) -> Line:
     """The value beside the cursor's line, on the side where there is room."""
     start = cursor + 1 if cursor + 1 + len(text) <= width else cursor - len(text)
-    return _overlaid(_overlaid(rule, cursor, drawing.CURSOR, width), start, text, width)
+    return overlaid(overlaid(rule, cursor, drawing.CURSOR, width), start, text, width)
 
 
-def _overlaid(line: Line, start: int, text: str, width: int) -> Line:
+def overlaid(line: Line, start: int, text: str, width: int) -> Line:
     """The line with a text over its cells from `start` on, as far as it is inside."""
     text = text[max(0, -start) :][: max(0, width - max(start, 0))]
     start = max(start, 0)

@@ -1,4 +1,4 @@
-"""The bars of one measure over time. What it says is `panels.plot`; here are only its shades."""
+"""The widgets over a time axis. What they say is decided in `panels`; here are their shades and the mouse."""
 
 from functools import partial
 
@@ -9,14 +9,17 @@ from textual.message import Message
 
 from tuibench.tui.panels.measures import Measure
 from tuibench.tui.panels.plot import AXIS_WIDTH, SHADES, plot
-from tuibench.tui.widgets.panel import Panel
+from tuibench.tui.widgets.panel import Draw, Panel
 
 DARKEST = 0.45
 """How much of the measure's colour is left at the baseline."""
 
 
-class Chart(Panel):
-    """A chart in the colour of its measure, shaded row by row where the terminal has the colours."""
+class TimePanel(Panel):
+    """A panel with a column a tick right of its axis labels; the mouse can point at one.
+
+    Roles shade0 to shade7 are shades of the colour of `role`, where the terminal has the colours.
+    """
 
     class Pointed(Message):
         """The mouse points at a column."""
@@ -25,13 +28,9 @@ class Chart(Panel):
             super().__init__()
             self.column = column
 
-    def __init__(self, measure: Measure, *, numbered: bool, ascii_only: bool) -> None:
-        super().__init__(
-            partial(plot, measure, numbered=numbered, ascii_only=ascii_only),
-            ascii_only=ascii_only,
-            id=f"chart-{measure.role}",
-        )
-        self._measure = measure
+    def __init__(self, draw: Draw, role: str, *, ascii_only: bool, id: str) -> None:
+        super().__init__(draw, ascii_only=ascii_only, id=id)
+        self._role = role
 
     @property
     def columns(self) -> int:
@@ -56,9 +55,17 @@ class Chart(Panel):
     def role_style(self, role: str) -> Style:
         if not role.startswith("shade"):
             return super().role_style(role)
-        full = super().role_style(self._measure.role)
+        full = super().role_style(self._role)
         if self.app.current_theme.ansi or full.color is None or full.bgcolor is None:
             return full
         ground, ink = Color.from_rich_color(full.bgcolor), Color.from_rich_color(full.color)
         share = DARKEST + (1 - DARKEST) * int(role.removeprefix("shade")) / (SHADES - 1)
         return full + Style(color=ground.blend(ink, share).rich_color)
+
+
+class Chart(TimePanel):
+    """The bars of one measure."""
+
+    def __init__(self, measure: Measure, *, numbered: bool, ascii_only: bool, name: str = "") -> None:
+        draw = partial(plot, measure, numbered=numbered, ascii_only=ascii_only)
+        super().__init__(draw, measure.role, ascii_only=ascii_only, id=f"chart-{name or measure.role}")
