@@ -39,7 +39,7 @@ NO_PLAN = ("yes_this_server", "run_dir")
 """Options of a load that are not part of a sweep's plan."""
 
 LoadOptions = Annotated[
-    RunOptions, Without("threads", "events", "warmup_time", "plan_text", "ramp", "ramp_rate")
+    RunOptions, Without("threads", "time", "events", "warmup_time", "plan_text", "ramp", "ramp_rate")
 ]
 
 
@@ -151,8 +151,9 @@ async def _run(folder: SweepFolder, target: Target, *, yes_this_server: bool) ->
 
 
 def _new_folder(plan: SweepPlan) -> Path:
-    profiles = "-".join(dict.fromkeys(case.name.partition(",")[0] for case in plan.cases))
-    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{profiles[:60]}"
+    first, *others = dict.fromkeys(case.name.partition(",")[0] for case in plan.cases)
+    more = f"-and-{len(others)}-more" if others else ""
+    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{first}{more}"
     directory, number = paths.sweeps_dir() / stem, 2
     while directory.exists():
         directory, number = paths.sweeps_dir() / f"{stem}-{number}", number + 1

@@ -40,6 +40,9 @@ class SweepOptions:
             "--order", help="interleaved: rounds to and fro, against drift; random: shuffled rounds; given."
         ),
     ] = Order.INTERLEAVED
+    time: Annotated[
+        float, typer.Option("--time", "--max-time", help="Seconds that each cell is measured.")
+    ] = CELL_SECONDS
     warmup_time: Annotated[
         float, typer.Option("--warmup-time", help="Seconds each cell runs before it is measured.")
     ] = WARMUP_SECONDS
@@ -56,7 +59,7 @@ class SweepOptions:
         threads = threads_of(self.threads)
         for each in threads:
             checked_threads(each)
-        load = RunOptions(**{**vars(options), "warmup_time": self.warmup_time})
+        load = RunOptions(**{**vars(options), "time": self.time, "warmup_time": self.warmup_time})
         names = profiles_of(profiles)
         base = load.plan(names[0], {}, CELL_SECONDS)
         if base.seconds is None:
