@@ -24,7 +24,7 @@ from tuibench.model.command import (
 from tuibench.model.message import Answer, RunState
 from tuibench.model.progress import PlanPhase
 from tuibench.model.schedule import Step
-from tuibench.tui.actions import ACTIONS, CHARTS
+from tuibench.tui.actions import ACTIONS, CHARTS, REPLAY
 from tuibench.tui.screens.durability import DurabilityScreen
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.live import LiveScreen
@@ -67,7 +67,7 @@ async def test_a_key_submits_its_command() -> None:
 
 
 def test_no_key_of_the_table_is_left_untried() -> None:
-    elsewhere = {"question_mark", "x"} | {action.keys for action in CHARTS}
+    elsewhere = {"question_mark", "x"} | {action.keys for action in (*CHARTS, *REPLAY)}
     tried = {keys[0] for keys, _ in KEYS} | elsewhere
     assert all(tried & set(action.keys.split(",")) for action in ACTIONS)
 

@@ -31,6 +31,7 @@ COMMANDS = {
     "attach": "Open the live monitor on a running session.",
     "ctl": "Steer a running session: threads, rate, settings, pause, marks, stop.",
     "runs": "List recorded runs, show one, remove some.",
+    "replay": "Show a recorded run in the live screens, without a server.",
     "report": "Print a recorded run: sysbench's text, JSON, CSV or Markdown.",
     "compare": "Compare recorded runs: what differs, each figure with its interval and a verdict.",
     "restore": "Put back the settings that a crashed session left changed.",

@@ -39,6 +39,7 @@ async def close(run: Closed) -> Summary:
     before, after = await run.observer.end(run.own_statements)
     for text in await run.settings.restore(partial(run.tell, EventKind.RESTORE)):
         run.tell(EventKind.RESTORE, text)
+    run.announce()
     run.tell(EventKind.STOP, f"{run.outcome} after {run.load.seconds:.1f} s")
     summary = summing.summary(run.spec, run.server, run.load.accounting, ending(run, before, after))
     run.voice.recording.close(summary)

@@ -3,6 +3,8 @@
 An entry with a `command` submits it; one with a `change` steers the thread count; one with a `look` changes
 what the charts show; one with a `place` leads to a screen of the tab line; the others open a dialog of the
 table `dialogs`, or something in the app, by its method `_open_NAME`. A new action is a line here.
+
+In the replay of a recorded run an entry with a `play` does that; whatever would steer the load is refused.
 """
 
 from collections.abc import Callable
@@ -14,6 +16,7 @@ from tuibench.model.command import Command, HoldPlan, Mark, Pause, Resume, Resum
 from tuibench.model.message import RunState
 from tuibench.model.progress import PlanPhase
 from tuibench.tui import looking
+from tuibench.tui.bridge import Player
 from tuibench.tui.looking import ViewChange
 from tuibench.tui.steering import Change
 from tuibench.tui.view import View
@@ -44,6 +47,12 @@ class Action(NamedTuple):
     place: str = ""
     look: ViewChange | None = None
     in_footer: bool = True
+    play: Callable[[Player], None] | None = None
+
+    @property
+    def steers(self) -> bool:
+        """True if it does something to the run, or asks its server."""
+        return self.states is STEERABLE
 
 
 def _pause_or_resume(view: View) -> Command:
@@ -70,6 +79,39 @@ CHARTS = (
     _chart("zoom_in", "Z", "Z", "zoom", "Less time on the charts", looking.zoomed(-1)),
     _chart("freeze", "v", "v", "freeze", "Freeze the picture, or let it move again", looking.frozen),
     _chart("compare", "c", "c", "compare", "Compare two spans: mark A's ends, then B's", looking.marked),
+)
+
+FAR_SECONDS = 1e9
+
+
+def _replay(
+    name: str, keys: str, shown: str, label: str, help: str, play: Callable[[Player], None]
+) -> Action:
+    return Action(
+        name,
+        keys,
+        shown,
+        label,
+        help,
+        states=ALWAYS,
+        play=play,
+        applies=lambda view: view.replay is not None,
+    )
+
+
+def _seek(seconds: float) -> Callable[[Player], None]:
+    return lambda player: player.seek(seconds)
+
+
+REPLAY = (
+    _replay("seek_start", "circumflex_accent", "^", "start/end", "Replay: to the start", _seek(-FAR_SECONDS)),
+    _replay("seek_end", "dollar_sign", "$", "start/end", "Replay: to the end", _seek(FAR_SECONDS)),
+    _replay("seek_back", "comma", ",", "10 s", "Replay: 10 s back", _seek(-10)),
+    _replay("seek_on", "full_stop", ".", "10 s", "Replay: 10 s on", _seek(10)),
+    _replay("seek_far_back", "less_than_sign", "<", "1 min", "Replay: a minute back", _seek(-60)),
+    _replay("seek_far_on", "greater_than_sign", ">", "1 min", "Replay: a minute on", _seek(60)),
+    _replay("slower", "left_curly_bracket", "{", "speed", "Replay: half as fast", lambda it: it.slower()),
+    _replay("faster", "right_curly_bracket", "}", "speed", "Replay: twice as fast", lambda it: it.faster()),
 )
 
 ACTIONS = (
@@ -112,7 +154,15 @@ ACTIONS = (
         rare=True,
         place="sessions",
     ),
-    Action("pause", "p", "p", "pause", "Pause the load, or go on", command=_pause_or_resume),
+    Action(
+        "pause",
+        "p",
+        "p",
+        "pause",
+        "Pause the load, or go on",
+        command=_pause_or_resume,
+        play=lambda player: player.toggle(),
+    ),
     Action(
         "mark",
         "space",
@@ -123,6 +173,7 @@ ACTIONS = (
         rare=True,
     ),
     *CHARTS,
+    *REPLAY,
     Action("help", "question_mark,f1", "?", "help", "This help, and the warnings in full", states=ALWAYS),
     Action(
         "leave",
@@ -131,6 +182,7 @@ ACTIONS = (
         "leave",
         "Leave the screen; the run goes on (see --grace)",
         states=ALWAYS,
+        applies=lambda view: view.replay is None,
     ),
     Action("stop", "q", "q", "stop", "Stop, restore the settings, leave the summary", states=ALWAYS),
 )
@@ -154,7 +206,14 @@ def bindings() -> list[BindingType]:
 
 def possible(action: Action, view: View) -> bool:
     """Whether it can be done in this run, in the state that the session last told."""
+    if view.replay is not None:
+        return action.applies(view) and (action.play is not None or not action.steers)
     return view.status.state in action.states and action.applies(view)
+
+
+def offered(action: Action, view: View) -> bool:
+    """Whether it is named at all: a replay names nothing that it would refuse."""
+    return action.applies(view) and (view.replay is None or possible(action, view))
 
 
 def key_of(action: Action, view: View) -> str:

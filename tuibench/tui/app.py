@@ -29,9 +29,10 @@ from tuibench.model.command import (
 from tuibench.model.message import Ended, Status
 from tuibench.model.sample import Sample
 from tuibench.session.client import SessionClient
+from tuibench.session.replay import REFUSED, ReplayClient
 from tuibench.tui import looking, places, terminal
 from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, key_of, possible
-from tuibench.tui.bridge import Arrived, Client, Connect, read
+from tuibench.tui.bridge import Arrived, Client, Connect, Player, read
 from tuibench.tui.dialogs import DIALOGS, Dialog
 from tuibench.tui.look import PLAIN, Look, StyledApp
 from tuibench.tui.looking import ViewChange
@@ -64,6 +65,15 @@ def run(socket: Path, look: Look, *, owner: bool = True) -> Ended | None:
     return ended
 
 
+def replay(client: ReplayClient, look: Look) -> None:
+    """Show a recorded run until the operator leaves."""
+
+    async def connect() -> Client:
+        return client
+
+    TuibenchApp(connect, look, player=client).run(mouse=look.mouse)
+
+
 class TuibenchApp(StyledApp[Ended]):
     """One viewer of one session."""
 
@@ -71,12 +81,15 @@ class TuibenchApp(StyledApp[Ended]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(), *places.bindings()]
     ENABLE_COMMAND_PALETTE = True
 
-    def __init__(self, connect: Connect, look: Look = PLAIN, *, owner: bool = True) -> None:
+    def __init__(
+        self, connect: Connect, look: Look = PLAIN, *, owner: bool = True, player: Player | None = None
+    ) -> None:
         super().__init__(look)
         self.failure: TuibenchError | None = None
         self.view: View | None = None
         self._connect = connect
         self._owner = owner
+        self._player = player
         self._ascii_only = look.ascii_only
         self._client: Client | None = None
         self._threads = ThreadSteering()
@@ -122,9 +135,16 @@ class TuibenchApp(StyledApp[Ended]):
     def action_act(self, name: str) -> None:
         """Do what a line of the table says, if it can be done now."""
         action, view = BY_NAME[name], self.view
-        if view is None or not possible(action, view):
+        if view is None:
             return
-        if action.change is not None:
+        if view.replay is not None and action.steers and action.play is None:
+            self._show(noted(view, REFUSED, ok=False))
+            return
+        if not possible(action, view):
+            return
+        if action.play is not None and self._player is not None:
+            action.play(self._player)
+        elif action.change is not None:
             self._steer(action.change)
         elif action.command is not None:
             self._submit(action.command(view))
@@ -223,7 +243,7 @@ class TuibenchApp(StyledApp[Ended]):
 
         Who did not start the session is asked first.
         """
-        if view.stopping:
+        if view.stopping or view.replay is not None:
             self.exit()
         elif self._owner:
             self._stop()

@@ -26,6 +26,18 @@ class Client(Protocol):
 Connect = Callable[[], Awaitable[Client]]
 
 
+class Player(Protocol):
+    """What can be done with a replay, and not with a session (the real one, and the one of the tests)."""
+
+    def toggle(self) -> None: ...
+
+    def seek(self, seconds: float) -> None: ...
+
+    def faster(self) -> None: ...
+
+    def slower(self) -> None: ...
+
+
 class Arrived(TextualMessage):
     """The session said something."""
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys, format_key
 
 from tuibench.errors import UsageError
-from tuibench.tui.actions import ACTIONS
+from tuibench.tui.actions import ACTIONS, REPLAY
 from tuibench.tui.places import PLACES
 
 RESERVED = {
@@ -33,6 +33,8 @@ OURS = {
     **{place.name: [place.key] for place in PLACES},
 }
 """What has keys, by the name that a keymap uses: the actions, then the screens."""
+YIELDING = frozenset(action.name for action in REPLAY)
+"""A user's own key takes itself from these: a replay is steered seldom."""
 
 
 class Keymap(NamedTuple):
@@ -84,6 +86,8 @@ def _refuse_clashes(keys: Mapping[str, list[str]], source: str) -> None:
     """Raises UsageError when a key would mean two things."""
     owners: dict[str, str] = {}
     for name, usual in OURS.items():
+        if name in YIELDING and name not in keys:
+            continue
         for key in dict.fromkeys(keys.get(name, usual)):
             if other := owners.get(key):
                 mine, old = (name, other) if name in keys else (other, name)

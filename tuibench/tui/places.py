@@ -51,6 +51,7 @@ PLACES = (
         "Sess",
         "who is on the server, who waits for a lock",
         SessionsScreen,
+        offered=lambda view: view.replay is None,
     ),
 )
 BY_NAME = {place.name: place for place in PLACES}

@@ -18,6 +18,7 @@ from tuibench.model.event import CHANGES, Event
 from tuibench.model.message import Ended, Gap, Hello, RunState, Status
 from tuibench.model.plan import Plan
 from tuibench.model.progress import PlanPhase, PlanState
+from tuibench.model.replay import Replaying
 from tuibench.model.sample import HostPart, LoadPart, Sample, ServerPart
 from tuibench.model.server import ServerInfo
 from tuibench.model.setting import SettingState
@@ -31,7 +32,7 @@ KEPT_EVENTS = 500
 NOTE_SECONDS = 12.0
 DURABILITY_SETTINGS = ("innodb_flush_log_at_trx_commit", "sync_binlog")
 
-Message = Sample | Event | Status | Activity | Costs | Gap | Ended
+Message = Sample | Event | Status | Activity | Costs | Gap | Ended | Hello | Replaying
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -47,7 +48,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     `activity` is what was last told of the server's sessions, None if nobody has asked for it yet. `keys` are
     the user's own, by action. `frozen` is the view that the operator has stopped at, see `picture`; in the
-    picture `picture_of` is how long the run is meanwhile.
+    picture `picture_of` is how long the run is meanwhile. `replay` says where the replay of a recorded run
+    stands; None for a run that goes on now.
     """
 
     plan: Plan
@@ -65,6 +67,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     lens: Lens = Lens()
     frozen: "View | None" = None
     picture_of: float | None = None
+    replay: Replaying | None = None
 
     @property
     def sample(self) -> Sample | None:
@@ -99,6 +102,9 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stopping(self) -> bool:
+        """True while the session ends. A replay shows that, and goes on."""
+        if self.replay is not None:
+            return False
         return self.leaving or self.status.state in (RunState.STOPPING, RunState.ENDED)
 
     @property
@@ -167,6 +173,12 @@ def after(view: View, message: Message) -> View:
         case Gap():
             words = f"{message.samples} samples are missing: this screen was too slow for them"
             return noted(view, words, ok=False)
+        case Hello():
+            past = begin(message)
+            told = {name: getattr(past, name) for name in ("status", "events", "costs", "recent", "history")}
+            return msgspec.structs.replace(view, **told, note=None)
+        case Replaying():
+            return msgspec.structs.replace(view, replay=message)
         case Ended():
             ended = msgspec.structs.replace(view.status, state=RunState.ENDED)
             return msgspec.structs.replace(view, status=ended)
@@ -191,6 +203,7 @@ def picture(view: View) -> View:
         activity=view.activity,
         lens=view.lens,
         picture_of=view.elapsed_seconds,
+        replay=view.replay,
     )
 
 

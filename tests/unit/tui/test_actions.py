@@ -2,18 +2,22 @@
 
 from collections import Counter
 
+import msgspec
 import pytest
 
 from tests.tui import script
 from tuibench.errors import UsageError
 from tuibench.model.message import RunState
+from tuibench.model.replay import Replaying
 from tuibench.tui import places, themes
-from tuibench.tui.actions import ACTIONS, BY_NAME, possible
+from tuibench.tui.actions import ACTIONS, BY_NAME, REPLAY, possible
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.dialogs import DIALOGS
 from tuibench.tui.screens.help import keys
 from tuibench.tui.screens.main import arrangement, too_small
 from tuibench.tui.view import begin
+
+REPLAYING = Replaying(position_seconds=10.0, first_seconds=0.0, last_seconds=84.0)
 
 
 def test_no_key_means_two_things() -> None:
@@ -23,15 +27,26 @@ def test_no_key_means_two_things() -> None:
 
 
 def test_the_help_lists_every_key() -> None:
-    listed = {key for key, _ in keys(begin(script.hello(10)))}
-    assert {action.shown for action in ACTIONS} <= listed
+    live = begin(script.hello(10))
+    listed = {key for key, _ in keys(live)}
+    assert {action.shown for action in ACTIONS if action not in REPLAY} <= listed
+    replayed = {key for key, _ in keys(msgspec.structs.replace(live, replay=REPLAYING))}
+    assert {action.shown for action in REPLAY} | {"p", "q", "?"} <= replayed
+    assert not {"+", "t", "d", "x"} & replayed
     assert {place.key for place in places.PLACES} <= listed
 
 
 def test_every_action_leads_somewhere() -> None:
     for action in ACTIONS:
         opens = action.name in DIALOGS or hasattr(TuibenchApp, f"_open_{action.name}")
-        leads = action.command or action.change or action.look or action.place in places.BY_NAME or opens
+        leads = (
+            action.play
+            or action.command
+            or action.change
+            or action.look
+            or action.place in places.BY_NAME
+            or opens
+        )
         assert leads, action.name
 
 

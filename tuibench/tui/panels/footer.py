@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tuibench.model.message import RunState
-from tuibench.tui.actions import ACTIONS, Action, key_of, possible
+from tuibench.tui.actions import ACTIONS, Action, key_of, offered, possible
 from tuibench.tui.spans import Line, Span, pad, shorten, width_of
 from tuibench.tui.view import View
 
@@ -28,7 +28,7 @@ def footer(view: View, width: int, height: int) -> list[Line]:
 
     Where there is no room for all, the rare ones are left out, the last one first; the help has them.
     """
-    shown = [action for action in ACTIONS if action.in_footer and action.applies(view)]
+    shown = [action for action in ACTIONS if action.in_footer and offered(action, view)]
     rare = [action for action in shown if action.rare]
     while width_of(line := _keys(shown, view)) > width and rare:
         shown.remove(rare.pop())
@@ -62,7 +62,10 @@ def _key(action: Action, view: View, *, ends_group: bool) -> Line:
 
 
 def _label(action: Action, view: View) -> str:
-    """`pause` says what it would do now."""
-    if action.name == "pause" and view.status.state is RunState.PAUSED:
+    """`pause` says what it would do now; a replay is left, not stopped."""
+    paused = view.status.state is RunState.PAUSED if view.replay is None else view.replay.paused
+    if action.name == "pause" and paused:
         return "resume"
+    if action.name == "stop" and view.replay is not None:
+        return "quit"
     return action.label

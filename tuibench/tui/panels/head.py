@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tuibench.model.duration import delay_text
 from tuibench.model.message import RunState
 from tuibench.model.progress import PlanPhase
+from tuibench.model.replay import Replaying
 from tuibench.model.weights import weights_text
 from tuibench.tui.spans import Line, Span, fit, joined, shorten, shorten_start, spread, width_of
 from tuibench.tui.view import View
@@ -42,12 +43,28 @@ def _server_line(view: View, width: int) -> Line:
 
 
 def _state(view: View) -> Line:
+    if view.replay is not None:
+        return _replay(view, view.replay)
     limit = f" of {clock(view.plan.seconds)}" if view.plan.seconds else ""
     return (
         _STATES[view.status.state],
         Span("  "),
         Span(clock(view.run_seconds), "strong"),
         Span(limit, "muted"),
+    )
+
+
+def _replay(view: View, replay: Replaying) -> Line:
+    """That it is a replay, how fast, where; and how the run stood then, unless it just ran."""
+    still = view.status.state is not RunState.RUNNING
+    return (
+        *((_STATES[view.status.state], Span("  ")) if still else ()),
+        Span("‖ replay" if replay.paused else "▶ replay", "warn"),
+        Span(f" ×{replay.speed:g}", "muted"),
+        Span("  "),
+        Span(clock(replay.position_seconds), "strong"),
+        Span(f" of {clock(replay.last_seconds)}", "muted"),
+        *((Span(", cut short", "risk"),) if replay.cut_short else ()),
     )
 
 

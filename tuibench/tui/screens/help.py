@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tuibench.tui import places
-from tuibench.tui.actions import ACTIONS, key_of
+from tuibench.tui.actions import ACTIONS, REPLAY, key_of, offered
 from tuibench.tui.view import View
 
 _READING = (
@@ -50,7 +50,8 @@ class HelpScreen(ModalScreen[None]):
 def keys(view: View) -> Iterator[tuple[str, str]]:
     """Every key and what it does."""
     for action in ACTIONS:
-        yield key_of(action, view), action.help
+        if offered(action, view) if view.replay is not None else action not in REPLAY:
+            yield key_of(action, view), action.help
     for place in places.PLACES:
         yield places.key_of(place, view), f"{place.label}: {place.help}"
     yield from _MORE_KEYS

@@ -1,0 +1,126 @@
+"""The screens on a recorded run: that it is one is always seen, its keys work, and steering is refused."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.tui.driving import LARGE, SMALL
+from tests.unit.record.written import written
+from tuibench.record.run import load
+from tuibench.session.replay import REFUSED, ReplayClient
+from tuibench.tui.app import TuibenchApp
+from tuibench.tui.screens.main import MainScreen
+from tuibench.tui.widgets.panel import Panel
+
+
+class StillClock:
+    """Time passes when the test says so."""
+
+    def __init__(self) -> None:
+        self.ns = 0
+
+    def now_ns(self) -> int:
+        return self.ns
+
+    def wall_seconds(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        import asyncio
+
+        await asyncio.Event().wait()
+
+
+class Screen:
+    """A replay of six seconds, paused at its beginning."""
+
+    def __init__(self, app: TuibenchApp, pilot: object, client: ReplayClient) -> None:
+        self.app, self.pilot, self.client = app, pilot, client
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)  # type: ignore[attr-defined]
+        for _ in range(3):
+            await self.pilot.pause()  # type: ignore[attr-defined]
+
+    def shown(self, panel: str) -> str:
+        screen = next(each for each in self.app.screen_stack if isinstance(each, MainScreen))
+        return screen.query_one(f"#{panel}", Panel).text()
+
+
+@asynccontextmanager
+async def replayed(folder: Path, size: tuple[int, int] = LARGE, **how: bool) -> AsyncIterator[Screen]:
+    written(folder / "r1", ticks=6, ended=how.get("ended", True))
+    client = ReplayClient(load(folder / "r1"), 4.0, StillClock())
+
+    async def connect() -> ReplayClient:
+        return client
+
+    app = TuibenchApp(connect, player=client)
+    async with app.run_test(size=size) as pilot:
+        screen = Screen(app, pilot, client)
+        await screen.press("p")
+        yield screen
+
+
+async def test_the_head_says_that_it_is_a_replay_and_where(tmp_path: Path) -> None:
+    async with replayed(tmp_path) as it:
+        assert "‖ replay ×4  00:00 of 00:06" in it.shown("head")
+        await it.press("dollar_sign")
+        assert "00:06 of 00:06" in it.shown("head")
+        assert "sync_binlog 1 → 0" in it.shown("events")
+        await it.press("circumflex_accent")
+        assert "00:00 of 00:06" in it.shown("head")
+        assert "sync_binlog 1 → 0" not in it.shown("events")
+
+
+async def test_a_record_that_was_cut_short_says_so(tmp_path: Path) -> None:
+    async with replayed(tmp_path, ended=False) as it:
+        assert "00:00 of 00:06, cut short" in it.shown("head")
+
+
+async def test_its_keys_play_pause_and_change_the_speed(tmp_path: Path) -> None:
+    async with replayed(tmp_path) as it:
+        assert "p resume" in it.shown("footer")
+        await it.press("p", "right_curly_bracket")
+        assert "▶ replay ×8" in it.shown("head")
+        assert "p pause" in it.shown("footer")
+        await it.press("left_curly_bracket", "left_curly_bracket")
+        assert "▶ replay ×2" in it.shown("head")
+
+
+async def test_seconds_are_sought(tmp_path: Path) -> None:
+    async with replayed(tmp_path) as it:
+        await it.press("full_stop")
+        assert it.client.position_seconds == 6.0
+        await it.press("comma")
+        assert it.client.position_seconds == 0.0
+        await it.press("greater_than_sign", "less_than_sign")
+        assert it.client.position_seconds == 0.0
+
+
+@pytest.mark.parametrize("key", ["plus", "t", "r", "n", "T", "d", "l", "space"])
+async def test_a_key_that_steers_is_answered_in_words(tmp_path: Path, key: str) -> None:
+    async with replayed(tmp_path) as it:
+        await it.press(key)
+        assert REFUSED in it.shown("note")
+        assert isinstance(it.app.screen, MainScreen)
+
+
+async def test_the_footer_names_only_what_can_be_done(tmp_path: Path) -> None:
+    async with replayed(tmp_path, SMALL) as it:
+        footer = it.shown("footer")
+        assert "10 s" in footer
+        assert "q quit" in footer
+        assert "threads" not in footer
+        assert "durability" not in footer
+
+
+async def test_the_end_of_the_run_is_no_end_of_the_replay(tmp_path: Path) -> None:
+    async with replayed(tmp_path) as it:
+        await it.press("dollar_sign")
+        assert "stopping, restoring" not in it.shown("note")
+        await it.press("q")
+        assert not it.app.is_running or it.app._exit
+        assert it.app.failure is None

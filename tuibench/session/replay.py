@@ -1,0 +1,216 @@
+"""A recorded run played as if its session were there: the same greeting and messages, at the pace they had.
+
+It can be paused, sought through and sped up, but not steered: every command is refused in words.
+"""
+
+import asyncio
+import os
+from bisect import bisect_right
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
+from tuibench.model.command import Command
+from tuibench.model.cost import Costs
+from tuibench.model.event import Event
+from tuibench.model.message import PROTOCOL_VERSION, Answer, Hello, RunState, Status
+from tuibench.model.replay import SPEEDS, Replaying
+from tuibench.model.sample import Sample
+from tuibench.record.run import Run
+
+REFUSED = "this is a recorded run: it can be watched, not steered"
+TOLD_EVERY_SECONDS = 0.25
+"""Of our own time: how often the position is told."""
+MOST_AT_ONCE = 6
+"""More messages that are due at one time are told as a greeting: one picture instead of many."""
+FASTEST_SINGLE = 8.0
+
+Told = Sample | Event | Status | Costs | Hello | Replaying
+
+
+class Moment(NamedTuple):
+    """Something that was said `at_seconds` into the run."""
+
+    at_seconds: float
+    message: Sample | Event | Status | Costs
+
+
+class ReplayClient:
+    """Looks like a session's client. `hello` is what a viewer would have got that came at the beginning."""
+
+    def __init__(self, run: Run, speed: float = 1.0, clock: Clock | None = None) -> None:
+        self._run = run
+        self._clock = clock or SystemClock()
+        self._moments = moments(run)
+        times = [moment.at_seconds for moment in self._moments]
+        self._times = times
+        self._first = _first(run)
+        self._last = max(times, default=self._first)
+        self._speed = speed
+        self._paused = False
+        self._anchor_seconds = self._first
+        self._anchor_ns = self._clock.now_ns()
+        self._next = bisect_right(times, self._first)
+        self._sought = False
+        self._closed = False
+        self._disturbed = asyncio.Event()
+        self.hello = self._hello()
+
+    # What the screen asks of any client.
+
+    async def messages(self) -> AsyncIterator[Told]:
+        """What was said, when its time comes; after a jump a greeting with the past of that place."""
+        self._anchor(self._anchor_seconds)
+        yield self._state()
+        while not self._closed:
+            due = bisect_right(self._times, self.position_seconds)
+            if self._sought or due - self._next > MOST_AT_ONCE:
+                self._sought, self._next = False, due
+                yield self._hello()
+                yield self._state()
+            elif self._next < due and not self._paused:
+                self._next += 1
+                yield self._moments[self._next - 1].message
+            elif self._next == len(self._moments) and not self._paused:
+                self._pause()
+                yield self._state()
+            else:
+                await self._wait()
+                yield self._state()
+
+    async def submit(self, command: Command) -> Answer:
+        """No."""
+        return Answer(id=0, ok=False, text=REFUSED)
+
+    async def close(self) -> None:
+        self._closed = True
+        self._disturbed.set()
+
+    # What the operator does with a replay.
+
+    def toggle(self) -> None:
+        """Pauses, or goes on; at the end, from the beginning again."""
+        if not self._paused:
+            self._pause()
+        elif self.position_seconds >= self._last:
+            self._go(self._first)
+            self._paused = False
+        else:
+            self._anchor(self.position_seconds)
+            self._paused = False
+        self._disturbed.set()
+
+    def seek(self, seconds: float) -> None:
+        """Goes so many seconds of the run on, or back; to its ends at most."""
+        self._go(self.position_seconds + seconds)
+
+    def faster(self) -> None:
+        self._pace(next((speed for speed in SPEEDS if speed > self._speed), self._speed))
+
+    def slower(self) -> None:
+        self._pace(next((speed for speed in reversed(SPEEDS) if speed < self._speed), self._speed))
+
+    @property
+    def position_seconds(self) -> float:
+        """Which second of the run is shown now."""
+        if self._paused:
+            return self._anchor_seconds
+        passed = (self._clock.now_ns() - self._anchor_ns) / NS_PER_SECOND
+        return min(self._last, self._anchor_seconds + passed * self._speed)
+
+    def _pause(self) -> None:
+        self._anchor(self.position_seconds)
+        self._paused = True
+
+    def _pace(self, speed: float) -> None:
+        self._anchor(self.position_seconds)
+        self._speed = speed
+        self._disturbed.set()
+
+    def _go(self, seconds: float) -> None:
+        self._anchor(min(max(seconds, self._first), self._last))
+        self._sought = True
+        self._disturbed.set()
+
+    def _anchor(self, seconds: float) -> None:
+        self._anchor_seconds, self._anchor_ns = seconds, self._clock.now_ns()
+
+    async def _wait(self) -> None:
+        """Until the next message is due, the operator does something, or the position is to be told."""
+        if self._paused:
+            await self._disturbed.wait()
+        else:
+            due_seconds = (self._times[self._next] - self.position_seconds) / self._speed
+            asleep = asyncio.ensure_future(self._clock.sleep(self._nap(due_seconds)))
+            waiting = asyncio.ensure_future(self._disturbed.wait())
+            try:
+                await asyncio.wait({asleep, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                asleep.cancel()
+                waiting.cancel()
+        self._disturbed.clear()
+
+    def _nap(self, due_seconds: float) -> float:
+        """Faster than this nobody sees single messages: then several come at a time."""
+        least = TOLD_EVERY_SECONDS if self._speed > FASTEST_SINGLE else 0.0
+        return min(max(due_seconds, least), TOLD_EVERY_SECONDS)
+
+    def _state(self) -> Replaying:
+        return Replaying(
+            position_seconds=self.position_seconds,
+            first_seconds=self._first,
+            last_seconds=self._last,
+            speed=self._speed,
+            paused=self._paused,
+            cut_short=self._run.cut_short,
+        )
+
+    def _hello(self) -> Hello:
+        """What a viewer would have got that came at this position."""
+        run, past = self._run, self._moments[: self._next]
+        statuses = [moment.message for moment in past if isinstance(moment.message, Status)]
+        costs = [moment.message for moment in past if isinstance(moment.message, Costs)]
+        return Hello(
+            protocol=PROTOCOL_VERSION,
+            version=run.plan.version,
+            session=run.plan.session,
+            pid=os.getpid(),
+            plan=run.plan.plan,
+            target=run.plan.target,
+            data_set=run.plan.data_set,
+            server=run.plan.server,
+            run_directory=str(run.directory),
+            status=statuses[-1] if statuses else _unknown(run),
+            elapsed_seconds=self.position_seconds,
+            samples=tuple(moment.message for moment in past if isinstance(moment.message, Sample)),
+            events=tuple(moment.message for moment in past if isinstance(moment.message, Event)),
+            costs=costs[-1].costs if costs else (),
+        )
+
+
+def moments(run: Run) -> list[Moment]:
+    """All that was said, in its order; what was said at one time comes as status, event, sample, costs."""
+    said: list[tuple[float, int, Moment]] = []
+    for told in run.states:
+        said.append((told.elapsed_seconds, 0, Moment(told.elapsed_seconds, told.status)))
+    for event in run.events:
+        said.append((event.elapsed_seconds, 1, Moment(event.elapsed_seconds, event)))
+    for sample, costs in zip(run.samples, run.costs, strict=True):
+        at = sample.elapsed_seconds
+        said.append((at, 2, Moment(at, sample)))
+        if costs:
+            said.append((at, 3, Moment(at, Costs(costs))))
+    said.sort(key=lambda each: each[:2])
+    return [moment for _, _, moment in said]
+
+
+def _first(run: Run) -> float:
+    """Where a replay begins: a tick before the first sample."""
+    if not run.samples:
+        return 0.0
+    return run.samples[0].elapsed_seconds - run.plan.plan.interval_seconds
+
+
+def _unknown(run: Run) -> Status:
+    """What can be said of a run whose record does not tell what held."""
+    return Status(state=RunState.RUNNING, threads=run.plan.plan.threads, workers=0, settings=(), presets=())
