@@ -14,6 +14,10 @@ from tuibench.tui.app import TuibenchApp
 from tuibench.tui.look import Look
 
 EXTRA = (
+    Picture("events-ansi-120x36", LARGE, script.hello(), ("7",), look=Look(theme="ansi-dark")),
+    Picture("events-ansi-80x24", SMALL, script.hello(), ("7",), look=Look(theme="ansi-light")),
+    Picture("big-ansi-80x24", SMALL, script.hello(), ("b",), look=Look(theme="ansi-dark")),
+    Picture("big-120x36-ascii", LARGE, script.hello(), ("b",), look=Look(ascii_only=True)),
     Picture("settings-ansi-120x36", LARGE, pictures.CATALOGUE, ("5",), look=Look(theme="ansi-dark")),
     Picture("live-ansi-80x24", SMALL, script.hello(), look=Look(theme="ansi-dark")),
     Picture("live-ascii-80x24", SMALL, script.hello(), look=Look(ascii_only=True)),

@@ -229,6 +229,11 @@ class TuibenchApp(StyledApp[Ended]):
         column = message.column
         self._look(lambda view, columns: looking.pointed(view, columns, column))
 
+    def on_main_screen_jumped(self, message: MainScreen.Jumped) -> None:
+        """The first screen's charts, with the cursor at that moment."""
+        self.action_go(places.HOME)
+        self.call_after_refresh(self._look, looking.at(message.elapsed_seconds))
+
     def on_main_screen_wanted(self, message: MainScreen.Wanted) -> None:
         self._send(message.command)
 

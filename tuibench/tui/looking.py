@@ -40,6 +40,20 @@ def moved(by: int) -> ViewChange:
     return look
 
 
+def at(elapsed_seconds: float) -> ViewChange:
+    """The cursor at a moment, with as much time on the charts as that needs."""
+
+    def look(view: View, columns: int) -> View:
+        for place in range(view.lens.zoom, len(ZOOMS)):
+            wider = _with(view, zoom=place)
+            column = grid_of(picture(wider), columns).column_at(elapsed_seconds) if columns > 0 else 0
+            if column >= 0:
+                return pointed(wider, columns, column)
+        return view
+
+    return look
+
+
 def oldest(view: View, columns: int) -> View:
     return pointed(view, columns, 0)
 

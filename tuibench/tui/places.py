@@ -10,6 +10,8 @@ from typing import NamedTuple
 from textual.binding import Binding, BindingType
 
 from tuibench.tui.panels.tabs import Tab
+from tuibench.tui.screens.big import BigScreen
+from tuibench.tui.screens.events import EventsScreen
 from tuibench.tui.screens.latency import LatencyScreen
 from tuibench.tui.screens.live import LiveScreen
 from tuibench.tui.screens.main import Frame, MainScreen
@@ -53,6 +55,8 @@ PLACES = (
         SessionsScreen,
         offered=lambda view: view.replay is None,
     ),
+    Place("7", "events", "Events", "Evts", "what happened, and what each change did", EventsScreen),
+    Place("b", "big", "Big", "Big", "numbers for a projector", BigScreen, on_tabs=False),
 )
 BY_NAME = {place.name: place for place in PLACES}
 

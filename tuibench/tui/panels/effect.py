@@ -8,7 +8,7 @@ from tuibench.tui.view import View
 from tuibench.units import count, milliseconds, small, with_interval
 
 _NAME_WIDTH = 11
-_NAMES = {Figure.TPS: "TPS", Figure.P95: "p95", Figure.FSYNCS: "fsyncs/trx"}
+NAMES = {Figure.TPS: "TPS", Figure.P95: "p95", Figure.FSYNCS: "fsyncs/trx"}
 _WRITE: dict[Figure, Callable[[float | None], str]] = {
     Figure.TPS: count,
     Figure.P95: milliseconds,
@@ -22,9 +22,11 @@ _LEVELS_WIDTH = 20
 
 def effect_card(view: View, width: int, height: int) -> list[Line]:
     """Which change, a line for each figure, and what was compared; nothing before the first effect."""
-    effect = view.effect
-    if effect is None:
-        return []
+    return effect_lines(view.effect, width, height) if view.effect is not None else []
+
+
+def effect_lines(effect: Effect, width: int, height: int) -> list[Line]:
+    """The card of one effect."""
     lines = [_title(effect, width), *(_row(one) for one in effect.comparisons), _windows(effect)]
     return [pad(line, width) for line in lines[:height]]
 
@@ -36,10 +38,19 @@ def _title(effect: Effect, width: int) -> Line:
 
 
 def _row(one: Comparison) -> Line:
+    name = Span(f"{NAMES[one.figure]:<{_NAME_WIDTH}}", "muted")
+    return (name, Span(f"{levels(one):<{_LEVELS_WIDTH}}", "strong"), verdict(one))
+
+
+def levels(one: Comparison) -> str:
+    """Before → after, in the figure's own way of writing."""
     write = _WRITE[one.figure]
-    levels = f"{write(one.before)} → {write(one.after)}"
-    name = Span(f"{_NAMES[one.figure]:<{_NAME_WIDTH}}", "muted")
-    return (name, Span(f"{levels:<{_LEVELS_WIDTH}}", "strong"), verdict(one))
+    return f"{write(one.before)} → {write(one.after)}"
+
+
+def is_better(one: Comparison) -> bool:
+    """Whether it went the way it should go."""
+    return one.delta * _BETTER[one.figure] > 0
 
 
 def verdict(one: Comparison) -> Span:
@@ -50,7 +61,7 @@ def verdict(one: Comparison) -> Span:
         text = with_interval(one.delta, one.low, one.high, "")
     else:
         text = with_interval(one.percent, one.percent_low, one.percent_high, " %")
-    return Span(text, "ok" if one.delta * _BETTER[one.figure] > 0 else "warn")
+    return Span(text, "ok" if is_better(one) else "warn")
 
 
 def _windows(effect: Effect) -> Line:

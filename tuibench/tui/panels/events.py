@@ -26,6 +26,13 @@ def events(view: View, width: int, height: int) -> list[Line]:
     return lines
 
 
+def badge(event: Event) -> Span:
+    """The number of its line in the charts, or a glyph for its kind."""
+    if event.marker is not None:
+        return Span(str(event.marker), "badge")
+    return Span(*_GLYPHS.get(event.kind, ("·", "muted")))
+
+
 def _from_cursor(view: View) -> tuple[Event, ...]:
     """The events up to the newest one that the cursor points at; all, where it points at none."""
     pointed = (
@@ -35,11 +42,8 @@ def _from_cursor(view: View) -> tuple[Event, ...]:
 
 
 def _line(event: Event, width: int, *, here: bool) -> Line:
-    glyph, role = _GLYPHS.get(event.kind, ("·", "muted"))
-    if event.marker is not None:
-        label: Line = (Span(str(event.marker), "badge"),)
-    else:
-        label = (Span(glyph, role),)
+    _, role = _GLYPHS.get(event.kind, ("·", "muted"))
+    label = (badge(event),)
     time = f"{clock(event.elapsed_seconds):>6} "
     text_role = role if role in ("warn", "risk") else ""
     room = width - _BADGE_WIDTH - len(time) - 1

@@ -50,6 +50,13 @@ class MainScreen(Screen[None]):
             super().__init__()
             self.command = command
 
+    class Jumped(Message):
+        """The operator wants to see this moment on the charts."""
+
+        def __init__(self, elapsed_seconds: float) -> None:
+            super().__init__()
+            self.elapsed_seconds = elapsed_seconds
+
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.escape", "Back", show=False)]
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
     asks: ClassVar[Command | None] = None
