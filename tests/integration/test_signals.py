@@ -28,6 +28,7 @@ from tuibench.model.summary import Summary
 from tuibench.model.target import Target
 from tuibench.record.run import load
 from tuibench.session.launch import launch
+from tuibench.session.replay import ReplayClient
 from tuibench.session.spec import ServiceSpec
 
 GUARDIAN = "tuibench.tuning.guardian"
@@ -110,6 +111,10 @@ async def test_a_killed_session_is_put_back_by_its_guardian(
     assert not ours(tuibench_home)
     assert not journals()
     await asyncio.to_thread(cut_short_but_readable, watcher)
+    report = await asyncio.to_thread(tuibench, "report", watcher.directory.name)
+    assert report.code == 0, report.err
+    assert "SQL statistics:" in report.out
+    assert "made from its samples" in report.err
     async with watched(session_spec(tables.target)) as next_one:
         await next_one.ticks()
         await next_one.submit(Stop())
@@ -128,6 +133,9 @@ def cut_short_but_readable(watcher: Watcher) -> None:
     assert run.summary.transactions.total == sum(each.completed for each in run.counts)
     assert any(EventKind.SETTING is event.kind for event in run.events)
     assert run.states[-1].status.settings
+    replay = ReplayClient(run)
+    replay.seek(1e9)
+    assert replay.position_seconds >= run.samples[-1].elapsed_seconds
 
 
 async def test_restore_puts_back_what_killed_session_and_guardian_left(

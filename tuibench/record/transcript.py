@@ -29,10 +29,9 @@ def sysbench_text(run: Run) -> Iterator[str]:
 def ending(run: Run) -> str:
     """The summary as the terminal showed it; of a run that was cut short, the one made from its samples."""
     plan, last = run.plan.plan, next((line for line in run.reports if line.last), None)
-    gap = "" if plan.checkpoints else "\n"
     distribution = histogram_text(_latencies(run, last)) if plan.histogram else ""
     report = summary_text(run.summary) if last is None else report_text(last.report)
-    return gap + distribution + report + (trial_text(run.summary.ab) if run.summary.ab else "")
+    return distribution + report + (trial_text(run.summary.ab) if run.summary.ab else "")
 
 
 def csv_text(run: Run) -> Iterator[str]:

@@ -106,7 +106,7 @@ def test_the_lines_and_the_summary_are_those_of_the_run(
 ) -> None:
     run = load(recorded(tmp_path / "r1", plan, {}))
     distribution = histogram_text(LATENCIES) if plan.histogram else ""
-    expected = printed(plan, capsys, {}) + "\n" + distribution + report_text(full_report())
+    expected = printed(plan, capsys, {}) + distribution + report_text(full_report())
     assert "".join(sysbench_text(run)) == expected
 
 
