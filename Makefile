@@ -4,9 +4,8 @@
 BIN := .venv/bin
 ARGS ?=
 
+# Server tests measure: one after the other, and nothing beside them.
 PARALLEL := -n logical --dist worksteal
-# Server tests mostly wait: two modules at a time, on servers of their own.
-SIDE_BY_SIDE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench chaos screenshots format clean setup-demo setup-test
@@ -30,7 +29,7 @@ test: setup-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest $(PARALLEL) tests/unit tests/tui $(ARGS)
-	$(BIN)/pytest $(SIDE_BY_SIDE) tests/integration $(ARGS)
+	$(BIN)/pytest tests/integration $(ARGS)
 
 check: setup-test
 	$(BIN)/ruff format --check

@@ -21,6 +21,7 @@ COMMANDS = {
     "run": "Drive a load without a screen: interval lines, then the summary.",
     "sweep": "Run a load under every combination of threads and settings: one table.",
     "slap": "Run mysqlslap's test: many clients, so many queries, how many seconds.",
+    "probe": "Find the saturation point: step the load up, and say what limits it.",
     "prepare": "Make the tables of a profile.",
     "cleanup": "Drop the tables of a profile.",
     "check": "Look whether the tables of a data set agree with each other.",

@@ -11,6 +11,7 @@ from tuibench.model.command import (
     HoldPlan,
     KillQuery,
     Mark,
+    NextStep,
     Pause,
     ResetStats,
     RestoreSettings,
@@ -21,11 +22,16 @@ from tuibench.model.command import (
     SetRate,
     SetThreads,
     SetWeights,
+    StartProbe,
     Stop,
+    StopProbe,
     TrustServer,
 )
 from tuibench.model.duration import delay_ms_in
+from tuibench.model.probe import ProbeOrder
+from tuibench.model.schedule import Quantity
 from tuibench.model.schedule_text import schedule_in
+from tuibench.session.probe import objectives_in
 from tuibench.workload import nearest
 
 Words = Sequence[str]
@@ -123,12 +129,28 @@ def plan(words: Words) -> Command:
     return SetPlan(schedule_in(" ".join(words)))
 
 
+def probe(words: Words) -> Command:
+    """`stop`, `next`, or the objectives of one that begins; `rate` steps the rate instead of the threads."""
+    if list(words) in (["stop"], ["next"]):
+        return StopProbe() if words[0] == "stop" else NextStep()
+    by = Quantity.RATE if words and words[0] == Quantity.RATE else Quantity.THREADS
+    slo = tuple(words[1:] if words and words[0] in tuple(Quantity) else words)
+    objectives_in(slo)
+    return StartProbe(ProbeOrder(by=by, slo=slo))
+
+
 VERBS = (
     Verb("threads", "N", "run with N threads", one(whole, SetThreads)),
     Verb("rate", "N", "start N transactions a second; 0: as many as can be", one(number, SetRate)),
     Verb("weights", "NAME=N …", "mix the profile's transactions by these weights", weights),
     Verb(
         "plan", "STAGES|hold|resume", "follow a plan: 8:30s,16:30s or 1..64/1m; hold it, let it go on", plan
+    ),
+    Verb(
+        "probe",
+        "[rate] [SLO …]|next|stop",
+        'look for the saturation point: probe "p95<20ms"; next: go on to the next step',
+        probe,
     ),
     Verb(
         "delay", "TIME", "pretend each round trip takes so much longer: 20ms, 0", one(delay_ms_in, SetDelay)

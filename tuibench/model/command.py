@@ -2,6 +2,7 @@
 
 import msgspec
 
+from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Schedule
 
 
@@ -41,6 +42,20 @@ class HoldPlan(msgspec.Struct, frozen=True, tag="hold plan"):
 
 class ResumePlan(msgspec.Struct, frozen=True, tag="resume plan"):
     """Let the plan go on from where it was held."""
+
+
+class StartProbe(msgspec.Struct, frozen=True, tag="probe"):
+    """Look for the saturation point from now on; the load goes back to what it is when that is over."""
+
+    order: ProbeOrder = ProbeOrder()
+
+
+class StopProbe(msgspec.Struct, frozen=True, tag="stop probe"):
+    """End the probe with what it has."""
+
+
+class NextStep(msgspec.Struct, frozen=True, tag="next step"):
+    """End the probe's present step with what is known of it, and go on to the next."""
 
 
 class ChangeSetting(msgspec.Struct, frozen=True, tag="set"):
@@ -106,6 +121,9 @@ Command = (
     | SetPlan
     | HoldPlan
     | ResumePlan
+    | StartProbe
+    | StopProbe
+    | NextStep
     | ChangeSetting
     | ApplyPreset
     | RestoreSettings

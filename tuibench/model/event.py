@@ -30,6 +30,7 @@ class EventKind(StrEnum):
     WARNING = "warning"
     RESTORE = "restore"
     EFFECT = "effect"
+    PROBE = "probe"
 
 
 CHANGES = frozenset(
@@ -46,6 +47,7 @@ CHANGES = frozenset(
         EventKind.RESET,
         EventKind.KILL,
         EventKind.RESTART,
+        EventKind.PROBE,
     }
 )
 """The kinds that are drawn as a line through all charts, with their marker number."""

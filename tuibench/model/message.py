@@ -13,6 +13,7 @@ from tuibench.model.command import Command
 from tuibench.model.cost import CommitCost, Costs
 from tuibench.model.event import Event
 from tuibench.model.plan import Plan
+from tuibench.model.probe import ProbeState
 from tuibench.model.progress import PlanState
 from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
@@ -20,7 +21,7 @@ from tuibench.model.setting import PresetState, SettingState
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 
 
 class RunState(StrEnum):
@@ -60,7 +61,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     `version` is the program's, `pid` the session's process, `viewers` how many watch it; without any it goes
     on for `grace_seconds`, None for as long as it likes. `elapsed_seconds` is the age of the load. As the
     first line it holds the newest sample only, and no events. `metrics` is the address of its metrics for
-    Prometheus, empty if it serves none.
+    Prometheus, empty if it serves none. `probe` is the one under way, or the last one.
     """
 
     protocol: int
@@ -80,6 +81,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     events: tuple[Event, ...] = ()
     costs: tuple[CommitCost, ...] = ()
     metrics: str = ""
+    probe: ProbeState | None = None
 
 
 class Join(msgspec.Struct, frozen=True, tag="join", kw_only=True):
@@ -118,5 +120,5 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", kw_only=True):
     exit_code: int = 0
 
 
-Downward = Hello | Sample | Event | Status | Activity | Costs | Answer | Gap | Ended
+Downward = Hello | Sample | Event | Status | Activity | Costs | ProbeState | Answer | Gap | Ended
 Upward = Join | Submit

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Schedule, most_threads
 from tuibench.model.trial import Trial
 
@@ -47,7 +48,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `schedule` is how threads and rate are to change on the way, from the start of measuring on.
     `client_delay_ms` is a make-believe network: how much later the answer to each statement is handed on.
     A `trial` alternates two values by itself. `checkpoints` are the seconds after which a full report is made
-    of the time since the one before. `report_seconds` and `histogram` are how it is told as text: the time
+    of the time since the one before. With a `probe` the run is
+    one, and ends with it. `report_seconds` and `histogram` are how it is told as text: the time
     between interval lines, 0 for none, and whether the distribution of latencies is part of it.
     `profile_text` is the profile itself where it is in no file.
     """
@@ -75,6 +77,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     trial: Trial | None = None
     checkpoints: tuple[int, ...] = ()
     schedule: Schedule = ()
+    probe: ProbeOrder | None = None
     report_seconds: float = 1.0
     histogram: bool = False
     profile_text: str = ""

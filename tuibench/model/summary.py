@@ -7,6 +7,7 @@ import msgspec
 from tuibench.model.cost import CommitCost
 from tuibench.model.effect import Effect
 from tuibench.model.event import Event
+from tuibench.model.probe import ProbeResult
 from tuibench.model.sample import Latency
 from tuibench.model.trial import TrialResult
 
@@ -92,7 +93,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     With the outcome "failed", `failure` says why. `latency_histogram` holds all transaction latencies in µs,
     in HdrHistogram's compressed encoding (base64), so that runs can be merged and compared. `by_transaction`
     is empty for a profile with one kind of transaction. `client_delay_ms` is the longest make-believe network
-    delay that the run had on each round trip. `ab` is the result of a trial, if the run was one.
+    delay that the run had on each round trip. `ab` is the result of a trial, if the run was one; `probe` that
+    of the last probe, if there was one.
     """
 
     schema: Literal["tuibench.summary/1"] = "tuibench.summary/1"
@@ -128,3 +130,4 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     effects: tuple[Effect, ...] = ()
     costs: tuple[CommitCost, ...] = ()
     ab: TrialResult | None = None
+    probe: ProbeResult | None = None

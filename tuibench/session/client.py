@@ -26,6 +26,7 @@ from tuibench.model.message import (
     Submit,
     Upward,
 )
+from tuibench.model.probe import ProbeState
 from tuibench.model.sample import Sample
 from tuibench.session import sockets
 from tuibench.session.history import MOST_SAMPLES
@@ -36,7 +37,7 @@ LONGEST_LINE_BYTES = 1 << 26
 PATIENCE_SECONDS = 10.0
 """A session that does not greet in this time is stopped, or hangs."""
 
-News = Sample | Event | Status | Activity | Costs | Gap | Ended
+News = Sample | Event | Status | Activity | Costs | ProbeState | Gap | Ended
 T = TypeVar("T")
 
 

@@ -35,6 +35,7 @@ async def close(run: Closed) -> Summary:
     run.enter(RunState.STOPPING)
     async with run.measuring.turn:
         await run.load.finish(run.spec.drain_seconds)
+    await run.probing.close(run.outcome)
     await run.watch.close()
     before, after = await run.observer.end(run.own_statements)
     for text in await run.settings.restore(partial(run.tell, EventKind.RESTORE)):
@@ -69,4 +70,5 @@ def ending(run: Closed, before: ServerReading | None, after: ServerReading | Non
         effects=tuple(run.comparing.effects),
         costs=run.comparing.costs,
         ab=run.comparing.ab,
+        probe=run.probing.result,
     )

@@ -26,7 +26,14 @@ from tuibench.session.observer import VARIABLES_EVERY_TICKS
 from tuibench.session.trialling import TrialHand, TrialRun, Trying
 
 BOUNDARIES = frozenset(
-    {EventKind.START, EventKind.PAUSE, EventKind.RESUME, EventKind.RESET, EventKind.RESTART}
+    {
+        EventKind.START,
+        EventKind.PAUSE,
+        EventKind.RESUME,
+        EventKind.RESET,
+        EventKind.RESTART,
+        EventKind.PROBE,
+    }
 )
 """What no window reaches across, and nothing is compared with."""
 

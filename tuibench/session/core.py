@@ -33,6 +33,7 @@ from tuibench.session.measuring import Measuring
 from tuibench.session.observer import Observer
 from tuibench.session.planned import Due, Planned
 from tuibench.session.preflight import Foreseen, look
+from tuibench.session.probing import Level, Probing
 from tuibench.session.recording import Recording
 from tuibench.session.settings import Settings
 from tuibench.session.spec import SessionSpec
@@ -60,6 +61,7 @@ class Session:
         self.log = EventLog(self._clock, self._on_event)
         self.comparing = Comparing(self, spec.plan, self.log, self.voice.publish)
         self.planned = Planned(spec.plan.schedule, self.log, self._clock, self._follow_plan)
+        self.probing = Probing(self, spec.plan, spec.target, self.log, self.voice.publish)
         self.measuring = Measuring(self, self.log, self._clock)
         self._steering = Steering(self)
         self._foreseen = Foreseen()
@@ -143,6 +145,7 @@ class Session:
     def hello(self, samples: int, *, with_events: bool) -> Hello:
         """What somebody who comes now must know, with so many samples of the past."""
         now = greeting(self.spec, self.server, self.data_set, self.status(), self.comparing.costs)
+        now = replace(now, probe=self.probing.state)
         return replace(now, **past(self.log, self.voice.history, samples, with_events=with_events))
 
     @property
@@ -180,6 +183,7 @@ class Session:
     def _on_event(self, event: Event) -> None:
         self.voice.event(event)
         self.comparing.heard(event)
+        self.probing.heard(event)
 
     # What steering, measuring and closing do with the session.
 
@@ -209,6 +213,11 @@ class Session:
         self.load.fleet.resume()
         self.planned.go_on()
         self.enter(RunState.RUNNING)
+
+    async def lead(self, level: Level) -> None:
+        """The load that a probe wants."""
+        await self._steering.lead(*level)
+        self.announce()
 
     async def begin_anew(self) -> None:
         """The run's figures count from now on."""

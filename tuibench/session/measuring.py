@@ -19,6 +19,7 @@ from tuibench.session.honesty import ClientLimit
 from tuibench.session.loading import Load, Measured
 from tuibench.session.observer import Look, Observer
 from tuibench.session.planned import Planned
+from tuibench.session.probing import Probing
 from tuibench.session.settings import Settings
 from tuibench.session.spec import SessionSpec
 from tuibench.session.voice import Voice
@@ -38,6 +39,7 @@ class Run(Protocol):
     watch: Watching
     planned: Planned
     comparing: Comparing
+    probing: Probing
 
     @property
     def own_statements(self) -> int: ...
@@ -147,6 +149,7 @@ class Measuring:
         if run.state is not RunState.WARMING and measured.is_heard:
             run.voice.interval(sample.elapsed_seconds, measured.interval)
             run.comparing.tick(sample, measured.interval)
+            run.probing.tick(sample, measured.interval)
         await self._notice(measured, observed)
 
     async def _notice(self, measured: Measured, observed: Look) -> None:

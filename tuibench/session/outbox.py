@@ -1,8 +1,8 @@
 """What waits to be sent to one viewer, and what is left out when it reads too slowly.
 
 Samples give way, the oldest first, and the viewer is told how many it missed. Of the status only the newest
-is kept. Events, answers and the last word are never left out: a viewer that lets too many of them wait is
-overfull, and can be dropped.
+is kept, and of where a probe stands. Events, answers and the last word are never left out: a viewer that lets
+too many of them wait is overfull, and can be dropped.
 """
 
 from collections import OrderedDict, deque
@@ -10,6 +10,7 @@ from collections import OrderedDict, deque
 import msgspec
 
 from tuibench.model.message import Downward, Gap, Status
+from tuibench.model.probe import ProbeState
 from tuibench.model.sample import Sample
 
 MOST_SAMPLES = 60
@@ -28,7 +29,7 @@ class Outbox:
         self._most_bytes = most_bytes
         self._lines: OrderedDict[int, bytes] = OrderedDict()
         self._samples: deque[int] = deque()
-        self._status: int | None = None
+        self._newest: dict[type[Downward], int] = {}
         self._missed = 0
         self._last = 0
         self._bytes = 0
@@ -50,10 +51,10 @@ class Outbox:
             if len(self._samples) > self._most_samples:
                 self._leave_out(self._samples.popleft())
                 self._missed += 1
-        elif isinstance(message, Status):
-            if self._status is not None:
-                self._leave_out(self._status)
-            self._status = self._last
+        elif isinstance(message, Status | ProbeState):
+            if (older := self._newest.get(type(message))) is not None:
+                self._leave_out(older)
+            self._newest[type(message)] = self._last
 
     def take(self) -> bytes | None:
         """The next line to send, None if there is none."""
@@ -66,8 +67,7 @@ class Outbox:
         self._bytes -= len(line)
         if self._samples and self._samples[0] == number:
             self._samples.popleft()
-        if self._status == number:
-            self._status = None
+        self._newest = {kind: newest for kind, newest in self._newest.items() if newest != number}
         return line
 
     def _leave_out(self, number: int) -> None:

@@ -6,7 +6,7 @@ not wait for a server that takes its time over a setting.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from tuibench.errors import UsageError
 from tuibench.model.command import (
@@ -16,6 +16,7 @@ from tuibench.model.command import (
     HoldPlan,
     KillQuery,
     Mark,
+    NextStep,
     Pause,
     ResetStats,
     RestoreSettings,
@@ -26,7 +27,9 @@ from tuibench.model.command import (
     SetRate,
     SetThreads,
     SetWeights,
+    StartProbe,
     Stop,
+    StopProbe,
     TrustServer,
     WatchActivity,
 )
@@ -34,100 +37,12 @@ from tuibench.model.duration import delay_text
 from tuibench.model.event import EventKind
 from tuibench.model.limits import MAX_CLIENT_DELAY_MS, MAX_RATE, MAX_THREADS
 from tuibench.model.message import RunState
-from tuibench.model.schedule import Quantity, Schedule
+from tuibench.model.schedule import Quantity
 from tuibench.model.weights import weights_text
 from tuibench.session.schedule import Move
+from tuibench.session.steered import Steered
 
 ENDING = frozenset({RunState.STOPPING, RunState.ENDED})
-
-
-class SettingsHand(Protocol):
-    """Changes settings; answers from what to what."""
-
-    async def change(self, name: str, value: str) -> str: ...
-
-    async def apply(self, preset: str) -> str: ...
-
-    async def put_back(self, names: tuple[str, ...]) -> tuple[str, ...]: ...
-
-
-class SteeredLoad(Protocol):
-    """How hard the load works."""
-
-    threads: int
-    rate: float
-    client_delay_ms: float
-    most_let_in: int | None
-
-    @property
-    def weights(self) -> dict[str, float]: ...
-
-    async def set_threads(self, threads: int) -> None: ...
-
-    def set_rate(self, rate_per_second: float) -> None: ...
-
-    def set_weights(self, given: Mapping[str, float]) -> None: ...
-
-    def set_delay(self, milliseconds: float) -> None: ...
-
-
-class Gate(Protocol):
-    """Keeps the settings of a server that looks like production."""
-
-    def demand_yes(self) -> None: ...
-
-    def say_yes(self) -> str: ...
-
-
-class Watch(Protocol):
-    """Tells of the server's sessions, and ends their queries."""
-
-    def renew(self) -> None: ...
-
-    async def kill(self, id: int) -> str: ...
-
-
-class PlanHand(Protocol):
-    """The plan that the load follows; answers in words."""
-
-    def set(self, stages: Schedule) -> str: ...
-
-    def hold(self) -> str: ...
-
-    def resume(self) -> str: ...
-
-    def overruled(self, quantity: Quantity) -> str: ...
-
-
-class Steered(Protocol):
-    """What steering needs of a session (the real one, and the one of the tests)."""
-
-    state: RunState
-
-    @property
-    def pace(self) -> SteeredLoad: ...
-
-    @property
-    def planned(self) -> PlanHand: ...
-
-    @property
-    def hand(self) -> SettingsHand: ...
-
-    @property
-    def gate(self) -> Gate: ...
-
-    @property
-    def watch(self) -> Watch: ...
-
-    def hold(self) -> None: ...
-
-    def go_on(self) -> None: ...
-
-    def request_stop(self) -> None: ...
-
-    async def begin_anew(self) -> None: ...
-
-    def tell(self, kind: EventKind, text: str) -> None: ...
 
 
 ToSettings = ChangeSetting | ApplyPreset | RestoreSettings | TrustServer
@@ -199,6 +114,12 @@ class Steering:
                     return self._session.planned.hold()
                 case ResumePlan():
                     return self._session.planned.resume()
+                case StartProbe(order=order):
+                    return self._session.probing.start(order)
+                case StopProbe():
+                    return self._session.probing.stop()
+                case NextStep():
+                    return self._session.probing.jump()
                 case SetDelay(milliseconds=milliseconds):
                     return self._delay(checked_delay_ms(milliseconds))
                 case ChangeSetting(name=name, value=value):
@@ -235,6 +156,19 @@ class Steering:
                     case _:
                         assert_never(move.quantity)
 
+    async def lead(self, threads: int, rate: float) -> None:
+        """The load that a probe wants; what was due at another rate is forgotten."""
+        async with self._load_turn:
+            if self._session.state in ENDING:
+                return
+            pace = self._session.pace
+            if rate != pace.rate:
+                pace.set_rate(0.0)
+                pace.set_rate(rate)
+            if threads != pace.threads:
+                pace.most_let_in = None
+                await pace.set_threads(threads)
+
     def _demand_that_it_runs(self) -> None:
         """Looked at when a command's turn comes: settings that are put back must not be changed again."""
         if self._session.state in ENDING:
@@ -255,7 +189,7 @@ class Steering:
         before = self._session.pace.rate
         self._session.pace.set_rate(rate)
         self._session.tell(EventKind.RATE, f"rate {rate_words(before)} → {rate_words(rate)}")
-        return f"rate: {rate_words(rate)}" + self._session.planned.overruled(Quantity.RATE)
+        return f"rate: {rate_words(rate)}" + self._overruled(Quantity.RATE)
 
     def _follow_rate(self, move: Move) -> None:
         pace = self._session.pace
@@ -308,7 +242,12 @@ class Steering:
         self._session.pace.most_let_in = None
         await self._session.pace.set_threads(threads)
         self._session.tell(EventKind.THREADS, f"threads {before} → {threads}")
-        return f"threads: {threads}" + self._session.planned.overruled(Quantity.THREADS)
+        return f"threads: {threads}" + self._overruled(Quantity.THREADS)
+
+    def _overruled(self, quantity: Quantity) -> str:
+        """The operator steers: whatever moves the same thing by itself gives way."""
+        session = self._session
+        return session.probing.overruled(quantity) + session.planned.overruled(quantity)
 
     async def _reset(self) -> str:
         if self._session.state in (RunState.STARTING, RunState.WARMING):

@@ -9,6 +9,7 @@ from tuibench.metrics.histogram import US_PER_MS, Histogram
 from tuibench.model.cost import CommitCost
 from tuibench.model.effect import Effect
 from tuibench.model.event import Event
+from tuibench.model.probe import ProbeResult
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import (
     ClientTotals,
@@ -91,6 +92,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     costs: tuple[CommitCost, ...] = ()
     ab: TrialResult | None = None
     is_complete: bool = True
+    probe: ProbeResult | None = None
 
 
 def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, ending: Ending) -> Summary:
@@ -141,6 +143,7 @@ def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, endin
         effects=ending.effects,
         costs=ending.costs,
         ab=ending.ab,
+        probe=ending.probe,
     )
 
 

@@ -17,6 +17,7 @@ from tuibench.model.effect import Effect
 from tuibench.model.event import CHANGES, Event
 from tuibench.model.message import Ended, Gap, Hello, RunState, Status
 from tuibench.model.plan import Plan
+from tuibench.model.probe import ProbeState
 from tuibench.model.progress import PlanPhase, PlanState
 from tuibench.model.replay import Replaying
 from tuibench.model.sample import HostPart, LoadPart, Sample, ServerPart
@@ -32,7 +33,7 @@ KEPT_EVENTS = 500
 NOTE_SECONDS = 12.0
 DURABILITY_SETTINGS = ("innodb_flush_log_at_trx_commit", "sync_binlog")
 
-Message = Sample | Event | Status | Activity | Costs | Gap | Ended | Hello | Replaying
+Message = Sample | Event | Status | Activity | Costs | ProbeState | Gap | Ended | Hello | Replaying
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -49,7 +50,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     `activity` is what was last told of the server's sessions, None if nobody has asked for it yet. `keys` are
     the user's own, by action. `frozen` is the view that the operator has stopped at, see `picture`; in the
     picture `picture_of` is how long the run is meanwhile. `replay` says where the replay of a recorded run
-    stands; None for a run that goes on now.
+    stands; None for a run that goes on now. `probe` is where the
+    last probe stands.
     """
 
     plan: Plan
@@ -68,6 +70,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     frozen: "View | None" = None
     picture_of: float | None = None
     replay: Replaying | None = None
+    probe: ProbeState | None = None
 
     @property
     def sample(self) -> Sample | None:
@@ -150,6 +153,7 @@ def begin(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -> View:
         events=hello.events[-KEPT_EVENTS:],
         costs=hello.costs,
         keys=dict(keys),
+        probe=hello.probe,
     )
     points = (_point(sample, hello.plan.interval_seconds) for sample in hello.samples)
     return msgspec.structs.replace(view, recent=hello.samples[-KEPT_SAMPLES:], history=History.of(points))
@@ -168,6 +172,8 @@ def after(view: View, message: Message) -> View:
             return msgspec.structs.replace(view, status=message)
         case Activity():
             return msgspec.structs.replace(view, activity=message)
+        case ProbeState():
+            return msgspec.structs.replace(view, probe=message)
         case Costs(costs=costs):
             return msgspec.structs.replace(view, costs=costs)
         case Gap():

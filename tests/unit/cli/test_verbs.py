@@ -14,6 +14,7 @@ from tuibench.model.command import (
     HoldPlan,
     KillQuery,
     Mark,
+    NextStep,
     Pause,
     ResetStats,
     RestoreSettings,
@@ -24,10 +25,14 @@ from tuibench.model.command import (
     SetRate,
     SetThreads,
     SetWeights,
+    StartProbe,
     Stop,
+    StopProbe,
     TrustServer,
     WatchActivity,
 )
+from tuibench.model.probe import ProbeOrder
+from tuibench.model.schedule import Quantity
 from tuibench.model.schedule_text import schedule_in
 
 LINES: dict[str, Command] = {
@@ -40,6 +45,10 @@ LINES: dict[str, Command] = {
     "plan 8:30s,16:30s": SetPlan(schedule_in("8:30s,16:30s")),
     "plan hold": HoldPlan(),
     "plan resume": ResumePlan(),
+    "probe p95<20ms": StartProbe(ProbeOrder(slo=("p95<20ms",))),
+    "probe rate": StartProbe(ProbeOrder(by=Quantity.RATE)),
+    "probe next": NextStep(),
+    "probe stop": StopProbe(),
     "set sync_binlog=0": ChangeSetting("sync_binlog", "0"),
     "set sync_binlog 0": ChangeSetting("sync_binlog", "0"),
     "set innodb_buffer_pool_size=256M": ChangeSetting("innodb_buffer_pool_size", "256M"),

@@ -30,6 +30,7 @@ class PlayedFleet:
     def __init__(self, clock: VirtualClock, play: Play) -> None:
         self.clock = clock
         self.told: list[str] = []
+        self.rate = 0.0
         self.pids: list[int] = []
         self.silent: tuple[int, ...] = ()
         self.unheard: tuple[int, ...] = ()
@@ -49,6 +50,10 @@ class PlayedFleet:
 
     async def set_threads(self, threads: int) -> None:
         self.told.append(f"threads {threads}")
+
+    def set_rate(self, rate_per_second: float) -> None:
+        self.rate = rate_per_second
+        self.told.append("set_rate")
 
     async def kill(self) -> None:
         self.told.append("kill")

@@ -9,6 +9,7 @@ from tuibench.errors import ExitCode, TuibenchError
 from tuibench.model.command import Command, Stop
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Downward, Hello, RunState
+from tuibench.model.probe import ProbeOrder
 from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity, Schedule
 from tuibench.model.schedule_text import schedule_text
@@ -136,6 +137,28 @@ class FakePlan:
         return ""
 
 
+class FakeProbe:
+    """The probe; what it is told goes to `done`."""
+
+    def __init__(self, done: list[str]) -> None:
+        self._done = done
+
+    def start(self, order: ProbeOrder) -> str:
+        self._done.append(f"probe by {order.by}")
+        return "probing"
+
+    def stop(self) -> str:
+        self._done.append("stop probe")
+        return "stopped"
+
+    def jump(self) -> str:
+        self._done.append("next step")
+        return "next"
+
+    def overruled(self, quantity: Quantity) -> str:
+        return ""
+
+
 class FakeSteered:
     """What steering needs of a session."""
 
@@ -148,6 +171,7 @@ class FakeSteered:
         self.told: list[tuple[EventKind, str]] = []
         self.pace = FakePace(self.done, threads)
         self.planned = FakePlan(self.done)
+        self.probing = FakeProbe(self.done)
 
     def hold(self) -> None:
         self.state = RunState.PAUSED

@@ -1,0 +1,175 @@
+"""What is made of a probe's steps: an answer that says no more than was measured."""
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from tests.unit.session.probing import Curve, Noise, probe
+from tuibench.model.plan import Plan
+from tuibench.model.probe import Evidence, ProbeEnd, ProbeOrder, ProbeResult, Purpose
+from tuibench.model.schedule import Quantity
+from tuibench.model.target import Target
+from tuibench.record.probe_text import probe_lines, probe_text
+from tuibench.session.probe_answer import answer, lawful, usl_of
+from tuibench.session.probe_commands import commands
+from tuibench.session.probe_ladder import Gone
+
+CALM = Noise(deviation=0.01, settling_seconds=0.0)
+LIMITED = Evidence(limited_share=0.9, worker_cpu=0.98, connections=10**6)
+
+
+LAW, ENDLESS, ORDER = Curve(), Curve(sigma=0.0, kappa=0.0), ProbeOrder()
+
+
+def probed(curve: Curve = LAW, order: ProbeOrder = ORDER, ceiling: float = 1024) -> Gone:
+    return probe(order, curve, 5, CALM, ceiling).gone()
+
+
+def answered(
+    gone: Gone, end: ProbeEnd = ProbeEnd.KNEE, reason: str = "", disturbances: Sequence[str] = ()
+) -> ProbeResult:
+    found = answer(gone, end, reason, None, disturbances)
+    return replace(found, lines=probe_lines(found))
+
+
+def with_evidence(gone: Gone, evidence: Evidence, from_level: float = 0.0) -> Gone:
+    """The same steps, from some level on with this seen."""
+    steps = [replace(step, evidence=evidence) if step.level >= from_level else step for step in gone.steps]
+    return gone._replace(steps=steps)
+
+
+def test_a_knee_is_told_with_its_interval_and_what_recovered() -> None:
+    found = answered(probed())
+    assert found.knee is not None
+    assert 19 <= found.knee.level <= 27
+    assert found.knee_low is not None
+    assert found.knee_high is not None
+    assert found.knee_low <= Curve().knee <= found.knee_high
+    assert found.recovery is not None
+    assert not found.recovery.differs
+    assert found.confidence == "high"
+    assert found.lines[0].startswith(f"Saturated at {found.knee.level:.0f} threads (")
+
+
+@pytest.mark.parametrize("from_level", [0.0, 16.0, 32.0])
+def test_a_client_that_was_the_limit_is_never_the_servers_limit(from_level: float) -> None:
+    """Workers as slow as this make a curve with a knee; it is theirs."""
+    found = answered(with_evidence(probed(), LIMITED, from_level))
+    assert found.client_limited
+    assert found.knee is None
+    assert found.confidence == "low"
+    assert found.limiter is not None
+    assert found.limiter.name == "client-limited"
+    assert "Saturated" not in probe_text(found)
+    assert found.lines[0].startswith("The load generator was the limit, not the server, which does ")
+    assert found.lines[0].endswith(" or more.")
+
+
+def test_a_client_that_was_the_limit_at_the_ceiling_says_so_too() -> None:
+    gone = with_evidence(probed(ENDLESS, ceiling=32), LIMITED, 32.0)
+    found = answered(gone, ProbeEnd.LIMIT)
+    assert found.client_limited
+    assert "Saturated" not in probe_text(found)
+
+
+def test_no_knee_is_no_saturation() -> None:
+    found = answered(probed(ENDLESS, ceiling=32), ProbeEnd.LIMIT)
+    assert found.knee is None
+    assert found.limiter is None
+    assert found.lines[0].startswith("Not saturated: throughput still grew at the highest level allowed.")
+
+
+def test_an_objective_is_answered_with_the_best_level_within_it() -> None:
+    found = answered(probed(order=ProbeOrder(slo=("p95<40ms",))), ProbeEnd.SLO)
+    assert found.objective is not None
+    assert found.objective.most is not None
+    assert found.objective.missed_at is not None
+    assert found.objective.best is not None
+    assert found.objective.best <= found.objective.most < found.objective.missed_at
+    assert found.objective.missed[0].startswith("p95<40ms: ")
+    assert found.objective.tps is not None
+    assert found.objective.tps >= 0.97 * max(s.tps for s in found.steps if s.level <= found.objective.most)
+
+
+def test_an_objective_that_nothing_keeps() -> None:
+    found = answered(probed(order=ProbeOrder(slo=("p95<1us",))), ProbeEnd.SLO)
+    assert found.objective is not None
+    assert found.objective.most is None
+    assert any("kept at no level; missed at 1 thread" in line for line in found.lines)
+
+
+def test_what_has_not_recovered_is_told() -> None:
+    gone = probed()
+    steps = [replace(s, tps=0.7 * s.tps) if s.purpose is Purpose.BACK else s for s in gone.steps]
+    found = answered(gone._replace(steps=steps))
+    assert found.recovery is not None
+    assert found.recovery.differs
+    assert found.confidence == "medium"
+    assert "it has not recovered" in found.doubts[0]
+
+
+def test_what_others_changed_is_told() -> None:
+    found = answered(probed(), disturbances=("it was changed meanwhile: sync_binlog 1 → 0",))
+    assert found.confidence == "medium"
+    assert any("sync_binlog" in line for line in found.lines)
+
+
+def test_ended_early_it_answers_for_what_there_is() -> None:
+    gone = probed()
+    found = answered(gone._replace(steps=gone.steps[:3]), ProbeEnd.ABORTED, "the server was restarted")
+    assert found.end is ProbeEnd.ABORTED
+    assert found.confidence == "low"
+    assert found.lines[0] == "Ended early: the server was restarted. What follows is of the time before."
+    assert answered(gone._replace(steps=[]), ProbeEnd.ABORTED, "the run was interrupted").lines[0] == (
+        "Nothing was measured: the run was interrupted."
+    )
+
+
+def test_the_law_is_fitted_below_what_is_no_law() -> None:
+    gone = with_evidence(probed(), LIMITED, 32.0)
+    assert max(step.level for step in lawful(gone.measured)) < 32
+    refused = Evidence(connections=40)
+    assert max(step.level for step in lawful(with_evidence(probed(), refused, 64.0).measured)) < 64
+
+
+def test_the_fit_is_part_of_the_answer() -> None:
+    pytest.importorskip("scipy")
+    fitted = usl_of(probed())
+    assert fitted.sigma == pytest.approx(0.05, rel=0.2)
+    assert fitted.peak_level == pytest.approx(43.6, rel=0.2)
+    assert not fitted.refusal
+    assert len(fitted.curve) == 40
+
+
+def test_a_rate_has_no_fit() -> None:
+    assert "not about a rate" in usl_of(Gone(ProbeOrder(by=Quantity.RATE), 100, (), 0.0)).refusal
+
+
+def test_the_commands_of_the_formal_run() -> None:
+    plan = Plan(profile="oltp_read_write", options={"tables": 4, "table_size": 1000, "auto_inc": False})
+    target = Target(host="db1", port=3307, user="app", password="secret")
+    told = commands(plan, target, Quantity.THREADS, 24.0, 1, has_password=True)
+    assert told == {
+        "sysbench": "sysbench oltp_read_write --threads=24 --time=300 --report-interval=10 --mysql-host=db1 "
+        '--mysql-port=3307 --mysql-user=app --mysql-db=sbtest --mysql-password="$MYSQL_PWD" --tables=4 '
+        "--table-size=1000 --auto-inc=off run",
+        "tuibench": "tuibench run oltp_read_write --threads=24 --time=300 --report-interval=10 "
+        "--warmup-time=30 --host=db1 --port=3307 --user=app --database=sbtest --tables=4 "
+        "--table-size=1000 --auto-inc=off",
+    }
+
+
+def test_a_profile_that_sysbench_has_not_has_our_command_only() -> None:
+    told = commands(Plan(profile="tpcc"), Target(socket="/s"), Quantity.RATE, 150.0, 64, has_password=False)
+    assert list(told) == ["tuibench"]
+    assert "--threads=64 --rate=150 " in told["tuibench"]
+
+
+def test_the_table_is_by_level_and_then_what_came_back() -> None:
+    found = answered(probed())
+    rows = [line.split()[0] for line in probe_text(found).splitlines()[1 : 1 + len(found.steps)]]
+    levels = [float(cell) for cell in rows]
+    back = [step for step in found.steps if step.purpose is Purpose.BACK]
+    assert levels[: -len(back)] == sorted(levels[: -len(back)])
+    assert levels[-len(back) :] == [step.level for step in back]

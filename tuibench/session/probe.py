@@ -1,0 +1,154 @@
+"""The plan of a probe: ticks in, levels out. A state machine without a clock and without I/O.
+
+    entered ──tick, tick, …──> step over ──> next level to enter, or over
+                jump: the step ends now      again: it begins anew      abort: all of it ends now
+
+Times are seconds of the run. What is measured next is `probe_ladder`'s, when a step is over `probe_step`'s.
+"""
+
+import math
+
+from msgspec.structs import replace
+
+from tuibench.errors import UsageError
+from tuibench.metrics.threshold import UNITS, Threshold, parse
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, ProbeStep, UslFit
+from tuibench.session.probe_ladder import (
+    SHORTEST_STEP_SECONDS,
+    Gone,
+    Move,
+    end_of_climb,
+    knee_of,
+    next_move,
+)
+from tuibench.session.probe_step import ProbeTick, StepRun
+
+UNKNOWN_FIGURES = frozenset(UNITS) - {"tps", "qps", "errors", "reconnects"}
+EXAMPLE = '--slo "p95<20ms", --slo "errors<1%"'
+
+
+def objectives_in(texts: tuple[str, ...]) -> tuple[Threshold, ...]:
+    """The objectives meant. Raises UsageError for what is none, or what a step does not measure."""
+    found = tuple(parse(text) for text in texts)
+    for each in found:
+        if each.figure in UNKNOWN_FIGURES:
+            raise UsageError(
+                f"'{each.text}': a step is not judged by {each.figure}", f"for example {EXAMPLE}"
+            )
+    return found
+
+
+class ProbePlan:
+    """One probe. `ceiling` is the highest level it may go to."""
+
+    def __init__(self, order: ProbeOrder, ceiling: float, now: float) -> None:
+        self.order = order
+        self.ceiling = max(ceiling, order.least, 1.0)
+        self.steps: list[ProbeStep] = []
+        self.end: ProbeEnd | None = None
+        self.reason = ""
+        self.ended_at = now
+        self._objectives = objectives_in(order.slo)
+        self._began_at = now
+        self._run: StepRun | None = None
+        self._move: Move | None = next_move(self._gone(now))
+
+    @property
+    def move(self) -> Move | None:
+        """The level to set now; None while one is being measured, and once all is over."""
+        return self._move
+
+    @property
+    def is_over(self) -> bool:
+        return self.end is not None
+
+    def entered(self, now: float) -> None:
+        """The level that `move` asked for holds from now on."""
+        if self._move is None or self.is_over:
+            return
+        level, purpose = self._move
+        left = max(SHORTEST_STEP_SECONDS, self._gone(now).left_seconds)
+        self._run = StepRun(self.order.by, level, purpose, now, min(self.order.step_seconds, left))
+        self._move = None
+
+    def take(self, tick: ProbeTick, now: float) -> None:
+        """One tick; afterwards there may be a level to enter, or an end."""
+        if self._run is None or self.is_over:
+            return
+        self._run.take(tick)
+        if self._run.is_over(now):
+            self._finish_step(now)
+
+    def jump(self, now: float) -> None:
+        """The step is over with what is known now. Raises UsageError if nothing is."""
+        if self._run is None or self.is_over:
+            raise UsageError("no step is being measured now")
+        if not self._run.known.mean:
+            raise UsageError("nothing of this step is measured yet")
+        self._finish_step(now)
+
+    def again(self, now: float) -> None:
+        """Something got in the way: the step begins anew."""
+        if self._run is not None:
+            old = self._run
+            self._run = StepRun(self.order.by, old.level, old.purpose, now, old.most_seconds)
+
+    def abort(self, reason: str, now: float) -> None:
+        """It ends here, with what there is."""
+        if self.is_over:
+            return
+        if self._run is not None and self._run.is_stable:
+            self.steps.append(self._run.finished(now, self._objectives))
+        self._end(ProbeEnd.ABORTED, reason, now)
+
+    def state(self, now: float, fit: UslFit | None = None) -> ProbeState:
+        """Where it stands."""
+        run = self._run
+        known = run.known if run is not None else None
+        bend = knee_of(self._gone(now))
+        state = ProbeState(
+            order=self.order,
+            steps=tuple(self.steps),
+            ceiling=self.ceiling,
+            elapsed_seconds=(self.ended_at if self.is_over else now) - self._began_at,
+            knee=bend.level if bend else None,
+            fit=fit,
+        )
+        if run is None or known is None or self.is_over:
+            return state
+        return _with_step(state, run, now)
+
+    def gone(self) -> Gone:
+        """All that was measured, to be judged at the end."""
+        return self._gone(self.ended_at)
+
+    def _finish_step(self, now: float) -> None:
+        if self._run is not None:
+            self.steps.append(self._run.finished(now, self._objectives))
+        self._run = None
+        gone = self._gone(now)
+        self._move = next_move(gone)
+        if self._move is None:
+            self._end(end_of_climb(gone) or ProbeEnd.TIME, "", now)
+
+    def _end(self, end: ProbeEnd, reason: str, now: float) -> None:
+        self.end, self.reason, self.ended_at = end, reason, now
+        self._run, self._move = None, None
+
+    def _gone(self, now: float) -> Gone:
+        return Gone(self.order, self.ceiling, self.steps, now - self._began_at)
+
+
+def _with_step(state: ProbeState, run: StepRun, now: float) -> ProbeState:
+    """The state with the step under way."""
+    known = run.known
+    return replace(
+        state,
+        purpose=run.purpose,
+        level=run.level,
+        step_seconds=now - run.at_seconds,
+        tps=known.mean or None,
+        half_width=known.half_width if math.isfinite(known.half_width) else None,
+        p95_ms=run.p95_ms,
+        waiting=run.waiting(),
+    )

@@ -1,0 +1,206 @@
+"""What holds the throughput back: a table of rules, from what a step showed to a verdict with its evidence.
+
+The first rule that holds gives the verdict. The client comes first: what it could not ask of the server says
+nothing of the server. Where nothing fits, that is said, and what was looked at.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tuibench.model.probe import Evidence, Limiter, ProbeStep
+from tuibench.units import count, decimal, percent
+
+BUSY_PERCENT = 88.0
+"""A host with less idle time than the rest of this is used up: schedulers and samples need some, too."""
+
+MUCH = 0.25
+LIMITED_SHARE = 0.5
+COMMIT_SHARE, COMMIT_FSYNCS = 0.35, 0.02
+IDLE_PERCENT, IDLE_FSYNCS = 75.0, 0.2
+TABLE_MISSES_PERCENT, TABLES_OPEN = 1.0, 0.95
+DISK_READS, LOG_WAITS = 1.0, 1.0
+
+CLIENT, CONNECTIONS, UNKNOWN = "client-limited", "connections", "not found"
+
+
+class Rule(NamedTuple):
+    """`holds` looks at the evidence and the level in threads; `shown` are the figures that speak for it."""
+
+    name: str
+    holds: Callable[[Evidence, float], bool]
+    verdict: str
+    shown: tuple[str, ...]
+    advice: str
+
+
+SHOWN: dict[str, Callable[[Evidence], str]] = {
+    "worker": lambda e: (
+        f"busiest worker {percent(100 * e.worker_cpu)} of a core, its loop up to "
+        f"{decimal(e.lag_ms, 1)} ms late, in {percent(100 * e.limited_share)} of the ticks too much"
+    ),
+    "connections": lambda e: f"{count(e.connections)} connections are open",
+    "cpu": lambda e: (
+        f"host CPU {percent(e.cpu_total)}: server {percent(e.cpu_server)}, tuibench "
+        f"{percent(e.cpu_tuibench)}, others {percent(e.cpu_rest)}"
+        if e.cpu_total is not None
+        else ""
+    ),
+    "running": lambda e: (
+        f"{decimal(e.threads_running, 1)} threads running" if e.threads_running is not None else ""
+    ),
+    "locks": lambda e: (
+        f"{decimal(e.waiting_for_locks, 1)} threads wait for a row lock at a time"
+        if e.waiting_for_locks is not None
+        else ""
+    ),
+    "commit": lambda e: (
+        f"COMMIT takes {percent(100 * e.commit_share)} of the transactions' time"
+        if e.commit_share is not None
+        else ""
+    ),
+    "fsyncs": lambda e: (
+        f"{decimal(e.log_fsyncs_each)} log fsyncs for each transaction"
+        if e.log_fsyncs_each is not None
+        else ""
+    ),
+    "log waits": lambda e: (
+        f"{decimal(e.log_waits_per_second, 1)} waits a second for room in the log buffer"
+        if e.log_waits_per_second
+        else ""
+    ),
+    "tables": lambda e: (
+        f"{count(e.open_tables)} of {count(e.table_open_cache)} tables open, "
+        f"{decimal(e.table_misses_percent, 1)} % of the look-ups miss"
+        if e.table_misses_percent is not None
+        else ""
+    ),
+    "reads": lambda e: (
+        f"{decimal(e.disk_reads_each)} pages read from disk for each transaction, "
+        f"buffer pool hit {percent(e.buffer_pool_hit, 2)}"
+        if e.disk_reads_each is not None
+        else ""
+    ),
+}
+"""A figure of the evidence in words; empty where it was not measured."""
+
+
+def _is_used_up(evidence: Evidence) -> bool:
+    return (evidence.cpu_total or 0.0) >= BUSY_PERCENT
+
+
+def _takes_much(part: float | None, evidence: Evidence) -> bool:
+    return _is_used_up(evidence) and (part or 0.0) >= MUCH * (evidence.cpu_total or 0.0)
+
+
+def _is_log_bound(evidence: Evidence, _: float) -> bool:
+    """COMMIT takes the time; where statements commit by themselves, many fsyncs and an idle processor."""
+    fsyncs = evidence.log_fsyncs_each or 0.0
+    if evidence.commit_share is not None:
+        return evidence.commit_share >= COMMIT_SHARE and fsyncs >= COMMIT_FSYNCS
+    return fsyncs >= IDLE_FSYNCS and evidence.cpu_total is not None and evidence.cpu_total < IDLE_PERCENT
+
+
+def _misses_tables(evidence: Evidence, _: float) -> bool:
+    is_full = (evidence.open_tables or 0) >= TABLES_OPEN * (evidence.table_open_cache or 1)
+    return is_full and (evidence.table_misses_percent or 0.0) >= TABLE_MISSES_PERCENT
+
+
+RULES = (
+    Rule(
+        CLIENT,
+        lambda e, _: e.limited_share >= LIMITED_SHARE,
+        "the load generator, not the server: it can do more than was asked of it here",
+        ("worker", "cpu"),
+        "give it more processes (--workers) or a host of its own, and probe again",
+    ),
+    Rule(
+        CONNECTIONS,
+        lambda e, level: 0 < e.connections < level,
+        "connections: the server lets no more in",
+        ("connections",),
+        "raise max_connections",
+    ),
+    Rule(
+        "host CPU shared with tuibench",
+        lambda e, _: _takes_much(e.cpu_tuibench, e),
+        "this host's CPU, of which tuibench itself takes a good part: not the server's limit alone",
+        ("cpu", "running"),
+        "drive the load from another host to see the server's own limit",
+    ),
+    Rule(
+        "host CPU taken by others",
+        lambda e, _: _takes_much(e.cpu_rest, e),
+        "this host's CPU, of which other programs take a good part",
+        ("cpu", "running"),
+        "look what else runs there",
+    ),
+    Rule(
+        "server CPU",
+        lambda e, _: _is_used_up(e) and (e.cpu_server or 0.0) >= 2 * MUCH * (e.cpu_total or 0.0),
+        "the server's CPU",
+        ("cpu", "running"),
+        "more or faster cores, or less work for each transaction",
+    ),
+    Rule(
+        "row locks",
+        lambda e, level: (e.waiting_for_locks or 0.0) >= MUCH * max(level, 1.0),
+        "row locks: threads wait for each other",
+        ("locks", "cpu"),
+        "more rows or tables, another key distribution, shorter transactions",
+    ),
+    Rule(
+        "redo log and fsync",
+        _is_log_bound,
+        "the redo log: commits wait for the disk",
+        ("commit", "fsyncs", "log waits", "cpu"),
+        "a faster log device; tuibench run --ab preset=durable,relaxed shows what durability costs",
+    ),
+    Rule(
+        "log buffer",
+        lambda e, _: (e.log_waits_per_second or 0.0) >= LOG_WAITS,
+        "the log buffer: transactions wait for room in it",
+        ("log waits", "cpu"),
+        "raise innodb_log_buffer_size",
+    ),
+    Rule(
+        "table cache",
+        _misses_tables,
+        "the table cache: tables are opened again and again",
+        ("tables", "cpu"),
+        "raise table_open_cache",
+    ),
+    Rule(
+        "disk reads",
+        lambda e, _: (e.disk_reads_each or 0.0) >= DISK_READS,
+        "reads from disk: the data does not fit the buffer pool",
+        ("reads", "cpu"),
+        "raise innodb_buffer_pool_size",
+    ),
+)
+
+
+def limiter_of(step: ProbeStep, threads: float) -> Limiter:
+    """The verdict on a saturated step that ran with so many threads."""
+    evidence = step.evidence
+    for rule in RULES:
+        if rule.holds(evidence, threads):
+            return Limiter(
+                name=rule.name, verdict=rule.verdict, evidence=_told(evidence, rule.shown), advice=rule.advice
+            )
+    seen = _told(evidence, tuple(name for name in SHOWN if name not in ("worker", "connections")))
+    unseen = "" if evidence.cpu_total is not None else "; the server's host is not seen from here"
+    return Limiter(
+        name=UNKNOWN,
+        verdict=f"none of the usual ones stands out{unseen}",
+        evidence=seen,
+        advice="look at the server's own instruments: performance_schema, SHOW ENGINE INNODB STATUS",
+    )
+
+
+def is_client_limited(step: ProbeStep) -> bool:
+    """Whether the client, and not the server, made this step's throughput what it was."""
+    return step.evidence.limited_share >= LIMITED_SHARE
+
+
+def _told(evidence: Evidence, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(text for text in (SHOWN[name](evidence) for name in names) if text)
