@@ -1,4 +1,4 @@
-"""`tuibench report`: a recorded run as text, for people, for scripts and for spreadsheets."""
+"""`tuibench report`: a recorded run as text and as a page, for people, for scripts and for spreadsheets."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,6 +11,7 @@ from tuibench.cli.driving import notes, say
 from tuibench.cli.finding import RunDir, look_in
 from tuibench.errors import UsageError
 from tuibench.record import shelf
+from tuibench.record.html.page import html as html_page
 from tuibench.record.markdown import markdown
 from tuibench.record.recorder import pretty_json
 from tuibench.record.run import Run, load
@@ -26,6 +27,7 @@ FORMS: dict[str, Callable[[Run], Iterable[str]]] = {
     "json": lambda run: (pretty_json(run.summary).decode(),),
     "csv": csv_text,
     "markdown": lambda run: (markdown(run),),
+    "html": lambda run: (html_page(run),),
 }
 """What can be made of a run, and how: the pieces of a text."""
 
@@ -41,9 +43,12 @@ def report(
     json: Annotated[str, _form("json", "The summary, tuibench.summary/1.")] = "",
     csv: Annotated[str, _form("csv", "A row for each interval, as run --csv.")] = "",
     markdown: Annotated[str, _form("markdown", "Where, what, the figures, the changes.")] = "",
+    html: Annotated[
+        str, typer.Option("--html", metavar="FILE", help="All of it with charts, in one file for a browser.")
+    ] = "",
     run_dir: RunDir = "",
 ) -> None:
-    given = {"sysbench": sysbench, "json": json, "csv": csv, "markdown": markdown}
+    given = {"sysbench": sysbench, "json": json, "csv": csv, "markdown": markdown, "html": html}
     wanted = {name: place for name, place in given.items() if place} or {"sysbench": STDOUT}
     if list(wanted.values()).count(STDOUT) > 1:
         raise UsageError("only one form can go to stdout", "give the others a file: --csv=run.csv")

@@ -5,7 +5,8 @@ all latencies; its interval is that of `bootstrap`. A long run's ticks are added
 first, which costs no accuracy: neighbours are redrawn together anyway.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from math import ceil
 from typing import Literal, NamedTuple
 
@@ -80,7 +81,7 @@ def value_of(metric: Metric, ticks: Ticks) -> float | None:
 
 def contrast(metric: Metric, first: Ticks, other: Ticks) -> Contrast:
     """The figure of another run against that of the first."""
-    before, after = _Told.of(metric, coarse(first)), _Told.of(metric, coarse(other))
+    before, after = _Told.of(metric, first), _Told.of(metric, other)
     if before.value is None or after.value is None:
         return Contrast(value=after.value)
     relative = after.value / before.value if before.value else (1.0 if not after.value else None)
@@ -103,10 +104,13 @@ def contrast(metric: Metric, first: Ticks, other: Ticks) -> Contrast:
     )
 
 
-def coarse(ticks: Ticks, most: int = MOST_SLOTS) -> list[Tick]:
-    """The ticks, as many neighbours added up as it takes to have no more than `most`."""
-    length = max(1, ceil(len(ticks) / most))
-    return [_added(ticks[start : start + length]) for start in range(0, len(ticks), length)]
+def coarse(ticks: Iterable[Tick], count: int, most: int = MOST_SLOTS) -> list[Tick]:
+    """The `count` ticks, as many neighbours added up as it takes to have no more than `most`."""
+    length = max(1, ceil(count / most))
+    waiting, found = iter(ticks), []
+    while several := list(islice(waiting, length)):
+        found.append(_added(several))
+    return found
 
 
 def _added(ticks: Ticks) -> Tick:

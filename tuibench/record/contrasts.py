@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tuibench.metrics.contrast import METRICS, Tick, contrast, value_of
+from tuibench.metrics.contrast import METRICS, Tick, coarse, contrast, value_of
 from tuibench.metrics.relative import Bound, crossings
 from tuibench.model.contrast import Compared, Difference, Row, Verdict
 from tuibench.model.event import CHANGES, EventKind
@@ -38,7 +38,7 @@ STEERED = CHANGES - {EventKind.MARK}
 def compared(runs: Sequence[Run], bounds: Sequence[Bound] = ()) -> Compared:
     """All of it; the first run is what the others are held against."""
     names = named(runs)
-    ticks = [ticks_of(run) for run in runs]
+    ticks = [coarse(ticks_of(run), len(run.measured)) for run in runs]
     rows = tuple(
         Row(
             metric=metric.name,
@@ -68,24 +68,20 @@ def named(runs: Sequence[Run]) -> tuple[str, ...]:
     )
 
 
-def ticks_of(run: Run) -> list[Tick]:
+def ticks_of(run: Run) -> Iterator[Tick]:
     """What each measured tick adds to the figures."""
     samples = {sample.elapsed_seconds: sample for sample in run.measured}
-    found = []
     for at, interval in run.intervals():
         sample = samples[at]
-        found.append(
-            Tick(
-                interval.seconds,
-                interval.transactions,
-                interval.reads + interval.writes + interval.others,
-                interval.errors,
-                interval.latency,
-                _log_fsyncs(sample, interval.seconds),
-                _server_cpu_ms(sample, interval.seconds),
-            )
+        yield Tick(
+            interval.seconds,
+            interval.transactions,
+            interval.reads + interval.writes + interval.others,
+            interval.errors,
+            interval.latency,
+            _log_fsyncs(sample, interval.seconds),
+            _server_cpu_ms(sample, interval.seconds),
         )
-    return found
 
 
 def _log_fsyncs(sample: Sample, seconds: float) -> float | None:

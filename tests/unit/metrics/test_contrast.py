@@ -115,7 +115,7 @@ def test_a_run_without_a_transaction_has_no_latency(ticks: list[Tick]) -> None:
 @given(st.integers(0, 30), st.integers(1, 12))
 def test_adding_neighbours_up_loses_nothing(count: int, most: int) -> None:
     ticks = run(count=count)
-    added = coarse(ticks, most)
+    added = coarse(ticks, count, most)
     assert len(added) <= most
     assert sum(tick.transactions for tick in added) == pytest.approx(sum(tick.transactions for tick in ticks))
     assert merged(tick.latency for tick in added) == merged(tick.latency for tick in ticks)
@@ -124,4 +124,4 @@ def test_adding_neighbours_up_loses_nothing(count: int, most: int) -> None:
 def test_a_sum_with_a_gap_in_it_is_none() -> None:
     ticks = run(count=4)
     ticks[1] = ticks[1]._replace(log_fsyncs=None)
-    assert [tick.log_fsyncs is None for tick in coarse(ticks, 2)] == [True, False]
+    assert [tick.log_fsyncs is None for tick in coarse(ticks, 4, 2)] == [True, False]

@@ -25,7 +25,7 @@ def paths_of(found: Compared) -> dict[str, tuple[str, ...]]:
 
 
 def test_ticks_hold_what_was_counted(tmp_path: Path) -> None:
-    first = ticks_of(load(steady(tmp_path, "one")))[0]
+    first = next(ticks_of(load(steady(tmp_path, "one"))))
     assert (first.seconds, first.transactions, first.queries, first.errors) == (1.0, 51, 1020, 0)
     assert first.latency.count == 51
     assert first.log_fsyncs == 51.0

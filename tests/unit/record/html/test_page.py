@@ -1,0 +1,201 @@
+"""The report as a browser reads it: well-formed, complete, warnings first, and nothing fetched."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from tests.examples import PLAN, summary
+from tests.unit.record.steady import steady
+from tests.unit.record.written import written
+from tuibench.metrics.histogram import Histogram
+from tuibench.model.effect import Comparison, Effect, Figure
+from tuibench.model.event import Event, EventKind
+from tuibench.model.target import Target
+from tuibench.record.hdr import encoded
+from tuibench.record.html.markup import VOID
+from tuibench.record.html.page import html
+from tuibench.record.run import Run, load
+
+REFERENCE = re.compile(r"(?:src|href|xlink:href|action|data|poster)\s*=\s*[\"']?\s*(?!#)", re.IGNORECASE)
+FETCHED = re.compile(
+    r"https?:|//[a-z0-9.-]+\.[a-z]{2,}/|url\(|@import|<link|<iframe|<img|fetch\(|import\(", re.IGNORECASE
+)
+
+
+class Reader(HTMLParser):
+    """Fails on a tag that is not closed, or closed twice; keeps headings, texts and ids."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.headings: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        self.links += [value or "" for name, value in attrs if name == "href"]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "h2":
+            self.headings.append(data)
+        if "script" not in self.open and "style" not in self.open:
+            self.text += data + "\n"
+
+
+def read(page: str) -> Reader:
+    reader = Reader()
+    reader.feed(page)
+    assert reader.open == []
+    return reader
+
+
+def page_of(place: Path) -> str:
+    return html(load(place))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A run of twelve seconds in which a setting was changed."""
+    change = Event(at=1.0, elapsed_seconds=4.0, kind=EventKind.SETTING, text="sync_binlog 1 → 0", marker=1)
+    compared = Comparison(
+        figure=Figure.TPS,
+        before=50.0,
+        after=75.0,
+        delta=25.0,
+        low=20.0,
+        high=30.0,
+        percent=50.0,
+        percent_low=40.0,
+        percent_high=60.0,
+        differs=True,
+    )
+    effect = Effect(
+        markers=(1,),
+        change=change.text,
+        at_seconds=4.0,
+        window_seconds=3.0,
+        settling_seconds=1.0,
+        settled=True,
+        comparisons=(compared, replace(compared, figure=Figure.P95, differs=False)),
+    )
+    place = steady(tmp_path, "odd")
+    latencies = Histogram.of([1_000 + 37 * number for number in range(158)])
+    told = summary(effects=(effect,), warnings=("simulated: 20 ms",), latency_histogram=encoded(latencies))
+    (place / "summary.json").write_bytes(msgspec.json.encode(told))
+    (place / "events.jsonl").write_bytes(msgspec.json.encode(change) + b"\n")
+    return load(place)
+
+
+def test_the_report_is_well_formed_and_complete(run: Run) -> None:
+    reader = read(html(run))
+    assert reader.headings == [
+        "Environment",
+        "Method",
+        "Commands",
+        "Result",
+        "Over time",
+        "Changes",
+        "Latency distribution",
+        "Analysis",
+    ]
+    assert len(reader.ids) == len(set(reader.ids))
+    assert all(link.removeprefix("#") in reader.ids for link in reader.links)
+
+
+def test_nothing_is_fetched(run: Run) -> None:
+    page = html(run)
+    assert not FETCHED.search(page)
+    assert not [found for found in re.findall(r"\s(?:src|href|action)=\"([^\"]*)", page) if found[:1] != "#"]
+
+
+def test_a_link_in_the_data_is_text_and_nothing_else(tmp_path: Path) -> None:
+    plan = replace(PLAN, profile="<script src='http://x.example/a.js'>alert(1)</script>")
+    page = page_of(steady(tmp_path, "a", plan=plan))
+    reader = read(page)
+    assert "alert(1)" in reader.text
+    assert page.count("<script") == 2
+    assert "<script src" not in page
+
+
+def test_what_ends_a_script_in_the_data_does_not_end_it(run: Run) -> None:
+    named = replace(run, events=(replace(run.events[0], text="</script><b>x"),))
+    read(html(named))
+
+
+def test_warnings_come_before_everything_else(run: Run) -> None:
+    text = read(html(run)).text
+    assert text.index("simulated: 20 ms") < text.index("Environment\n") < text.index("Analysis")
+
+
+def test_a_run_without_warnings_says_so(tmp_path: Path) -> None:
+    assert "No warnings" in page_of(steady(tmp_path, "a"))
+
+
+def test_a_change_is_marked_on_every_chart_and_has_a_card(run: Run) -> None:
+    page = html(run)
+    assert page.count('class="mark"') == page.count('class="chart"') > 8
+    card = page[page.index('class="card"') :]
+    assert card.index("sync_binlog 1 → 0") < card.index("▲ +50 %") < card.index("no difference")
+
+
+def test_the_pointer_reads_what_the_charts_show(run: Run) -> None:
+    page = html(run)
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    data = json.loads(found[1])
+    assert data["times"] == [float(second) for second in range(1, 13)]
+    figures = set(re.findall(r'<figure id="([a-z]+)"', page))
+    assert set(data["charts"]) == figures
+    for lines in data["charts"].values():
+        assert all(len(values) == len(data["times"]) for values in lines)
+    assert data["charts"]["tps"][0][0] == "51"
+
+
+def test_the_commands_hold_no_password(tmp_path: Path) -> None:
+    place = steady(tmp_path, "a")
+    record = load(place).plan
+    shown = replace(record, target=Target(user="ann", host="db1", password="secret"))
+    page = html(replace(load(place), plan=shown))
+    assert "secret" not in page
+    assert "tuibench run oltp_read_write --host=db1" in page
+
+
+def test_a_run_that_was_cut_short_is_told_as_far_as_it_came(tmp_path: Path) -> None:
+    reader = read(page_of(steady(tmp_path, "a", cut_short=True)))
+    assert "Over time" in reader.headings
+    assert "cut short" in reader.text
+
+
+def test_a_run_of_which_only_the_plan_is_there(tmp_path: Path) -> None:
+    written(tmp_path / "run", ticks=0, ended=False)
+    reader = read(page_of(tmp_path / "run"))
+    assert "Over time" not in reader.headings
+    assert "No transaction was committed" in reader.text
+
+
+def test_a_single_sample_is_a_dot(tmp_path: Path) -> None:
+    written(tmp_path / "run", ticks=1)
+    assert "h.1" in page_of(tmp_path / "run")
+
+
+def test_dark_and_light_and_paper_have_the_same_colours() -> None:
+    from tuibench.record.html.page import resource
+
+    style = resource("style.css")
+    light, dark, paper = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    names = [sorted(re.findall(r"(--[a-z0-9-]+):", each)) for each in (light, dark, paper)]
+    assert names[0] == names[1] == names[2]
+    used = set(re.findall(r"var\((--[a-z0-9-]+)\)", style))
+    assert used <= set(names[0])

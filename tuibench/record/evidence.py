@@ -1,0 +1,125 @@
+"""What a recorded run shows of client, server and host, taken together: what analysis argues with."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from tuibench.metrics.rates import growth, ratio
+from tuibench.model.sample import HostPart, LoadPart, Sample, ServerPart
+from tuibench.record.run import Run
+
+COMMIT = "commit"
+"""The statement that explicit transactions end with, by its name in the samples."""
+
+MS_PER_SECOND = 1000.0
+
+
+class Evidence(NamedTuple):
+    """Means over the measured time, unless said otherwise; None where nobody could tell.
+
+    CPU figures are percent of the whole host. `waiting_for_locks` is how many threads waited for a row lock
+    at a time. `statement_shares` is each statement's part (0 to 1) of the time that all of them took,
+    `disk_reads_each` and `log_fsyncs_each` are for one transaction, `network_share` what the road to the
+    server made of a transaction's time.
+    """
+
+    rates: tuple[float, ...]
+    threads: float
+    cpu_total: float | None
+    cpu_server: float | None
+    cpu_tuibench: float | None
+    cpu_rest: float | None
+    worker_cpu: float
+    threads_running: float | None
+    waiting_for_locks: float | None
+    statement_shares: dict[str, float]
+    log_fsyncs_each: float | None
+    disk_reads_each: float | None
+    buffer_pool_hit: float | None
+    table_misses_percent: float | None
+    network_share: float | None
+
+    @property
+    def commit_share(self) -> float | None:
+        return self.statement_shares.get(COMMIT)
+
+
+def evidence_of(run: Run) -> Evidence:
+    """All of it."""
+    loads = [sample.load for sample in run.measured if sample.load is not None]
+    servers = [sample.server for sample in run.measured if sample.server is not None]
+    hosts = [sample.host for sample in run.measured if sample.host is not None]
+    grown = _grown(servers)
+    transactions = float(run.summary.transactions.total) or None
+    return Evidence(
+        rates=tuple(load.transactions_per_second for load in loads),
+        threads=_mean(load.threads for load in loads) or 0.0,
+        cpu_total=_of(hosts, lambda host: host.cpu_total),
+        cpu_server=_of(hosts, lambda host: host.cpu_server),
+        cpu_tuibench=_of(hosts, lambda host: host.cpu_tuibench),
+        cpu_rest=_of(hosts, lambda host: host.cpu_rest),
+        worker_cpu=max((load.worker_cpu for load in loads), default=0.0),
+        threads_running=_server(servers, lambda server: float(server.threads_running)),
+        waiting_for_locks=_waiting(grown, run.measured),
+        statement_shares=statement_shares(loads),
+        log_fsyncs_each=_server(servers, lambda server: server.log_fsyncs_per_transaction),
+        disk_reads_each=ratio(grown.get("Innodb_buffer_pool_reads"), transactions),
+        buffer_pool_hit=_server(servers, lambda server: server.buffer_pool_hit),
+        table_misses_percent=_table_misses(grown),
+        network_share=_network(run),
+    )
+
+
+def statement_shares(loads: Iterable[LoadPart]) -> dict[str, float]:
+    """Each statement's part of the time that all of them took, the greatest first."""
+    times: Counter[str] = Counter()
+    for load in loads:
+        for name, latency in load.statements.items():
+            times[name] += latency.count * latency.avg  # type: ignore[assignment]
+    whole = math.fsum(times.values())
+    return {name: time / whole for name, time in times.most_common()} if whole else {}
+
+
+def _grown(servers: Sequence[ServerPart]) -> dict[str, float]:
+    """By how much each counter grew from the first sample to the last; those that did not go back."""
+    if len(servers) < 2:
+        return {}
+    first, last = servers[0].counters, servers[-1].counters
+    found = {name: growth(first.get(name), value) for name, value in last.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _waiting(grown: dict[str, float], samples: Sequence[Sample]) -> float | None:
+    waited_ms = grown.get("Innodb_row_lock_time")
+    times = [sample.elapsed_seconds for sample in samples if sample.server is not None]
+    return None if waited_ms is None else ratio(waited_ms / MS_PER_SECOND, times[-1] - times[0])
+
+
+def _table_misses(grown: dict[str, float]) -> float | None:
+    misses, hits = grown.get("Table_open_cache_misses"), grown.get("Table_open_cache_hits")
+    found = None if misses is None or hits is None else ratio(misses, misses + hits)
+    return None if found is None else 100 * found
+
+
+def _network(run: Run) -> float | None:
+    """Round trips of a transaction, each as long as before the load plus what was pretended, of its time."""
+    figures, trip = run.summary, run.environment.round_trip if run.environment else None
+    if trip is None or figures.latency_ms is None or not figures.transactions.total:
+        return None
+    each = figures.queries.total / figures.transactions.total
+    return min(1.0, each * (trip.median_ms + figures.client_delay_ms) / figures.latency_ms.avg)
+
+
+def _of(hosts: Sequence[HostPart], figure: Callable[[HostPart], float | None]) -> float | None:
+    return _mean(map(figure, hosts))
+
+
+def _server(servers: Sequence[ServerPart], figure: Callable[[ServerPart], float | None]) -> float | None:
+    return _mean(map(figure, servers))
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    """The mean where it is known; None where it never is."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None

@@ -1,0 +1,238 @@
+"""A chart over time as SVG: axis from zero, gaps, a numbered line for each change, names at lines' ends."""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from tuibench import units
+from tuibench.record.html.markup import Markup, joined, tag
+from tuibench.record.html.series import Series
+
+LEFT, RIGHT, TOP, BOTTOM = 58, 92, 24, 22
+LABEL_HEIGHT = 13
+STEPS = 4
+SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400)
+TIME_WIDTH = 84
+"""Room for one label of the time axis."""
+
+LOG_STEPS = (1, 2, 5)
+
+
+class Mark(NamedTuple):
+    """A change: when, its number, and what it was."""
+
+    at: float
+    number: int
+    text: str
+
+
+class Span(NamedTuple):
+    """The time axis: from when to when, where measuring began, and the changes on the way."""
+
+    start: float
+    end: float
+    marks: Sequence[Mark]
+    times: Sequence[float]
+
+
+class Look(NamedTuple):
+    """How a chart looks: its size, how values are written, and whether they are stacked or logarithmic."""
+
+    width: int = 1000
+    height: int = 210
+    write: Callable[[float | None], str] = units.si
+    stacked: bool = False
+    logarithmic: bool = False
+    maximum: float | None = None
+
+
+class Scale:
+    """From figures to places on the picture."""
+
+    def __init__(self, span: Span, look: Look, series: Sequence[Series]) -> None:
+        self._span, self._look = span, look
+        self.right, self.bottom = look.width - RIGHT, look.height - BOTTOM
+        highest = max((one.highest for one in series), default=0.0)
+        self.top = look.maximum or units.axis_maximum(highest)
+        self.floor = _floor(series, self.top) if look.logarithmic else 0.0
+
+    def x(self, seconds: float) -> float:
+        span = self._span
+        share = (seconds - span.start) / (span.end - span.start)
+        return LEFT + min(max(share, 0.0), 1.0) * (self.right - LEFT)
+
+    def y(self, value: float) -> float:
+        if self._look.logarithmic:
+            share = math.log(max(value, self.floor) / self.floor) / math.log(self.top / self.floor)
+        else:
+            share = value / self.top
+        return self.bottom - min(max(share, 0.0), 1.0) * (self.bottom - TOP)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Values to draw a line at."""
+        if not self._look.logarithmic:
+            return [self.top * step / STEPS for step in range(STEPS + 1)]
+        low, high = math.floor(math.log10(self.floor)), math.ceil(math.log10(self.top))
+        steps = LOG_STEPS if high - low <= 2 else (1,)
+        places = (step * 10.0**power for power in range(low, high + 1) for step in steps)
+        return [place for place in places if self.floor <= place <= self.top * 1.001]
+
+
+def chart(span: Span, look: Look, series: Sequence[Series], label: str) -> Markup:
+    """The picture; `label` says for who cannot see it what it shows."""
+    scale = Scale(span, look, series)
+    order = range(len(series), 0, -1) if look.stacked else range(1, len(series) + 1)
+    return tag(
+        "svg",
+        _grid(scale, look),
+        _warm_up(scale, span),
+        _times(scale, span),
+        [_drawn(scale, span, look, series[number - 1], number) for number in order],
+        _marks(scale, span),
+        _names(scale, series),
+        tag("line", class_="cursor", x1=0, x2=0, y1=TOP, y2=scale.bottom),
+        class_="chart",
+        viewBox=f"0 0 {look.width} {look.height}",
+        role="img",
+        aria_label=label,
+        data_left=LEFT,
+        data_right=scale.right,
+    )
+
+
+def _grid(scale: Scale, look: Look) -> Markup:
+    return joined(
+        [
+            [
+                tag("line", class_="grid", x1=LEFT, x2=scale.right, y1=scale.y(value), y2=scale.y(value)),
+                tag(
+                    "text",
+                    look.write(value),
+                    class_="axis",
+                    x=LEFT - 8,
+                    y=scale.y(value) + 4,
+                    text_anchor="end",
+                ),
+            ]
+            for value in scale.ticks
+        ]
+    )
+
+
+def _times(scale: Scale, span: Span) -> Markup:
+    step = time_step(span.end - span.start, (scale.right - LEFT) // TIME_WIDTH)
+    first = math.ceil(span.start / step) * step
+    count = int((span.end - first) / step) + 1
+    return joined(
+        [
+            tag(
+                "text",
+                units.clock(at),
+                class_="axis",
+                x=scale.x(at),
+                y=scale.bottom + 16,
+                text_anchor="middle",
+            )
+            for at in (first + number * step for number in range(count))
+        ]
+    )
+
+
+def time_step(seconds: float, most: int) -> float:
+    """Seconds from one label of the axis to the next, with so many at most."""
+    return next((float(step) for step in SECONDS if seconds / step <= most), float(SECONDS[-1]))
+
+
+def _warm_up(scale: Scale, span: Span) -> Markup | None:
+    if span.start >= 0:
+        return None
+    edge = scale.x(0.0)
+    return joined(
+        tag("rect", class_="warm-up", x=LEFT, y=TOP, width=edge - LEFT, height=scale.bottom - TOP),
+        tag("text", "warm-up", class_="axis", x=LEFT + 5, y=TOP + 13),
+    )
+
+
+def _drawn(scale: Scale, span: Span, look: Look, one: Series, number: int) -> Markup:
+    """A line with the band between its lowest and highest values, or the area of a stacked one."""
+    lower, upper = one.lows, one.means if look.stacked else one.highs
+    band = _band(scale, span, lower, upper) if look.stacked or _has_band(one) else ""
+    return tag(
+        "g",
+        tag("path", class_="band", d=band) if band else None,
+        tag("path", class_="line dashed" if one.dashed else "line", d=_path(scale, span, one.means)),
+        class_=f"s{number}",
+    )
+
+
+def _has_band(one: Series) -> bool:
+    return any(low != high for low, high in zip(one.lows, one.highs, strict=True))
+
+
+def _stretches(values: Sequence[float | None]) -> list[range]:
+    """The places of values without a gap between them."""
+    edges = [-1, *(place for place, value in enumerate(values) if value is None), len(values)]
+    return [range(low + 1, high) for low, high in pairwise(edges) if high - low > 1]
+
+
+def _path(scale: Scale, span: Span, values: Sequence[float | None]) -> str:
+    """One line for each stretch; a single value is a dot."""
+    parts = []
+    for stretch in _stretches(values):
+        points = [_point(scale, span, values, place) for place in stretch]
+        parts.append(f"M{'L'.join(points)}" if len(points) > 1 else f"M{points[0]}h.1")
+    return "".join(parts)
+
+
+def _band(scale: Scale, span: Span, lower: Sequence[float | None], upper: Sequence[float | None]) -> str:
+    parts = []
+    for stretch in _stretches(upper):
+        there = [_point(scale, span, upper, place) for place in stretch]
+        back = [_point(scale, span, lower, place) for place in reversed(stretch)]
+        parts.append(f"M{'L'.join(there + back)}Z")
+    return "".join(parts)
+
+
+def _point(scale: Scale, span: Span, values: Sequence[float | None], place: int) -> str:
+    return f"{scale.x(span.times[place]):.1f},{scale.y(values[place] or 0.0):.1f}"
+
+
+def _marks(scale: Scale, span: Span) -> Markup:
+    return joined([_mark(scale, mark) for mark in span.marks if span.start <= mark.at <= span.end])
+
+
+def _mark(scale: Scale, mark: Mark) -> Markup:
+    x = scale.x(mark.at)
+    return tag(
+        "g",
+        tag("title", f"{units.clock(mark.at)} {mark.text}"),
+        tag("line", x1=x, x2=x, y1=18, y2=scale.bottom),
+        tag("circle", cx=x, cy=10, r=8.5),
+        tag("text", str(mark.number), x=x, y=14, text_anchor="middle"),
+        class_="mark",
+    )
+
+
+def _names(scale: Scale, series: Sequence[Series]) -> Markup:
+    """Each line's name at its end, moved apart where they would lie over each other."""
+    ends = [(number, one, _last(one)) for number, one in enumerate(series, 1)]
+    wanted = sorted((scale.y(value), number, one.name) for number, one, value in ends if value is not None)
+    placed: list[Markup] = []
+    lowest = float(TOP - LABEL_HEIGHT)
+    for place, (y, number, name) in enumerate(wanted):
+        most = scale.bottom - LABEL_HEIGHT * (len(wanted) - 1 - place)
+        lowest = min(max(y, lowest + LABEL_HEIGHT), most)
+        placed.append(tag("text", name, class_=f"name n{number}", x=scale.right + 7, y=lowest + 4))
+    return joined(placed)
+
+
+def _last(one: Series) -> float | None:
+    return next((value for value in reversed(one.means) if value is not None), None)
+
+
+def _floor(series: Sequence[Series], top: float) -> float:
+    """Where a logarithmic axis begins: the power of ten below the smallest value."""
+    lowest = min((low for one in series for low in one.lows if low), default=top / 10)
+    return min(10.0 ** math.floor(math.log10(lowest)), top / 10)

@@ -1,0 +1,138 @@
+"""Where a run took place, how it was driven, and how to have it again."""
+
+from collections.abc import Iterator
+
+from tuibench.model.duration import delay_text, duration_text
+from tuibench.model.schedule_text import schedule_text
+from tuibench.record.html.markup import Markup, joined, tag
+from tuibench.record.html.tables import named
+from tuibench.record.reproduce import commands
+from tuibench.record.run import Run
+from tuibench.units import count, data
+
+DURABILITY = ("innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_doublewrite", "log_bin")
+SIZES = ("innodb_buffer_pool_size", "innodb_log_file_size", "innodb_redo_log_capacity")
+
+
+def environment(run: Run) -> Markup:
+    """Server, host, network, and the variables that matter most; the rest is folded."""
+    seen, server = run.environment, run.plan.server
+    rows = [
+        ("server", f"{server.flavour} {server.version_text}"),
+        ("address", f"{server.where}, database {run.plan.target.database}"),
+    ]
+    if seen is None:
+        return named(rows)
+    variables = seen.variables
+    important = [(name, _sized(name, variables[name])) for name in (*DURABILITY, *SIZES) if name in variables]
+    return joined(
+        named([*rows, *_host(run), *important]),
+        [tag("p", f"Not found out: {gap}", class_="note") for gap in seen.gaps],
+        tag(
+            "details",
+            tag("summary", f"All {len(variables)} server variables that were recorded"),
+            named(sorted(variables.items())),
+        )
+        if variables
+        else None,
+    )
+
+
+def _sized(name: str, value: str) -> str:
+    return f"{data(int(value))} ({value})" if name in SIZES and value.isdecimal() else value
+
+
+def _host(run: Run) -> Iterator[tuple[str, str]]:
+    seen = run.environment
+    if seen is None:
+        return
+    host, disk, trip = seen.host, seen.disk, seen.round_trip
+    limit = f", limited to {host.cpu_limit:g}" if host.cpu_limit else ""
+    place = "on the server's host" if seen.location == "local" else "on another host than the server"
+    yield "client", f"{host.name}, {place}; tuibench {seen.tuibench}, Python {seen.python}"
+    yield "system", ", ".join(filter(None, (host.os, host.kernel, host.architecture)))
+    yield "processor", f"{host.cpu_model or 'unknown'}, {host.cores} cores{limit}"
+    yield "memory", data(host.memory_bytes) if host.memory_bytes else ""
+    yield (
+        "virtual",
+        ", ".join(part for part in (host.virtualisation, host.container) if part and part != "none"),
+    )
+    if disk is not None:
+        sizes = f"{data(disk.free_bytes)} of {data(disk.total_bytes)} free" if disk.total_bytes else ""
+        yield "disk", ", ".join(filter(None, (disk.kind, disk.device, disk.file_system, sizes)))
+    if trip is not None:
+        yield (
+            "round trip",
+            f"{trip.median_ms:.3f} ms in the median of {trip.tries} tries "
+            f"({trip.min_ms:.3f} to {trip.max_ms:.3f} ms)",
+        )
+
+
+def method(run: Run) -> Markup:
+    """What was run, how it was driven and how measured."""
+    plan = run.plan.plan
+    given = run.plan.options or plan.options
+    told = ((name, value) for name, value in sorted(given.items()) if value not in ("", None))
+    options = ", ".join(f"{name} {_said(value)}" for name, value in told)
+    limit = " or ".join(
+        filter(
+            None,
+            (
+                duration_text(plan.seconds) if plan.seconds else "",
+                f"{count(plan.events)} transactions" if plan.events else "",
+            ),
+        )
+    )
+    pace = (
+        f"open loop: {plan.rate:g} transactions a second, {plan.arrival} arrivals; latency is counted "
+        "from when a transaction was due"
+        if plan.rate
+        else "closed loop: each connection begins its next transaction when the last one is done"
+    )
+    return joined(
+        named(
+            [
+                ("load", f"{plan.profile} on {run.plan.data_set}" if run.plan.data_set else plan.profile),
+                ("threads", count(plan.threads)),
+                ("pace", pace),
+                ("plan", schedule_text(plan.schedule) if plan.schedule else ""),
+                ("time", limit or "until it was stopped"),
+                ("warm-up", duration_text(plan.warmup_seconds) if plan.warmup_seconds else "none"),
+                ("isolation", plan.isolation),
+                ("simulated network", delay_text(plan.client_delay_ms) if plan.client_delay_ms else ""),
+                ("statements", "prepared" if plan.prepared else "sent as text"),
+                ("seed", str(plan.seed)),
+                ("options", options),
+            ]
+        ),
+        tag(
+            "p",
+            "A transaction counts when its COMMIT, or its only statement, succeeded. Latencies are kept in "
+            "HDR histograms with three significant digits; percentiles of the run are those of all its "
+            "transactions, not means of percentiles.",
+            class_="note",
+        ),
+    )
+
+
+def _said(value: object) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def reproduction(run: Run) -> Markup:
+    """What to type to have it again."""
+    told = commands(run)
+    parts = [told.prepare, told.tuibench]
+    by_hand = [tag("li", text) for text in told.by_hand]
+    return joined(
+        tag("pre", "\n".join(parts)),
+        joined(tag("p", "The same load with sysbench:"), tag("pre", told.sysbench))
+        if told.sysbench
+        else None,
+        joined(tag("p", "Changed on the way, by hand:"), tag("ul", by_hand)) if by_hand else None,
+        tag(
+            "p",
+            "The password comes from an option file or MYSQL_PWD; it is in no record.",
+            class_="note",
+        ),
+    )
