@@ -5,6 +5,7 @@ Everything that takes its time goes on beside the screen, in a thread, and is un
 
 import shlex
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -55,7 +56,7 @@ class StartBackstage:
             "threads": lambda given: RunOptions(threads=_whole(given.threads)).plan(given.profile, {}),
             "seconds": lambda given: RunOptions(time=_seconds(given.seconds)).plan(given.profile, {}),
             "database": _database_checked,
-            "options": lambda given: library.program(given.profile, _options(given)),
+            "options": lambda given: _options_checked(given.profile, given.options),
         }
         return {name: reason for name, check in checks.items() if (reason := _fault(check, answers))}
 
@@ -195,9 +196,28 @@ def _program(answers: Answers) -> Program:
     return library.program(answers.profile, {**_options(answers), "threads": _whole(answers.threads)})
 
 
-def _options(answers: Answers) -> dict[str, Any]:
+@lru_cache
+def _options_fault(profile: str, options: str) -> TuibenchError | None:
+    """Compiling a profile takes its time, and this is asked at every key."""
     try:
-        return dict(profile_options(shlex.split(answers.options)))
+        library.program(profile, _read_options(options))
+    except TuibenchError as error:
+        return error
+    return None
+
+
+def _options_checked(profile: str, options: str) -> None:
+    if fault := _options_fault(profile, options):
+        raise fault
+
+
+def _options(answers: Answers) -> dict[str, Any]:
+    return _read_options(answers.options)
+
+
+def _read_options(text: str) -> dict[str, Any]:
+    try:
+        return dict(profile_options(shlex.split(text)))
     except ValueError as error:
         raise UsageError(f"cannot be read: {error}".lower()) from error
 

@@ -1,7 +1,7 @@
 """The form: a server, a load, and what a look at both has shown. Enter does what comes next."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import ClassVar, TypeVar
 
 import msgspec
@@ -26,7 +26,7 @@ TALL = 32
 LOGIN = ("place", "user", "password")
 LOAD = ("threads", "seconds", "database")
 DATA = ("options",)
-PLACEHOLDERS = {"seconds": "until q", "password": "none, or the option file's", "options": "--tables=4 …"}
+PLACEHOLDERS = {"seconds": "until q", "password": "if any", "options": "--tables=4 …"}
 PAINT_SECONDS = 0.2
 LABEL_WIDTH = 28
 
@@ -51,6 +51,8 @@ class StartScreen(Screen[None]):
         self._said: Content | None = None
         self._step: Step | None = None
         self._work: asyncio.Task[None] | None = None
+        self._marked: frozenset[str] = frozenset()
+        self._shown_keys = ""
 
     def compose(self) -> ComposeResult:
         yield Static(id="too-small")
@@ -212,27 +214,36 @@ class StartScreen(Screen[None]):
     # Painting.
 
     def _paint(self) -> None:
+        """What changed: a field that was right and is wrong, what is told, the keys."""
         wrong = self._backstage.faults(self.answers)
         self.set_class(self.server.is_private, "-private")
         for name in FIELDS:
-            self.query_one(f"#field-{name}").set_class(name in wrong, "-wrong")
-            label = self.query_one(f"#label-{name}", Static)
-            label.set_class(name in wrong, "-wrong")
-            label.update(self._plain(f"{'▲' if name in wrong else ' '}{FIELDS[name]}"))
+            if (name in wrong) != (name in self._marked):
+                self._mark(name, is_wrong=name in wrong)
+        self._marked = frozenset(wrong)
         self.query_one("#told", Static).update(self._plain_content(self._told(wrong)))
-        self.query_one("#keys", Static).update(self._plain(self._keys(can_go=not wrong)))
+        if (keys := self._keys(can_go=not wrong)) != self._shown_keys:
+            self._shown_keys = keys
+            self.query_one("#keys", Static).update(self._plain(keys))
+
+    def _mark(self, name: str, *, is_wrong: bool) -> None:
+        """Never by colour alone: the name gets a glyph, too."""
+        self.query_one(f"#field-{name}").set_class(is_wrong, "-wrong")
+        label = self.query_one(f"#label-{name}", Static)
+        label.set_class(is_wrong, "-wrong")
+        label.update(self._plain(f"{'▲' if is_wrong else ' '}{FIELDS[name]}"))
 
     def _paint_work(self) -> None:
         if self._step is not None:
             self.query_one("#told", Static).update(self._plain_content(telling.work(self._step)))
 
-    def _told(self, wrong: object) -> Content:
+    def _told(self, wrong: Mapping[str, str]) -> Content:
         if self._step is not None:
             return telling.work(self._step)
         if self._said is not None:
             return self._said
-        if faults := self._backstage.faults(self.answers):
-            return telling.faults(faults)
+        if wrong:
+            return telling.faults(wrong)
         if self._outlook is not None:
             return telling.outlook(self._outlook, self.coming)
         return telling.plain(self._hint())
@@ -258,7 +269,7 @@ class StartScreen(Screen[None]):
     def _fields(self, id: str, names: Sequence[str]) -> ComposeResult:
         with Horizontal(id=id, classes="fields"):
             for name in names:
-                yield Static(id=f"label-{name}", classes="label", markup=False)
+                yield Static(f" {FIELDS[name]}", id=f"label-{name}", classes="label", markup=False)
                 field = Input(
                     getattr(self.answers, name),
                     id=f"field-{name}",
