@@ -2,7 +2,7 @@
 
 [keys]
 pause = "o"
-double = "f5 }"
+double = "f5 )"
 
 A key is a character as it is typed, or Textual's name of it (f5, space, ctrl+t); several stand side by side.
 An action that is named here has these keys and no others.

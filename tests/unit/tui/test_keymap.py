@@ -15,16 +15,16 @@ from tuibench.tui.screens.help import keys
 
 def test_a_key_is_a_character_or_a_name_and_several_stand_side_by_side() -> None:
     found = keymap.read(
-        {"pause": "o", "double": "f5 }", "fewer": "<", "halve": "Space", "mark": "M"}, "c.toml"
+        {"pause": "o", "double": "f5 )", "fewer": "(", "halve": "Space", "mark": "M"}, "c.toml"
     )
     assert found.bound == {
         "pause": "o",
-        "double": "f5,right_curly_bracket",
-        "fewer": "less_than_sign",
+        "double": "f5,right_parenthesis",
+        "fewer": "left_parenthesis",
         "halve": "space",
         "mark": "M",
     }
-    assert found.shown == {"pause": "o", "double": "f5", "fewer": "<", "halve": "space", "mark": "M"}
+    assert found.shown == {"pause": "o", "double": "f5", "fewer": "(", "halve": "space", "mark": "M"}
 
 
 def test_keys_can_change_places() -> None:
