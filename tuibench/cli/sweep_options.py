@@ -16,7 +16,7 @@ from tuibench.workload import nearest
 CELL_SECONDS = 10.0
 WARMUP_SECONDS = 2.0
 MOST_REPEATS = 1000
-MOST_CELLS = 100_000
+MOST_CELLS = 10_000
 
 
 @dataclass(frozen=True)
