@@ -36,21 +36,16 @@ def number(value: float) -> str:
 
 
 def grids(sweep: Sweep) -> tuple[Grid, ...]:
-    """For each case the headline table, then one table for each variant."""
-    known = points(sweep.record.plan, sweep.results)
-    return tuple(
-        grid for case in sweep.record.plan.cases for grid in _of_case(sweep, case, _of(known, case.name))
-    )
+    """Those of each case, one after the other."""
+    return tuple(grid for case in sweep.record.plan.cases for grid in grids_of(sweep, case))
 
 
-def _of(known: Sequence[Point], case: str) -> list[Point]:
-    return [point for point in known if point.case.name == case]
-
-
-def _of_case(sweep: Sweep, case: Case, known: Sequence[Point]) -> Iterator[Grid]:
+def grids_of(sweep: Sweep, case: Case) -> Iterator[Grid]:
+    """The headline table of a case, then one table for each variant; none as long as nothing is known."""
+    plan = sweep.record.plan
+    known = [point for point in points(plan, sweep.results) if point.case.name == case.name]
     if not known:
         return
-    plan = sweep.record.plan
     variants = [one for one in plan.variants if any(point.variant.name == one.name for point in known)]
     threads = [one for one in plan.threads if any(point.threads == one for point in known)]
     found = {(point.variant.name, point.threads): point for point in known}
