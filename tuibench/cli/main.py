@@ -33,7 +33,6 @@ COMMANDS = {
     "ctl": "Steer a running session: threads, rate, settings, pause, marks, stop.",
     "runs": "List recorded runs, show one, remove some.",
     "replay": "Show a recorded run in the live screens, without a server.",
-    "report": "Print a recorded run: sysbench's text, JSON, CSV or Markdown.",
     "report": "Print a recorded run: sysbench's text, JSON, CSV, Markdown, or a page with charts.",
     "compare": "Compare recorded runs: what differs, each figure with its interval and a verdict.",
     "restore": "Put back the settings that a crashed session left changed.",
