@@ -23,6 +23,9 @@ from tuibench.workload.program import (
 )
 from tuibench.workload.simple import Call
 
+DECIMAL_WHOLES, DECIMAL_PLACES = 35, 30
+"""Digits before and after the point that every server's DECIMAL holds."""
+
 Rows = Sequence[Sequence[Any]]
 """The rows of a statement, as a driver returns them."""
 
@@ -212,4 +215,12 @@ def _spread(row: Row, columns: list[int], values: Sequence[Any], where: str) -> 
 
 def _exact(values: Sequence[Any]) -> list[Any]:
     """A row whose floating point numbers can be calculated with like all others."""
-    return [Decimal(str(value)) if isinstance(value, float) else value for value in values]
+    return [_as_decimal(value) if isinstance(value, float) else value for value in values]
+
+
+def _as_decimal(value: float) -> Decimal | float:
+    """Its shortest digits; one that no DECIMAL column holds stays what it is, and can only be passed on."""
+    exact = Decimal(str(value))
+    exponent = exact.as_tuple().exponent
+    fits = isinstance(exponent, int) and exponent >= -DECIMAL_PLACES and exact.adjusted() < DECIMAL_WHOLES
+    return exact if fits else value
