@@ -158,6 +158,7 @@ def notes(summary: Summary, run_directory: str) -> list[str]:
     lines += [
         f"{name}: {each.count:,} transactions, p50 {each.p50:.2f}, p95 {each.p95:.2f}, p99 {each.p99:.2f} ms"
         for name, each in summary.by_transaction.items()
+        if summary.headline is None
     ]
     lines += [effect_line(effect) for effect in summary.effects]
     if summary.queries.write:

@@ -18,6 +18,7 @@ from tuibench.load.lag import LagProbe
 from tuibench.load.pacing import Pacer
 from tuibench.load.recorder import Recorder
 from tuibench.load.report import Counters, Finished, HandOver, Moments, WorkerReport
+from tuibench.load.resting import Reveille
 from tuibench.load.user import VirtualUser
 from tuibench.load.wire import Begin
 from tuibench.load.work import Connect, Work
@@ -61,6 +62,7 @@ class Engine:
         pacer = Pacer(stream(begin.seed, -1 - begin.worker), begin.arrival, begin.worker / begin.workers)
         self._arrivals = Arrivals(pacer, clock, alarm, begin.limit)
         self._delay = Delay(clock, alarm)
+        self._reveille = Reveille(clock, alarm)
         self._work = Work(
             begin.target,
             begin.program,
@@ -68,6 +70,7 @@ class Engine:
             begin.rules,
             self._arrivals,
             self._delay,
+            self._reveille,
             opening=asyncio.Semaphore(OPENING_AT_ONCE),
             connect=connect or partial(log_in, drops_rows=not begin.program.interactive),
             clock=clock,
@@ -201,6 +204,7 @@ class Engine:
         self._lag.close()
         self._arrivals.close()
         self._delay.close()
+        self._reveille.close()
 
     def _wake_all(self) -> None:
         for user, _ in self._users.values():
@@ -230,7 +234,9 @@ class Engine:
         self._look_whether_finished(None)
 
     def _look_whether_finished(self, _: object) -> None:
-        """The last one to leave, when nothing may be started any more, closes the book."""
+        """The last one to leave, when nothing may be started any more, closes the book; nobody rests on."""
+        if self._arrivals.is_finished:
+            self._wake_all()
         is_finished = self._arrivals.is_finished and all(task.done() for _, task in self._users.values())
         if is_finished and not self.finished.is_set():
             self.finished.set()

@@ -3,9 +3,13 @@
 Counters are cumulative so that a lost report costs nothing; readers subtract. Merging is associative.
 """
 
+from typing import TypeVar
+
 import msgspec
 
 from tuibench.metrics.histogram import Histogram
+
+Name = TypeVar("Name", int, str)
 
 
 class Counters(msgspec.Struct):
@@ -13,7 +17,8 @@ class Counters(msgspec.Struct):
 
     Identity: scheduled = completed + failed + abandoned + in_flight + backlog, where a closed loop schedules
     a transaction when it starts. Retries are counted apart. `questions` is what the server has been asked, as
-    it counts itself: failed statements, rollbacks and goodbyes included.
+    it counts itself: failed statements, rollbacks and goodbyes included. `retried` and `rolled_back` (by
+    intent: they are completed, too) are counts by the kind of transaction.
     """
 
     scheduled: int = 0
@@ -31,6 +36,8 @@ class Counters(msgspec.Struct):
     reconnects: int = 0
     errors: dict[int, int] = {}
     refused: dict[int, int] = {}
+    retried: dict[str, int] = {}
+    rolled_back: dict[str, int] = {}
 
     @property
     def queries(self) -> int:
@@ -48,6 +55,13 @@ class Counters(msgspec.Struct):
     def count_refusal(self, code: int) -> None:
         self.refused[code] = self.refused.get(code, 0) + 1
 
+    def count_retry(self, transaction: str) -> None:
+        self.retries += 1
+        self.retried[transaction] = self.retried.get(transaction, 0) + 1
+
+    def count_rollback(self, transaction: str) -> None:
+        self.rolled_back[transaction] = self.rolled_back.get(transaction, 0) + 1
+
     def __add__(self, other: "Counters") -> "Counters":
         return self._with(other, 1)
 
@@ -60,15 +74,15 @@ class Counters(msgspec.Struct):
             **plain,
             errors=_combined(self.errors, other.errors, sign),
             refused=_combined(self.refused, other.refused, sign),
+            retried=_combined(self.retried, other.retried, sign),
+            rolled_back=_combined(self.rolled_back, other.rolled_back, sign),
         )
 
 
-PLAIN_COUNTERS = tuple(
-    field.name for field in msgspec.structs.fields(Counters) if field.name not in ("errors", "refused")
-)
+PLAIN_COUNTERS = tuple(field.name for field in msgspec.structs.fields(Counters) if field.type is int)
 
 
-def _combined(ours: dict[int, int], theirs: dict[int, int], sign: int) -> dict[int, int]:
+def _combined(ours: dict[Name, int], theirs: dict[Name, int], sign: int) -> dict[Name, int]:
     codes = {code: ours.get(code, 0) + sign * theirs.get(code, 0) for code in ours.keys() | theirs.keys()}
     return {code: times for code, times in sorted(codes.items()) if times}
 

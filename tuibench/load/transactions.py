@@ -17,6 +17,7 @@ from typing import Any
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.load.login import Line, back_off
 from tuibench.load.recorder import OTHER, WRITE
+from tuibench.load.resting import Rest
 from tuibench.load.work import Work
 from tuibench.model.plan import OnError
 from tuibench.mysql.exchange import Said
@@ -43,8 +44,10 @@ class Transactions:
         self._work = work
         self._recorder = work.recorder
         self._now = work.clock.now_ns
-        self._draw, self._calls, self._converse = values.draw, values.calls, values.converse
+        self.rest = Rest(values.pauses, values.draw)
+        self._calls, self._converse = values.calls, values.converse
         self._interactive = [transaction.interactive for transaction in work.transactions]
+        self._names = [transaction.name for transaction in work.transactions]
         self._explicit = [transaction.explicit for transaction in work.transactions]
         self._chance = chance
 
@@ -73,7 +76,7 @@ class Transactions:
         """
         recorder, now = self._recorder, self._now
         counters = recorder.counters
-        which = self._draw()
+        which = self.rest.take()
         started_ns = now()
         counters.in_flight += 1
         try:
@@ -119,6 +122,8 @@ class Transactions:
                         kind = kinds[index]
                         tally[kind if affected or kind != WRITE else OTHER] += 1
                 recorder.counters.commits += is_committed and self._explicit[which]
+                if not is_committed:
+                    recorder.counters.count_rollback(self._names[which])
                 return True
             except SQLError as error:
                 if not (yield from self._retries(line, which, attempt, error)):
@@ -142,7 +147,7 @@ class Transactions:
             return False
         if attempt == rules.max_retries:
             return False
-        counters.retries += 1
+        counters.count_retry(self._names[which])
         pause = back_off(attempt, RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS, self._chance())
         yield partial(self._work.clock.sleep, pause)
         return True

@@ -124,7 +124,7 @@ class VirtualUser:
                 return
             if line.session_sql is not work.session_sql:
                 yield partial(line.set_up, work)
-            elif work.paused:
+            elif work.paused or (not arrivals.is_open and self._rests()):
                 yield None
             elif not arrivals.is_open:
                 arrivals.start_unasked()
@@ -134,6 +134,15 @@ class VirtualUser:
             else:
                 arrivals.wait(self)
                 yield None
+
+    def _rests(self) -> bool:
+        """Whether it is too early for the next transaction; it is woken in time."""
+        rest = self.transactions.rest
+        if not self._generator.pauses.are_any or rest.is_over(self._work.clock.now_ns()):
+            return False
+        if (at_ns := rest.to_book()) is not None:
+            self._work.reveille.book(at_ns, self)
+        return True
 
 
 async def _granted(wish: Wish) -> Any:

@@ -8,6 +8,7 @@ from tuibench.errors import TuibenchError
 from tuibench.load.arrivals import Arrivals
 from tuibench.load.delay import Delay
 from tuibench.load.recorder import Recorder
+from tuibench.load.resting import Reveille
 from tuibench.load.rules import Rules
 from tuibench.model.plan import Backlog
 from tuibench.model.target import Target
@@ -28,6 +29,7 @@ class Work:
         rules: Rules,
         arrivals: Arrivals,
         delay: Delay,
+        reveille: Reveille,
         *,
         opening: asyncio.Semaphore,
         connect: Connect,
@@ -40,6 +42,7 @@ class Work:
         self.rules = rules
         self.arrivals = arrivals
         self.delay = delay
+        self.reveille = reveille
         self.opening = opening
         self.connect = connect
         self.clock = clock

@@ -12,6 +12,7 @@ from tuibench.model.activity import Activity
 from tuibench.model.command import Command
 from tuibench.model.cost import CommitCost, Costs
 from tuibench.model.event import Event
+from tuibench.model.headline import Headline
 from tuibench.model.plan import Plan
 from tuibench.model.probe import ProbeState
 from tuibench.model.progress import PlanState
@@ -61,7 +62,8 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     `version` is the program's, `pid` the session's process, `viewers` how many watch it; without any it goes
     on for `grace_seconds`, None for as long as it likes. `elapsed_seconds` is the age of the load. As the
     first line it holds the newest sample only, and no events. `metrics` is the address of its metrics for
-    Prometheus, empty if it serves none. `probe` is the one under way, or the last one.
+    Prometheus, empty if it serves none. `probe` is the one under way, or the last one. `headline` tells what
+    the samples' headline is, None without one.
     """
 
     protocol: int
@@ -82,6 +84,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     costs: tuple[CommitCost, ...] = ()
     metrics: str = ""
     probe: ProbeState | None = None
+    headline: Headline | None = None
 
 
 class Join(msgspec.Struct, frozen=True, tag="join", kw_only=True):

@@ -39,7 +39,8 @@ class LoadPart(msgspec.Struct, frozen=True, kw_only=True):
     `client_delay_ms` is what a make-believe network added to each round trip. `connections` are open,
     `threads` is how many were asked for. `errors` and `reconnects` are counts of the interval. `worker_cpu`
     is the busiest worker's share of one core (0 to 1); `lag_p99_ms` how late the busiest worker's loop ran.
-    `shape` is the distribution of `latency` in coarse buckets, for the eye.
+    `shape` is the distribution of `latency` in coarse buckets, for the eye. `headline` is the figure that the
+    profile is known by (see `Hello`), None without one.
     """
 
     threads: int
@@ -64,6 +65,7 @@ class LoadPart(msgspec.Struct, frozen=True, kw_only=True):
     worker_cpu: float
     lag_p99_ms: float
     shape: Shape | None = None
+    headline: float | None = None
 
 
 class ServerPart(msgspec.Struct, frozen=True, kw_only=True):

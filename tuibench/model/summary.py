@@ -7,6 +7,7 @@ import msgspec
 from tuibench.model.cost import CommitCost
 from tuibench.model.effect import Effect
 from tuibench.model.event import Event
+from tuibench.model.headline import HeadlineTotals
 from tuibench.model.probe import ProbeResult
 from tuibench.model.sample import Latency
 from tuibench.model.trial import TrialResult
@@ -36,13 +37,24 @@ class ErrorTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatementTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Latency of one statement of the profile, or of one kind of transaction, in milliseconds."""
+    """Latency of one statement of the profile, in milliseconds."""
 
     count: int
     p50: float
     p95: float
     p99: float
     max: float
+
+
+class KindTotals(StatementTotals, frozen=True, kw_only=True):
+    """One kind of transaction: its latency, and how often it was tried again, or rolled back by intent.
+
+    Those rolled back by intent are in `count`, too.
+    """
+
+    p90: float = 0.0
+    rolled_back: int = 0
+    retries: int = 0
 
 
 class ServerTotals(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +106,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     in HdrHistogram's compressed encoding (base64), so that runs can be merged and compared. `by_transaction`
     is empty for a profile with one kind of transaction. `client_delay_ms` is the longest make-believe network
     delay that the run had on each round trip. `ab` is the result of a trial, if the run was one; `probe` that
-    of the last probe, if there was one.
+    of the last probe, if there was one. `headline` is the figure that the profile is known by, if it has one.
     """
 
     schema: Literal["tuibench.summary/1"] = "tuibench.summary/1"
@@ -120,7 +132,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     latency_histogram: str
     fairness: Fairness
     statements: dict[str, StatementTotals]
-    by_transaction: dict[str, StatementTotals] = {}
+    by_transaction: dict[str, KindTotals] = {}
     server: ServerTotals
     reconciliation: Reconciliation
     client: ClientTotals
@@ -131,3 +143,4 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     costs: tuple[CommitCost, ...] = ()
     ab: TrialResult | None = None
     probe: ProbeResult | None = None
+    headline: HeadlineTotals | None = None

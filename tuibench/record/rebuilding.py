@@ -30,6 +30,7 @@ from tuibench.record.hdr import decoded, encoded
 from tuibench.record.hdrlog import LogLine
 from tuibench.record.lines import PlanRecord, TickCounts
 from tuibench.record.text import Interval
+from tuibench.record.totals import kind_totals
 
 if TYPE_CHECKING:
     from tuibench.record.run import Run
@@ -171,7 +172,7 @@ def _figures(run: "Run", ticks: Sequence[tuple[Sample, TickCounts]], since: floa
         "latency_histogram": encoded(response),
         "statements": _statements(load.statements for load in loads),
         "by_transaction": {
-            tag.removeprefix(hdrlog.TRANSACTION): _statement(each) for tag, each in merged.items()
+            tag.removeprefix(hdrlog.TRANSACTION): kind_totals(each) for tag, each in merged.items()
         },
         "server": ServerTotals(
             version=run.plan.server.version_text,
@@ -229,11 +230,6 @@ def _merged(lines: Iterator[LogLine]) -> dict[str, Histogram]:
     for line in lines:
         found.setdefault(line.tag, Histogram()).add(line.histogram)
     return found
-
-
-def _statement(histogram: Histogram) -> StatementTotals:
-    p50, p95, p99 = (us / US_PER_MS for us in histogram.percentiles((50, 95, 99)))
-    return StatementTotals(count=histogram.count, p50=p50, p95=p95, p99=p99, max=histogram.max_us / US_PER_MS)
 
 
 def _statements(ticks: Iterable[Mapping[str, Latency]]) -> dict[str, StatementTotals]:

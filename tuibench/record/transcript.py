@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from tuibench.metrics.histogram import Histogram
 from tuibench.record import table
+from tuibench.record.addenda import addenda
 from tuibench.record.distribution import histogram_text
-from tuibench.record.effects import trial_text
 from tuibench.record.every import Every
 from tuibench.record.hdr import decoded
 from tuibench.record.lines import ReportLine
@@ -31,7 +31,7 @@ def ending(run: Run) -> str:
     plan, last = run.plan.plan, next((line for line in run.reports if line.last), None)
     distribution = histogram_text(_latencies(run, last)) if plan.histogram else ""
     report = summary_text(run.summary) if last is None else report_text(last.report)
-    return distribution + report + (trial_text(run.summary.ab) if run.summary.ab else "")
+    return distribution + report + addenda(run.summary)
 
 
 def csv_text(run: Run) -> Iterator[str]:

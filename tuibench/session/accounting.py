@@ -56,6 +56,9 @@ class Accounting:
     def by_transaction(self) -> dict[str, Histogram]:
         return self._run.by_transaction
 
+    def of_kind(self, name: str) -> Histogram:
+        return self._run.of_kind(name)
+
     @property
     def cpu_seconds(self) -> float:
         return self._run.cpu_seconds

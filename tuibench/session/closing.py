@@ -71,4 +71,6 @@ def ending(run: Closed, before: ServerReading | None, after: ServerReading | Non
         costs=run.comparing.costs,
         ab=run.comparing.ab,
         probe=run.probing.result,
+        headline=run.load.headline,
+        kinds=tuple(run.load.weights),
     )

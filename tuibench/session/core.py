@@ -20,7 +20,7 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Hello, RunState, Status
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Outcome, Summary
-from tuibench.record.effects import trial_text
+from tuibench.record.addenda import addenda
 from tuibench.record.text import report_text
 from tuibench.session.caution import Caution
 from tuibench.session.closing import close
@@ -133,7 +133,7 @@ class Session:
 
     def text(self, summary: Summary) -> str:
         """The summary as the terminal shows it; like sysbench's it begins at the last checkpoint."""
-        return report_text(self.load.since_checkpoint()) + (trial_text(summary.ab) if summary.ab else "")
+        return report_text(self.load.since_checkpoint()) + addenda(summary)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -144,7 +144,8 @@ class Session:
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
         """What somebody who comes now must know, with so many samples of the past."""
-        now = greeting(self.spec, self.server, self.data_set, self.status(), self.comparing.costs)
+        costs, headline = self.comparing.costs, self.load.headline
+        now = greeting(self.spec, self.server, self.data_set, self.status(), costs, headline)
         now = replace(now, probe=self.probing.state)
         return replace(now, **past(self.log, self.voice.history, samples, with_events=with_events))
 

@@ -4,6 +4,7 @@ import os
 
 from tuibench import __version__
 from tuibench.model.cost import CommitCost
+from tuibench.model.headline import Headline
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, Status
 from tuibench.model.server import ServerInfo
 from tuibench.session.events import EventLog
@@ -32,7 +33,12 @@ def status_of(state: RunState, load: Load, settings: Settings, caution: tuple[st
 
 
 def greeting(
-    spec: SessionSpec, server: ServerInfo, data_set: str, status: Status, costs: tuple[CommitCost, ...]
+    spec: SessionSpec,
+    server: ServerInfo,
+    data_set: str,
+    status: Status,
+    costs: tuple[CommitCost, ...],
+    headline: Headline | None,
 ) -> Hello:
     """What the session is and what holds now, without its past."""
     return Hello(
@@ -47,6 +53,7 @@ def greeting(
         run_directory=spec.run_directory,
         status=status,
         costs=costs,
+        headline=headline,
     )
 
 

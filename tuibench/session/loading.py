@@ -10,6 +10,7 @@ from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import ExitCode, RunError
 from tuibench.load.fleet import Fleet
 from tuibench.load.report import WorkerReport
+from tuibench.model.headline import Headline
 from tuibench.model.plan import Plan
 from tuibench.model.sample import LoadPart
 from tuibench.record.recorder import Detail
@@ -71,6 +72,18 @@ class Load:
         self._known: dict[int, WorkerReport] = {}
         self.checkpoint_listeners: list[Callable[[FullReport], None]] = []
         self._checkpoint_seconds = 0.0
+
+    @property
+    def headline(self) -> Headline | None:
+        """What the profile is known by."""
+        return self._program.headline
+
+    def _headline_of(self, part: LoadPart) -> float | None:
+        headline = self._program.headline
+        if headline is None:
+            return None
+        kind = part.by_transaction.get(headline.transaction) if part.by_transaction else part.latency
+        return headline.value(kind.count if kind else 0, part.seconds)
 
     async def set_threads(self, threads: int) -> None:
         self.threads = threads
@@ -149,7 +162,7 @@ class Load:
         threads, rate, delay_ms = self.threads, self.rate, self.client_delay_ms
         reports = await self._report()
         part, interval = self.accounting.tick(reports, threads, rate)
-        part = msgspec.structs.replace(part, client_delay_ms=delay_ms)
+        part = msgspec.structs.replace(part, client_delay_ms=delay_ms, headline=self._headline_of(part))
         refused = await self._keep_what_opened(self._latest)
         return Measured(part, interval, refused, self.accounting.detail, is_heard=bool(reports))
 

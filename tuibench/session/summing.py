@@ -9,23 +9,25 @@ from tuibench.metrics.histogram import US_PER_MS, Histogram
 from tuibench.model.cost import CommitCost
 from tuibench.model.effect import Effect
 from tuibench.model.event import Event
+from tuibench.model.headline import Headline, HeadlineTotals
 from tuibench.model.probe import ProbeResult
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import (
     ClientTotals,
     ErrorTotals,
     Fairness,
+    KindTotals,
     Outcome,
     QueryTotals,
     Reconciliation,
     ServerTotals,
-    StatementTotals,
     Summary,
     TransactionTotals,
 )
 from tuibench.model.trial import TrialResult
 from tuibench.record.hdr import encoded
 from tuibench.record.text import FullReport
+from tuibench.record.totals import kind_totals, statement_totals
 from tuibench.session.accounting import Accounting
 from tuibench.session.spec import SessionSpec
 
@@ -73,7 +75,8 @@ def reconciliation(
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended: what the summary needs beside the accounting. `seconds` is the time of the load.
 
-    Unless it `is_complete`, some of what the workers did was never reported.
+    Unless it `is_complete`, some of what the workers did was never reported. `kinds` are the profile's
+    transactions, in its order.
     """
 
     seconds: float
@@ -93,6 +96,8 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     ab: TrialResult | None = None
     is_complete: bool = True
     probe: ProbeResult | None = None
+    headline: Headline | None = None
+    kinds: tuple[str, ...] = ()
 
 
 def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, ending: Ending) -> Summary:
@@ -123,8 +128,8 @@ def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, endin
         fairness=_fairness(
             accounting.moments("events_per_connection"), accounting.moments("seconds_per_connection")
         ),
-        statements={name: _totals(each) for name, each in accounting.statements.items()},
-        by_transaction={name: _totals(each) for name, each in accounting.by_transaction.items()},
+        statements={name: statement_totals(each) for name, each in accounting.statements.items()},
+        by_transaction=_kinds(accounting, ending.kinds),
         server=ServerTotals(
             version=server.version_text,
             flavour=server.flavour,
@@ -144,7 +149,26 @@ def summary(spec: SessionSpec, server: ServerInfo, accounting: Accounting, endin
         costs=ending.costs,
         ab=ending.ab,
         probe=ending.probe,
+        headline=_headline(ending.headline, accounting, seconds),
     )
+
+
+def _headline(headline: Headline | None, accounting: Accounting, seconds: float) -> HeadlineTotals | None:
+    if headline is None:
+        return None
+    return HeadlineTotals.of(headline, accounting.of_kind(headline.transaction).count, seconds)
+
+
+def _kinds(accounting: Accounting, order: tuple[str, ...]) -> dict[str, KindTotals]:
+    """The kinds of transactions, in the order of the profile."""
+    totals, found = accounting.totals, accounting.by_transaction
+    names = [name for name in order if name in found]
+    return {
+        name: kind_totals(
+            each, retries=totals.retried.get(name, 0), rolled_back=totals.rolled_back.get(name, 0)
+        )
+        for name, each in ((name, found[name]) for name in dict.fromkeys((*names, *found)))
+    }
 
 
 def full_report(
@@ -183,11 +207,6 @@ def _errors(totals: Counters) -> ErrorTotals:
         total=totals.failures,
         by_code={str(code): times for code, times in totals.errors.items()},
     )
-
-
-def _totals(histogram: Histogram) -> StatementTotals:
-    p50, p95, p99 = (us / US_PER_MS for us in histogram.percentiles((50, 95, 99)))
-    return StatementTotals(count=histogram.count, p50=p50, p95=p95, p99=p99, max=histogram.max_us / US_PER_MS)
 
 
 def _percentiles(histogram: Histogram, wanted: tuple[float, ...]) -> dict[str, float]:

@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from tuibench.errors import UsageError
 from tuibench.workload import kinds, options
 from tuibench.workload.check_steps import StepChecker
+from tuibench.workload.check_values import ValueChecker
 from tuibench.workload.fault import Fault
 from tuibench.workload.kinds import Kind
 from tuibench.workload.options import Option
 from tuibench.workload.parse import RESERVED
-from tuibench.workload.profile import Profile, StepText, TransactionText
+from tuibench.workload.profile import HeadlineText, Profile, StepText, TransactionText
 from tuibench.workload.program import CONNECTION, MOST_CARDS
 
+LONGEST_PAUSE_SECONDS = 3600
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _TYPES = {"integer": int, "number": int | float, "flag": bool, "text": str, "choice": str}
 
@@ -36,8 +38,11 @@ class Checker:
         """Raises UsageError for the first fault."""
         self._check_options()
         self._check_lists()
-        if self._profile.empty_unless:
-            self._check_flag("empty_unless", self._profile.empty_unless)
+        for key in ("empty_unless", "pauses_if"):
+            if flag := getattr(self._profile, key):
+                self._check_flag(key, flag)
+        if self._profile.headline is not None:
+            self._check_headline(self._profile.headline)
         if not self._profile.transactions:
             self._fault.fail("transactions", "a profile needs at least one")
         steps = StepChecker(self._fault, self._scope)
@@ -79,6 +84,9 @@ class Checker:
             self._fault.fail(f"{path}.weight", "a weight is above 0")
         if [other.name for other in self._profile.transactions].count(transaction.name) > 1:
             self._fault.fail(f"{path}.name", f"two transactions are called '{transaction.name}'")
+        for key in ("keying_seconds", "think_seconds"):
+            if not 0 <= getattr(transaction, key) < LONGEST_PAUSE_SECONDS:
+                self._fault.fail(f"{path}.{key}", f"a pause is 0 to {LONGEST_PAUSE_SECONDS:,} seconds")
         if not transaction.steps:
             self._fault.fail(f"{path}.steps", "a transaction needs at least one")
         if isinstance(transaction.autocommit, str):
@@ -87,6 +95,18 @@ class Checker:
             self._named(f"{path}.steps[{number}]", step) for number, step in enumerate(transaction.steps)
         ]
         steps.check(found, explicit=transaction.autocommit is not True)
+
+    def _check_headline(self, headline: HeadlineText) -> None:
+        names = [transaction.name for transaction in self._profile.transactions]
+        if headline.transaction not in names:
+            self._fault.unknown("headline.transaction", "transaction", headline.transaction, names)
+        if not 0 < headline.per_seconds < float("inf"):
+            self._fault.fail("headline.per_seconds", "a time is above 0")
+        if headline.needs:
+            self._check_flag("headline.needs", headline.needs)
+        if headline.ideal:
+            known = {name: kind for name, kind in self._scope.items() if name != CONNECTION}
+            ValueChecker(self._fault, known).expect("headline.ideal", headline.ideal, known, "number")
 
     def _named(self, path: str, step: StepText | str) -> tuple[str, StepText]:
         """The step and where it is written. One that nobody names is not looked into."""

@@ -7,6 +7,7 @@ import msgspec
 from tuibench.errors import UsageError
 from tuibench.workload import check as checking
 from tuibench.workload import distribution, options
+from tuibench.workload.compile_headline import compiled
 from tuibench.workload.compile_steps import FRAME, StepCompiler
 from tuibench.workload.compile_values import ValueCompiler
 from tuibench.workload.datasets import data_set_class
@@ -55,7 +56,8 @@ def compile_profile(profile: Profile, given: Mapping[str, object]) -> Program:
     values = options.resolve(known_options(profile), given)
     data_set = data_set_class(profile.data_set, profile.name).from_options(values)
     compiler = StepCompiler(ValueCompiler(values, profile.lists), data_set.table_names(), profile.steps)
-    transactions = tuple(compiler.transaction(transaction) for transaction in profile.transactions)
+    pauses = not profile.pauses_if or bool(values[profile.pauses_if])
+    transactions = tuple(compiler.transaction(each, pauses=pauses) for each in profile.transactions)
     for transaction in transactions:
         if not _does_anything(transaction):
             raise UsageError(
@@ -70,6 +72,7 @@ def compile_profile(profile: Profile, given: Mapping[str, object]) -> Program:
         transactions=transactions,
         deck=profile.draw == "deck",
         empty=bool(profile.empty_unless) and not values[profile.empty_unless],
+        headline=compiled(profile.headline, ValueCompiler(values, profile.lists)),
     )
 
 

@@ -38,7 +38,8 @@ class StepCompiler:
         self._named = named
         self._explicit = True
 
-    def transaction(self, text: TransactionText) -> Transaction:
+    def transaction(self, text: TransactionText, *, pauses: bool = True) -> Transaction:
+        """The transaction; without `pauses`, one follows on the other."""
         autocommit = (
             self._values.flag(text.autocommit) if isinstance(text.autocommit, str) else text.autocommit
         )
@@ -48,7 +49,14 @@ class StepCompiler:
         )
         if not autocommit:
             steps = (BEGIN, *steps, COMMIT)
-        return Transaction(name=text.name, weight=text.weight, explicit=not autocommit, steps=steps)
+        return Transaction(
+            name=text.name,
+            weight=text.weight,
+            explicit=not autocommit,
+            steps=steps,
+            keying_seconds=text.keying_seconds if pauses else 0.0,
+            think_seconds=text.think_seconds if pauses else 0.0,
+        )
 
     def _steps(self, texts: tuple[StepText, ...]) -> tuple[Step, ...]:
         compiled = (self._step(text) for text in texts)

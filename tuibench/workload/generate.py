@@ -55,6 +55,7 @@ from tuibench.errors import RunError
 from tuibench.workload.draw import Source, stream
 from tuibench.workload.evaluate import FAULTS, fixed
 from tuibench.workload.expression import is_fixed
+from tuibench.workload.pauses import Pauses
 from tuibench.workload.program import (
     FlatStatement,
     Program,
@@ -73,7 +74,7 @@ __all__ = ["Call", "Conversation", "Generator", "Rows", "stream"]
 class Generator:
     """Draws transactions for one connection, numbered from 0 over the whole run."""
 
-    __slots__ = ("_deck", "_draw", "_numbers", "_plays", "_starts", "_turns", "needed")
+    __slots__ = ("_deck", "_draw", "_numbers", "_plays", "_starts", "_turns", "needed", "pauses")
 
     def __init__(self, program: Program, seed: int, connection: int) -> None:
         source = Source(seed, connection)
@@ -92,6 +93,7 @@ class Generator:
         self._turns = TurnTaker(program.turns) if program.turns is not None else None
         self.set_weights([transaction.weight for transaction in program.transactions])
         self.needed = _needed(program, indexes, source)
+        self.pauses = Pauses(program, seed, connection)
 
     def set_weights(self, weights: Sequence[float]) -> None:
         """What the transactions weigh from now on. What is left of a deck is laid aside; turns stay."""

@@ -136,13 +136,32 @@ class StepText(Strict, frozen=True, kw_only=True):
 class TransactionText(Strict, frozen=True, kw_only=True):
     """One kind of transaction. It stands between BEGIN and COMMIT unless `autocommit` (or its flag) is on.
 
-    A step is written in place, or named if it stands in the profile's `steps`.
+    A step is written in place, or named if it stands in the profile's `steps`. `keying_seconds` pass before
+    it, `think_seconds` at the mean after it, in a closed loop.
     """
 
     name: str
     weight: float = 1.0
     autocommit: bool | str = False
+    keying_seconds: float = 0.0
+    think_seconds: float = 0.0
     steps: tuple[StepText | str, ...]
+
+
+class HeadlineText(Strict, frozen=True, kw_only=True):
+    """The figure that the profile is known by: how often a transaction is completed in `per_seconds`.
+
+    `ideal` is the most there can be, an expression of options. Unless the flag `needs` is on, it is no
+    measure: `doubt` says so.
+    """
+
+    title: str
+    transaction: str
+    per_seconds: float = 60.0
+    note: str = ""
+    ideal: str = ""
+    needs: str = ""
+    doubt: str = ""
 
 
 class Profile(Strict, frozen=True, kw_only=True):
@@ -157,6 +176,8 @@ class Profile(Strict, frozen=True, kw_only=True):
     data_set: str = ""
     draw: Literal["", "weight", "deck"] = ""
     empty_unless: str = ""
+    pauses_if: str = ""
+    headline: HeadlineText | None = None
     defaults: dict[str, OptionValue] = {}
     options: dict[str, Option] = {}
     lists: dict[str, tuple[int | float | str, ...]] = {}
@@ -180,7 +201,16 @@ MAKES = {make.__struct_config__.tag: make for make in get_args(Make)}
 
 def key_names() -> frozenset[str]:
     """Every key that means something in a profile, to suggest the nearest."""
-    tables = (Profile, TransactionText, StepText, StatementText, PartText, Option, *MAKES.values())
+    tables = (
+        Profile,
+        HeadlineText,
+        TransactionText,
+        StepText,
+        StatementText,
+        PartText,
+        Option,
+        *MAKES.values(),
+    )
     return frozenset(name for table in tables for name in table.__struct_fields__) | {"make"}
 
 
@@ -192,6 +222,6 @@ def extended(child: Profile, base: Profile) -> Profile:
     }
     words = {
         name: getattr(child, name) or getattr(base, name)
-        for name in ("data_set", "draw", "empty_unless", "transactions")
+        for name in ("data_set", "draw", "empty_unless", "pauses_if", "headline", "transactions")
     }
     return msgspec.structs.replace(child, extends="", **tables, **words)

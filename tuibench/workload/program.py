@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tuibench.model.headline import Headline
 from tuibench.model.plan import OptionValue
 from tuibench.workload.expression import Expression
 from tuibench.workload.value import (
@@ -114,12 +115,17 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transaction(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of transaction. `explicit` ones have BEGIN and COMMIT as steps of their own."""
+    """One kind of transaction. `explicit` ones have BEGIN and COMMIT as steps of their own.
+
+    In a closed loop, `keying_seconds` pass before it, and `think_seconds` at the mean after it.
+    """
 
     name: str
     weight: float
     explicit: bool
     steps: tuple[Step, ...]
+    keying_seconds: float = 0.0
+    think_seconds: float = 0.0
 
     @property
     def interactive(self) -> bool:
@@ -150,7 +156,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
     With a `deck`, transactions are dealt from a shuffled deck that holds each as often as its weight says,
     so that every stretch of that many transactions has the exact mix. With `turns` they come in a fixed
-    order, and a connection ends with the last of them. `empty` data sets are made without rows.
+    order, and a connection ends with the last of them. `empty` data sets are made without rows. `headline`
+    is the figure that the profile is known by, if there is one.
     """
 
     profile: str
@@ -161,6 +168,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     deck: bool = False
     empty: bool = False
     turns: Turns | None = None
+    headline: Headline | None = None
 
     @property
     def interactive(self) -> bool:

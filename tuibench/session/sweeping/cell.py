@@ -76,7 +76,7 @@ class CellRun:
             outcome="failed" if failure else "done",
             attempt=self._attempt,
             failure=failure,
-            headline=TPS,
+            headline=summary.headline.title if summary.headline else TPS,
             figures=None if failure else figures_of(summary, self._samples),
             started_at=started_at,
             seconds=seconds,

@@ -19,7 +19,7 @@ def figures_of(summary: Summary, samples: Sequence[Sample]) -> Figures:
     latency, counted = summary.latency_ms, summary.reconciliation
     questions = None if counted.questions_server is None else counted.questions_server - counted.own
     return Figures(
-        headline=tps,
+        headline=summary.headline.value if summary.headline else tps,
         tps=tps,
         qps=summary.queries.per_second,
         avg_ms=latency.avg if latency else None,

@@ -1,0 +1,37 @@
+"""The headline of a run and its kinds of transactions as text, below sysbench's summary."""
+
+from collections.abc import Iterator, Mapping
+
+from tuibench.model.headline import HeadlineTotals
+from tuibench.model.summary import KindTotals, Summary
+
+KINDS_HEAD = ("", "completed", "rolled back", "tried again", "p50", "p90", "p95", "p99", "max")
+
+
+def headline_text(summary: Summary) -> str:
+    """The figure, what it is of the ideal, and a table of the transactions; empty without a headline."""
+    if summary.headline is None:
+        return ""
+    return "\n".join([*_figure(summary.headline), "", *kinds_lines(summary.by_transaction), "", ""])
+
+
+def _figure(headline: HeadlineTotals) -> Iterator[str]:
+    name = f"{headline.title} ({headline.note})" if headline.note else headline.title
+    yield f"{name + ':':<40} {headline.value:.2f}"
+    if headline.efficiency is not None and headline.ideal is not None:
+        doubt = f" ({headline.doubt})" if headline.doubt else ""
+        yield f"    efficiency:{'':<25} {headline.efficiency:.2f} % of {headline.ideal:,.2f}{doubt}"
+
+
+def kinds_lines(kinds: Mapping[str, KindTotals]) -> Iterator[str]:
+    """A line for each kind of transaction; those rolled back by intent are completed, too."""
+    if not kinds:
+        return
+    width = max(len("Transactions (ms)"), *(len(name) + 4 for name in kinds))
+    yield "Transactions (ms):".ljust(width) + "".join(f"{title:>12}" for title in KINDS_HEAD[1:])
+    for name, each in kinds.items():
+        counts = (each.count, each.rolled_back, each.retries)
+        times = (each.p50, each.p90, each.p95, each.p99, each.max)
+        yield f"    {name}".ljust(width) + "".join(
+            [f"{number:>12}" for number in counts] + [f"{ms:>12.2f}" for ms in times]
+        )
