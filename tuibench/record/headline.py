@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from tuibench.model.headline import HeadlineTotals
 from tuibench.model.summary import KindTotals, Summary
 
-KINDS_HEAD = ("", "completed", "rolled back", "tried again", "p50", "p90", "p95", "p99", "max")
+TITLE = "Transactions (ms):"
+COLUMNS = ("completed", "rollbacks", "retries", "p50", "p90", "p95", "p99", "max")
 
 
 def headline_text(summary: Summary) -> str:
@@ -27,11 +28,11 @@ def kinds_lines(kinds: Mapping[str, KindTotals]) -> Iterator[str]:
     """A line for each kind of transaction; those rolled back by intent are completed, too."""
     if not kinds:
         return
-    width = max(len("Transactions (ms)"), *(len(name) + 4 for name in kinds))
-    yield "Transactions (ms):".ljust(width) + "".join(f"{title:>12}" for title in KINDS_HEAD[1:])
+    width = max(len(TITLE), *(len(name) + 4 for name in kinds))
+    yield TITLE.ljust(width) + "".join(f"{column:>10}" for column in COLUMNS)
     for name, each in kinds.items():
         counts = (each.count, each.rolled_back, each.retries)
         times = (each.p50, each.p90, each.p95, each.p99, each.max)
         yield f"    {name}".ljust(width) + "".join(
-            [f"{number:>12}" for number in counts] + [f"{ms:>12.2f}" for ms in times]
+            [f"{number:>10}" for number in counts] + [f"{ms:>10.2f}" for ms in times]
         )

@@ -21,7 +21,8 @@ class Point(NamedTuple):
     """One tick as the charts need it, or several of them merged. None where the load was not measured.
 
     `slot` numbers the (last) tick from 1, `seconds` is the time measured, 0 for a gap. `counts` are the
-    transactions by latency bucket (see `metrics.shape`), empty where they are not known.
+    transactions by latency bucket (see `metrics.shape`), empty where they are not known. `headline` is the
+    figure that the profile is known by, if it has one.
     """
 
     elapsed_seconds: float
@@ -34,6 +35,7 @@ class Point(NamedTuple):
     slot: int = 0
     seconds: float = 0.0
     counts: Sequence[int] = ()
+    headline: float | None = None
 
 
 Level = tuple[Point, ...]
@@ -162,6 +164,7 @@ def merged(points: Sequence[Point]) -> Point:
         slot=newest.slot,
         seconds=sum(point.seconds for point in points),
         counts=summed([point.counts for point in points]),
+        headline=_mean([(point.headline, point.seconds) for point in points]),
     )
 
 

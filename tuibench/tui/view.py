@@ -15,6 +15,7 @@ from tuibench.model.activity import Activity
 from tuibench.model.cost import CommitCost, Costs
 from tuibench.model.effect import Effect
 from tuibench.model.event import CHANGES, Event
+from tuibench.model.headline import Headline
 from tuibench.model.message import Ended, Gap, Hello, RunState, Status
 from tuibench.model.plan import Plan
 from tuibench.model.probe import ProbeState
@@ -62,6 +63,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     history: History = History()
     events: tuple[Event, ...] = ()
     costs: tuple[CommitCost, ...] = ()
+    headline: Headline | None = None
     note: Note | None = None
     leaving: bool = False
     activity: Activity | None = None
@@ -152,6 +154,7 @@ def begin(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -> View:
         status=hello.status,
         events=hello.events[-KEPT_EVENTS:],
         costs=hello.costs,
+        headline=hello.headline,
         keys=dict(keys),
         probe=hello.probe,
     )
@@ -258,6 +261,7 @@ def _point(sample: Sample, interval_seconds: float) -> Point:
         slot=slot,
         seconds=load.seconds,
         counts=packed(spread_out(load.shape)),
+        headline=load.headline,
     )
 
 

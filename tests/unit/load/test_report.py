@@ -11,7 +11,15 @@ from tuibench.load.report import PLAIN_COUNTERS, Counters, Moments
 
 numbers = st.integers(0, 2**40)
 by_code = st.dictionaries(st.sampled_from([1040, 1205, 1213, 2013]), st.integers(1, 1000))
-counters = st.builds(Counters, **dict.fromkeys(PLAIN_COUNTERS, numbers), errors=by_code, refused=by_code)
+by_kind = st.dictionaries(st.sampled_from(["payment", "new_order"]), st.integers(1, 1000))
+counters = st.builds(
+    Counters,
+    **dict.fromkeys(PLAIN_COUNTERS, numbers),
+    errors=by_code,
+    refused=by_code,
+    retried=by_kind,
+    rolled_back=by_kind,
+)
 few = settings(max_examples=40)
 values = st.lists(st.floats(0, 1e6), max_size=50)
 
@@ -33,10 +41,18 @@ def test_a_difference_is_what_came_on_top(before: Counters, more: Counters) -> N
 @few
 @given(counters)
 def test_adding_leaves_both_sides_alone(a: Counters) -> None:
-    copy = msgspec.structs.replace(a, errors=dict(a.errors), refused=dict(a.refused))
+    copy = msgspec.structs.replace(
+        a,
+        errors=dict(a.errors),
+        refused=dict(a.refused),
+        retried=dict(a.retried),
+        rolled_back=dict(a.rolled_back),
+    )
     total = a + Counters()
     total.count_error(1213)
     total.count_refusal(1040)
+    total.count_retry("payment")
+    total.count_rollback("new_order")
     assert a == copy
 
 

@@ -57,6 +57,7 @@ async def test_an_explicit_transaction_is_rolled_back_before_it_is_tried_again(e
         counters = drive.counters
         assert (counters.completed, counters.failed, counters.retries) == (1, 0, 1)
         assert (counters.errors, counters.commits) == ({error.code: 1}, 1)
+        assert (counters.retried, counters.rolled_back) == ({"explicit": 1}, {})
 
 
 async def test_a_single_statement_is_tried_again_without_a_rollback() -> None:

@@ -12,6 +12,8 @@ from tests.unit.session.reports import report
 from tuibench.errors import ExitCode, RunError
 from tuibench.load.fleet import Fleet
 from tuibench.load.report import Counters, Moments, WorkerReport
+from tuibench.metrics.histogram import Histogram
+from tuibench.model.headline import Headline
 from tuibench.model.plan import Plan
 from tuibench.session.loading import POLL_SECONDS, Load, most_workers
 
@@ -50,9 +52,12 @@ class FakeFleet:
         return lambda: self.told.append(name)
 
 
-def loading(*rounds: Round, plan: Plan = PLAN) -> tuple[Load, FakeFleet, FakeClock]:
+def loading(
+    *rounds: Round, plan: Plan = PLAN, headline: Headline | None = None
+) -> tuple[Load, FakeFleet, FakeClock]:
     fleet, clock = FakeFleet(*rounds), FakeClock()
-    return Load(plan, program(SINGLE), cast(Fleet, fleet), clock), fleet, clock
+    of = msgspec.structs.replace(program(SINGLE), headline=headline)
+    return Load(plan, of, cast(Fleet, fleet), clock), fleet, clock
 
 
 def opened(*connections: int, refused: int = 0, reason: str = "") -> Round:
@@ -259,3 +264,22 @@ async def test_a_load_that_begins_anew_counts_its_time_and_its_transactions_from
     assert load.seconds == pytest.approx(2.0)
     assert load.since_checkpoint().seconds == pytest.approx(2.0)
     assert fleet.told == ["pause", "start_over", "finish 1", "kill"]
+
+
+# The headline
+
+
+@pytest.mark.parametrize(
+    ("kinds", "headline"), [({"single": Histogram.of([10, 20])}, 60.0), ({"other": Histogram.of([10])}, 0.0)]
+)
+async def test_a_tick_tells_the_headline(kinds: dict[str, Histogram], headline: float) -> None:
+    of = Headline(title="tpm", transaction="single")
+    load, _, _ = loading([report(0, seconds=2.0, by_transaction=kinds)], headline=of)
+    assert (await load.tick()).part.headline == headline
+
+
+async def test_a_single_kind_of_transaction_is_the_headline_itself() -> None:
+    load, _, _ = loading([report(0, 10, 20, 30)], headline=Headline(title="tpm", transaction="single"))
+    assert (await load.tick()).part.headline == 180.0
+    without, _, _ = loading([report(0, 10)])
+    assert (await without.tick()).part.headline is None

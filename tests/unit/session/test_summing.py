@@ -10,6 +10,7 @@ from tests.examples import EVENT, PLAN, SERVER
 from tests.unit.session.reports import report
 from tuibench.load.report import Counters, Moments
 from tuibench.metrics.histogram import Histogram
+from tuibench.model.headline import Headline
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
 from tuibench.session.accounting import Accounting
@@ -60,6 +61,25 @@ def test_a_counter_that_was_not_there_before_has_no_delta() -> None:
         "Questions": 4,
         "Com_commit": 6,
     }
+
+
+# Kinds of transactions
+
+
+def test_kinds_of_transactions_come_in_the_profiles_order_with_what_else_was_counted() -> None:
+    accounting = Accounting()
+    accounting.begin([report(0)])
+    counters = Counters(completed=3, retries=4, retried={"order": 4}, rolled_back={"order": 1})
+    kinds = {"pay": Histogram.of([1000]), "order": Histogram.of([2000, 3000])}
+    accounting.take([report(0, 1000, 2000, 3000, counters=counters, by_transaction=kinds)])
+    headline = Headline(title="tpm", transaction="order", ideal=120.0)
+    result = summed(accounting, kinds=("order", "pay", "never"), headline=headline)
+    assert list(result.by_transaction) == ["order", "pay"]
+    order = result.by_transaction["order"]
+    assert (order.count, order.retries, order.rolled_back, order.max) == (2, 4, 1, 3.0)
+    assert result.headline is not None
+    assert (result.headline.value, result.headline.efficiency) == (60.0, 50.0)
+    assert summed(accounting).headline is None
 
 
 # The whole summary

@@ -6,6 +6,7 @@ import pytest
 from tests.tui import script
 from tuibench.model.cost import Costs
 from tuibench.model.event import Event, EventKind
+from tuibench.model.headline import Headline
 from tuibench.model.message import RunState, Status
 from tuibench.model.progress import PlanPhase
 from tuibench.model.sample import ServerPart
@@ -16,7 +17,7 @@ from tuibench.tui.panels.figure import figure
 from tuibench.tui.panels.footer import STOPPING_TEXT, footer, note
 from tuibench.tui.panels.head import head
 from tuibench.tui.panels.host import host_panel, host_strip
-from tuibench.tui.panels.measures import P95, QPS, TPS, big_latency, big_rate
+from tuibench.tui.panels.measures import P95, QPS, TPS, big_latency, big_rate, measures_of
 from tuibench.tui.panels.plot import plot
 from tuibench.tui.panels.server import server_panel, server_strip
 from tuibench.tui.spans import Line, Span, plain, width_of
@@ -113,6 +114,21 @@ def test_errors_stand_out() -> None:
     load = msgspec.structs.replace(view.load, errors_per_second=2.0)
     lines = figure(TPS, after(view, msgspec.structs.replace(view.sample, load=load)), 18, 7)
     assert role_of(lines, "errors/s") == "warn"
+
+
+def test_a_headline_takes_the_place_of_tps() -> None:
+    headline = Headline(title="tpmC", transaction="new_order", note="not audited")
+    hello = msgspec.structs.replace(script.hello(1), headline=headline)
+    base = script.samples(1)[0]
+    load = msgspec.structs.replace(script.load_part(50.0, 10.0, 4), headline=1350.0)
+    view = after(begin(hello), msgspec.structs.replace(base, elapsed_seconds=2.0, load=load))
+    first, *others = measures_of(view.headline)
+    lines = text(figure(first, view, 18, 8)).splitlines()
+    assert lines[0] == "tpmC (not audited)"
+    assert lines[4:6] == ["TPS           50.0", "errors/s         0"]
+    assert first.value(view.points[-1]) == 1350.0
+    assert "1.5 k" in text(plot(first, view, 40, 6, numbered=True))
+    assert (others, measures_of(None)) == ([QPS, P95], (TPS, QPS, P95))
 
 
 @pytest.mark.parametrize(

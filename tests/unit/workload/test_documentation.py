@@ -8,11 +8,17 @@ import pytest
 from tests.unit.workload.driving import Player, Rows
 from tuibench.workload import library
 from tuibench.workload.compile import compile_profile
-from tuibench.workload.profile import MAKES, Profile, StatementText, StepText, TransactionText
+from tuibench.workload.profile import MAKES, HeadlineText, Profile, StatementText, StepText, TransactionText
 
 PAGE = (Path(__file__).parents[3] / "docs" / "profiles.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-TABLES = {"profile": Profile, "transaction": TransactionText, "step": StepText, "statement": StatementText}
+TABLES = {
+    "profile": Profile,
+    "headline": HeadlineText,
+    "transaction": TransactionText,
+    "step": StepText,
+    "statement": StatementText,
+}
 
 
 def answer(name: str, values: tuple[object, ...]) -> Rows:

@@ -11,6 +11,8 @@ name = "full"
 summary = "a test"
 data_set = "sbtest"
 draw = "deck"
+pauses_if = "skip_trx"
+headline = { title = "T", transaction = "t", ideal = "2 * tables", needs = "skip_trx" }
 lists.words = ["a", "b"]
 [steps.named]
 let.x = { make = "uniform", high = 9 }
@@ -18,6 +20,7 @@ statements = [{ name = "named", sql = "SELECT ?", bind = ["x"] }]
 [[transactions]]
 name = "t"
 weight = 2
+think_seconds = 2.5
 steps = [
   { let.n = 3, statements = [{ name = "ask", sql = "SELECT a, b FROM t", capture = ["a"], rows = "all" }] },
   { repeat = "n", index = "i", let.m = "words[i % 2]", statements = [
@@ -37,6 +40,14 @@ BAD = [
     ('draw = "deck"', 'draw = "dekc"', "draw: Invalid enum value 'dekc'", "did you mean 'deck'?"),
     ("weight = 2", "weight = 1.5", f"{T}.weight: in a deck, a weight is", ""),
     ("weight = 2", "weight = 20000", "draw: a deck has at most 10,000 cards", ""),
+    ('pauses_if = "skip_trx"', 'pauses_if = "tables"', "the option 'tables' is not of the type", ""),
+    ('transaction = "t"', 'transaction = "s"', "headline.transaction: unknown transaction 's'", ""),
+    ('transaction = "t"', 'transaction = "t", per_seconds = 0', "per_seconds: a time is above 0", ""),
+    ('"2 * tables"', '"2 * connection"', "headline.ideal: unknown variable or option 'connection'", ""),
+    ('"2 * tables"', '"\'a\'"', "headline.ideal: ''a'' is a text, not a number", ""),
+    ('needs = "skip_trx"', 'needs = "skip"', "headline.needs: unknown option 'skip'", "did you mean"),
+    ("think_seconds = 2.5", "think_seconds = -1", f"{T}.think_seconds: a pause is 0 to 3,600 seconds", ""),
+    ("think_seconds = 2.5", "keying_seconds = inf", f"{T}.keying_seconds: a pause is 0 to", ""),
     ("lists.words", "lists.tables", "lists.tables: an option is called 'tables', too", ""),
     ("lists.words", "lists.len", "lists.len: a list's name", ""),
     ('["a", "b"]', '["a", inf]', "lists.words: a list holds numbers and texts", ""),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tuibench import units
+from tuibench.model.headline import Headline
 from tuibench.model.sample import LoadPart
 from tuibench.tui.history import Point
 
@@ -103,6 +104,22 @@ P95 = Measure(
     _latency_details,
 )
 MEASURES = (TPS, QPS, P95)
+
+
+def measures_of(headline: Headline | None) -> tuple[Measure, ...]:
+    """The three charts: a headline stands first, in the place of the TPS, which it tells then."""
+    if headline is None:
+        return MEASURES
+    first = TPS._replace(
+        title=headline.title,
+        unit=f"({headline.note})" if headline.note else "",
+        value=lambda point: point.headline,
+        details=lambda load: (
+            Detail("TPS", _written(big_rate(load.transactions_per_second))),
+            *_tps_details(load),
+        ),
+    )
+    return (first, QPS, P95)
 
 
 def _no_details(_: LoadPart) -> tuple[Detail, ...]:

@@ -14,7 +14,7 @@ from tuibench.tui.panels.durability import durability
 from tuibench.tui.panels.events import events
 from tuibench.tui.panels.figure import figure
 from tuibench.tui.panels.host import host_panel, host_strip
-from tuibench.tui.panels.measures import MEASURES, Measure
+from tuibench.tui.panels.measures import Measure, measures_of
 from tuibench.tui.panels.plot import time_axis
 from tuibench.tui.panels.server import server_panel, server_strip
 from tuibench.tui.screens.main import MainScreen
@@ -28,8 +28,8 @@ class LiveScreen(MainScreen):
     def body(self) -> ComposeResult:
         with Horizontal(id="body"):
             with Vertical(id="charts"):
-                for measure in MEASURES:
-                    yield from self._band(measure)
+                for number, measure in enumerate(measures_of(self.view.headline)):
+                    yield from self._band(measure, is_first=number == 0)
                 yield self.panel(time_axis, id="axis")
             with Vertical(id="side"):
                 yield self.panel(server_panel, id="server-panel")
@@ -51,11 +51,11 @@ class LiveScreen(MainScreen):
         happened.set_class(view.effect is not None or view.lens.difference is not None, "-compared")
         happened.set_class(view.lens.difference is not None, "-measured")
 
-    def _band(self, measure: Measure) -> ComposeResult:
+    def _band(self, measure: Measure, *, is_first: bool) -> ComposeResult:
         with Horizontal(classes="band"):
             yield self.panel(
                 partial(figure, measure, ascii_only=self.frame.ascii_only),
                 id=f"figure-{measure.role}",
                 classes="figure",
             )
-            yield Chart(measure, numbered=measure is MEASURES[0], ascii_only=self.frame.ascii_only)
+            yield Chart(measure, numbered=is_first, ascii_only=self.frame.ascii_only)

@@ -1,0 +1,39 @@
+"""The headline and the kinds of transactions as they stand below sysbench's summary."""
+
+from tests.examples import summary
+from tuibench.model.headline import Headline, HeadlineTotals
+from tuibench.model.summary import KindTotals
+from tuibench.record.addenda import addenda
+
+TPMC = Headline(
+    title="tpmC", note="not audited", transaction="new_order", ideal=12.86, doubt="with waits only"
+)
+KINDS = {
+    "new_order": KindTotals(
+        count=450, p50=4.0, p90=8.0, p95=9.5, p99=20.25, max=31.0, rolled_back=5, retries=12
+    ),
+    "stock_level": KindTotals(count=40, p50=14.0, p90=18.0, p95=19.5, p99=120.25, max=131.0),
+}
+TEXT = """\
+tpmC (not audited):                      675.00
+    efficiency:                          5248.83 % of 12.86 (with waits only)
+
+Transactions (ms): completed rollbacks   retries       p50       p90       p95       p99       max
+    new_order            450         5        12      4.00      8.00      9.50     20.25     31.00
+    stock_level           40         0         0     14.00     18.00     19.50    120.25    131.00
+
+"""
+
+
+def test_the_headline_stands_above_its_transactions() -> None:
+    assert addenda(summary(headline=HeadlineTotals.of(TPMC, 450, 40.0), by_transaction=KINDS)) == TEXT
+
+
+def test_without_an_ideal_there_is_no_efficiency() -> None:
+    bare = Headline(title="orders", transaction="new_order")
+    text = addenda(summary(headline=HeadlineTotals.of(bare, 450, 0.0)))
+    assert text == "orders:                                  0.00\n\n\n"
+
+
+def test_other_profiles_have_none() -> None:
+    assert addenda(summary(by_transaction=KINDS)) == ""
