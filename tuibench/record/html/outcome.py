@@ -1,5 +1,7 @@
 """A run in figures, and in sentences."""
 
+from collections.abc import Mapping
+
 from tuibench.model.sample import Latency
 from tuibench.model.summary import StatementTotals
 from tuibench.mysql.names import error_name
@@ -47,7 +49,7 @@ def _latency(each: Latency) -> list[str]:
     return [count(each.count), *(decimal(ms) for ms in told)]
 
 
-def _totals(title: str, name: str, kinds: dict[str, StatementTotals]) -> Markup | None:
+def _totals(title: str, name: str, kinds: Mapping[str, StatementTotals]) -> Markup | None:
     if not kinds:
         return None
     rows = [
