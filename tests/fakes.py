@@ -153,6 +153,10 @@ class FakeConnection(Connection):
         self._plays = FakeExchange(self)
 
     @property
+    def thread_id(self) -> int:
+        return self.number
+
+    @property
     def is_open(self) -> bool:
         return self._open
 

@@ -35,6 +35,7 @@ DETAILS = (
 
 DATA: dict[str, OptionValue] = {"tables": 4, "table_size": 100_000}
 HEADLESS_SECONDS = 15.0
+THREADS = 8
 LOADING_CONNECTIONS = 4
 
 
@@ -49,7 +50,9 @@ def demo(
     profile: Annotated[
         str, typer.Option("--profile", help="Which load to drive; with --sql, whose tables to make.")
     ] = "oltp_read_write",
-    threads: Annotated[int, typer.Option("--threads", help="Connections that work at a time.")] = 8,
+    threads: Annotated[
+        int | None, typer.Option("--threads", help="Connections that work at a time [8].")
+    ] = None,
     time: Annotated[
         float | None, typer.Option("--time", help="Seconds to run [until q; 15 without a screen].")
     ] = None,
@@ -69,7 +72,13 @@ def demo(
     on_screen = not headless and is_on_terminal()
     options = {**DATA, **profile_options(context.args)}
     program = library.program(profile, options)
-    given = RunOptions(threads=threads, time=time, plan_text=plan_text, ramp=ramp, client_delay=client_delay)
+    given = RunOptions(
+        threads=THREADS if threads is None and not (plan_text or ramp) else threads,
+        time=time,
+        plan_text=plan_text,
+        ramp=ramp,
+        client_delay=client_delay,
+    )
     seconds = 0 if on_screen or background.detach else HEADLESS_SECONDS
     plan = own.into(given.plan(profile, {} if own.is_given else options, seconds))
     plan = trial.plan(plan, time)

@@ -29,9 +29,17 @@ def seconds_of(schedule: Schedule, given: float | None, default: float) -> float
     return total_seconds(schedule) if schedule and default else default or None
 
 
-def first_threads(schedule: Schedule, threads: int) -> int:
-    """The threads to begin with."""
-    return int(first_level(schedule, Quantity.THREADS) or threads)
+def first_threads(schedule: Schedule, threads: int | None) -> int:
+    """The threads to begin with: the plan's, if it is about them."""
+    return int(first_level(schedule, Quantity.THREADS) or threads or 1)
+
+
+def unused_threads(schedule: Schedule, threads: int | None) -> str:
+    """A note that the plan's threads count and not the ones given; empty if there is no such doubt."""
+    planned = first_level(schedule, Quantity.THREADS)
+    if not planned or threads is None or threads == planned:
+        return ""
+    return f"--threads={threads} is not used: the plan begins with {planned:g} threads"
 
 
 def first_rate(schedule: Schedule, rate: float) -> float:

@@ -18,6 +18,7 @@ from tuibench.cli.planning import (
     first_threads,
     schedule_of,
     seconds_of,
+    unused_threads,
 )
 from tuibench.errors import UsageError
 from tuibench.model.duration import delay_ms_in
@@ -59,8 +60,8 @@ class RunOptions:
     """Options of every command that drives a load."""
 
     threads: Annotated[
-        int, _option("--threads", "--num-threads", help="Connections that work at a time.")
-    ] = 1
+        int | None, _option("--threads", "--num-threads", help="Connections that work at a time [1].")
+    ] = None
     time: Annotated[
         float | None,
         _option("--time", "--max-time", help="Seconds to run; 0 for no limit [run: 10, live: 0]."),
@@ -125,6 +126,8 @@ class RunOptions:
         """The plan meant. Raises UsageError for numbers out of range, and words that are no choice."""
         self._check_ranges()
         schedule = schedule_of(self.plan_text, self.ramp, self.ramp_rate)
+        if note := unused_threads(schedule, self.threads):
+            typer.echo(f"tuibench: {note}", err=True)
         if self.run_dir:
             os.environ["TUIBENCH_HOME"] = os.path.abspath(self.run_dir)
         return Plan(
@@ -154,7 +157,7 @@ class RunOptions:
         )
 
     def _check_ranges(self) -> None:
-        _within("--threads", self.threads, 1, MAX_THREADS)
+        _within("--threads", 1 if self.threads is None else self.threads, 1, MAX_THREADS)
         _within("--time", self.time or 0, 0, 10**9)
         _within("--events", self.events, 0, 10**15)
         _within("--warmup-time", self.warmup_time, 0, 10**9)

@@ -188,6 +188,12 @@ class Engine:
         """The server's ids of the connections that are open."""
         return tuple(user.connection_id for user in self._present() if user.connection_id is not None)
 
+    def spare(self, connection_id: int) -> None:
+        """The operator ends the query of this connection: that is no reason to fail."""
+        for user in self._present():
+            if user.connection_id == connection_id:
+                user.transactions.spare()
+
     async def stop(self, grace_seconds: float) -> None:
         """Lets transactions in flight end; those that outlast the grace, and the backlog, are abandoned."""
         self._arrivals.hold()

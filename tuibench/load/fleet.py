@@ -30,6 +30,7 @@ from tuibench.load.wire import (
     SetRate,
     SetSession,
     SetWeights,
+    Spare,
     StartOver,
 )
 from tuibench.model.plan import Plan
@@ -274,6 +275,11 @@ class Fleet:
     def unheard(self) -> tuple[int, ...]:
         """The processes that did not report their end."""
         return tuple(worker.process.pid for worker in self._workers if not worker.is_heard)
+
+    async def spare(self, connection_id: int) -> None:
+        """The next query of ours that is interrupted there is the operator's doing; returns once all know."""
+        self._tell(Spare(connection_id))
+        await self.connection_ids()
 
     async def connection_ids(self) -> set[int]:
         """The server's ids of all connections of the load."""

@@ -26,6 +26,7 @@ from tuibench.workload.generate import Generator as Values
 
 RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS = 0.001, 0.1
 ROLLBACK = "ROLLBACK"
+INTERRUPTED = 1317
 INTENDED_ROLLBACK = "rollback"
 """The name of the statement that ends a transaction rolled back by intent."""
 
@@ -50,6 +51,11 @@ class Transactions:
         self._names = [transaction.name for transaction in work.transactions]
         self._explicit = [transaction.explicit for transaction in work.transactions]
         self._chance = chance
+        self._is_spared = False
+
+    def spare(self) -> None:
+        """The next query that is interrupted is to be tried again, whatever the rules say."""
+        self._is_spared = True
 
     def forget(self) -> None:
         """Counts from nothing again."""
@@ -141,7 +147,7 @@ class Transactions:
             raise error
         if self._explicit[which]:
             yield from self._roll_back(line)
-        if not rules.ignores(error.code):
+        if not (rules.ignores(error.code) or self._was_spared(error.code)):
             if rules.on_error is OnError.STOP:
                 raise error
             return False
@@ -151,6 +157,12 @@ class Transactions:
         pause = back_off(attempt, RETRY_FIRST_SECONDS, RETRY_LONGEST_SECONDS, self._chance())
         yield partial(self._work.clock.sleep, pause)
         return True
+
+    def _was_spared(self, code: int) -> bool:
+        """Whether this is the interruption that the operator was told to expect; it is forgiven once."""
+        spared = self._is_spared and code == INTERRUPTED
+        self._is_spared = self._is_spared and not spared
+        return spared
 
     def _talk(self, line: Line, which: int) -> Part:
         """Statements that may hang on what those before them captured. False: rolled back by intent."""

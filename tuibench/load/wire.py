@@ -95,6 +95,12 @@ class Connections(msgspec.Struct, frozen=True, tag="connection ids"):
     ids: tuple[int, ...]
 
 
+class Spare(msgspec.Struct, frozen=True, tag="spare"):
+    """The operator ends the query of this connection, by the server's id: it is tried again."""
+
+    connection_id: int
+
+
 class Finish(msgspec.Struct, frozen=True, tag="finish"):
     """End all transactions within the grace, close the connections, send a last report and exit."""
 
@@ -114,6 +120,7 @@ ToWorker = (
     | Resume
     | Report
     | AskConnections
+    | Spare
     | Finish
 )
 FromWorker = WorkerReport | Connections | HandOver | Finished

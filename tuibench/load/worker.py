@@ -24,6 +24,7 @@ from tuibench.load.wire import (
     SetRate,
     SetSession,
     SetWeights,
+    Spare,
     StartOver,
     ToWorker,
     WorkerEnd,
@@ -68,6 +69,8 @@ async def obey(channel: WorkerEnd) -> None:
                     engine.checkpoint()
             case AskConnections():
                 channel.send(Connections(engine.connection_ids()))
+            case Spare(connection_id=id):
+                engine.spare(id)
             case Finish(grace_seconds=grace):
                 await engine.stop(grace)
                 channel.send(engine.report())

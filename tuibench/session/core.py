@@ -87,10 +87,15 @@ class Session:
             self.settings.lead(self.load.fleet.set_session)
             await self.comparing.rehearse()
             self.observer = Observer.of(
-                target, self.server, self._clock, plan.interval_seconds, self._own_pids
+                target, self.server, self._clock, plan.interval_seconds, self._own_pids, self.settings.who
             )
             self.watch = Watching.of(
-                self.spec, self.server, self._own_connections, self.voice.publish, self._clock
+                self.spec,
+                self.server,
+                self._own_connections,
+                self.voice.publish,
+                self._clock,
+                self.load.fleet.spare,
             )
             await self.voice.recording.open(self.server, self._program, self.load)
         except BaseException:

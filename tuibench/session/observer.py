@@ -15,6 +15,7 @@ from tuibench.observe.reading import Observation
 from tuibench.observe.status import StatusSampler
 from tuibench.observe.variables import changes
 from tuibench.session.summing import ServerReading
+from tuibench.tuning.authors import SOMEBODY
 
 VARIABLES_EVERY_TICKS = 10
 LAST_LOOK_ATTEMPTS = 10
@@ -33,7 +34,13 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 class Observer:
     """Samples server and host, and keeps the first and the last reading for the reconciliation."""
 
-    def __init__(self, sampler: StatusSampler, host: HostSampler | None) -> None:
+    def __init__(
+        self,
+        sampler: StatusSampler,
+        host: HostSampler | None,
+        who: Callable[[str, str], str] = lambda setting, value: SOMEBODY,
+    ) -> None:
+        self._who = who
         self._sampler = sampler
         self._host = host
         self._variables: dict[str, str] | None = None
@@ -50,11 +57,15 @@ class Observer:
         clock: Clock,
         interval_seconds: float,
         own_pids: Callable[[], Set[int]],
+        who: Callable[[str, str], str],
     ) -> "Observer":
-        """Eyes on a server, and on this host if the server is on it. Nothing is sent yet."""
+        """Eyes on a server, and on this host if the server is on it. Nothing is sent yet.
+
+        `who` names the author of a setting's value, as the beginning of a sentence.
+        """
         sampler = StatusSampler(target, clock, interval_seconds=interval_seconds)
         host = HostSampler(find_server(server), own_pids, clock) if server.is_local else None
-        return cls(sampler, host)
+        return cls(sampler, host, who)
 
     async def begin(self, steering_statements: int) -> None:
         """The reading that everything later is compared with: the load has not begun yet."""
@@ -149,7 +160,10 @@ class Observer:
             return []
         self._variables = after
         return [
-            (EventKind.FOREIGN, f"somebody else set {change.name} {change.before} → {change.after}")
+            (
+                EventKind.FOREIGN,
+                f"{self._who(change.name, change.after)} {change.name} {change.before} → {change.after}",
+            )
             for change in changes(before or after, after, ours)
         ]
 

@@ -1,6 +1,7 @@
 """The session's hand on the server's settings: the tuner, and the guardian that outlives us."""
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, ServerUnavailableError
@@ -9,6 +10,7 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.setting import PresetState, SettingState
 from tuibench.session.spec import SessionSpec
 from tuibench.tuning import catalogue, own_presets
+from tuibench.tuning.authors import Authors
 from tuibench.tuning.control import control_connect
 from tuibench.tuning.guardian import Guardian
 from tuibench.tuning.patience import patiently
@@ -85,6 +87,14 @@ class Settings:
             if (state.changed or state.name in self._touched) and state.scope != Scope.WORKLOAD
         )
         return {state.name: state.value for state in mine}
+
+    @cached_property
+    def _authors(self) -> Authors:
+        return Authors(self._tuner.journal)
+
+    def who(self, setting: str, value: str) -> str:
+        """Who gave a setting a value that is not ours, as the beginning of a sentence."""
+        return self._authors.who(setting, value)
 
     def lead(self, tell: Tell) -> None:
         """From now on `tell` reaches the workload's connections."""

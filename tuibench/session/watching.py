@@ -19,6 +19,7 @@ LEASE_TICKS = 3.0
 """One renewal is good for so long, whichever is more."""
 
 OwnIds = Callable[[], Awaitable[Set[int]]]
+Spare = Callable[[int], Awaitable[None]]
 
 KILL_PRIVILEGE = "KILL needs CONNECTION ADMIN (MariaDB), CONNECTION_ADMIN (MySQL) or SUPER"
 REFUSALS = {
@@ -37,11 +38,13 @@ class Watching:
         publish: Callable[[Activity], None],
         clock: Clock,
         interval_seconds: float,
+        spare: Spare,
     ) -> None:
         self._sampler = sampler
         self._own_ids = own_ids
         self._publish = publish
         self._clock = clock
+        self._spare = spare
         self._lease_ns = int(max(LEASE_SECONDS, LEASE_TICKS * interval_seconds) * NS_PER_SECOND)
         self._until_ns: int | None = None
         self._task: asyncio.Task[None] | None = None
@@ -54,10 +57,11 @@ class Watching:
         own_ids: OwnIds,
         publish: Callable[[Activity], None],
         clock: Clock,
+        spare: Spare,
     ) -> "Watching":
-        """For the server of a session. Nothing is sent yet."""
+        """For the server of a session; `spare` tells our load whose query will end. Nothing is sent yet."""
         sampler = ActivitySampler(spec.target, clock, server.flavour)
-        return cls(sampler, own_ids, publish, clock, spec.plan.interval_seconds)
+        return cls(sampler, own_ids, publish, clock, spec.plan.interval_seconds, spare)
 
     @property
     def statements(self) -> int:
@@ -87,6 +91,7 @@ class Watching:
 
     async def kill(self, id: int) -> str:
         """Ends the query of a connection; the answer in words. Raises SQLError for a refusal, in words."""
+        await self._spare(id)
         try:
             await self._sampler.kill(id)
         except SQLError as error:

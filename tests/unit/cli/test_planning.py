@@ -72,3 +72,22 @@ def test_a_client_delay_has_a_unit(text: str, delay_ms: float) -> None:
 def test_a_client_delay_without_one_or_too_long_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--client-delay: "):
         plan(client_delay=text)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            {"plan_text": "8:30s", "threads": 3},
+            "tuibench: --threads=3 is not used: the plan begins with 8 threads\n",
+        ),
+        ({"plan_text": "8:30s", "threads": 8}, ""),
+        ({"plan_text": "8:30s"}, ""),
+        ({"ramp_rate": "100..200/60s", "threads": 3}, ""),
+    ],
+)
+def test_threads_that_the_plan_replaces_are_told(
+    given: dict[str, object], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan(**given)
+    assert capsys.readouterr().err == told

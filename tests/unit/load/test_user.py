@@ -408,3 +408,39 @@ def in_turns(turns: Turns, limit: int) -> Begin:
     """A worker whose connections do these turns of SINGLE and EXPLICIT."""
     message = begin(SINGLE, EXPLICIT, limit=limit)
     return msgspec.structs.replace(message, program=msgspec.structs.replace(message.program, turns=turns))
+
+
+# Queries that the operator ends
+
+INTERRUPTED = SQLError(1317, "query execution was interrupted")
+
+
+async def test_a_query_that_the_operator_ended_is_tried_again_whatever_the_rules_say() -> None:
+    server = FakeServer([1, 1])
+    async with driving(server, begin(EXPLICIT, ignored_errors=(), limit=3)) as drive:
+        await until(lambda: bool(server.heard))
+        drive.engine.spare(server.connections[0].thread_id)
+        server.results.append(INTERRUPTED)
+        await until(drive.engine.finished.is_set)
+        report = drive.report()
+    assert (report.failure, report.counters.completed, report.counters.retries) == ("", 3, 1)
+    assert report.counters.errors == {1317: 1}
+
+
+async def test_the_query_of_another_connection_is_not_spared() -> None:
+    server = FakeServer([1, 1])
+    async with driving(server, begin(EXPLICIT, ignored_errors=(), limit=3)) as drive:
+        await until(lambda: bool(server.heard))
+        drive.engine.spare(server.connections[0].thread_id + 1)
+        server.results.append(INTERRUPTED)
+        await until(lambda: bool(drive.report().failure))
+
+
+async def test_only_one_query_is_spared() -> None:
+    server = FakeServer([1, 1])
+    async with driving(server, begin(SINGLE, ignored_errors=(), limit=9)) as drive:
+        await until(lambda: bool(server.heard))
+        drive.engine.spare(server.connections[0].thread_id)
+        server.results.extend([INTERRUPTED, INTERRUPTED])
+        await until(lambda: bool(drive.report().failure))
+        assert drive.counters.errors == {1317: 2}

@@ -113,7 +113,12 @@ def conducted(plan: Plan, play: Play, directory: Path, prepare: Prepare = lambda
         session.load = Load(plan, session._program, cast(Fleet, PlayedFleet(clock, play)), clock)
         session.observer = cast(Observer, PlayedObserver())
         session.watch = Watching.of(
-            spec, session.server, session._own_connections, session.voice.publish, clock
+            spec,
+            session.server,
+            session._own_connections,
+            session.voice.publish,
+            clock,
+            session.load.fleet.spare,
         )
         prepare(session)
         return await session.run()

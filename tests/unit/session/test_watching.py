@@ -46,11 +46,19 @@ class Watched:
         self.sampler = FakeSampler()
         self.published: list[Activity] = []
         self.watching = Watching(
-            cast(ActivitySampler, self.sampler), self._ids, self.published.append, self.clock, 1.0
+            cast(ActivitySampler, self.sampler),
+            self._ids,
+            self.published.append,
+            self.clock,
+            1.0,
+            self._spare,
         )
 
     async def _ids(self) -> set[int]:
         return {1, 2}
+
+    async def _spare(self, id: int) -> None:
+        self.sampler.done.append(f"spare {id}")
 
     async def tick(self, seconds: float = 1.0) -> None:
         self.clock.advance(seconds)
@@ -108,7 +116,7 @@ async def test_a_slow_look_is_not_doubled(watched: Watched) -> None:
 async def test_after_a_kill_without_a_viewer_it_leaves(watched: Watched) -> None:
     assert await watched.watching.kill(9) == "connection 9 was told to end its query"
     await watched.tick()
-    assert watched.sampler.done == ["kill 9", "close"]
+    assert watched.sampler.done == ["spare 9", "kill 9", "close"]
 
 
 async def test_closing_ends_a_look_that_is_out(watched: Watched) -> None:

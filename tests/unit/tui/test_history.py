@@ -88,3 +88,14 @@ def test_counts_are_added_bucket_by_bucket_and_unknown_ones_left_out() -> None:
     assert list(summed([(1, 2), (), (3, 4)])) == [4, 6]
     assert list(summed([(), ()])) == []
     assert merged([tick(1, counts=(1, 0)), tick(2, counts=(0, 5))]).slot == 2
+
+
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=60), st.integers(1, 50), st.integers(1, 90))
+def test_ticks_that_go_back_in_time_do_no_harm(slots: list[int], whole: int, columns: int) -> None:
+    history = History()
+    for slot in slots:
+        history = history.added(tick(slot))
+        width = merging(whole, columns)
+        shown = history.window(width, (history.last_slot - 1) // width, columns)
+        assert len(shown) == columns
+        assert shown[-1] is not None

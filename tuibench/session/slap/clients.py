@@ -1,6 +1,7 @@
 """One iteration's clients: all log in, do what the program says, and leave, by the clock.
 
-As in mysqlslap, the time has logins and goodbyes in it, and not the start of processes.
+As in mysqlslap, the time has logins and goodbyes in it, and not the start of processes; no core is
+left to a server on this host.
 """
 
 import asyncio
@@ -11,7 +12,6 @@ from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import RunError
 from tuibench.load.fleet import Fleet
 from tuibench.model.plan import Plan
-from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
 from tuibench.session.accounting import Accounting
 from tuibench.session.loading import Load, most_workers
@@ -38,10 +38,8 @@ class Played(NamedTuple):
 class Clients:
     """The clients of one iteration."""
 
-    def __init__(
-        self, target: Target, server: ServerInfo, program: Program, plan: Plan, clock: Clock
-    ) -> None:
-        fleet = Fleet(plan, target, program, most_workers(plan, is_local=server.is_local))
+    def __init__(self, target: Target, program: Program, plan: Plan, clock: Clock) -> None:
+        fleet = Fleet(plan, target, program, most_workers(plan, is_local=False))
         self._load = Load(plan, program, fleet, clock)
         self._clock = clock
 

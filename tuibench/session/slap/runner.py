@@ -15,11 +15,9 @@ from tuibench.clock import Clock, SystemClock
 from tuibench.errors import RunError, SQLError
 from tuibench.load.report import Counters
 from tuibench.metrics.histogram import merged
-from tuibench.model.server import ServerInfo
 from tuibench.model.slap import Benchmark
 from tuibench.model.summary import QueryTotals
 from tuibench.mysql.connection import Connection, connect
-from tuibench.mysql.info import server_info
 from tuibench.observe.counters import kept
 from tuibench.session.slap.clients import Clients, Played, plan_of
 from tuibench.session.slap.schema import Schema
@@ -47,7 +45,6 @@ class Slapper:
         self._say = say
         self._clock = clock or SystemClock()
         self._connection: Connection
-        self._server: ServerInfo
         self._schema: Schema
 
     async def run(self) -> AsyncIterator[Benchmark]:
@@ -55,7 +52,6 @@ class Slapper:
         spec = self._spec
         self._connection = await connect(spec.target, use_database=False)
         try:
-            self._server = await server_info(self._connection)
             self._schema = Schema(self._connection, spec.target.database)
             if spec.drops:
                 await self._schema.demand_droppable(may_drop=spec.may_drop)
@@ -89,7 +85,7 @@ class Slapper:
         program = client_program(spec.script, rhythm, keys)
         turns = program.turns.total if program.turns is not None else 0
         plan = plan_of(clients, turns, spec.seed + number, spec.workers)
-        crowd = Clients(spec.target, self._server, program, plan, self._clock)
+        crowd = Clients(spec.target, program, plan, self._clock)
         try:
             await crowd.ready((spec.init_sql,) * bool(spec.init_sql) + (NO_AUTOCOMMIT,) * bool(spec.commit))
             await self._shell(spec.hooks.before, "pre-system")
