@@ -34,7 +34,9 @@ class ResultOptions:
             "--table", help="summary, runs (a row a run), or relative (to the first settings given)."
         ),
     ] = SUMMARY
-    form: Annotated[str, typer.Option("--format", help="text, markdown, csv or json.")] = "text"
+    form: Annotated[str, typer.Option("--format", help="text, markdown, csv, json, or html with charts.")] = (
+        "text"
+    )
     out: Annotated[str, typer.Option("--out", help="Write the results to this file, not to stdout.")] = ""
 
     def write(self, text: str) -> None:

@@ -6,6 +6,7 @@ from tuibench.errors import UsageError
 from tuibench.model.sweep import Sweep
 from tuibench.record import sweep_relative, sweep_runs, sweep_summary
 from tuibench.record.grid import Grid, comma_separated, markdown, text
+from tuibench.record.html.sweep_page import sweep_html
 from tuibench.record.sweep_export import as_json, points_csv, runs_csv
 from tuibench.workload import nearest
 
@@ -19,7 +20,10 @@ TABLES: dict[str, Callable[[Sweep], Sequence[Grid]]] = {
 AS_CSV = {SUMMARY: points_csv, RUNS: runs_csv}
 """Tables that programs read have plain units; the rest are written as they are shown."""
 
-FORMATS = ("text", "markdown", "csv", "json")
+WHOLE: dict[str, Callable[[Sweep], str]] = {"json": as_json, "html": sweep_html}
+"""Forms that hold all tables."""
+
+FORMATS = ("text", "markdown", "csv", "json", "html")
 
 
 def checked(table: str, form: str) -> None:
@@ -30,10 +34,10 @@ def checked(table: str, form: str) -> None:
 
 
 def written(sweep: Sweep, table: str = SUMMARY, form: str = "text") -> str:
-    """One sweep's table; ends in a newline. JSON holds everything, whatever the table."""
+    """One sweep's table; ends in a newline. JSON and HTML hold everything, whatever the table."""
     checked(table, form)
-    if form == "json":
-        return as_json(sweep)
+    if form in WHOLE:
+        return WHOLE[form](sweep)
     if form == "csv" and table in AS_CSV:
         return AS_CSV[table](sweep)
     return in_form(TABLES[table](sweep), form)
@@ -42,6 +46,10 @@ def written(sweep: Sweep, table: str = SUMMARY, form: str = "text") -> str:
 def compared(sweeps: Sequence[Sweep], form: str = "text") -> str:
     """Several sweeps, each relative to the first; ends in a newline."""
     checked(RELATIVE, form)
+    if form == "html":
+        raise UsageError(
+            "sweeps are compared as text, markdown, csv or json", "--show DIR --format html shows one"
+        )
     if form == "json":
         return "[\n" + ",\n".join(as_json(sweep).rstrip("\n") for sweep in sweeps) + "\n]\n"
     return in_form((sweep_relative.of_servers(sweeps),), form)

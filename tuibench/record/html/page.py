@@ -10,7 +10,7 @@ from tuibench.model.event import CHANGES
 from tuibench.record.html import happened, head, outcome, setting
 from tuibench.record.html.chart import Mark, Span
 from tuibench.record.html.charts import Drawn, drawn
-from tuibench.record.html.markup import Markup, joined, tag
+from tuibench.record.html.markup import Child, Markup, joined, tag
 from tuibench.record.html.series import Axis
 from tuibench.record.html.spread import spread
 from tuibench.record.run import Run
@@ -35,7 +35,12 @@ def html(run: Run) -> str:
         tag("p", head.note_of(run), class_="note"),
     )
     title = f"{run.plan.plan.profile}, {run.id}"
-    page = tag("html", _head(title), tag("body", content, _script(axis, span, pictures)), lang="en")
+    return whole(title, content, _script(axis, span, pictures))
+
+
+def whole(title: str, *body: Child) -> str:
+    """A page around a body, with our style; ends in a newline."""
+    page = tag("html", _head(title), tag("body", *body), lang="en")
     return f"<!doctype html>\n{page}\n"
 
 
