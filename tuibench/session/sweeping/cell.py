@@ -76,7 +76,7 @@ class CellRun:
             outcome="failed" if failure else "done",
             attempt=self._attempt,
             failure=failure,
-            headline=summary.headline.title if summary.headline else TPS,
+            headline=headline_of(summary),
             figures=None if failure else figures_of(summary, self._samples),
             started_at=started_at,
             seconds=seconds,
@@ -92,6 +92,14 @@ def commands_of(variant: Variant) -> tuple[ApplyPreset | ChangeSetting, ...]:
     """What makes the settings of a variant: the preset first, single values over it."""
     preset = (ApplyPreset(variant.preset),) if variant.preset else ()
     return (*preset, *(ChangeSetting(name, value) for name, value in variant.settings.items()))
+
+
+def headline_of(summary: Summary) -> str:
+    """What the profile calls the figure that it is about, with its note: tpmC (not audited)."""
+    headline = summary.headline
+    if headline is None:
+        return TPS
+    return f"{headline.title} ({headline.note})" if headline.note else headline.title
 
 
 def failure_of(summary: Summary) -> str:

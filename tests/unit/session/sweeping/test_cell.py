@@ -8,10 +8,11 @@ import pytest
 from tests import examples, sweeps
 from tuibench.model.command import ApplyPreset, ChangeSetting
 from tuibench.model.event import EventKind
+from tuibench.model.headline import HeadlineTotals
 from tuibench.model.sample import HostPart, ServerPart
 from tuibench.model.summary import Summary
 from tuibench.model.sweep import Variant
-from tuibench.session.sweeping.cell import commands_of, failure_of
+from tuibench.session.sweeping.cell import commands_of, failure_of, headline_of
 from tuibench.session.sweeping.figures import figures_of
 from tuibench.session.sweeping.forecast import OVERHEAD_SECONDS, cell_seconds, remaining_seconds
 from tuibench.session.sweeping.matrix import cells_of
@@ -70,6 +71,14 @@ def test_what_nobody_told_is_none() -> None:
     assert {name for name, value in told.items() if value is not None} == {
         "headline", "tps", "qps", "errors", "retries",
     }  # fmt: skip
+
+
+def test_a_profile_may_be_about_another_figure() -> None:
+    tpmc = HeadlineTotals(title="tpmC", note="not audited", transaction="new_order", value=864.0)
+    run = summary(headline=tpmc)
+    assert (headline_of(run), figures_of(run, []).headline) == ("tpmC (not audited)", 864.0)
+    assert figures_of(run, []).tps == run.transactions.per_second
+    assert (headline_of(summary()), figures_of(summary(), []).headline) == ("TPS", 52.0)
 
 
 def test_questions_are_the_servers_without_our_sampling() -> None:
