@@ -14,13 +14,13 @@ from tuibench.errors import RunError, UsageError
 from tuibench.model.command import Stop
 from tuibench.model.message import Answer
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.panels.footer import STOPPING_TEXT
+from tuibench.tui.panels.work import LEAVING
 
 
 async def test_q_waits_for_the_summary() -> None:
     async with viewer(script.hello(60)) as it:
         await it.press("q")
-        assert STOPPING_TEXT in it.shown("note")
+        assert LEAVING in it.shown("note")
         assert it.app.is_running
         await it.hear(script.ended())
     assert it.app.return_value == script.ended()

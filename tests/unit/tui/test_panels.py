@@ -14,7 +14,7 @@ from tuibench.tui.panels.durability import durability
 from tuibench.tui.panels.effect import effect_card
 from tuibench.tui.panels.events import events
 from tuibench.tui.panels.figure import figure
-from tuibench.tui.panels.footer import STOPPING_TEXT, footer, note
+from tuibench.tui.panels.footer import footer, note
 from tuibench.tui.panels.head import head
 from tuibench.tui.panels.host import host_panel, host_strip
 from tuibench.tui.panels.measures import P95, QPS, TPS, big_latency, big_rate, measures_of
@@ -475,7 +475,35 @@ def test_a_refusal_is_told_apart_by_its_glyph() -> None:
 
 def test_stopping_outweighs_an_answer() -> None:
     view = noted(begin(script.hello(10, script.status(RunState.STOPPING))), "threads 9", ok=True)
-    assert STOPPING_TEXT in text(note(view, 78, 1))
+    assert text(note(view, 78, 1)) == "■ stopping, writing the summary…   q again leaves without waiting"
+
+
+def test_a_stop_says_what_is_still_to_be_put_back() -> None:
+    states = tuple(
+        msgspec.structs.replace(state, changed_by="us")
+        for state in script.status(durability=("0", "0")).settings
+    )
+    status = msgspec.structs.replace(script.status(RunState.STOPPING), settings=states)
+    said = text(note(begin(script.hello(10, status)), 118, 1))
+    assert said.startswith("■ stopping, putting 2 settings back…   q again leaves without waiting")
+    assert said.endswith("innodb_flush_log_at_trx_commit, sync_binlog")
+
+
+def test_a_warm_up_shows_how_far_it_is() -> None:
+    hello = script.hello(0, script.status(RunState.WARMING))
+    view = begin(
+        msgspec.structs.replace(hello, plan=msgspec.structs.replace(hello.plan, warmup_seconds=10.0))
+    )
+    assert text(note(view, 78, 1)) == f"◐ warming up {'·' * 24} 00:10 left   q ends it"
+    sample = msgspec.structs.replace(script.samples(1)[0], elapsed_seconds=-2.5)
+    assert (
+        text(note(after(view, sample), 78, 1)) == f"◐ warming up {'█' * 18}{'·' * 6} 00:02 left   q ends it"
+    )
+
+
+def test_opening_connections_is_work_too() -> None:
+    view = begin(script.hello(0, script.status(RunState.STARTING, threads=2000)))
+    assert text(note(view, 78, 1)) == "○ opening 2,000 connections   q ends it"
 
 
 def test_the_keys_fit_the_smallest_screen() -> None:

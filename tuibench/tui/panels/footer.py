@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 from tuibench.model.message import RunState
 from tuibench.tui.actions import ACTIONS, Action, key_of, offered, possible
+from tuibench.tui.panels.work import work
 from tuibench.tui.spans import Line, Span, pad, shorten, width_of
 from tuibench.tui.view import View
 
 GAP = 2
-STOPPING_TEXT = "stopping, restoring settings…   q again leaves without waiting"
 
 
 def note(view: View, width: int, height: int) -> list[Line]:
-    """The session's last answer, in its own words. A stop outweighs any answer."""
-    if view.stopping:
-        line: Line = (Span("■ ", "warn"), Span(shorten(STOPPING_TEXT, width - 2), "warn"))
+    """The session's last answer, in its own words. Work that is under way outweighs any answer."""
+    if under_way := work(view, width):
+        line: Line = under_way
     elif view.note is None:
         line = ()
     else:

@@ -38,11 +38,12 @@ class HelpScreen(ModalScreen[None]):
         with VerticalScroll(classes="dialog", id="help-dialog") as dialog:
             dialog.border_title = "Help"
             dialog.border_subtitle = "↑ ↓ scroll · esc goes back"
-            yield Static(_keys(self._view))
             for warning in self._view.status.warnings:
-                yield Static(f"▲ {warning}", classes="gap warn", markup=False)
+                yield Static(f"▲ {warning}", classes="warn", markup=False)
             if not self._view.status.warnings:
-                yield Static("No warnings about the measurement.", classes="gap")
+                yield Static("No warnings about the measurement.", classes="quiet")
+            yield Static(_keys(self._view), classes="gap")
+            yield Static("\n".join(own_keys()), classes="gap", markup=False)
             for paragraph in _READING:
                 yield Static(paragraph, classes="gap quiet", markup=False)
 
@@ -55,6 +56,14 @@ def keys(view: View) -> Iterator[tuple[str, str]]:
     for place in places.PLACES:
         yield places.key_of(place, view), f"{place.label}: {place.help}"
     yield from _MORE_KEYS
+
+
+def own_keys() -> Iterator[str]:
+    """The keys of single screens, a sentence for each."""
+    for place in places.PLACES:
+        entries = getattr(place.make, "KEYS", ())
+        if entries:
+            yield f"On {place.label}: " + ", ".join(f"{key} {word}" for key, word in entries)
 
 
 def _keys(view: View) -> Content:

@@ -18,6 +18,7 @@ from textual.widgets import Static
 from tuibench.model.command import Command
 from tuibench.tui.panels.footer import footer, note, own_keys
 from tuibench.tui.panels.head import head
+from tuibench.tui.panels.work import work
 from tuibench.tui.view import View
 from tuibench.tui.widgets.panel import Draw, Palette, Panel
 
@@ -110,7 +111,7 @@ class MainScreen(Screen[None]):
         if not self._is_built:
             return
         with self.app.batch_update():
-            self.set_class(view.stopping or view.note is not None, "-noted")
+            self.set_class(bool(work(view, SMALLEST[0])) or view.note is not None, "-noted")
             self.prepare(view)
             for panel in self.query(Panel):
                 panel.show(view)
