@@ -57,8 +57,11 @@ class Histogram(msgspec.Struct):
         """Takes the other's counts in."""
         if not other.count:
             return
-        for bucket, times in other.counts.items():
-            self.counts[bucket] = self.counts.get(bucket, 0) + times
+        if self.count:
+            for bucket, times in other.counts.items():
+                self.counts[bucket] = self.counts.get(bucket, 0) + times
+        else:
+            self.counts = dict(other.counts)
         self.min_us = min(self.min_us, other.min_us) if self.count else other.min_us
         self.max_us = max(self.max_us, other.max_us)
         self.count += other.count

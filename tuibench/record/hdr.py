@@ -101,14 +101,16 @@ def _counted(payload: bytes) -> dict[int, int]:
     counts: dict[int, int] = {}
     bucket, rest, shift = 0, 0, 0
     for byte in payload:
-        rest |= (byte & _SEVEN_BITS) << shift
         if byte & _MORE:
+            rest |= (byte & _SEVEN_BITS) << shift
             shift += 7
             continue
-        if rest & 1:
-            bucket += (rest + 1) >> 1
+        word = rest | byte << shift if shift else byte
+        if word & 1:
+            bucket += (word + 1) >> 1
         else:
-            counts[bucket] = rest >> 1
+            counts[bucket] = word >> 1
             bucket += 1
-        rest = shift = 0
+        if shift:
+            rest = shift = 0
     return counts
