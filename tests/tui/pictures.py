@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from tests.tui import catalogue, script
 from tests.tui.fake import FakeClient
+from tests.tui.probed import OVER, UNDER_WAY
 from tests.tui.sessions import ACTIVITY
 from tests.tui.svg import with_shapes
 from tuibench.model.message import Hello
@@ -61,6 +62,8 @@ PICTURES = (
     Picture("events-80x24", SMALL, script.hello(), ("7", "down")),
     Picture("big-120x36", LARGE, script.hello(), ("b",)),
     Picture("big-80x24", SMALL, script.hello(60), ("b",)),
+    Picture("saturation-120x36", LARGE, msgspec.structs.replace(script.hello(60), probe=OVER), ("8",)),
+    Picture("saturation-80x24", SMALL, msgspec.structs.replace(script.hello(60), probe=UNDER_WAY), ("8",)),
     Picture("settings-120x36", LARGE, CATALOGUE, ("5", "down")),
     Picture("settings-80x24", SMALL, CATALOGUE, ("5", "slash", *"risk")),
     Picture("change-120x36", LARGE, CATALOGUE, ("5", "down", "enter", "up")),

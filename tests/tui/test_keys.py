@@ -18,6 +18,7 @@ from tuibench.model.command import (
     SetRate,
     SetThreads,
     SetWeights,
+    StartProbe,
     Stop,
     WatchActivity,
 )
@@ -42,7 +43,8 @@ KEYS: tuple[tuple[list[str], Command], ...] = (
     (["w", "5", "0", "slash", "5", "0", "enter"], SetWeights({"old": 50, "new": 50})),
     (["l", "escape"], WatchActivity()),
     (["T", "4", "colon", "9", "s", "enter"], SetPlan((Step(level=4, seconds=9),))),
-    (["P"], HoldPlan()),
+    (["H"], HoldPlan()),
+    (["P", "enter"], StartProbe()),
     (["p"], Pause()),
     (["space"], Mark()),
     (["d", "down", "down", "enter", "y"], ApplyPreset("unsafe")),
@@ -184,7 +186,7 @@ async def test_a_delay_needs_its_unit_and_a_mix_its_transactions() -> None:
 async def test_a_plan_that_is_held_goes_on() -> None:
     held = msgspec.structs.replace(script.PLAN, phase=PlanPhase.HELD, due_seconds=None)
     async with viewer(script.hello(60, script.status(plan=held))) as it:
-        await it.press("P")
+        await it.press("H")
         assert it.client.submitted == [ResumePlan()]
 
 
@@ -192,7 +194,7 @@ async def test_without_a_plan_there_is_none_to_hold() -> None:
     over = msgspec.structs.replace(script.PLAN, phase=PlanPhase.OVER)
     for plan in (None, over):
         async with viewer(script.hello(60, script.status(plan=plan))) as it:
-            await it.press("P")
+            await it.press("H")
             assert it.client.submitted == []
 
 
@@ -237,6 +239,7 @@ async def test_the_help_lists_keys_and_warnings() -> None:
         await it.press("question_mark")
         assert isinstance(it.app.screen, HelpScreen)
         assert "Twice the threads" in screen_text(it)
+        await it.press("end")
         assert "client-limited: a worker is full" in screen_text(it)
         await it.press("escape", "f1")
         assert isinstance(it.app.screen, HelpScreen)

@@ -8,11 +8,11 @@ import typer
 
 from tuibench.cli.run_options import RunOptions
 from tuibench.errors import UsageError
+from tuibench.metrics.objectives import objectives_in
 from tuibench.model.limits import MAX_RATE, MAX_THREADS
 from tuibench.model.plan import IGNORED_ERRORS, OptionValue, Plan
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Quantity
-from tuibench.session.probe import objectives_in
 
 LONGEST_STEP_SECONDS, LONGEST_SECONDS = 600.0, 86_400.0
 SHORTEST_STEP_SECONDS, SHORTEST_SECONDS = 2.0, 10.0

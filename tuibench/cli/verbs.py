@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from tuibench.errors import UsageError
+from tuibench.metrics.objectives import order_in
 from tuibench.model.command import (
     ApplyPreset,
     ChangeSetting,
@@ -28,10 +29,7 @@ from tuibench.model.command import (
     TrustServer,
 )
 from tuibench.model.duration import delay_ms_in
-from tuibench.model.probe import ProbeOrder
-from tuibench.model.schedule import Quantity
 from tuibench.model.schedule_text import schedule_in
-from tuibench.session.probe import objectives_in
 from tuibench.workload import nearest
 
 Words = Sequence[str]
@@ -133,10 +131,7 @@ def probe(words: Words) -> Command:
     """`stop`, `next`, or the objectives of one that begins; `rate` steps the rate instead of the threads."""
     if list(words) in (["stop"], ["next"]):
         return StopProbe() if words[0] == "stop" else NextStep()
-    by = Quantity.RATE if words and words[0] == Quantity.RATE else Quantity.THREADS
-    slo = tuple(words[1:] if words and words[0] in tuple(Quantity) else words)
-    objectives_in(slo)
-    return StartProbe(ProbeOrder(by=by, slo=slo))
+    return StartProbe(order_in(words))
 
 
 VERBS = (

@@ -11,7 +11,7 @@ import math
 from msgspec.structs import replace
 
 from tuibench.errors import UsageError
-from tuibench.metrics.threshold import UNITS, Threshold, parse
+from tuibench.metrics.objectives import objectives_in
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, ProbeStep, UslFit
 from tuibench.session.probe_ladder import (
     SHORTEST_STEP_SECONDS,
@@ -22,20 +22,6 @@ from tuibench.session.probe_ladder import (
     next_move,
 )
 from tuibench.session.probe_step import ProbeTick, StepRun
-
-UNKNOWN_FIGURES = frozenset(UNITS) - {"tps", "qps", "errors", "reconnects"}
-EXAMPLE = '--slo "p95<20ms", --slo "errors<1%"'
-
-
-def objectives_in(texts: tuple[str, ...]) -> tuple[Threshold, ...]:
-    """The objectives meant. Raises UsageError for what is none, or what a step does not measure."""
-    found = tuple(parse(text) for text in texts)
-    for each in found:
-        if each.figure in UNKNOWN_FIGURES:
-            raise UsageError(
-                f"'{each.text}': a step is not judged by {each.figure}", f"for example {EXAMPLE}"
-            )
-    return found
 
 
 class ProbePlan:

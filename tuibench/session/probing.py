@@ -12,6 +12,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from tuibench.errors import TuibenchError, UsageError
+from tuibench.metrics.objectives import objectives_in
 from tuibench.metrics.slots import Slot
 from tuibench.model.event import Event, EventKind
 from tuibench.model.limits import MAX_RATE
@@ -25,7 +26,7 @@ from tuibench.model.target import Target
 from tuibench.record.probe_text import level_words, probe_lines
 from tuibench.record.text import Interval
 from tuibench.session.events import EventLog
-from tuibench.session.probe import ProbePlan, objectives_in
+from tuibench.session.probe import ProbePlan
 from tuibench.session.probe_answer import answer, usl_of
 from tuibench.session.probe_commands import commands
 from tuibench.session.probe_ladder import Gone

@@ -1,8 +1,9 @@
 """Everything the operator can do, in one table: it feeds the key bindings, footer, palette and help.
 
-An entry with a `command` submits it; one with a `change` steers the thread count; one with a `look` changes
-what the charts show; one with a `place` leads to a screen of the tab line; the others open a dialog of the
-table `dialogs`, or something in the app, by its method `_open_NAME`. A new action is a line here.
+An entry with a `command` submits it, if there is one now; one with a `change` steers the thread count; one
+with a `look` changes what the charts show; one with a `place` leads to a screen of the tab line; the others
+open a dialog of the table `dialogs`, or something in the app, by its method `_open_NAME`. A new action is a
+line here.
 
 In the replay of a recorded run an entry with a `play` does that; whatever would steer the load is refused.
 """
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from tuibench.model.command import Command, HoldPlan, Mark, Pause, Resume, ResumePlan
+from tuibench.model.command import Command, HoldPlan, Mark, Pause, Resume, ResumePlan, StopProbe
 from tuibench.model.message import RunState
 from tuibench.model.progress import PlanPhase
 from tuibench.tui import looking
@@ -40,7 +41,7 @@ class Action(NamedTuple):
     label: str
     help: str
     states: frozenset[RunState] = STEERABLE
-    command: Callable[[View], Command] | None = None
+    command: Callable[[View], Command | None] | None = None
     change: Change | None = None
     rare: bool = False
     applies: Callable[[View], bool] = lambda _: True
@@ -62,6 +63,11 @@ def _pause_or_resume(view: View) -> Command:
 def _hold_or_resume_plan(view: View) -> Command:
     plan = view.plan_under_way
     return ResumePlan() if plan is not None and plan.phase is PlanPhase.HELD else HoldPlan()
+
+
+def _stop_probe(view: View) -> Command | None:
+    """The key ends a probe; without one it opens the dialog that starts one."""
+    return StopProbe() if view.is_probing else None
 
 
 def _chart(name: str, keys: str, shown: str, label: str, help: str, look: ViewChange) -> Action:
@@ -133,8 +139,8 @@ ACTIONS = (
     Action("delay", "n", "n", "network", "Simulate a longer network: a delay on each round trip", rare=True),
     Action(
         "plan",
-        "P",
-        "P",
+        "H",
+        "H",
         "plan",
         "Hold the planned load where it stands, or let it go on",
         command=_hold_or_resume_plan,
@@ -143,6 +149,15 @@ ACTIONS = (
     ),
     Action(
         "type_plan", "T", "T", "plan", "Type a plan: threads and rate that change by themselves", rare=True
+    ),
+    Action(
+        "probe",
+        "P",
+        "P",
+        "probe",
+        "Probe: find the saturation point, or end the probe under way (screen 8)",
+        command=_stop_probe,
+        in_footer=False,
     ),
     Action("durability", "d", "d", "durability", "Choose what survives a crash: both settings or one"),
     Action(

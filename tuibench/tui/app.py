@@ -146,8 +146,8 @@ class TuibenchApp(StyledApp[Ended]):
             action.play(self._player)
         elif action.change is not None:
             self._steer(action.change)
-        elif action.command is not None:
-            self._submit(action.command(view))
+        elif action.command is not None and (command := action.command(view)) is not None:
+            self._submit(command)
         elif action.look is not None:
             self._look(action.look)
         elif action.place:

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 from textual.screen import ModalScreen
 
-from tuibench.model.command import Command, SetDelay, SetPlan, SetRate, SetThreads, SetWeights
+from tuibench.model.command import Command, SetDelay, SetPlan, SetRate, SetThreads, SetWeights, StartProbe
 from tuibench.tui.screens.confirm import Proposal
 from tuibench.tui.screens.delay import delay_screen
 from tuibench.tui.screens.durability import DurabilityScreen
 from tuibench.tui.screens.plan import plan_screen
+from tuibench.tui.screens.probe import probe_screen
 from tuibench.tui.screens.rate import rate_screen
 from tuibench.tui.screens.threads import threads_screen
 from tuibench.tui.screens.weights import weights_screen
@@ -44,6 +45,7 @@ DIALOGS: dict[str, Dialog] = {
     "weights": Dialog(weights_screen, SetWeights),
     "delay": Dialog(delay_screen, SetDelay),
     "type_plan": Dialog(plan_screen, SetPlan),
+    "probe": Dialog(probe_screen, StartProbe),
     "durability": Dialog(DurabilityScreen, _proposed),
 }
 """By the name of the action that opens it."""

@@ -15,6 +15,7 @@ from tuibench.tui.screens.events import EventsScreen
 from tuibench.tui.screens.latency import LatencyScreen
 from tuibench.tui.screens.live import LiveScreen
 from tuibench.tui.screens.main import Frame, MainScreen
+from tuibench.tui.screens.saturation import SaturationScreen
 from tuibench.tui.screens.sessions import SessionsScreen
 from tuibench.tui.screens.settings import SettingsScreen
 from tuibench.tui.view import View
@@ -56,6 +57,15 @@ PLACES = (
         offered=lambda view: view.replay is None,
     ),
     Place("7", "events", "Events", "Evts", "what happened, and what each change did", EventsScreen),
+    Place(
+        "8",
+        "saturation",
+        "Saturation",
+        "Sat",
+        "throughput and p95 against threads, by a probe",
+        SaturationScreen,
+        offered=lambda view: view.probe is not None,
+    ),
     Place("b", "big", "Big", "Big", "numbers for a projector", BigScreen, on_tabs=False),
 )
 BY_NAME = {place.name: place for place in PLACES}

@@ -113,6 +113,11 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         return self.leaving or self.status.state in (RunState.STOPPING, RunState.ENDED)
 
     @property
+    def is_probing(self) -> bool:
+        """True while a probe moves the load."""
+        return self.probe is not None and not self.probe.is_over and not self.stopping
+
+    @property
     def plan_under_way(self) -> PlanState | None:
         """The planned load, until it is over."""
         plan = self.status.plan

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from tests.unit.session.probing import TICK_SECONDS, Curve, Noise, probe
 from tuibench.errors import UsageError
+from tuibench.metrics.objectives import objectives_in
 from tuibench.metrics.slots import Slot
 from tuibench.model.probe import Evidence, ProbeEnd, ProbeOrder, ProbeStep, Purpose
 from tuibench.model.schedule import Quantity
-from tuibench.session.probe import ProbePlan, objectives_in
+from tuibench.session.probe import ProbePlan
 from tuibench.session.probe_ladder import Gone, end_of_climb, next_move
 from tuibench.session.probe_step import FEWEST_TICKS, ProbeTick
 

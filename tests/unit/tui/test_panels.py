@@ -190,7 +190,7 @@ def test_what_is_least_missed_gives_way_in_the_head() -> None:
     [
         ({}, "64 threads · plan 2/3 → 64 threads, 00:23 · 2 workers"),
         ({"following": ""}, "plan 2/3 ends, 00:23"),
-        ({"phase": PlanPhase.HELD, "due_seconds": None}, "plan 2/3 held (P), 00:41 left"),
+        ({"phase": PlanPhase.HELD, "due_seconds": None}, "plan 2/3 held (H), 00:41 left"),
         ({"phase": PlanPhase.PAUSED, "due_seconds": None}, "plan 2/3 paused, 00:41 left"),
         ({"phase": PlanPhase.WAITING, "due_seconds": None}, "plan 2/3 waits, 00:41 left"),
         ({"phase": PlanPhase.OVER, "due_seconds": None}, "64 threads · plan done · 2 workers"),

@@ -12,7 +12,7 @@ from tuibench.tui.view import View
 from tuibench.units import clock, count, duration
 
 DOT = Span(" · ", "faint")
-_STILL = {PlanPhase.HELD: "held (P)", PlanPhase.PAUSED: "paused", PlanPhase.WAITING: "waits"}
+_STILL = {PlanPhase.HELD: "held (H)", PlanPhase.PAUSED: "paused", PlanPhase.WAITING: "waits"}
 WIDE = 100
 LEAST_WARNING = len("   ▲ warning (? help)")
 _STATES = {

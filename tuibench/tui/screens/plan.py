@@ -8,7 +8,7 @@ from tuibench.tui.view import View
 FACTS = (
     "Stages that follow each other: 16:30s keeps 16 threads for 30 s, 1..128/60s goes up evenly, "
     "1..128/60s doubling in twos; rate 200:30s is transactions a second. A change by hand holds the plan, "
-    "P lets it go on."
+    "H lets it go on."
 )
 
 

@@ -1,0 +1,48 @@
+"""A probe for the screens: a made-up server by the law, as the session would tell of it."""
+
+from msgspec.structs import replace
+
+from tests.unit.session.probing import Curve, Noise, probe
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, Purpose, UslFit
+from tuibench.record.probe_text import probe_lines
+from tuibench.session.probe_answer import answer
+
+LAW = Curve()
+ORDER = ProbeOrder(slo=("p95<40ms",), seconds=82.0)
+FIT = UslFit(
+    lam=LAW.lam,
+    sigma=LAW.sigma,
+    kappa=LAW.kappa,
+    r2=0.998,
+    peak_level=43.6,
+    peak_tps=LAW.tps(43.6),
+    highest_fitted=128.0,
+    curve=tuple((2 ** (place / 5), LAW.tps(2 ** (place / 5))) for place in range(36)),
+)
+_PLAN = probe(ProbeOrder(seconds=82.0), LAW, 3, Noise(0.015))
+_GONE = _PLAN.gone()._replace(order=ORDER)
+STEPS = tuple(
+    replace(step, missed=("p95<40ms: 55.6 ms",) if (step.p95_ms or 0.0) > 40 else ()) for step in _PLAN.steps
+)
+UNDER_WAY = ProbeState(
+    order=ORDER,
+    steps=STEPS[:5],
+    ceiling=1024.0,
+    purpose=Purpose.UP,
+    level=32.0,
+    step_seconds=3.5,
+    elapsed_seconds=24.5,
+    tps=2051.0,
+    half_width=0.041,
+    p95_ms=28.1,
+    waiting="throughput known to ±4.1%, wanted ±3.0%",
+)
+_FOUND = answer(_GONE._replace(steps=STEPS), ProbeEnd.KNEE, "", FIT, ())
+OVER = ProbeState(
+    order=ORDER,
+    steps=STEPS,
+    ceiling=1024.0,
+    elapsed_seconds=71.0,
+    fit=FIT,
+    result=replace(_FOUND, lines=probe_lines(_FOUND)),
+)

@@ -1,0 +1,90 @@
+"""A probe from the screen: the key that starts and ends it, and the screen that shows it."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.tui import script
+from tests.tui.driving import SMALL, viewer
+from tests.tui.probed import OVER, UNDER_WAY
+from tuibench.model.command import Command, NextStep, StartProbe, StopProbe
+from tuibench.model.probe import ProbeOrder, ProbeState
+from tuibench.model.schedule import Quantity
+from tuibench.tui.screens.ask import AskScreen
+from tuibench.tui.screens.saturation import SaturationScreen
+
+
+def hello(probe: ProbeState | None) -> Any:
+    return replace(script.hello(60), probe=probe)
+
+
+@pytest.mark.parametrize(
+    ("keys", "command"),
+    [
+        (("enter",), StartProbe()),
+        ((*"p95", "less_than_sign", *"20ms", "enter"), StartProbe(ProbeOrder(slo=("p95<20ms",)))),
+        ((*"rate", "enter"), StartProbe(ProbeOrder(by=Quantity.RATE))),
+    ],
+)
+async def test_the_key_asks_and_starts_one(keys: tuple[str, ...], command: Command) -> None:
+    async with viewer(hello(None)) as it:
+        await it.press("P")
+        assert isinstance(it.app.screen, AskScreen)
+        await it.press(*keys)
+        assert it.client.submitted == [command]
+
+
+async def test_an_objective_that_is_none_is_refused_at_once() -> None:
+    async with viewer(hello(None)) as it:
+        await it.press("P", *"fast", "enter")
+        assert isinstance(it.app.screen, AskScreen)
+        assert not it.client.submitted
+
+
+async def test_the_same_key_ends_it() -> None:
+    async with viewer(hello(UNDER_WAY)) as it:
+        await it.press("P")
+        assert it.client.submitted == [StopProbe()]
+
+
+async def test_once_it_is_over_the_key_asks_again() -> None:
+    async with viewer(hello(OVER)) as it:
+        await it.press("P", "enter")
+        assert it.client.submitted == [StartProbe()]
+
+
+async def test_without_a_probe_there_is_no_screen_for_it() -> None:
+    async with viewer(hello(None)) as it:
+        await it.press("8")
+        assert not isinstance(it.app.screen, SaturationScreen)
+        await it.hear(UNDER_WAY)
+        await it.press("8")
+        assert isinstance(it.app.screen, SaturationScreen)
+        assert "32 threads (up)" in it.shown("probe")
+
+
+async def test_it_follows_the_probe_to_its_answer() -> None:
+    async with viewer(hello(UNDER_WAY)) as it:
+        await it.press("8")
+        assert "waiting for throughput known to ±4.1%" in it.shown("probe")
+        assert it.shown("found").split()[0] == "16"
+        await it.hear(OVER)
+        assert "over: " in it.shown("probe")
+        assert it.shown("found").startswith("Saturated at ")
+
+
+async def test_j_goes_on_to_the_next_step_as_long_as_there_is_one() -> None:
+    async with viewer(hello(UNDER_WAY)) as it:
+        await it.press("8", "j")
+        assert it.client.submitted == [NextStep()]
+        await it.hear(OVER)
+        await it.press("j")
+        assert it.client.submitted == [NextStep()]
+
+
+async def test_it_fits_the_smallest_terminal() -> None:
+    async with viewer(hello(OVER), SMALL) as it:
+        await it.press("8")
+        assert "knee" in it.shown("bend")
+        assert it.shown("bend-axis").split()[0] == "thrds"
