@@ -6,7 +6,7 @@ Nothing here is taken from the program: each statement counts what contradicts i
 from tuibench.workload import library
 from tuibench.workload.program import Program
 
-SMALL: dict[str, object] = {"warehouses": 2, "customers_per_district": 40, "items": 300}
+SMALL: dict[str, object] = {"warehouses": 2, "customers_per_district": 40, "items": 100}
 
 BOUGHT = """SELECT o_w_id, o_d_id, o_c_id, -ol_amount FROM orders, order_line
         WHERE ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id AND ol_delivery_d IS NOT NULL"""

@@ -22,6 +22,7 @@ from tuibench.load.prepare_load import Method
 from tuibench.model.plan import OptionValue
 from tuibench.session.spec import SessionSpec
 from tuibench.workload import library
+from tuibench.workload.compile import known_options
 
 if TYPE_CHECKING:
     from tuibench.tui.look import Look
@@ -70,7 +71,7 @@ def demo(
 ) -> None:
     grace_seconds = background.grace_seconds
     on_screen = not headless and is_on_terminal()
-    options = {**DATA, **profile_options(context.args)}
+    options = {**_data(profile), **profile_options(context.args)}
     program = library.program(profile, options)
     given = RunOptions(
         threads=THREADS if threads is None and not (plan_text or ramp) else threads,
@@ -99,6 +100,12 @@ def demo(
     finally:
         _end(server)
     raise typer.Exit(code)
+
+
+def _data(profile: str) -> dict[str, OptionValue]:
+    """How large the tables are made, where the profile's data set asks for that."""
+    known = known_options(library.load(profile))
+    return DATA if set(DATA) <= set(known) else {}
 
 
 async def _start(*, keep: bool) -> PrivateServer:

@@ -71,12 +71,16 @@ async def check_present(connection: Connection, name: str, spec: DataSet, remedy
         raise RunError(f"{named(missing)} {where}: no such table", f"make the tables with: {remedy}")
 
 
-async def check_ready(connection: Connection, program: Program) -> None:
-    """Raises RunError, with the command that helps, when tables are missing, foreign or too small."""
+async def check_ready(connection: Connection, program: Program) -> str:
+    """Raises RunError, with the command that helps, when tables are missing, foreign or too small.
+
+    Returns what of them the run leaves unused although it was made for use, in words; mostly nothing.
+    """
     spec = data_set(program)
     command = spec.prepare_command(program.profile)
     await check_present(connection, program.data_set, spec, command)
     where = f"in the database '{connection.target.database}'"
+    unused = ""
     for table, extent in spec.extents().items():
         found = await found_of(connection, extent)
         if found < extent.least:
@@ -86,6 +90,10 @@ async def check_ready(connection: Connection, program: Program) -> None:
                 f"or drop the tables with: {spec.cleanup_command(program.profile)} "
                 f"and make them with: {command}",
             )
+        if extent.is_for_use and found > extent.wanted:
+            more = f"--{extent.option}={found}"
+            unused = f"there are {found:,} {extent.what}, this run uses {extent.wanted:,}: {more} uses all"
+    return unused
 
 
 async def check_allowed(connection: Connection, program: Program) -> None:

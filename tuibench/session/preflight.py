@@ -54,9 +54,9 @@ class Preflight:
         cls, connection: Connection, info: ServerInfo, plan: Plan, program: Program
     ) -> "Preflight":
         """The first look. Raises what makes the run impossible or wrong: tables, privileges, limits."""
-        await check_ready(connection, program)
+        unused = await check_ready(connection, program)
         await check_allowed(connection, program)
-        ready = DataFacts(described=data_set(program).describe(), ready=True, refusal="")
+        ready = DataFacts(described=data_set(program).describe(), ready=True, refusal="", unused=unused)
         preflight = cls(await gather(connection, info, plan, program, ready))
         for finding in checks.before_run(preflight._facts):
             if finding.severity is Severity.STOP:
@@ -135,12 +135,12 @@ async def _data_facts(connection: Connection, program: Program, missing: Tuibenc
     try:
         if missing is not None:
             raise missing
-        await check_ready(connection, program)
+        unused = await check_ready(connection, program)
     except TuibenchError as error:
         remedy = "" if isinstance(error, AccessDeniedError) else error.hint
         return DataFacts(described=described, ready=False, problem=error.message, remedy=remedy)
     try:
         await check_allowed(connection, program)
     except SQLError as error:
-        return DataFacts(described=described, ready=True, refusal=error.message)
-    return DataFacts(described=described, ready=True, refusal="")
+        return DataFacts(described=described, ready=True, refusal=error.message, unused=unused)
+    return DataFacts(described=described, ready=True, refusal="", unused=unused)

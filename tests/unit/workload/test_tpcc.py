@@ -3,12 +3,16 @@
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.workload.driving import Player, Rows, Sent, names
+from tuibench.load.conditions.tpcc import conditions
 from tuibench.workload import library
+from tuibench.workload.datasets import data_set
+from tuibench.workload.datasets.tpcc_names import last_name
 
 ITEMS = 100_000
 NEW_ORDER, PAYMENT, ORDER_STATUS, DELIVERY, STOCK_LEVEL = range(5)
@@ -193,3 +197,82 @@ def test_stock_level_looks_at_the_last_twenty_orders() -> None:
     (values,) = of_name(sent, "level_count")
     assert values[2:4] == (3001, 2981)
     assert 10 <= values[5] <= 20
+
+
+# What docs/tpcc.md says
+
+PAGE = (Path(__file__).parents[3] / "docs" / "tpcc.md").read_text(encoding="utf-8")
+CASES: dict[str, tuple[int, Callable[[list[Sent]], bool]]] = {
+    "`new_order`": (NEW_ORDER, lambda sent: names(sent)[-1] == "commit"),
+    "`new_order`, rolled back": (NEW_ORDER, lambda sent: names(sent)[-1] == "rollback"),
+    "`payment`": (PAYMENT, lambda sent: True),
+    "`order_status`": (ORDER_STATUS, lambda sent: True),
+    "`delivery`": (DELIVERY, lambda sent: True),
+    "`stock_level`": (STOCK_LEVEL, lambda sent: True),
+}
+
+
+def told(cell: str, sent: list[Sent]) -> int:
+    """The number of statements that a cell of the table says."""
+    by_id, _, by_name = cell.partition(", by name ")
+    text = by_name if by_name and of_name(sent, "customers_by_name") else by_id
+    lines = of_name(sent, "no_order")[0][4] if of_name(sent, "no_order") else 0
+    terms = text.replace(" ", "").replace("4n", f"{4 * lines}").replace("2n", f"{2 * lines}").split("+")
+    return sum(map(int, terms))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_statements_are_as_many_as_the_table_says(case: str) -> None:
+    which, fits = CASES[case]
+    (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| {case} |")]
+    cells = [cell.strip() for cell in row.strip("| ").split("|")][1:]
+    shopper, seen = player(), 0
+    for _ in range(800):
+        sent = shopper.play(which)
+        if not fits(sent):
+            continue
+        words = Counter(one.sql.split()[0] for one in sent)
+        writes = words["INSERT"] + words["UPDATE"] + words["DELETE"]
+        assert (len(sent), words["SELECT"], writes) == tuple(told(cell, sent) for cell in cells)
+        seen += 1
+    assert seen
+
+
+def test_the_page_names_every_condition() -> None:
+    for condition in conditions(data_set(library.program("tpcc"))):
+        assert f"| {condition.name} | " in PAGE
+
+
+def test_the_mix_over_twenty_thousand_transactions() -> None:
+    """Sixteen connections, each with a deck of its own."""
+    drawn = Counter[int]()
+    for connection in range(16):
+        generator = player(connection=connection).generator
+        drawn.update(generator.draw() for _ in range(1250))
+    for which, percent in enumerate((45, 43, 4, 4, 4)):
+        assert 100 * drawn[which] / 20_000 == pytest.approx(percent, abs=0.5)
+
+
+# Whose warehouse
+
+
+def test_a_connection_keeps_to_its_warehouse() -> None:
+    for connection, home in ((0, 1), (2, 3), (3, 1)):
+        shopper = player(connection=connection, warehouses=3)
+        found = {of_name(shopper.play(NEW_ORDER), "no_order")[0][2] for _ in range(30)}
+        assert found == {home}
+
+
+def test_any_warehouse_is_drawn_if_asked_for() -> None:
+    shopper = player(warehouses=3, options={"any_warehouse": "on"})
+    assert {of_name(shopper.play(PAYMENT), "pay_history")[0][4] for _ in range(60)} == {1, 2, 3}
+
+
+def test_names_are_those_of_the_load() -> None:
+    """A small district has fewer names; the run's C is as far from the load's as it must be."""
+    shopper = player(options={"customers_per_district": 40})
+    found = set()
+    for _ in range(200):
+        found |= {values[2] for values in of_name(shopper.play(PAYMENT), "customers_by_name")}
+    assert found <= {last_name(number).decode() for number in range(40)}
+    assert len(found) > 30

@@ -110,6 +110,7 @@ class DataFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The data set: `described` in words; why it is not `ready` and what to do; what the server refused.
 
     `refusal` is empty when every statement of the program was accepted, None if that could not be tried.
+    `unused` says what the run does not use although it was made for use.
     """
 
     described: str
@@ -117,6 +118,7 @@ class DataFacts(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     remedy: str = ""
     refusal: str | None = None
+    unused: str = ""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):

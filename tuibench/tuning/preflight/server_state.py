@@ -20,6 +20,8 @@ def server(facts: Facts) -> Finding:
 
 def data_set(facts: Facts) -> Finding:
     data = facts.data
+    if data.ready and data.unused:
+        return warning("data_set", data.unused)
     if data.ready:
         return ok("data_set", f"{data.described} in the database '{facts.server.database}'")
     return stop("data_set", data.problem, data.remedy)

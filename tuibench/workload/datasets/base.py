@@ -34,7 +34,8 @@ class Extent(NamedTuple):
     """How large a table is, told by one cheap question.
 
     The answer of `sql` is a number of `what`, or null for none. The tables are made with `wanted`, a run can
-    do with `least`; `option` is what chooses a run for tables of another size.
+    do with `least`; `option` is what chooses a run for tables of another size. What `is_for_use` a run should
+    use up: if it leaves some, it is told so.
     """
 
     sql: str
@@ -42,6 +43,7 @@ class Extent(NamedTuple):
     least: int
     what: str
     option: str
+    is_for_use: bool = False
 
 
 class RowSource(Protocol):

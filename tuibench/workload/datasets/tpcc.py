@@ -100,7 +100,7 @@ class Tpcc(msgspec.Struct, frozen=True, kw_only=True):
             ),
         }
         return {
-            table: Extent(f"SELECT {sql}", wanted, wanted, what, option)
+            table: Extent(f"SELECT {sql}", wanted, wanted, what, option, is_for_use=table == "warehouse")
             for table, (sql, wanted, what, option) in asked.items()
         }
 
