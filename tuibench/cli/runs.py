@@ -1,5 +1,6 @@
 """`tuibench runs`: what was recorded, one of them in short, and taking them away."""
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tuibench import paths
-from tuibench.cli.columns import aligned
+from tuibench.cli.columns import aligned, width_of
 from tuibench.cli.driving import notes, say
 from tuibench.cli.finding import RunDir, demand_format, echo_json, look_in
 from tuibench.errors import UsageError
@@ -27,6 +28,7 @@ DETAILS = (
 )
 FORMATS = ("table", "json")
 HEADINGS = ("run", "started", "profile", "outcome", "threads", "time", "TPS", "p95 ms")
+IN_ID = ("started", "profile")
 FIRST_NUMBER = HEADINGS.index("threads")
 
 
@@ -51,12 +53,21 @@ def _list(named: Sequence[str], as_json: bool, _: bool) -> None:
     if as_json:
         echo_json(lines)
     elif lines:
-        typer.echo(aligned([HEADINGS, *map(_cells, lines)], FIRST_NUMBER))
+        typer.echo(table(lines, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
         for line in lines:
             if line.trouble:
                 say(f"{line.id}: {line.trouble}")
     else:
         say(f"no run is recorded in {paths.runs_dir()}")
+
+
+def table(lines: Sequence[RunLine], room: int | None = None) -> str:
+    """The list for people. Where it does not fit the room, what the id says already is left out."""
+    rows: list[Sequence[str]] = [HEADINGS, *map(_cells, lines)]
+    if room is None or width_of(rows) <= room:
+        return aligned(rows, FIRST_NUMBER)
+    shorter = [(row[0], *row[1 + len(IN_ID) :]) for row in rows]
+    return aligned(shorter, FIRST_NUMBER - len(IN_ID))
 
 
 def _cells(line: RunLine) -> tuple[str, ...]:

@@ -9,7 +9,9 @@ import pytest
 from tests.unit.cli.program import Program
 from tests.unit.record.written import plan_record, written
 from tuibench import paths
+from tuibench.cli.runs import table
 from tuibench.model.summary import Summary
+from tuibench.record import shelf
 from tuibench.record.recorder import Recorder
 from tuibench.record.run import load
 from tuibench.record.transcript import csv_text, sysbench_text
@@ -34,6 +36,14 @@ def test_the_list_is_a_table_or_json(tuibench: Program, folder: Path) -> None:
     assert "cut short" in cut
     lines = json.loads(tuibench("runs", "list", "--format", "json").out)
     assert [(line["id"], line["outcome"]) for line in lines] == [(DONE, "done"), (CUT, "cut short")]
+
+
+def test_on_a_narrow_terminal_the_list_leaves_out_what_the_id_says(folder: Path) -> None:
+    lines = shelf.runs()
+    wide, narrow = table(lines, 200), table(lines, 80)
+    assert wide == table(lines)
+    assert narrow.splitlines()[0].split() == ["run", "outcome", "threads", "time", "TPS", "p95", "ms"]
+    assert max(map(len, narrow.splitlines())) <= 80 < max(map(len, wide.splitlines()))
 
 
 def test_nothing_recorded_is_said(tuibench: Program) -> None:

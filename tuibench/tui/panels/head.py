@@ -36,15 +36,15 @@ def _server_line(view: View, width: int) -> Line:
     brand = Span(" tuibench ", "brand")
     name: Line = (Span(f"{info.flavour} {info.version}", "strong"),)
     up: Line = (Span(f"up {duration(uptime)}", "muted"),)
-    state = _state(view)
+    state = _state(view, width)
     taken = sum(width_of(part) for part in ((brand,), name, up, state)) + 10
     where: Line = (Span(shorten_start(info.where, max(width - taken, 8)), "muted"),)
     return spread((brand, Span("  "), *joined((name, where, up), DOT)), state, width)
 
 
-def _state(view: View) -> Line:
+def _state(view: View, width: int) -> Line:
     if view.replay is not None:
-        return _replay(view, view.replay)
+        return _replay(view, view.replay, width)
     limit = f" of {clock(view.plan.seconds)}" if view.plan.seconds else ""
     return (
         _STATES[view.status.state],
@@ -54,9 +54,9 @@ def _state(view: View) -> Line:
     )
 
 
-def _replay(view: View, replay: Replaying) -> Line:
+def _replay(view: View, replay: Replaying, width: int) -> Line:
     """That it is a replay, how fast, where; and how the run stood then, unless it just ran."""
-    still = view.status.state is not RunState.RUNNING
+    still = width >= WIDE and view.status.state is not RunState.RUNNING
     return (
         *((_STATES[view.status.state], Span("  ")) if still else ()),
         Span("‖ replay" if replay.paused else "▶ replay", "warn"),
