@@ -1,0 +1,84 @@
+"""A program on a terminal of its own: drawn to, and closed or killed as a dropped connection would."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Iterator, Mapping
+
+from tests.integration.processes import until
+
+ROWS, COLUMNS = 36, 120
+
+
+class Terminal:
+    """One program of ours on a pseudo terminal; what it draws is read and thrown away."""
+
+    def __init__(self, *arguments: str, env: Mapping[str, str]) -> None:
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        self._program = subprocess.Popen(
+            [sys.executable, "-m", "tuibench", *arguments],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env={**os.environ, "TERM": "xterm-256color", **env},
+            preexec_fn=_own_the_terminal,
+        )
+        os.close(slave)
+        self._is_open = True
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def has_ended(self) -> bool:
+        return self._program.poll() is not None
+
+    def kill(self) -> None:
+        """SIGKILL: the program can do nothing more."""
+        self._program.kill()
+        self._program.wait()
+
+    def hang_up(self) -> None:
+        """What a dropped connection means to its programs."""
+        os.killpg(self._program.pid, signal.SIGHUP)
+
+    def close(self) -> None:
+        """Ends the program if it still runs, and takes its terminal away."""
+        if not self.has_ended:
+            self.kill()
+        self._is_open = False
+        with contextlib.suppress(OSError):
+            os.close(self._master)
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):
+            while self._is_open and os.read(self._master, 65536):
+                pass
+
+
+def _own_the_terminal() -> None:
+    """The program leads a session of its own, whose terminal is its standard input."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+@contextlib.contextmanager
+def terminal(*arguments: str, env: Mapping[str, str]) -> Iterator[Terminal]:
+    """A program on a terminal, ended with the block."""
+    opened = Terminal(*arguments, env=env)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def ends(opened: Terminal) -> bool:
+    """Whether the program ends in time."""
+    return until(lambda: opened.has_ended)
