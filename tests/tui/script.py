@@ -290,7 +290,57 @@ def server_part(elapsed: int, tps: float, threads: int, fsyncs: float) -> Server
         log_fsyncs_per_transaction=fsyncs,
         buffer_pool_hit=99.98,
         row_lock_waits_per_second=3.1,
+        counters={name: start + round(rate * done_by(elapsed)) for name, (start, rate) in COUNTERS.items()},
+        gauges=GAUGES | {"Innodb_checkpoint_age": 21_000_000 + 311_000 * elapsed},
     )
+
+
+def done_by(elapsed: int) -> float:
+    """About how many transactions the story has had."""
+    return 1_510.0 * min(elapsed, 66) + 2_412.0 * max(elapsed - 66, 0)
+
+
+COUNTERS = {
+    "Questions": (4_120_480, 20.0),
+    "Com_select": (2_900_000, 14.0),
+    "Com_insert": (210_000, 1.0),
+    "Com_update": (420_000, 2.0),
+    "Com_delete": (210_000, 1.0),
+    "Com_commit": (206_000, 1.0),
+    "Com_rollback": (12, 0.0),
+    "Slow_queries": (12, 0.0),
+    "Threads_created": (66, 0.0),
+    "Aborted_clients": (3, 0.0),
+    "Aborted_connects": (1, 0.0),
+    "Table_open_cache_hits": (8_100_000, 40.0),
+    "Table_open_cache_misses": (310, 0.0),
+    "Table_open_cache_overflows": (0, 0.0),
+    "Created_tmp_tables": (206_000, 1.0),
+    "Created_tmp_disk_tables": (0, 0.0),
+    "Innodb_buffer_pool_reads": (41_000, 0.008),
+    "Innodb_buffer_pool_pages_flushed": (91_000, 0.4),
+    "Innodb_lsn_current": (900_000_000, 6_200.0),
+    "Innodb_log_waits": (0, 0.0),
+    "Innodb_data_fsyncs": (210_000, 1.04),
+    "Innodb_row_lock_waits": (900, 0.002),
+    "Innodb_deadlocks": (12, 0.0),
+    "Rows_read": (98_000_000, 410.0),
+    "Handler_write": (640_000, 3.0),
+    "Handler_update": (420_000, 2.0),
+    "Handler_delete": (210_000, 1.0),
+}
+"""Where each begins, and how much it grows with a transaction."""
+
+GAUGES = {
+    "Threads_cached": 0,
+    "Innodb_page_size": 16_384,
+    "Innodb_buffer_pool_pages_total": 65_536,
+    "Innodb_buffer_pool_pages_free": 21_300,
+    "Innodb_buffer_pool_bytes_dirty": 48_000_000,
+    "Innodb_checkpoint_max_age": 107_998_618,
+    "Innodb_history_list_length": 214,
+    "Innodb_row_lock_current_waits": 2,
+}
 
 
 HOST = HostPart(
@@ -305,6 +355,12 @@ HOST = HostPart(
     disk_write_bytes_per_second=12_400_000.0,
     net_received_bytes_per_second=41_000.0,
     net_sent_bytes_per_second=58_000.0,
+    memory_server_bytes=int(2.3 * GIB),
+    cpu_by_core=(98.0, 96.5, 94.0, 93.1, 97.2, 91.0, 88.4, 86.0),
+    swap_used_bytes=0,
+    swap_total_bytes=2 * GIB,
+    disk_read_ms=0.21,
+    disk_write_ms=1.34,
 )
 
 

@@ -73,7 +73,8 @@ class ServerPart(msgspec.Struct, frozen=True, kw_only=True):
 
     Rates are None in the first tick after a connect, a restart or a FLUSH STATUS, and where the counter does
     not exist. `buffer_pool_hit` is a percentage (0 to 100). `counters` are the cumulative counters the rates
-    came from, by the server's own names.
+    came from, by the server's own names; `gauges` is what held at that moment. `untold` says why a name is in
+    neither where the reason is not the server's flavour.
     """
 
     uptime_seconds: int
@@ -92,13 +93,17 @@ class ServerPart(msgspec.Struct, frozen=True, kw_only=True):
     buffer_pool_hit: float | None = None
     row_lock_waits_per_second: float | None = None
     counters: dict[str, int] = {}
+    gauges: dict[str, int] = {}
+    untold: dict[str, str] = {}
 
 
 class HostPart(msgspec.Struct, frozen=True, kw_only=True):
     """What this host did. CPU figures are percent of the whole machine (0 to 100).
 
     `cpu_server` is None when the server's process was not found (see `note`) or cannot be read;
-    `memory_server_bytes`, the memory it holds (its resident set), likewise.
+    `memory_server_bytes`, the memory it holds (its resident set), likewise. `cpu_by_core` is each core's own
+    percentage. `disk_read_ms` and `disk_write_ms` are how long a read or write took from queue to end, None
+    where there was none.
     """
 
     cores: int
@@ -114,6 +119,11 @@ class HostPart(msgspec.Struct, frozen=True, kw_only=True):
     net_sent_bytes_per_second: float | None
     note: str = ""
     memory_server_bytes: int | None = None
+    cpu_by_core: tuple[float, ...] = ()
+    swap_used_bytes: int | None = None
+    swap_total_bytes: int | None = None
+    disk_read_ms: float | None = None
+    disk_write_ms: float | None = None
 
 
 class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):

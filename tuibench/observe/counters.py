@@ -11,6 +11,8 @@ QUESTIONS = "Questions"
 SLOW_QUERIES = "Slow_queries"
 BINLOG_SYNCS = "performance_schema.binlog_syncs"
 BINLOG_BYTES = "performance_schema.binlog_bytes"
+HISTORY = "innodb_metrics.history_list_length"
+DEADLOCKS = "innodb_metrics.deadlocks"
 
 NEEDED = (UPTIME, THREADS_RUNNING, THREADS_CONNECTED, OPEN_TABLES, QUESTIONS, SLOW_QUERIES)
 """Without these a reading is no reading."""
@@ -43,6 +45,10 @@ COUNTERS: dict[str, str] = {
     "Table_open_cache_misses": "tables not found there",
     "Table_open_cache_overflows": "tables closed again because the cache was full",
     "Handler_commit": "commits inside the server: several for one transaction (engine, binary log)",
+    "Handler_write": "rows inserted, those of internal temporary tables too",
+    "Handler_update": "rows updated, those of internal temporary tables too",
+    "Handler_delete": "rows deleted, those of internal temporary tables too",
+    "Rows_read": "rows read (MariaDB)",
     "Handler_rollback": "rollbacks inside the server",
     "Handler_read_key": "rows read through an index",
     "Handler_read_rnd_next": "rows read by scanning",
@@ -70,12 +76,31 @@ COUNTERS: dict[str, str] = {
     "Innodb_row_lock_waits": "waits for a row lock",
     "Innodb_row_lock_time": "milliseconds spent in them",
     "Innodb_deadlocks": "deadlocks (MariaDB)",
+    DEADLOCKS: "deadlocks (MySQL, see innodb)",
     "Innodb_rows_read": "rows read",
     "Innodb_rows_inserted": "rows inserted",
     "Innodb_rows_updated": "rows updated",
     "Innodb_rows_deleted": "rows deleted",
 }
 """Cumulative counters and what they count; recorded with every sample. What a server lacks is absent."""
+
+GAUGES: dict[str, str] = {
+    "Threads_cached": "threads that wait for a connection",
+    "Max_used_connections": "the most connections at a time since the start",
+    "Open_files": "files that are open",
+    "Innodb_page_size": "bytes of a page",
+    "Innodb_buffer_pool_pages_total": "pages of the buffer pool",
+    "Innodb_buffer_pool_pages_free": "pages of it that hold nothing",
+    "Innodb_buffer_pool_bytes_dirty": "bytes in it that are not written back yet",
+    "Innodb_checkpoint_age": "bytes of redo that a crash would have to go through (MariaDB)",
+    "Innodb_checkpoint_max_age": "how many that may be before writes are held up (MariaDB)",
+    "Innodb_redo_log_checkpoint_lsn": "where in the redo a crash would begin (MySQL)",
+    "Innodb_redo_log_capacity_resized": "bytes of redo that there is room for (MySQL)",
+    "Innodb_history_list_length": "transactions whose old row versions are not purged yet (MariaDB)",
+    HISTORY: "the same (MySQL, see innodb)",
+    "Innodb_row_lock_current_waits": "row locks that are waited for now",
+}
+"""What holds at the moment, and what it means; recorded with every sample."""
 
 METRICS: dict[str, tuple[str, ...]] = {
     "questions": (QUESTIONS,),
@@ -95,7 +120,7 @@ flushed at commit do they show. Innodb_log_writes is no substitute: it goes on c
 innodb_flush_log_at_trx_commit is 0 or 2. The binary log's fsyncs are in none of them: MySQL has no counter.
 """
 
-_KEPT = frozenset(COUNTERS) | frozenset(NEEDED) | {FLUSH_AGE}
+_KEPT = frozenset(COUNTERS) | frozenset(GAUGES) | frozenset(NEEDED) | {FLUSH_AGE}
 
 
 def kept(rows: Sequence[Sequence[str]]) -> dict[str, int]:

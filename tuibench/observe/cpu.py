@@ -1,7 +1,7 @@
 """Processor time, cumulative: of the machine, and of processes that come and go; the memory of one."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -17,7 +17,16 @@ class MachineTime(NamedTuple):
 
 
 def machine_time() -> MachineTime:
-    times = psutil.cpu_times()._asdict()
+    return _time_of(psutil.cpu_times())
+
+
+def core_times() -> tuple[MachineTime, ...]:
+    """The same of each core."""
+    return tuple(_time_of(core) for core in psutil.cpu_times(percpu=True))
+
+
+def _time_of(read: Any) -> MachineTime:
+    times = read._asdict()
     # Linux counts guests' time in user and nice as well.
     total = sum(times.values()) - times.get("guest", 0.0) - times.get("guest_nice", 0.0)
     return MachineTime(busy=total - times["idle"] - times.get("iowait", 0.0), total=total)

@@ -9,6 +9,7 @@ socket is not in it at all. The server's Bytes_sent and Bytes_received say what 
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
@@ -18,13 +19,31 @@ NET = Path("/sys/class/net")
 _LOOPBACKS = ("lo", "loop", "ram", "zram")
 
 
-def disk_bytes() -> tuple[int, int] | None:
-    """Bytes read and written by the disks since boot; None where the system does not say."""
+class DiskTotals(NamedTuple):
+    """What the disks have done since boot; the milliseconds are those of all requests together."""
+
+    read_bytes: int
+    written_bytes: int
+    reads: int
+    writes: int
+    read_ms: int
+    write_ms: int
+
+
+def disk_totals() -> DiskTotals | None:
+    """Of all disks that count; None where the system does not say."""
     disks = psutil.disk_io_counters(perdisk=True, nowrap=False) or {}
-    wanted = physical(disks, BLOCK)
+    wanted = [disks[name] for name in physical(disks, BLOCK)]
     if not wanted:
         return None
-    return sum(disks[name].read_bytes for name in wanted), sum(disks[name].write_bytes for name in wanted)
+    return DiskTotals(
+        read_bytes=sum(disk.read_bytes for disk in wanted),
+        written_bytes=sum(disk.write_bytes for disk in wanted),
+        reads=sum(disk.read_count for disk in wanted),
+        writes=sum(disk.write_count for disk in wanted),
+        read_ms=sum(disk.read_time for disk in wanted),
+        write_ms=sum(disk.write_time for disk in wanted),
+    )
 
 
 def net_bytes() -> tuple[int, int] | None:

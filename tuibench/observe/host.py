@@ -11,8 +11,8 @@ import psutil
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.metrics.rates import growth, ratio
 from tuibench.model.sample import HostPart
-from tuibench.observe.cpu import MachineTime, ProcessTimes, machine_time
-from tuibench.observe.devices import disk_bytes, net_bytes
+from tuibench.observe.cpu import MachineTime, ProcessTimes, core_times, machine_time
+from tuibench.observe.devices import DiskTotals, disk_totals, net_bytes
 from tuibench.observe.process import ServerProcess
 
 
@@ -21,8 +21,9 @@ class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
 
     at_ns: int
     machine: MachineTime
+    cores: tuple[MachineTime, ...] = ()
     processes: dict[int, float]
-    disk: tuple[int, int] | None
+    disk: DiskTotals | None
     net: tuple[int, int] | None
 
 
@@ -64,7 +65,9 @@ class HostSampler:
         server = None if pid is None else used.get(pid)
         tuibench = sum(percent for pid, percent in used.items() if pid in own)
         memory = psutil.virtual_memory()
-        read, written = pair_per_second(before.disk, after.disk, seconds)
+        swap = psutil.swap_memory()
+        read, written = pair_per_second(_bytes(before.disk), _bytes(after.disk), seconds)
+        read_ms, write_ms = request_ms(before.disk, after.disk)
         received, sent = pair_per_second(before.net, after.net, seconds)
         return HostPart(
             cores=self._cores,
@@ -78,6 +81,11 @@ class HostSampler:
             disk_write_bytes_per_second=written,
             net_received_bytes_per_second=received,
             net_sent_bytes_per_second=sent,
+            cpu_by_core=core_percents(before.cores, after.cores),
+            swap_used_bytes=swap.used,
+            swap_total_bytes=swap.total,
+            disk_read_ms=read_ms,
+            disk_write_ms=write_ms,
             note=self._note(after),
             memory_server_bytes=None if pid is None else self._times.resident_bytes(pid),
         )
@@ -87,8 +95,9 @@ class HostSampler:
         return HostTotals(
             at_ns=self._clock.now_ns(),
             machine=machine_time(),
+            cores=core_times(),
             processes=self._times.read(watched),
-            disk=disk_bytes(),
+            disk=disk_totals(),
             net=net_bytes(),
         )
 
@@ -99,6 +108,29 @@ class HostSampler:
         if self._server.pid in totals.processes:
             return ""
         return f"the server's process {self._server.pid} has ended or cannot be read"
+
+
+def _bytes(disk: DiskTotals | None) -> tuple[int, int] | None:
+    return None if disk is None else (disk.read_bytes, disk.written_bytes)
+
+
+def request_ms(before: DiskTotals | None, after: DiskTotals | None) -> tuple[float | None, float | None]:
+    """How long a read and a write took, on the mean; None where there was none, or nothing is known."""
+    if before is None or after is None:
+        return None, None
+    reads, writes = growth(before.reads, after.reads), growth(before.writes, after.writes)
+    return (
+        ratio(growth(before.read_ms, after.read_ms), reads),
+        ratio(growth(before.write_ms, after.write_ms), writes),
+    )
+
+
+def core_percents(before: tuple[MachineTime, ...], after: tuple[MachineTime, ...]) -> tuple[float, ...]:
+    """How busy each core was; nothing while cores come and go."""
+    if len(before) != len(after):
+        return ()
+    shares = [share_percent(old, new) for old, new in zip(before, after, strict=True)]
+    return tuple(round(share, 1) if share is not None else 0.0 for share in shares)
 
 
 def share_percent(before: MachineTime, after: MachineTime) -> float | None:

@@ -29,6 +29,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     table_open_cache: int
     own_statements: int
     transactions: int | None
+    untold: dict[str, str] = {}
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +110,8 @@ def _part(before: Reading | None, after: Reading, interval: Interval | None) -> 
         questions_total=status[counters.QUESTIONS],
         slow_queries_total=status[counters.SLOW_QUERIES],
         counters=_cumulative(after),
+        gauges={name: value for name, value in status.items() if name in counters.GAUGES},
+        untold=after.untold,
     )
     if before is None or interval is None:
         return gauges

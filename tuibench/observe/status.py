@@ -13,6 +13,7 @@ from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import identity, server_info
 from tuibench.observe import counters
 from tuibench.observe.binlog import BinlogFile
+from tuibench.observe.innodb import InnodbMetrics
 from tuibench.observe.line import Connect, Line, log_in
 from tuibench.observe.reading import Observation, Reading, observe
 
@@ -47,6 +48,7 @@ class StatusSampler:
         self._variables: dict[str, str] = {}
         self._variables_of = 0
         self._binlog = BinlogFile()
+        self._innodb = InnodbMetrics()
         self._last: Reading | None = None
 
     @property
@@ -91,6 +93,7 @@ class StatusSampler:
     async def _read(self, connection: Connection) -> Reading:
         if self._variables_of != self._line.logins:
             await self._read_variables(connection)
+        innodb = await self._innodb.read(connection, self._variables)
         binlog = await self._binlog.counters(connection, self._variables)
         sent_ns = self._clock.now_ns()
         status = counters.kept(await connection.query(STATUS_SQL))
@@ -100,7 +103,8 @@ class StatusSampler:
             at_ns=(sent_ns + received_ns) // 2,
             connection=self._line.logins,
             identity=identity(self._variables),
-            status=status | binlog,
+            status=status | binlog | innodb,
+            untold=dict(self._innodb.untold),
             max_connections=int(self._variables["max_connections"]),
             table_open_cache=int(self._variables["table_open_cache"]),
             own_statements=self.own_statements,

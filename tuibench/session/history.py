@@ -29,5 +29,5 @@ class History:
 def slim(sample: Sample) -> Sample:
     """The sample without what is only looked at while it is new."""
     load = replace(sample.load, statements={}) if sample.load else None
-    server = replace(sample.server, counters={}) if sample.server else None
+    server = replace(sample.server, counters={}, gauges={}) if sample.server else None
     return replace(sample, load=load, server=server)

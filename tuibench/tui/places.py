@@ -12,10 +12,12 @@ from textual.binding import Binding, BindingType
 from tuibench.tui.panels.tabs import Tab
 from tuibench.tui.screens.big import BigScreen
 from tuibench.tui.screens.events import EventsScreen
+from tuibench.tui.screens.host import HostScreen
 from tuibench.tui.screens.latency import LatencyScreen
 from tuibench.tui.screens.live import LiveScreen
 from tuibench.tui.screens.main import Frame, MainScreen
 from tuibench.tui.screens.saturation import SaturationScreen
+from tuibench.tui.screens.server import ServerScreen
 from tuibench.tui.screens.sessions import SessionsScreen
 from tuibench.tui.screens.settings import SettingsScreen
 from tuibench.tui.view import View
@@ -44,6 +46,8 @@ HOME = "live"
 PLACES = (
     Place("1", HOME, "Live", "Live", "load, server and host on one time axis", LiveScreen),
     Place("2", "latency", "Latency", "Lat", "percentiles, heat map, the slowest kinds", LatencyScreen),
+    Place("3", "server", "Server", "Srv", "commands, connections, tables, InnoDB, locks", ServerScreen),
+    Place("4", "host", "Host", "Host", "every core, memory, disks, network", HostScreen),
     Place(
         "5", "settings", "Settings", "Set", "what the server can be set to, and what it risks", SettingsScreen
     ),

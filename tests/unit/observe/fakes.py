@@ -60,6 +60,7 @@ class FakeServer:
         self.status = dict(STATUS)
         self.variables = dict(VARIABLES)
         self.binlog: tuple[int, int] | SQLError = (0, 0)
+        self.metrics: dict[str, int] | SQLError = {"trx_rseg_history_len": 7, "lock_deadlocks": 1}
         self.refusal: TuibenchError | None = None
         self.failure: TuibenchError | None = None
         self.connections: list[FakeConnection] = []
@@ -78,6 +79,8 @@ class FakeServer:
         await self._open.wait()
         if self.failure:
             raise self.failure
+        if "innodb_metrics" in sql:
+            return self.innodb_metrics()
         if "performance_schema" in sql:
             return self.binlog_file()
         if "STATUS" in sql:
@@ -88,6 +91,11 @@ class FakeServer:
         if isinstance(self.binlog, SQLError):
             raise self.binlog
         return [self.binlog]
+
+    def innodb_metrics(self) -> Sequence[Row]:
+        if isinstance(self.metrics, SQLError):
+            raise self.metrics
+        return list(self.metrics.items())
 
     def hold(self) -> None:
         self._open.clear()

@@ -1,8 +1,9 @@
 """No byte of a disk or a card is counted twice."""
 
+from collections.abc import Callable
 from pathlib import Path
 
-from tuibench.observe.devices import disk_bytes, net_bytes, physical
+from tuibench.observe.devices import disk_totals, net_bytes, physical
 
 
 def kernel(tmp_path: Path, **hardware: bool) -> Path:
@@ -32,7 +33,8 @@ def test_without_the_kernels_folder_all_but_the_loopback_counts(tmp_path: Path) 
 
 
 def test_this_hosts_totals_never_go_back() -> None:
-    for read in (disk_bytes, net_bytes):
+    readers: tuple[Callable[[], tuple[int, ...] | None], ...] = (disk_totals, net_bytes)
+    for read in readers:
         first, second = read(), read()
         assert (first is None) == (second is None)
         if first is not None and second is not None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.observe.fakes import FakeClock
 from tuibench.observe import host as host_module
 from tuibench.observe.cpu import MachineTime, ProcessTimes, machine_time
+from tuibench.observe.devices import DiskTotals
 from tuibench.observe.host import HostSampler, HostTotals, cpu_percents, pair_per_second, share_percent
 from tuibench.observe.process import ServerProcess
 
@@ -23,10 +24,12 @@ class FakeMachine:
         self.clock = FakeClock()
         self.machine = MachineTime(0.0, 0.0)
         self.seconds = {SERVER: 50.0, OURS: 10.0}
-        self.disk: tuple[int, int] | None = (0, 0)
+        self.disk: DiskTotals | None = DiskTotals(0, 0, 0, 0, 0, 0)
+        self.cores: tuple[MachineTime, ...] = (MachineTime(0.0, 0.0),) * 2
         monkeypatch.setattr(psutil, "cpu_count", lambda: 4)
         monkeypatch.setattr(host_module, "machine_time", lambda: self.machine)
-        monkeypatch.setattr(host_module, "disk_bytes", lambda: self.disk)
+        monkeypatch.setattr(host_module, "disk_totals", lambda: self.disk)
+        monkeypatch.setattr(host_module, "core_times", lambda: self.cores)
         monkeypatch.setattr(host_module, "net_bytes", lambda: (0, 0))
         monkeypatch.setattr(ProcessTimes, "read", self._read)
 
@@ -52,12 +55,15 @@ def test_processor_time_is_split(machine: FakeMachine) -> None:
     sampling = sampler(machine)
     machine.pass_time(2.0, busy=6.0)
     machine.seconds = {SERVER: 53.0, OURS: 11.0}
-    machine.disk = (100, 4000)
+    machine.disk = DiskTotals(100, 4000, 0, 4, 0, 10)
+    machine.cores = (MachineTime(1.0, 2.0), MachineTime(0.5, 2.0))
     part = sampling.sample()
     assert part is not None
     assert (part.cores, part.cpu_total) == (4, 75.0)
     assert (part.cpu_server, part.cpu_tuibench, part.cpu_rest) == (37.5, 12.5, 25.0)
     assert (part.disk_read_bytes_per_second, part.disk_write_bytes_per_second) == (50.0, 2000.0)
+    assert (part.disk_read_ms, part.disk_write_ms) == (None, 2.5)
+    assert part.cpu_by_core == (50.0, 25.0)
     assert part.note == ""
 
 
@@ -109,6 +115,15 @@ def test_two_calls_at_once_are_one_sample(machine: FakeMachine) -> None:
     part = sampling.sample()
     assert part is not None
     assert part.cpu_total == 100.0
+
+
+def test_cores_that_come_or_go_have_no_share_in_that_tick(machine: FakeMachine) -> None:
+    sampling = sampler(machine)
+    machine.pass_time(1.0, busy=1.0)
+    machine.cores = (MachineTime(1.0, 1.0),) * 3
+    part = sampling.sample()
+    assert part is not None
+    assert part.cpu_by_core == ()
 
 
 def test_disks_that_cannot_be_read_have_no_rate(machine: FakeMachine) -> None:

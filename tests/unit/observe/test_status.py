@@ -177,13 +177,13 @@ async def test_a_new_connection_reads_the_variables_again(bench: Bench) -> None:
 async def test_own_statements_count_over_all_connections(bench: Bench) -> None:
     assert bench.sampler.own_statements == 0
     first = await bench.sampler.sample()
-    assert first.own_statements == bench.sampler.own_statements == 2
+    assert first.own_statements == bench.sampler.own_statements == 3
     await bench.sampler.variables()
     bench.server.connections[0].is_broken = True
     await bench.sampler.sample()
-    assert (await bench.sampler.sample()).own_statements == 6
+    assert (await bench.sampler.sample()).own_statements == 7
     await bench.sampler.close()
-    assert bench.sampler.own_statements == 7
+    assert bench.sampler.own_statements == 8
     assert bench.server.connections[1].end == "closed"
 
 

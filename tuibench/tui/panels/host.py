@@ -6,7 +6,7 @@ from tuibench.tui.spans import Line, Span, pad, spread, wrapped
 from tuibench.tui.view import View
 from tuibench.units import DASH, data, percent
 
-_BAR = (("server", "█", "server"), ("tuibench", "▓", "own"), ("rest", "▒", "rest"))
+BAR = (("server", "█", "server"), ("tuibench", "▓", "own"), ("rest", "▒", "rest"))
 _IDLE = "·"
 _NAME = 7
 
@@ -19,8 +19,8 @@ def host_panel(view: View, width: int, height: int) -> list[Line]:
     cores = f"{host.cores} core{'s' if host.cores != 1 else ''}"
     lines: list[Line] = [
         spread(_title(view), (Span(cores, "muted"),), width),
-        _named("CPU", _cpu_bar(host, width - _NAME - 6), percent(host.cpu_total), width),
-        *_legend(host, width),
+        _named("CPU", cpu_bar(host, width - _NAME - 6), percent(host.cpu_total), width),
+        *legend(host, width),
         _named("Memory", _memory_bar(host, width - _NAME - 17), _memory(host), width),
         _rate_row("Disk read", host.disk_read_bytes_per_second, width),
         _rate_row("Disk write", host.disk_write_bytes_per_second, width),
@@ -39,7 +39,7 @@ def host_strip(view: View, width: int, height: int) -> list[Line]:
     disk = f"{_brief(host.disk_read_bytes_per_second)}/{_brief(host.disk_write_bytes_per_second)}"
     left: Line = (
         Span("CPU ", "muted"),
-        *_cpu_bar(host, max(8, width - 70)),
+        *cpu_bar(host, max(8, width - 70)),
         Span(f" {percent(host.cpu_total):>5} ", "strong"),
         *_parts(host, " "),
     )
@@ -67,15 +67,16 @@ def _named(name: str, bar: Line, value: str, width: int) -> Line:
     return spread((Span(f"{name:<{_NAME}}", "muted"), *bar), (Span(value, "strong"),), width)
 
 
-def _cpu_bar(host: HostPart, width: int) -> Line:
+def cpu_bar(host: HostPart, width: int) -> Line:
+    """All cores as one bar, split by who uses them."""
     parts = (host.cpu_server or 0.0, host.cpu_tuibench, host.cpu_rest)
-    glyphs = [glyph for _, glyph, _ in _BAR]
+    glyphs = [glyph for _, glyph, _ in BAR]
     runs = shares(list(zip(parts, glyphs, strict=True)), width, _IDLE)
-    roles = [role for _, _, role in _BAR]
+    roles = [role for _, _, role in BAR]
     return tuple(Span(run, role) for run, role in zip(runs, (*roles, "faint"), strict=True) if run)
 
 
-def _legend(host: HostPart, width: int) -> list[Line]:
+def legend(host: HostPart, width: int) -> list[Line]:
     """What the bar's parts are. A server that was not found says why in a line of its own."""
     line = _parts(host, " ", glyphs=True)
     if not host.note:
@@ -87,7 +88,7 @@ def _parts(host: HostPart, gap: str, *, glyphs: bool = False) -> Line:
     """Who uses the processor, in the order of the bar."""
     values = (host.cpu_server, host.cpu_tuibench, host.cpu_rest)
     line: Line = ()
-    for (name, glyph, role), value in zip(_BAR, values, strict=True):
+    for (name, glyph, role), value in zip(BAR, values, strict=True):
         lead = (Span(f"{glyph} ", role),) if glyphs else ()
         line = (*line, *lead, Span(f"{name} ", "muted"), Span(_share(value), "strong"), Span(gap))
     return line[:-1]

@@ -1,0 +1,137 @@
+"""The server screen: what a figure is made of on each flavour, and why one is missing."""
+
+import msgspec
+import pytest
+
+from tests.tui import script
+from tuibench.model.sample import Sample
+from tuibench.tui.panels import server_rows
+from tuibench.tui.panels.server_rows import (
+    COMMANDS,
+    CONNECTIONS,
+    INNODB,
+    LEFT,
+    RIGHT,
+    ROWS,
+    Item,
+    row,
+    sections,
+)
+from tuibench.tui.panels.trend import Row, Section, stacked
+from tuibench.tui.spans import Line, plain, width_of
+from tuibench.tui.view import begin
+
+SAMPLES = script.samples(60)
+
+
+def text(lines: list[Line]) -> str:
+    return "\n".join(plain(line).rstrip() for line in lines)
+
+
+def item(name: str) -> Item:
+    every = (*COMMANDS, *CONNECTIONS, *server_rows.TABLES, *ROWS, *INNODB)
+    return next(each for each in every if each.name == name)
+
+
+def with_server(sample: Sample, **changes: object) -> Sample:
+    assert sample.server is not None
+    return msgspec.structs.replace(sample, server=msgspec.structs.replace(sample.server, **changes))
+
+
+def counting(elapsed: float, late_ms: float = 0.0, **counters: int) -> Sample:
+    base = msgspec.structs.replace(SAMPLES[0], elapsed_seconds=elapsed, late_ms=late_ms)
+    return with_server(base, counters=counters)
+
+
+def test_a_rate_is_over_the_time_that_passed() -> None:
+    samples = [counting(1.0, Com_select=100), counting(2.0, 500.0, Com_select=250)]
+    assert row(item("SELECT"), samples)[:3] == ("SELECT", "100", "250")
+
+
+def test_a_counter_that_went_back_is_a_gap_and_not_a_rate() -> None:
+    samples = [counting(float(n), Com_select=count) for n, count in enumerate((100, 200, 5, 15), 1)]
+    assert list(row(item("SELECT"), samples).values) == [100.0, None, 10.0]
+
+
+def test_a_missed_second_is_a_gap() -> None:
+    samples = [
+        counting(1.0, Com_select=1),
+        script.without(counting(2.0), "server"),
+        counting(3.0, Com_select=9),
+    ]
+    assert row(item("SELECT"), samples)[1:3] == ("–", "next tick")
+    assert list(row(item("SELECT"), samples).values) == [None, None]
+
+
+def test_without_an_answer_the_reason_stands_in_the_place_of_the_value() -> None:
+    silent = script.without(SAMPLES[-1], "server")
+    assert row(item("SELECT"), [silent])[1:3] == ("–", "no answer")
+    assert row(item("Threads running"), [silent])[1:3] == ("–", "no answer")
+    assert row(item("SELECT"), [])[1:3] == ("–", "no answer")
+
+
+def test_what_a_flavour_does_not_count_says_so() -> None:
+    assert row(item("Fsyncs, log"), SAMPLES)[1:3] == ("–", "among data fsyncs")
+
+
+def test_a_missing_privilege_is_named() -> None:
+    refused = {"innodb_metrics.history_list_length": "needs the PROCESS privilege"}
+    sample = with_server(SAMPLES[-1], gauges={}, untold=refused)
+    assert row(item("History list"), [sample])[1:3] == ("–", "needs the PROCESS privilege")
+
+
+@pytest.mark.parametrize(
+    ("gauges", "counters", "shown"),
+    [
+        (
+            {"Innodb_checkpoint_age": 1 << 20, "Innodb_checkpoint_max_age": 1 << 26},
+            {},
+            ("1 MiB", "of 64 MiB"),
+        ),
+        (
+            {"Innodb_redo_log_checkpoint_lsn": 1000, "Innodb_redo_log_capacity_resized": 1 << 27},
+            {"Innodb_redo_log_current_lsn": 1000 + (1 << 20)},
+            ("1 MiB", "of 128 MiB"),
+        ),
+        ({}, {}, ("–", "not told here")),
+    ],
+)
+def test_the_checkpoint_age_of_both_flavours(
+    gauges: dict[str, int], counters: dict[str, int], shown: tuple[str, str]
+) -> None:
+    sample = with_server(SAMPLES[-1], gauges=gauges, counters=counters)
+    assert row(item("checkpoint age"), [sample])[1:3] == shown
+
+
+def test_aborted_connections_stand_out_once_there_are_new_ones() -> None:
+    calm = [counting(1.0, Aborted_clients=3), counting(2.0, Aborted_clients=3)]
+    loud = [*calm, counting(3.0, Aborted_clients=4)]
+    assert not row(item("Aborted clients"), calm).alarm
+    assert row(item("Aborted clients"), loud).alarm
+
+
+@pytest.mark.parametrize(("width", "height"), [(37, 20), (57, 29), (97, 50)])
+@pytest.mark.parametrize("side", [LEFT, RIGHT], ids=["left", "right"])
+def test_every_figure_has_its_row_at_every_size(
+    side: tuple[tuple[str, tuple[Item, ...]], ...], width: int, height: int
+) -> None:
+    lines = stacked(sections(begin(script.hello(60)), side), width, height)
+    assert len(lines) <= height
+    assert all(width_of(line) == width for line in lines)
+    shown = text(lines)
+    for _, items in side:
+        for each in items:
+            assert each.name in shown or getattr(each, "rare", False), each.name
+
+
+def test_a_row_is_name_trend_now_and_total() -> None:
+    rows = [Row("Questions", "48,214", "6.12 M", [0.0, 10.0, None, 20.0])]
+    (heading, line) = text(stacked([Section("COMMANDS", rows, "total")], 60, 2)).splitlines()
+    assert heading.split() == ["COMMANDS", "now", "total"]
+    assert line.split() == ["Questions", "▁▄", "▇", "48,214", "6.12", "M"]
+
+
+def test_a_trend_gives_way_to_the_name_where_there_is_no_room() -> None:
+    rows = [Row("Threads running", "61", "of 2,000", [1.0] * 60)]
+    line = text(stacked([Section("C", rows)], 37, 2)).splitlines()[1]
+    assert line.split() == ["Threads", "running", "61", "of", "2,000"]
