@@ -69,11 +69,11 @@ def is_on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
-def watch(socket: Path, look: "Look", *, owner: bool = True) -> Ended | None:
+def watch(socket: Path, look: "Look", *, owner: bool = True, read_only: bool = False) -> Ended | None:
     """Opens the screen on a session; its last word, or None if it was left running."""
     from tuibench.tui import app
 
-    return app.run(socket, look, owner=owner)
+    return app.run(socket, look, owner=owner, read_only=read_only)
 
 
 def left_running(socket: Path, run_dir: str = "") -> ExitCode:

@@ -30,6 +30,7 @@ COMMANDS = {
     "settings": "List the settings that can be changed: value, meaning, risk, and whether this login may.",
     "sessions": "List the sessions that run on this machine.",
     "attach": "Open the live monitor on a running session.",
+    "web": "Show a running session in the browser.",
     "ctl": "Steer a running session: threads, rate, settings, pause, marks, stop.",
     "runs": "List recorded runs, show one, remove some.",
     "replay": "Show a recorded run in the live screens, without a server.",

@@ -87,10 +87,18 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     headline: Headline | None = None
 
 
+READ_ONLY = "this viewer may look, not steer"
+"""What a viewer hears that has joined read-only."""
+
+
 class Join(msgspec.Struct, frozen=True, tag="join", kw_only=True):
-    """Watch the session from now on, with at most so many samples of its past."""
+    """Watch the session from now on, with at most so many samples of its past.
+
+    One that is `read_only` is refused every command that does more than look, as long as its line lasts.
+    """
 
     samples: int
+    read_only: bool = False
 
 
 class Submit(msgspec.Struct, frozen=True, tag="submit", kw_only=True):

@@ -85,10 +85,15 @@ class SessionClient:
             raise
 
     @classmethod
-    async def join(cls, path: Path, samples: int = MOST_SAMPLES) -> "SessionClient":
-        """Calls, and becomes a viewer: `messages` is what happens from now on."""
+    async def join(
+        cls, path: Path, samples: int = MOST_SAMPLES, *, read_only: bool = False
+    ) -> "SessionClient":
+        """Calls, and becomes a viewer: `messages` is what happens from now on.
+
+        The session refuses a `read_only` one every command that steers.
+        """
         client = await cls.connect(path)
-        client._write(Join(samples=samples))
+        client._write(Join(samples=samples, read_only=read_only))
         try:
             client.hello = await in_time(client._joined, path, PATIENCE_SECONDS)
         except BaseException:

@@ -132,8 +132,8 @@ def written(answer: Answer, *, with_body: bool) -> bytes:
     return head.encode("latin-1") + (page.body if with_body else b"")
 
 
-def listening(address: Address) -> socket.socket:
-    """A socket that listens there. Raises RunError when that is not possible."""
+def listening(address: Address, what: str = "metrics") -> socket.socket:
+    """A socket that listens there. Raises RunError, which says what for, when that is not possible."""
     try:
         found = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -141,7 +141,7 @@ def listening(address: Address) -> socket.socket:
         family, kind, protocol, _, name = min(found, key=lambda one: one[0] != socket.AF_INET)
         sock = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise _unusable(address, error) from error
+        raise _unusable(address, what, error) from error
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(name)
@@ -149,9 +149,9 @@ def listening(address: Address) -> socket.socket:
         sock.setblocking(False)
     except OSError as error:
         sock.close()
-        raise _unusable(address, error) from error
+        raise _unusable(address, what, error) from error
     return sock
 
 
-def _unusable(address: Address, error: OSError) -> RunError:
-    return RunError(f"cannot serve metrics at {address}: {error.strerror or error}", HINT)
+def _unusable(address: Address, what: str, error: OSError) -> RunError:
+    return RunError(f"cannot serve {what} at {address}: {error.strerror or error}", HINT)

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from tuibench.errors import TuibenchError
-from tuibench.model.command import Command
-from tuibench.model.message import Answer, Downward, Join, Submit, Upward
+from tuibench.model.command import Command, WatchActivity
+from tuibench.model.message import READ_ONLY, Answer, Downward, Join, Submit, Upward
 from tuibench.session.outbox import Outbox, line_of
 
 MOST_AT_ONCE = 32
@@ -31,6 +31,7 @@ class Viewer:
         self._reader = reader
         self._writer = writer
         self._outbox = Outbox()
+        self._read_only = False
         self._filled = asyncio.Event()
         self._emptied = asyncio.Event()
         self._emptied.set()
@@ -56,11 +57,14 @@ class Viewer:
             match self._request(line):
                 case Submit(id=number) if len(running) >= MOST_AT_ONCE:
                     self.send(Answer(id=number, ok=False, text=f"{MOST_AT_ONCE} commands wait already"))
+                case Submit(id=number, command=command) if self._read_only and steers(command):
+                    self.send(Answer(id=number, ok=False, text=READ_ONLY))
                 case Submit() as request:
                     task = asyncio.create_task(self._answer(request, submit))
                     running.add(task)
                     task.add_done_callback(running.discard)
                 case Join() as request:
+                    self._read_only |= request.read_only
                     join(request)
                 case None:
                     continue
@@ -120,6 +124,11 @@ class Viewer:
             return
         finally:
             self._emptied.set()
+
+
+def steers(command: Command) -> bool:
+    """True for all that does more than look."""
+    return not isinstance(command, WatchActivity)
 
 
 def _number_of(line: bytes) -> int:

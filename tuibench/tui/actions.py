@@ -223,7 +223,14 @@ def possible(action: Action, view: View) -> bool:
     """Whether it can be done in this run, in the state that the session last told."""
     if view.replay is not None:
         return action.applies(view) and (action.play is not None or not action.steers)
+    if is_refused(action, view):
+        return False
     return view.status.state in action.states and action.applies(view)
+
+
+def is_refused(action: Action, view: View) -> bool:
+    """Whether it would steer from a screen that may only look; going to another screen does not."""
+    return view.read_only and action.steers and not action.place
 
 
 def offered(action: Action, view: View) -> bool:

@@ -26,12 +26,12 @@ from tuibench.model.command import (
     TrustServer,
     WatchActivity,
 )
-from tuibench.model.message import Ended, Status
+from tuibench.model.message import READ_ONLY, Ended, Status
 from tuibench.model.sample import Sample
 from tuibench.session.client import SessionClient
 from tuibench.session.replay import REFUSED, ReplayClient
 from tuibench.tui import looking, places, terminal
-from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, key_of, possible
+from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, is_refused, key_of, possible
 from tuibench.tui.bridge import Arrived, Client, Connect, Player, read
 from tuibench.tui.dialogs import DIALOGS, Dialog
 from tuibench.tui.look import PLAIN, Look, StyledApp
@@ -51,14 +51,15 @@ LOST = (
 )
 
 
-def run(socket: Path, look: Look, *, owner: bool = True) -> Ended | None:
+def run(socket: Path, look: Look, *, owner: bool = True, read_only: bool = False) -> Ended | None:
     """Show the session behind `socket` until the operator leaves; its last word, or None if it goes on.
 
-    The `owner` has started it: the key that stops it does not ask back.
+    The `owner` has started it: the key that stops it does not ask back. Who is `read_only` cannot steer it.
 
     Raises RunError when no session answers or when it vanishes without a word (the terminal is restored).
     """
-    app = TuibenchApp(partial(SessionClient.join, socket), look, owner=owner)
+    connect = partial(SessionClient.join, socket, read_only=read_only)
+    app = TuibenchApp(connect, look, owner=owner, read_only=read_only)
     ended = app.run(mouse=look.mouse)
     if app.failure is not None:
         raise app.failure
@@ -82,7 +83,13 @@ class TuibenchApp(StyledApp[Ended]):
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(
-        self, connect: Connect, look: Look = PLAIN, *, owner: bool = True, player: Player | None = None
+        self,
+        connect: Connect,
+        look: Look = PLAIN,
+        *,
+        owner: bool = True,
+        player: Player | None = None,
+        read_only: bool = False,
     ) -> None:
         super().__init__(look)
         self.failure: TuibenchError | None = None
@@ -90,6 +97,7 @@ class TuibenchApp(StyledApp[Ended]):
         self._connect = connect
         self._owner = owner
         self._player = player
+        self._read_only = read_only
         self._ascii_only = look.ascii_only
         self._client: Client | None = None
         self._threads = ThreadSteering()
@@ -103,7 +111,8 @@ class TuibenchApp(StyledApp[Ended]):
         except TuibenchError as error:
             self._fail(error)
             return
-        self.view = begin(self._client.hello, self.look.keymap.shown)
+        view = begin(self._client.hello, self.look.keymap.shown)
+        self.view = msgspec.structs.replace(view, read_only=self._read_only)
         await self.push_screen(self._made(places.BY_NAME[places.HOME], self.view))
         terminal.watch(self)
         self.run_worker(read(self._client, self.post_message), name="reader", exit_on_error=True)
@@ -139,6 +148,9 @@ class TuibenchApp(StyledApp[Ended]):
             return
         if view.replay is not None and action.steers and action.play is None:
             self._show(noted(view, REFUSED, ok=False))
+            return
+        if is_refused(action, view):
+            self._show(noted(view, READ_ONLY, ok=False))
             return
         if not possible(action, view):
             return
@@ -248,7 +260,7 @@ class TuibenchApp(StyledApp[Ended]):
 
         Who did not start the session is asked first.
         """
-        if view.stopping or view.replay is not None:
+        if view.stopping or view.only_looks:
             self.exit()
         elif self._owner:
             self._stop()
@@ -271,7 +283,10 @@ class TuibenchApp(StyledApp[Ended]):
             self._submit(command)
 
     def _submit(self, command: Command) -> bool:
-        """Send it, unless one of its kind is on its way."""
+        """Send it, unless one of its kind is on its way, or nothing may be steered from here."""
+        if self.view is not None and self.view.read_only and not isinstance(command, WatchActivity):
+            self._show(noted(self.view, READ_ONLY, ok=False))
+            return False
         if self._client is None or not self._outstanding.take(command):
             return False
         self.run_worker(self._answered(self._client, command), exit_on_error=True)

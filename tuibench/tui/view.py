@@ -51,7 +51,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     `activity` is what was last told of the server's sessions, None if nobody has asked for it yet. `keys` are
     the user's own, by action. `frozen` is the view that the operator has stopped at, see `picture`; in the
     picture `picture_of` is how long the run is meanwhile. `replay` says where the replay of a recorded run
-    stands; None for a run that goes on now. `probe` is where the
+    stands; None for a run that goes on now. A `read_only` screen steers nothing. `probe` is where the
     last probe stands.
     """
 
@@ -73,6 +73,12 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     picture_of: float | None = None
     replay: Replaying | None = None
     probe: ProbeState | None = None
+    read_only: bool = False
+
+    @property
+    def only_looks(self) -> bool:
+        """True where nothing can be steered: in a replay, and on a screen that is read-only."""
+        return self.read_only or self.replay is not None
 
     @property
     def sample(self) -> Sample | None:

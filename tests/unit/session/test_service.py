@@ -18,9 +18,9 @@ from tests.examples import EVENT, hello, sample, status, summary
 from tests.unit.load.driving import until
 from tests.unit.session.fakes import FakeSession, service_spec
 from tuibench.errors import RunError, SessionAwayError, UsageError
-from tuibench.model.command import Mark, SetThreads, Stop
+from tuibench.model.command import Mark, SetThreads, Stop, WatchActivity
 from tuibench.model.event import Event
-from tuibench.model.message import PROTOCOL_VERSION, Answer, Downward, Ended, Gap, RunState
+from tuibench.model.message import PROTOCOL_VERSION, READ_ONLY, Answer, Downward, Ended, Gap, RunState
 from tuibench.model.sample import Sample
 from tuibench.session import service as service_module
 from tuibench.session import viewers
@@ -123,6 +123,17 @@ async def test_a_viewer_hears_first_what_it_must_know(serve: Serve) -> None:
         client = await served.join()
         assert client.hello == hello(viewers=1, grace_seconds=60.0)
         await client.close()
+
+
+async def test_a_viewer_that_may_only_look_is_refused_what_steers(serve: Serve) -> None:
+    async with serve() as served:
+        viewer = await SessionClient.join(served.socket, read_only=True)
+        for command in (Mark(), SetThreads(99), Stop()):
+            answer = await viewer.submit(command)
+            assert (answer.ok, answer.text) == (False, READ_ONLY)
+        assert (await viewer.submit(WatchActivity())).ok
+        assert served.session.submitted == [WatchActivity()]
+        await viewer.close()
 
 
 async def test_who_only_asks_gets_the_newest_sample_and_is_no_viewer(serve: Serve) -> None:

@@ -62,10 +62,10 @@ def _key(action: Action, view: View, *, ends_group: bool) -> Line:
 
 
 def _label(action: Action, view: View) -> str:
-    """`pause` says what it would do now; a replay is left, not stopped."""
+    """`pause` says what it would do now; who may only look leaves, and does not stop anything."""
     paused = view.status.state is RunState.PAUSED if view.replay is None else view.replay.paused
     if action.name == "pause" and paused:
         return "resume"
-    if action.name == "stop" and view.replay is not None:
+    if action.name == "stop" and view.only_looks:
         return "quit"
     return action.label
