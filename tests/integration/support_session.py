@@ -20,6 +20,7 @@ from tuibench.model.command import Command
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Answer, Ended, Gap, Status
 from tuibench.model.plan import OptionValue, Plan
+from tuibench.model.probe import ProbeState
 from tuibench.model.sample import LoadPart, Sample
 from tuibench.model.target import Target
 from tuibench.session.client import News, SessionClient
@@ -43,6 +44,7 @@ class Watcher:
         self.samples: list[Sample] = []
         self.events: list[Event] = []
         self.activity: Activity | None = None
+        self.probe: ProbeState | None = None
         self.ended: Ended | None = None
         self.hung_up = False
         self._client = client
@@ -111,6 +113,8 @@ class Watcher:
                     self.status = message
                 case Activity():
                     self.activity = message
+                case ProbeState():
+                    self.probe = message
                 case Gap():
                     pytest.fail(f"{message.samples} samples were not sent")
                 case Ended():

@@ -79,6 +79,10 @@ class ProbePlan:
             old = self._run
             self._run = StepRun(self.order.by, old.level, old.purpose, now, old.most_seconds)
 
+    def is_late(self, now: float) -> bool:
+        """Whether all of the time it was given is spent."""
+        return now - self._began_at >= self.order.seconds
+
     def abort(self, reason: str, now: float) -> None:
         """It ends here, with what there is."""
         if self.is_over:

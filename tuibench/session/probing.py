@@ -93,6 +93,7 @@ class Probing:
         self._disturbances: list[str] = []
         self._before: Level = (plan.threads, plan.rate)
         self._moving: asyncio.Task[None] | None = None
+        self._has_answered = False
 
     @property
     def state(self) -> ProbeState | None:
@@ -153,7 +154,10 @@ class Probing:
         plan = self._plan
         if plan is None or plan.is_over or self._session.state is not RunState.RUNNING:
             return
-        plan.take(_tick(sample, interval, now, self._session.pace.threads), now)
+        if self._is_away(sample, interval):
+            self._wait_for_server(plan, now)
+        else:
+            plan.take(_tick(sample, interval, now, self._session.pace.threads), now)
         self._follow()
         self._tell()
 
@@ -180,6 +184,17 @@ class Probing:
             await asyncio.wait({self._moving})
         if self._plan is not None and self.result is None:
             await self._conclude(self._plan)
+
+    def _is_away(self, sample: Sample, interval: Interval) -> bool:
+        """Whether a server that has answered before is gone: no collapse, but nothing to measure, either."""
+        self._has_answered = self._has_answered or sample.server is not None
+        return self._has_answered and sample.server is None and not interval.transactions
+
+    def _wait_for_server(self, plan: ProbePlan, now: float) -> None:
+        if plan.is_late(now):
+            plan.abort("the server does not answer", now)
+        else:
+            plan.again(now)
 
     def _demand(self) -> None:
         if not self.is_under_way:

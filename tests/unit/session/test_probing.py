@@ -4,12 +4,13 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
-from tests.unit.session.conducting import PlayedFleet, conducted
+from tests.tui import script
+from tests.unit.session.conducting import PlayedFleet, PlayedObserver, conducted
 from tests.unit.session.reports import report
 from tuibench.errors import TuibenchError
 from tuibench.load.report import Counters, WorkerReport
@@ -32,6 +33,7 @@ from tuibench.model.schedule_text import schedule_in
 from tuibench.model.summary import Summary
 from tuibench.session import probing
 from tuibench.session.core import Session
+from tuibench.session.observer import Look, Observer
 from tuibench.session.probe_answer import usl_of
 from tuibench.session.probe_ladder import Gone
 
@@ -211,6 +213,42 @@ def test_a_restart_ends_it_with_what_it_has(tmp_path: Path) -> None:
     assert summary.probe.reason == "the server was restarted"
     assert summary.probe.steps
     assert summary.seconds < 20
+
+
+@pytest.mark.parametrize(("back_at", "end"), [(25.0, ProbeEnd.KNEE), (999.0, ProbeEnd.ABORTED)])
+def test_a_server_that_is_away_has_not_collapsed(tmp_path: Path, back_at: float, end: ProbeEnd) -> None:
+    """Nothing is done, and it does not tell its counters: the step begins anew when it is back."""
+
+    def tps(threads: float) -> float:
+        return 0.0 if observer.is_away else bent(threads)
+
+    def prepare(session: Session) -> None:
+        observer.now = session.log.elapsed_seconds
+        session.observer = cast(Observer, observer)
+
+    observer = AbsentObserver(10.0, back_at)
+    summary = conducted(PLAN, Workers(tps), tmp_path, prepare)
+    assert summary.probe is not None
+    assert summary.probe.end is end
+    assert all(step.tps > 0 for step in summary.probe.steps)
+    if end is ProbeEnd.ABORTED:
+        assert summary.probe.reason == "the server does not answer"
+        assert summary.seconds < 70
+
+
+class AbsentObserver(PlayedObserver):
+    """Sees a server that is away from one second to another."""
+
+    def __init__(self, gone_at: float, back_at: float) -> None:
+        self.now: Callable[[], float] = float
+        self._gone_at, self._back_at = gone_at, back_at
+
+    @property
+    def is_away(self) -> bool:
+        return self._gone_at <= self.now() < self._back_at
+
+    async def observe(self, *_: object) -> Look:
+        return Look(server=None if self.is_away else script.server_part(1, 100.0, 4, 1.0), host=None)
 
 
 def test_interrupted_it_answers_for_what_there_is(tmp_path: Path) -> None:
