@@ -176,6 +176,8 @@ def _named(code: str) -> str:
 
 def _reconciled(summary: Summary) -> str:
     counted = summary.reconciliation
+    if summary.outcome == "cut short":
+        return "the server's counters cannot be compared: the run was cut short"
     if counted.questions_server is not None and counted.foreign is None:
         return "the server's counters cannot be compared: a worker did not tell what it did last"
     if counted.questions_server is None or counted.foreign is None:

@@ -99,7 +99,6 @@ def nothing(plan: PlanRecord) -> Summary:
         rate=plan.plan.rate,
         percentiles={f"{each:g}": 0.0 for each in plan.plan.percentiles},
         outcome="cut short",
-        failure=CUT_SHORT,
         transactions=TransactionTotals(total=0, per_second=0.0),
         queries=QueryTotals(read=0, write=0, other=0, total=0, per_second=0.0),
         errors=ErrorTotals(total=0, by_code={}),
@@ -140,7 +139,7 @@ def summary(run: "Run") -> Summary:
     blank = nothing(run.plan)
     told = STILL_RUNS if run.is_live else CUT_SHORT
     warnings = run.states[-1].status.warnings if run.states else ()
-    known = {"events": run.events, "failure": told, "warnings": (*warnings, told, UNKNOWN)}
+    known = {"events": run.events, "warnings": (*warnings, told, UNKNOWN)}
     if not ticks:
         return _with(blank, **known)
     return _with(blank, **known, **_figures(run, ticks, since))
