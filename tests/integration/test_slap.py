@@ -12,7 +12,12 @@ import pytest
 from tests.integration import sbtest
 from tests.integration.support import ask, tuibench
 from tuibench.demo.server import PrivateServer
+from tuibench.load.cleanup import cleanup
+from tuibench.load.prepare import prepare
+from tuibench.load.prepare_check import check_allowed, check_ready
+from tuibench.load.prepare_load import Method
 from tuibench.model.target import Target
+from tuibench.workload import library
 
 DATA = Path(__file__).parents[1] / "data"
 GENERATED = (
@@ -123,6 +128,21 @@ def test_a_mistake_in_own_sql_is_told_with_its_place(any_tables: PrivateServer) 
     done = tuibench("run", "--sql=SELECT c\nFROM sbtest1 WHER id=1", target=any_tables.target)
     assert done.code == 1
     assert "(line 2, column 19)" in done.err or "(line 2, column 14)" in done.err
+
+
+async def test_mysqlslaps_loads_are_profiles_on_its_table(database: Target) -> None:
+    names = [name for name in library.available() if name.partition(".")[0] == "slap"]
+    assert len(names) == 5
+    programs = [library.program(name, {"table_size": 40}) for name in names]
+    for way in ("insert", "auto"):
+        await prepare(database, programs[0], method=Method(parallel=1, way=way))
+        rows = await ask(database, "SELECT COUNT(*), MIN(id), MAX(id), MIN(LENGTH(charcol1)) FROM t1")
+        assert rows == [(40, 1, 40, 126)]
+        async with sbtest.connected(database) as connection:
+            for program in programs:
+                await check_ready(connection, program)
+                await check_allowed(connection, program)
+        assert (await cleanup(database, programs[0])).dropped == ("t1",)
 
 
 @pytest.mark.skipif(shutil.which("mysqlslap") is None, reason="mysqlslap is not there")

@@ -20,7 +20,7 @@ from tuibench.workload.program import FlatStatement, Program, flat_statements
 NAMED = 4
 """How many tables a message names before it says "and others"."""
 
-_DISPLAY_WIDTH = re.compile(r"^int\(\d+\)$")
+_DISPLAY_WIDTH = re.compile(r"^((?:big)?int)\(\d+\)")
 
 _CATALOGUE = """
 SELECT t.table_name, t.table_type, c.column_name, c.column_type
@@ -43,7 +43,7 @@ async def catalogue(connection: Connection, spec: DataSet) -> Catalogue:
     for table, kind, column, column_type in await connection.query(_CATALOGUE + spec.FAMILY):
         if not spec.is_named(table):
             continue
-        columns.setdefault(table, {})[column] = _DISPLAY_WIDTH.sub("int", column_type or "")
+        columns.setdefault(table, {})[column] = _DISPLAY_WIDTH.sub(r"\1", column_type or "")
         if kind != "BASE TABLE":
             views.add(table)
     ours = frozenset(

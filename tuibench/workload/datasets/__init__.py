@@ -6,14 +6,21 @@ from tuibench.workload.datasets.base import DataSet
 from tuibench.workload.datasets.bulk import Bulk
 from tuibench.workload.datasets.none import NoTables
 from tuibench.workload.datasets.sbtest import Sbtest
+from tuibench.workload.datasets.slap import Slap
 from tuibench.workload.datasets.tpcc import Tpcc
 from tuibench.workload.program import Program
 
 __all__ = ["DATA_SETS", "PROFILES", "DataSet", "data_set", "data_set_class", "describe"]
 
-DATA_SETS: dict[str, type[DataSet]] = {"sbtest": Sbtest, "bulk": Bulk, "tpcc": Tpcc, "none": NoTables}
+DATA_SETS: dict[str, type[DataSet]] = {
+    "sbtest": Sbtest,
+    "bulk": Bulk,
+    "tpcc": Tpcc,
+    "slap": Slap,
+    "none": NoTables,
+}
 
-PROFILES = {"sbtest": "oltp_read_write", "bulk": "bulk_insert", "tpcc": "tpcc"}
+PROFILES = {"sbtest": "oltp_read_write", "bulk": "bulk_insert", "tpcc": "tpcc", "slap": "slap"}
 """For each data set a profile that makes it and runs on it."""
 
 
