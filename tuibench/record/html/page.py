@@ -11,6 +11,7 @@ from tuibench.record.html import happened, head, outcome, setting
 from tuibench.record.html.chart import Mark, Span
 from tuibench.record.html.charts import Drawn, drawn
 from tuibench.record.html.markup import Child, Markup, joined, tag
+from tuibench.record.html.saturation import saturation
 from tuibench.record.html.series import Axis
 from tuibench.record.html.spread import spread
 from tuibench.record.run import Run
@@ -52,6 +53,7 @@ def _sections(run: Run, pictures: dict[str, Drawn]) -> Iterator[tuple[str, Marku
     yield "Over time", _charts(pictures)
     yield "Changes", happened.changes(run)
     yield "A against B", happened.trial(run)
+    yield "Saturation", saturation(run)
     yield "Latency distribution", spread(run.latencies())
     yield "Analysis", outcome.analysed(run)
 

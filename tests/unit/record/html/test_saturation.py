@@ -1,0 +1,98 @@
+"""A probe in the report: its sentences, its steps in order, its charts."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.unit.record.html.test_page import read
+from tests.unit.record.steady import steady
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, Purpose
+from tuibench.model.schedule import Quantity
+from tuibench.record.html.page import html
+from tuibench.record.html.saturation import saturation
+from tuibench.record.run import Run, load
+
+
+def step(level: float, tps: float, purpose: Purpose = Purpose.UP, **changes: object) -> ProbeStep:
+    made = ProbeStep(
+        level=level,
+        purpose=purpose,
+        at_seconds=level,
+        seconds=5.0,
+        settling_seconds=1.0,
+        tps=tps,
+        half_width=0.02,
+        is_stable=True,
+        qps=20 * tps,
+        p95_ms=level * 1.5,
+    )
+    return replace(made, **changes)
+
+
+STEPS = (
+    step(1, 100.0),
+    step(2, 190.0),
+    step(8, 410.0),
+    step(4, 400.0, Purpose.REFINE),
+    step(2, 150.0, Purpose.BACK, is_stable=False),
+)
+FOUND = ProbeResult(
+    order=ProbeOrder(),
+    end=ProbeEnd.KNEE,
+    reason="",
+    seconds=40.0,
+    steps=STEPS,
+    ceiling=410.0,
+    knee=STEPS[3],
+    knee_low=3,
+    knee_high=6,
+    peak=STEPS[2],
+    lines=("Saturated at 4 threads.",),
+    commands={"tuibench": "tuibench run oltp_read_write --threads=4"},
+)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    made = load(steady(tmp_path, "a"))
+    return replace(made, summary=replace(made.summary, probe=FOUND))
+
+
+def test_the_section_tells_what_was_found(run: Run) -> None:
+    reader = read(html(run))
+    assert "Saturation" in reader.headings
+    assert reader.text.index("Saturated at 4 threads.") < reader.text.index(
+        "tuibench run oltp_read_write --threads=4\n"
+    )
+
+
+def test_steps_stand_in_the_order_of_their_levels(run: Run) -> None:
+    section = str(saturation(run))
+    places = [
+        section.index(f"<td>{words}</td>") for words in ("1 thread", "2 threads", "4 threads", "8 threads")
+    ]
+    assert places == sorted(places)
+    assert section.index("saturated here") > places[2]
+    assert section.index("on the way back, not stable") > places[3]
+
+
+def test_charts_show_the_way_up_only(run: Run) -> None:
+    section = str(saturation(run))
+    assert section.count("<circle") == 8
+    assert "measured, 8 threads: 410 ± 8.2" in section
+    assert "150" not in section[: section.index("<table")]
+
+
+def test_a_probe_of_rates_says_so(run: Run) -> None:
+    paced = replace(
+        FOUND, order=ProbeOrder(by=Quantity.RATE), steps=(step(0, 500.0, Purpose.SCALE), *STEPS[:2])
+    )
+    section = str(saturation(replace(run, summary=replace(run.summary, probe=paced))))
+    assert "TPS against rate" in section
+    assert "<td>without a rate</td>" in section
+
+
+def test_without_a_probe_there_is_no_section(run: Run) -> None:
+    assert saturation(replace(run, summary=replace(run.summary, probe=None))) is None
+    assert saturation(replace(run, summary=replace(run.summary, probe=replace(FOUND, steps=())))) is None
