@@ -5,11 +5,15 @@ Decided here: which theme stands in for NO_COLOR, and when a terminal gets plain
 
 import os
 import sys
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from rich.console import RenderableType
+from textual._compositor import ChopsUpdate
 from textual.app import App
+from textual.screen import Screen
 
 from tuibench.tui import themes
+from tuibench.tui.frames import CellsUpdate
 from tuibench.tui.keymap import Keymap
 
 Answer = TypeVar("Answer")
@@ -45,6 +49,11 @@ class StyledApp(App[Answer]):
         standing_in = themes.DEFAULT if without_colour is None else themes.WITHOUT_COLOUR
         self.theme = look.theme or standing_in
         self.set_keymap(dict(look.keymap.bound))
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        """Sends no more cells than were refreshed, see `frames`."""
+        cells = CellsUpdate.of(renderable) if isinstance(renderable, ChopsUpdate) else renderable
+        super()._display(screen, cells)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return themes.variable_defaults(self.current_theme)

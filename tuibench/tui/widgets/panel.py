@@ -18,6 +18,9 @@ from tuibench.tui.drawing import to_ascii
 from tuibench.tui.spans import ROLES, Line, Span, plain
 from tuibench.tui.view import View
 
+JUMP = 16
+"""Cells that cost about as much as the jump over them: moving the cursor and setting colours again."""
+
 Draw = Callable[[View, int, int], Sequence[Line]]
 """From a view, a width and a height to lines."""
 
@@ -89,23 +92,33 @@ class Panel(Widget, can_focus=False):
         before, self._lines = self._lines, lines
         for row, (old, new) in enumerate(zip_longest(before, lines, fillvalue=())):
             if old != new:
-                self.refresh(self._stretch(row, old, new))
+                self.refresh(*self._stretches(row, old, new))
 
-    def _stretch(self, row: int, old: Line, new: Line) -> Region:
-        """The cells of a row that differ, as a region of this widget."""
+    def _stretches(self, row: int, old: Line, new: Line) -> list[Region]:
+        """The cells of a row that differ, as regions of this widget."""
         width = self.size.width
         if len(plain(old)) != width or len(plain(new)) != width:
-            return Region(0, row, width, 1)
+            return [Region(0, row, width, 1)]
         before, now = _cells(old), _cells(new)
-        first = next(column for column in range(width) if before[column] != now[column])
-        last = next(column for column in range(width - 1, -1, -1) if before[column] != now[column])
-        return Region(first, row, last - first + 1, 1)
+        changed = [column for column in range(width) if before[column] != now[column]]
+        return [Region(first, row, last - first + 1, 1) for first, last in runs(changed)]
 
     def _style(self, span: Span) -> Style:
         style = self._styles.get(span.role)
         if style is None:
             style = self._styles[span.role] = self.role_style(span.role)
         return style + Style.from_meta({"@click": span.action}) if span.action else style
+
+
+def runs(columns: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last of each run of columns; what lies between two runs is worth a jump of the cursor."""
+    found: list[tuple[int, int]] = []
+    for column in columns:
+        if found and column - found[-1][1] <= JUMP:
+            found[-1] = (found[-1][0], column)
+        else:
+            found.append((column, column))
+    return found
 
 
 def _cells(line: Line) -> list[tuple[str, str]]:
