@@ -1,7 +1,8 @@
 """What holds the throughput back: a table of rules, from what a step showed to a verdict with its evidence.
 
-The first rule that holds gives the verdict. The client comes first: what it could not ask of the server says
-nothing of the server. Where nothing fits, that is said, and what was looked at.
+The first rule that holds gives the verdict. Before the server comes the client: what it could not ask of the
+server says nothing of the server. Before both come those who take the host from them. Where nothing fits,
+that is said, and what was looked at.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from tuibench.units import count, decimal, percent
 BUSY_PERCENT = 88.0
 """A host with less idle time than the rest of this is used up: schedulers and samples need some, too."""
 
-MUCH = 0.25
+MUCH, MOST = 0.25, 0.5
 LIMITED_SHARE = 0.5
 COMMIT_SHARE, COMMIT_FSYNCS = 0.35, 0.02
 IDLE_PERCENT, IDLE_FSYNCS = 75.0, 0.2
@@ -105,7 +106,15 @@ def _misses_tables(evidence: Evidence, _: float) -> bool:
     return is_full and (evidence.table_misses_percent or 0.0) >= TABLE_MISSES_PERCENT
 
 
+OTHERS = Rule(
+    "host CPU taken by others",
+    lambda e, _: _takes_much(e.cpu_rest, e),
+    "this host's CPU, of which other programs take a good part",
+    ("cpu", "running"),
+    "look what else runs there, and probe again",
+)
 RULES = (
+    OTHERS._replace(holds=lambda e, _: _is_used_up(e) and (e.cpu_rest or 0.0) >= MOST * (e.cpu_total or 0.0)),
     Rule(
         CLIENT,
         lambda e, _: e.limited_share >= LIMITED_SHARE,
@@ -127,13 +136,7 @@ RULES = (
         ("cpu", "running"),
         "drive the load from another host to see the server's own limit",
     ),
-    Rule(
-        "host CPU taken by others",
-        lambda e, _: _takes_much(e.cpu_rest, e),
-        "this host's CPU, of which other programs take a good part",
-        ("cpu", "running"),
-        "look what else runs there",
-    ),
+    OTHERS,
     Rule(
         "server CPU",
         lambda e, _: _is_used_up(e) and (e.cpu_server or 0.0) >= 2 * MUCH * (e.cpu_total or 0.0),

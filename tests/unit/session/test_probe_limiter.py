@@ -40,6 +40,11 @@ def step(evidence: Evidence, threads: float = 32.0) -> ProbeStep:
             "host CPU taken by others",
             "others 40 %",
         ),
+        (
+            Evidence(limited_share=1.0, cpu_total=100, cpu_server=10, cpu_tuibench=5, cpu_rest=85),
+            "host CPU taken by others",
+            "others 85 %",
+        ),
         (Evidence(**BUSY), "server CPU", "server 90 %"),
         (Evidence(waiting_for_locks=20.0, **IDLE), "row locks", "20.0 threads wait for a row lock"),
         (
