@@ -1,10 +1,13 @@
 """The screens on a recorded run: that it is one is always seen, its keys work, and steering is refused."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
+from textual.pilot import Pilot
 
 from tests.tui.driving import LARGE, SMALL
 from tests.unit.record.written import written
@@ -28,21 +31,20 @@ class StillClock:
         return 0.0
 
     async def sleep(self, seconds: float) -> None:
-        import asyncio
-
         await asyncio.Event().wait()
 
 
-class Screen:
+class Replayed(NamedTuple):
     """A replay of six seconds, paused at its beginning."""
 
-    def __init__(self, app: TuibenchApp, pilot: object, client: ReplayClient) -> None:
-        self.app, self.pilot, self.client = app, pilot, client
+    app: TuibenchApp
+    pilot: Pilot[Any]
+    client: ReplayClient
 
     async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)  # type: ignore[attr-defined]
+        await self.pilot.press(*keys)
         for _ in range(3):
-            await self.pilot.pause()  # type: ignore[attr-defined]
+            await self.pilot.pause()
 
     def shown(self, panel: str) -> str:
         screen = next(each for each in self.app.screen_stack if isinstance(each, MainScreen))
@@ -50,7 +52,7 @@ class Screen:
 
 
 @asynccontextmanager
-async def replayed(folder: Path, size: tuple[int, int] = LARGE, **how: bool) -> AsyncIterator[Screen]:
+async def replayed(folder: Path, size: tuple[int, int] = LARGE, **how: bool) -> AsyncIterator[Replayed]:
     written(folder / "r1", ticks=6, ended=how.get("ended", True))
     client = ReplayClient(load(folder / "r1"), 4.0, StillClock())
 
@@ -59,7 +61,7 @@ async def replayed(folder: Path, size: tuple[int, int] = LARGE, **how: bool) -> 
 
     app = TuibenchApp(connect, player=client)
     async with app.run_test(size=size) as pilot:
-        screen = Screen(app, pilot, client)
+        screen = Replayed(app, pilot, client)
         await screen.press("p")
         yield screen
 
