@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 LOOPBACK = "127.0.0.1"
 PORT = 8000
+GOODBYE_SECONDS = 1.0
+"""How long open pages may take to leave at the end."""
 
 FOREIGN = re.compile(r"<link[^>]*https://fonts\.[^>]*>")
 """What the page would fetch from elsewhere: it would wait for it on a host without internet."""
@@ -79,7 +81,7 @@ def serve(server: "Server", sock: Any) -> None:
     """Serves until it is interrupted."""
     from aiohttp import web as http
 
-    http.run_app(application(server), sock=sock, print=None)
+    http.run_app(application(server), sock=sock, print=None, shutdown_timeout=GOODBYE_SECONDS)
 
 
 def application(server: "Server") -> Any:
