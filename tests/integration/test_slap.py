@@ -37,10 +37,11 @@ def slap(target: Target, *words: str) -> tuple[int, str, str]:
 
 
 async def test_the_report_is_mysqlslaps_and_the_schema_is_gone(any_server: PrivateServer) -> None:
-    code, out, err = slap(any_server.target, *GENERATED)
+    code, out, err = slap(any_server.target, *GENERATED, "-vv")
     assert code == 0, err
     assert masked(out) == masked((DATA / "mysqlslap-report.txt").read_text())
     assert "queries/s (18 reads, 22 writes, 0 other)" in err
+    assert err.count("2 clients, iteration 1 of 1: ") == 2
     assert await ask(any_server.target, SCHEMAS) == []
 
 

@@ -114,6 +114,9 @@ class Report:
     ] = False
     csv: Annotated[str, _option("--csv", help="CSV instead of the report: to a file, or to stdout.")] = ""
     silent: Annotated[bool, _option("-s", "--silent", help="No report.")] = False
+    verbose: Annotated[
+        int, typer.Option("-v", "--verbose", count=True, help="Tell what each iteration took.")
+    ] = 0
     format: Annotated[str, _option("--format", help="text, or json: every figure.")] = "text"
 
     def demand_sane(self) -> None:
@@ -161,7 +164,7 @@ def slap(
 
 async def _run(spec: SlapSpec, report: Report) -> list[Benchmark]:
     done = []
-    async for benchmark in Slapper(spec, say).run():
+    async for benchmark in Slapper(spec, say, note=say if report.verbose else lambda _: None).run():
         report.show(benchmark)
         done.append(benchmark)
     return done

@@ -28,6 +28,7 @@ from tuibench.workload.slap.script import COMMIT, Engine, Keys, client_program
 KEYS_SQL = f"SELECT id FROM {TABLE} ORDER BY id"  # noqa: S608 (a name of our own)
 NO_AUTOCOMMIT = "SET SESSION autocommit=0"
 SHOWN_CHARACTERS = 200
+Say = Callable[[str], None]
 
 
 class _Iteration(NamedTuple):
@@ -38,11 +39,14 @@ class _Iteration(NamedTuple):
 
 
 class Slapper:
-    """Runs a slap. `say` gets warnings in words."""
+    """Runs a slap. `say` gets warnings in words, `note` what each iteration took."""
 
-    def __init__(self, spec: SlapSpec, say: Callable[[str], None], clock: Clock | None = None) -> None:
+    def __init__(
+        self, spec: SlapSpec, say: Say, clock: Clock | None = None, note: Say = lambda _: None
+    ) -> None:
         self._spec = spec
         self._say = say
+        self._note = note
         self._clock = clock or SystemClock()
         self._connection: Connection
         self._schema: Schema
@@ -97,6 +101,7 @@ class Slapper:
         grown = _grown(before, await self._counters())
         await self._send_all(spec.script.after)
         await self._shell(spec.hooks.after, "post-system")
+        self._note(f"{clients} clients, iteration {number + 1} of {spec.iterations}: {played.seconds:.3f} s")
         return _Iteration(played, grown)
 
     async def _fill(self, engine: Engine | None) -> None:
