@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType, field
 from msgspec.structs import asdict
 
+from tuibench.model.headline import Headline
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import Plan
 from tuibench.model.progress import PlanState
@@ -28,7 +29,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     `options` are the profile's with their defaults, `profile_text` is its file as it was, `profile_digest`
     the SHA-256 of the program that it became: equal digests ran the same statements. `data_set` describes the
-    tables in words.
+    tables in words, `headline` what the samples' headline is.
     """
 
     schema: Literal["tuibench.run/1"] = "tuibench.run/1"
@@ -42,6 +43,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     profile_text: str = ""
     profile_digest: str = ""
+    headline: Headline | None = None
 
 
 class TickCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -12,6 +12,7 @@ from tuibench.metrics.histogram import US_PER_MS, Histogram
 from tuibench.metrics.rates import between
 from tuibench.model.cost import CommitCost
 from tuibench.model.event import COSTED, Event, EventKind
+from tuibench.model.headline import Headline, HeadlineTotals
 from tuibench.model.message import Status
 from tuibench.model.sample import Latency, LoadPart, Sample
 from tuibench.model.summary import (
@@ -182,7 +183,17 @@ def _figures(run: "Run", ticks: Sequence[tuple[Sample, TickCounts]], since: floa
         "client_delay_ms": max((load.client_delay_ms for load in loads), default=0.0),
         "effects": tuple(event.effect for event in run.events if event.effect),
         "costs": run.costs[-1] if run.costs else (),
+        "headline": _headline(run.plan.headline, merged, response, seconds),
     }
+
+
+def _headline(
+    headline: Headline | None, kinds: Mapping[str, Histogram], all_kinds: Histogram, seconds: float
+) -> HeadlineTotals | None:
+    if headline is None:
+        return None
+    kind = kinds.get(hdrlog.TRANSACTION + headline.transaction, Histogram()) if kinds else all_kinds
+    return HeadlineTotals.of(headline, kind.count, seconds)
 
 
 _ROUNDING_SECONDS = 0.0015

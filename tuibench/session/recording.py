@@ -73,6 +73,7 @@ def plan_record(spec: SessionSpec, server: ServerInfo, program: Program, started
         server=server,
         data_set=data_set(program).describe(),
         options=dict(program.options),
+        headline=program.headline,
         profile_text=profile_text(spec.plan.profile),
         profile_digest=hashlib.sha256(msgspec.json.encode(program, order="sorted")).hexdigest(),
     )

@@ -185,6 +185,7 @@ class ReplayClient:
             samples=tuple(moment.message for moment in past if isinstance(moment.message, Sample)),
             events=tuple(moment.message for moment in past if isinstance(moment.message, Event)),
             costs=costs[-1].costs if costs else (),
+            headline=run.plan.headline,
         )
 
 

@@ -1,9 +1,17 @@
 """The headline and the kinds of transactions as they stand below sysbench's summary."""
 
+from pathlib import Path
+
+from msgspec.structs import replace
+
 from tests.examples import summary
+from tests.unit.record.written import ENVIRONMENT, detail, plan_record, tick
+from tuibench.metrics.histogram import Histogram
 from tuibench.model.headline import Headline, HeadlineTotals
 from tuibench.model.summary import KindTotals
 from tuibench.record.addenda import addenda
+from tuibench.record.recorder import Recorder
+from tuibench.record.run import load
 
 TPMC = Headline(
     title="tpmC", note="not audited", transaction="new_order", ideal=12.86, doubt="with waits only"
@@ -37,3 +45,17 @@ def test_without_an_ideal_there_is_no_efficiency() -> None:
 
 def test_other_profiles_have_none() -> None:
     assert addenda(summary(by_transaction=KINDS)) == ""
+
+
+def test_a_run_that_was_cut_short_has_its_headline(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "r1")
+    recorder.open(replace(plan_record(), headline=TPMC), ENVIRONMENT)
+    for number in (1, 2):
+        kinds = {"new_order": Histogram.of([1_000] * 20), "payment": Histogram.of([500] * 30)}
+        seen = detail(number, by_transaction=kinds)
+        recorder.sample(tick(number, seen), seen)
+    recorder.close()
+    run = load(tmp_path / "r1")
+    assert run.summary.headline is not None
+    assert run.summary.headline.value == 1200.0
+    assert run.plan.headline == TPMC

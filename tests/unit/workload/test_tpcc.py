@@ -26,7 +26,7 @@ def shop(**changed: Rows) -> Callable[[str, tuple[Any, ...]], Rows]:
     answers: dict[str, Rows] = {
         "no_customer": [(Decimal("0.1"), "BARBARBAR", "GC", Decimal("0.05"))],
         "no_district": [(3001, Decimal("0.02"))],
-        "no_stock": [(20, "original", *DISTS)],
+        "no_stock": [(20, "original", "")],
         "pay_warehouse_name": [("a", "b", "c", "d", "e", "Warehouse")],
         "pay_district_name": [("a", "b", "c", "d", "e", "District")],
         "customers_by_name": [(11,), (22,), (33,), (44,)],
@@ -42,6 +42,8 @@ def shop(**changed: Rows) -> Callable[[str, tuple[Any, ...]], Rows]:
     def answer(name: str, values: tuple[Any, ...]) -> Rows:
         if name == "no_item":
             return [(Decimal("2.50"), "item", "data")] if values[0] <= ITEMS else []
+        if name == "no_stock":
+            return [(*answers[name][0][:2], DISTS[values[0] - 1])]
         return answers[name]
 
     return answer
@@ -106,7 +108,7 @@ def test_one_new_order_in_a_hundred_rolls_back_at_its_last_line() -> None:
 
 def test_stock_is_refilled_when_it_runs_low() -> None:
     for _ in range(20):
-        sent = player(no_stock=[(12, "original", *DISTS)]).play(NEW_ORDER)
+        sent = player(no_stock=[(12, "original", "")]).play(NEW_ORDER)
         for take in of_name(sent, "no_take"):
             left = 12 - take[1]
             assert take[0] == (left if left >= 10 else left + 91)
