@@ -3,36 +3,15 @@
 What was steered on the way is told as the commands that would do it again, after so many seconds.
 """
 
-import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tuibench.model.event import Event, EventKind
-from tuibench.model.plan import IGNORED_ERRORS, OptionValue, Plan
+from tuibench.model.plan import IGNORED_ERRORS, Plan
 from tuibench.model.schedule_text import schedule_text
-from tuibench.model.target import Target
+from tuibench.record.command_line import PASSWORD, SYSBENCH_TESTS, line_of, option_words, server_words
 from tuibench.record.run import Run
 from tuibench.units import clock
-
-SYSBENCH_TESTS = frozenset(
-    {
-        "bulk_insert",
-        "oltp_delete",
-        "oltp_insert",
-        "oltp_point_select",
-        "oltp_read_only",
-        "oltp_read_write",
-        "oltp_update_index",
-        "oltp_update_non_index",
-        "oltp_write_only",
-        "select_random_points",
-        "select_random_ranges",
-    }
-)
-"""Profiles that sysbench has, too, under the same names."""
-
-PASSWORD = '"$MYSQL_PWD"'  # noqa: S105
-"""Where a password belongs: never itself."""
 
 STEERED = frozenset(
     {EventKind.THREADS, EventKind.RATE, EventKind.SETTING, EventKind.WEIGHTS, EventKind.DELAY}
@@ -82,12 +61,12 @@ def commands(run: Run) -> Commands:
     words = [(option, value) for option in OPTIONS if (value := option.value(plan)) is not None]
     ours = [f"--{option.name}={value}" for option, value in words]
     theirs = [f"--{option.name}={value}" for option, value in words if option.in_sysbench]
-    own = [f"--{name.replace('_', '-')}={_value(value)}" for name, value in plan.options.items()]
-    sysbench = ["sysbench", plan.profile, *_server(target, "mysql-"), f"--mysql-password={PASSWORD}"]
+    own = option_words(plan.options)
+    sysbench = ["sysbench", plan.profile, *server_words(target, "mysql-"), f"--mysql-password={PASSWORD}"]
     return Commands(
-        prepare=_line(["tuibench", "prepare", plan.profile, *_server(target, ""), *own]),
-        tuibench=_line(["tuibench", "run", plan.profile, *_server(target, ""), *ours, *own]),
-        sysbench=_line([*sysbench, *theirs, *own, "run"]) if plan.profile in SYSBENCH_TESTS else None,
+        prepare=line_of(["tuibench", "prepare", plan.profile, *server_words(target, ""), *own]),
+        tuibench=line_of(["tuibench", "run", plan.profile, *server_words(target, ""), *ours, *own]),
+        sysbench=line_of([*sysbench, *theirs, *own, "run"]) if plan.profile in SYSBENCH_TESTS else None,
         by_hand=tuple(_told(event) for event in run.events if _is_steered(event)),
     )
 
@@ -104,25 +83,3 @@ def _ignored(plan: Plan) -> str | None:
     if plan.ignored_errors == IGNORED_ERRORS:
         return None
     return "all" if plan.ignored_errors is None else ",".join(map(str, plan.ignored_errors))
-
-
-def _server(target: Target, prefix: str) -> list[str]:
-    """Where the server is, and who logs in, in the spelling of either program."""
-    database = "mysql-db" if prefix else "database"
-    place = (
-        [f"--{prefix}socket={target.socket}"]
-        if target.socket
-        else [f"--{prefix}host={target.host}", f"--{prefix}port={target.port}"]
-    )
-    return [*place, f"--{prefix}user={target.user}", f"--{database}={target.database}"]
-
-
-def _value(value: OptionValue) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return str(value)
-
-
-def _line(words: Sequence[str]) -> str:
-    """One line for a shell; a variable stays one."""
-    return " ".join(word if PASSWORD in word else shlex.quote(word) for word in words)
