@@ -68,13 +68,26 @@ def _headline(
     ]
     runs = f"{plan.repeats} runs" if plan.repeats > 1 else "one run"
     mean = ", mean ± 95 % interval" if plan.repeats > 1 else ""
+    size = "; ".join([case.size, *shared(plan.variants)])
     return Grid(
-        title=f"{case.name} ({case.size}): {name} by threads{mean}; {runs} of {plan.base.seconds:g} s",
+        title=f"{case.name} ({size}): {name} by threads{mean}; {runs} of {plan.base.seconds:g} s",
         header=("threads", *map(str, threads)),
         rows=tuple(rows),
         notes=(f"{LIMITED} client-limited: the load, not the server, is the bottleneck",)
         * any(point.limited for point in found.values()),
     )
+
+
+def shared(variants: Sequence[Variant]) -> list[str]:
+    """The settings of all variants alike, which is why none of them is called by them."""
+    first = variants[0]
+    alike = {
+        name: value
+        for name, value in first.settings.items()
+        if all(one.settings.get(name) == value for one in variants)
+    }
+    words = [f"{name}={value}" for name, value in alike.items()]
+    return [word for word in words if word not in first.name.split(", ")]
 
 
 def _headline_cell(point: Point | None) -> str:

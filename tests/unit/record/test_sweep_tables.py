@@ -10,6 +10,7 @@ from tests import sweeps
 from tuibench.errors import UsageError
 from tuibench.model.sweep import Sweep
 from tuibench.record.sweep_export import SweepExport
+from tuibench.record.sweep_summary import shared
 from tuibench.record.sweep_text import compared, written
 from tuibench.session.sweeping.matrix import cells_of
 
@@ -65,6 +66,17 @@ def test_what_is_not_measured_yet_is_a_dash_or_has_no_place() -> None:
     assert one_column[1].split() == ["threads", "4"]
     assert one_column[2].split() == ["durable", "1/1", "90"]
     assert one_column[3] == ""
+
+
+def test_settings_that_all_variants_share_stand_in_the_title() -> None:
+    variants = tuple(
+        msgspec.structs.replace(one, settings={"long_query_time": "0.1"}) for one in sweeps.PLAN.variants
+    )
+    text = written(sweeps.sweep(msgspec.structs.replace(sweeps.PLAN, variants=variants)))
+    assert text.startswith("oltp_write_only (2 × 10,000 rows; long_query_time=0.1): TPS by threads")
+    named = (msgspec.structs.replace(variants[0], name="long_query_time=0.1"),)
+    assert shared(named) == []
+    assert shared(variants) == ["long_query_time=0.1"]
 
 
 def test_a_client_limited_point_is_marked_and_explained() -> None:

@@ -1,6 +1,6 @@
 """What a sweep is asked for, in words, made into its cases and variants."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 
 from msgspec.structs import replace
@@ -72,15 +72,27 @@ def _with_data(case: Case, most_threads: int) -> Case:
 def variants_of(preset_names: str, settings: Sequence[str]) -> tuple[Variant, ...]:
     """Each preset with each combination of values: `durable,unsafe` and `sync_binlog=0,1`, which come on top.
 
+    A variant is called by what it does not share with all others, or by all of it if there is no such thing.
     Raises UsageError for presets and settings that do not exist.
     """
     named = (
         [_preset(name) for name in _words("--preset", preset_names)] if preset_names else [Variant(name="")]
     )
     axes = [_setting(text) for text in settings]
+    varied = {
+        name for axis in axes for name, _ in axis if len(axis) > 1 or not (preset_names or varies(axes))
+    }
     return tuple(
-        _combined(preset, values) for preset in named for values in product(*axes) if _demand_once(values)
+        _combined(preset, values, varied)
+        for preset in named
+        for values in product(*axes)
+        if _demand_once(values)
     )
+
+
+def varies(axes: Sequence[Sequence[object]]) -> bool:
+    """True if any of them has more than one value."""
+    return any(len(axis) > 1 for axis in axes)
 
 
 def _preset(name: str) -> Variant:
@@ -111,8 +123,9 @@ def _demand_once(values: Sequence[tuple[str, str]]) -> bool:
     return True
 
 
-def _combined(preset: Variant, values: Sequence[tuple[str, str]]) -> Variant:
-    words = [*([preset.name] * bool(preset.name)), *(f"{name}={value}" for name, value in values)]
+def _combined(preset: Variant, values: Sequence[tuple[str, str]], told: Collection[str]) -> Variant:
+    settings = [f"{name}={value}" for name, value in values if name in told]
+    words = [*([preset.name] * bool(preset.name)), *settings]
     return replace(preset, name=", ".join(words), settings=dict(values))
 
 

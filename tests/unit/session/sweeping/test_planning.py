@@ -49,6 +49,16 @@ def test_presets_and_settings_are_combined() -> None:
     )
 
 
+def test_variants_are_called_by_what_tells_them_apart() -> None:
+    variants = variants_of("durable,unsafe", ["long_query_time=0.1"])
+    assert [variant.name for variant in variants] == ["durable 1/1", "unsafe 0/0"]
+    assert [variant.settings for variant in variants] == [{"long_query_time": "0.1"}] * 2
+    several = variants_of("", ["long_query_time=0.1", "sync_binlog=0,1"])
+    assert [variant.name for variant in several] == ["sync_binlog=0", "sync_binlog=1"]
+    (alone,) = variants_of("", ["long_query_time=0.1", "sync_binlog=1"])
+    assert alone.name == "long_query_time=0.1, sync_binlog=1"
+
+
 def test_without_settings_the_server_is_taken_as_it_stands() -> None:
     assert variants_of("", []) == (Variant(name=""),)
 
