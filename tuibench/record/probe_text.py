@@ -8,6 +8,9 @@ from tuibench.units import DASH, count, decimal, milliseconds, signed
 
 HEADER = ("TPS", "± 95 %", "QPS", "p95", "errors", "")
 WIDTHS = (10, 11, 10, 9, 11, 9)
+TAKEN = "host CPU taken by others"
+"""A limiter that is no fault of the load generator, though it could not do its work."""
+
 REASONS = {
     ProbeEnd.SLO: "the objectives were lost before the server was saturated",
     ProbeEnd.COLLAPSE: "throughput collapsed",
@@ -95,7 +98,7 @@ def _saturation(result: ProbeResult) -> Iterator[str]:
     if result.reason:
         yield f"Ended early: {result.reason}. What follows is of the time before."
     if result.client_limited:
-        yield f"The load generator was the limit, not the server, which does {most} or more."
+        yield f"{_who_was_the_limit(result)}, not the server, which does {most} or more."
     elif knee is not None:
         between = f" ({_number(result.knee_low)} to {_number(result.knee_high)})"
         yield (
@@ -104,6 +107,12 @@ def _saturation(result: ProbeResult) -> Iterator[str]:
         )
     else:
         yield f"Not saturated: {REASONS[result.end]}. Most: {most}, p95 {milliseconds(peak.p95_ms)}."
+
+
+def _who_was_the_limit(result: ProbeResult) -> str:
+    """The load generator, or those who took the host from it."""
+    is_other = result.limiter is not None and result.limiter.name == TAKEN
+    return "Other programs on this host were the limit" if is_other else "The load generator was the limit"
 
 
 def _objective(result: ProbeResult) -> Iterator[str]:

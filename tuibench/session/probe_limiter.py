@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tuibench.model.probe import Evidence, Limiter, ProbeStep
+from tuibench.record.probe_text import TAKEN
 from tuibench.units import count, decimal, percent
 
 BUSY_PERCENT = 88.0
@@ -107,7 +108,7 @@ def _misses_tables(evidence: Evidence, _: float) -> bool:
 
 
 OTHERS = Rule(
-    "host CPU taken by others",
+    TAKEN,
     lambda e, _: _takes_much(e.cpu_rest, e),
     "this host's CPU, of which other programs take a good part",
     ("cpu", "running"),

@@ -66,6 +66,16 @@ def test_a_client_that_was_the_limit_is_never_the_servers_limit(from_level: floa
     assert found.lines[0].endswith(" or more.")
 
 
+def test_others_on_the_host_are_named_instead_of_the_client() -> None:
+    taken = replace(LIMITED, cpu_total=100.0, cpu_server=10.0, cpu_tuibench=5.0, cpu_rest=85.0)
+    found = answered(with_evidence(probed(), taken))
+    assert found.client_limited
+    assert found.knee is None
+    assert found.lines[0].startswith(
+        "Other programs on this host were the limit, not the server, which does "
+    )
+
+
 def test_a_client_that_was_the_limit_at_the_ceiling_says_so_too() -> None:
     gone = with_evidence(probed(ENDLESS, ceiling=32), LIMITED, 32.0)
     found = answered(gone, ProbeEnd.LIMIT)
