@@ -9,13 +9,17 @@ import msgspec
 from textual.pilot import Pilot
 
 from tests.tui import catalogue, script
+from tests.tui.animation import animated, story
 from tests.tui.fake import FakeClient
 from tests.tui.probed import OVER, UNDER_WAY
 from tests.tui.sessions import ACTIVITY
+from tests.tui.start import MISSING, READY, FakeBackstage
 from tests.tui.svg import with_shapes
 from tuibench.model.message import Hello
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.look import PLAIN, Look
+from tuibench.tui.start.app import StartApp
+from tuibench.tui.start.backstage import Outlook
 from tuibench.tui.view import Message
 
 WARNING = "client-limited: a worker uses 91 % of a core; the server could do more (add --workers)"
@@ -97,10 +101,49 @@ async def draw(picture: Picture, folder: Path) -> Path:
     return path
 
 
+class Form(NamedTuple):
+    """A picture of the start form: what a look shows, and the keys that lead there."""
+
+    name: str
+    size: tuple[int, int]
+    outlook: Outlook = READY
+    keys: tuple[str, ...] = ()
+    look: Look = PLAIN
+
+
+FORMS = (
+    Form("start-120x36", LARGE),
+    Form("start-80x24", SMALL, MISSING, ("down", "enter")),
+)
+
+
+async def fill(form: Form, pilot: Pilot[Any]) -> None:
+    """Leads to the form's state."""
+    await pilot.pause()
+    for key in form.keys:
+        await pilot.press(key)
+        await pilot.pause()
+    await pilot.pause()
+
+
+async def draw_form(form: Form, folder: Path) -> Path:
+    app = StartApp(FakeBackstage(form.outlook), form.look)
+    async with app.run_test(size=form.size) as pilot:
+        await fill(form, pilot)
+        path = folder / f"{form.name}.svg"
+        path.write_text(with_shapes(app.export_screenshot(title="tuibench")), encoding="utf-8")
+    return path
+
+
 async def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for picture in PICTURES:
         sys.stdout.write(f"{await draw(picture, folder)}\n")
+    for form in FORMS:
+        sys.stdout.write(f"{await draw_form(form, folder)}\n")
+    path = folder / "toggle.svg"
+    path.write_text(animated(await story()), encoding="utf-8")
+    sys.stdout.write(f"{path}\n")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ Box = tuple[float, float, float, float, float]
 _THIN_X, _THIN_Y = _LINE / CELL_WIDTH, _LINE / CELL_HEIGHT
 _VERTICAL = (0.5 - _THIN_X / 2, 0.0, _THIN_X, 1.0, 1.0)
 _HORIZONTAL = (0.0, 0.5 - _THIN_Y / 2, 1.0, _THIN_Y, 1.0)
-_SHAPES: dict[str, tuple[Box, ...]] = {
+SHAPES: dict[str, tuple[Box, ...]] = {
     "█": ((0, 0, 1, 1, 1),),
     "▀": ((0, 0, 1, 0.5, 1),),
     "▓": ((0, 0, 1, 1, 0.75),),
@@ -45,7 +45,7 @@ def _redrawn(match: re.Match[str]) -> str:
     pieces: list[str] = []
     for run in _RUN.findall(html.unescape(text)):
         width = len(run) * CELL_WIDTH
-        if run[0] in _SHAPES:
+        if run[0] in SHAPES:
             pieces += _boxes(run, role, left, top)
         elif run.strip(" \xa0"):
             pieces.append(
@@ -61,7 +61,7 @@ def _boxes(run: str, role: str, left: float, top: float) -> Iterator[str]:
     for stretch in re.finditer(r"(.)\1*", run):
         glyph, start = stretch.group(1), left + stretch.start() * CELL_WIDTH
         length = len(stretch.group())
-        for box_left, box_top, width, height, opacity in _SHAPES[glyph]:
+        for box_left, box_top, width, height, opacity in SHAPES[glyph]:
             copies, cells = (1, length) if width == 1 else (length, 1)
             for copy in range(copies):
                 yield (

@@ -57,7 +57,9 @@ class StartScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield Static(id="too-small")
         with Vertical(id="form"):
-            yield Static(self._plain(_title()), id="title")
+            with Horizontal(id="title"):
+                yield Static(" tuibench ", id="brand", markup=False)
+                yield Static("  what shall run, and where?", id="question", markup=False)
             yield Static("SERVER", classes="heading")
             yield self._list("servers", [(offer.label, offer.detail) for offer in self._backstage.servers])
             yield from self._fields("login", LOGIN)
@@ -299,10 +301,6 @@ def _index(offers: Sequence[Offer], wanted: Callable[[Offer], bool]) -> int:
 
 def _entry(label: str, detail: str) -> Content:
     return Content.assemble((f"{label:<{LABEL_WIDTH}} ", ""), (detail, "$muted"))
-
-
-def _title() -> str:
-    return "[$background on $primary bold] tuibench [/]  [$muted]what shall run, and where?[/]"
 
 
 def _too_small(width: int, height: int) -> str:
