@@ -15,6 +15,7 @@ from tuibench.record.run import Run
 
 PASSED_OVER = (
     "*.seed",
+    "plan.options.threads",
     "*.free_bytes",
     "*.swap_used_bytes",
     "*.disk_free_bytes",
@@ -32,6 +33,7 @@ PASSED_OVER = (
 """What is another in every run, or tells only where things lie."""
 
 ABSENT = "–"
+STATEMENTS = "statements"
 STEERED = CHANGES - {EventKind.MARK}
 
 
@@ -52,7 +54,7 @@ def compared(runs: Sequence[Run], bounds: Sequence[Bound] = ()) -> Compared:
     )
     return Compared(
         runs=names,
-        differences=tuple(differences(runs)),
+        differences=_telling(list(differences(runs))),
         doubts=tuple(doubts(runs, names, rows)),
         rows=rows,
         crossed=tuple(crossings(bounds, rows, names)),
@@ -109,12 +111,18 @@ def differences(runs: Sequence[Run]) -> Iterator[Difference]:
             yield Difference(group=group, path=name, values=values)
 
 
+def _telling(found: list[Difference]) -> tuple[Difference, ...]:
+    """Other options make other statements, which says nothing more: they count where nothing else differs."""
+    of_plan = [one for one in found if one.group == "plan" and one.path != STATEMENTS]
+    return tuple(one for one in found if one.path != STATEMENTS or not of_plan)
+
+
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
     """Everything about a run that may move its result, by its path."""
     plan, environment = run.plan, run.environment
     yield from _flat("plan", {**msgspec.to_builtins(plan.plan), "options": plan.options or plan.plan.options})
-    yield "plan.data", plan.data_set
-    yield "plan.statements", plan.profile_digest[:12]
+    yield "plan.data", plan.data_set or ABSENT
+    yield f"plan.{STATEMENTS}", plan.profile_digest[:12] or ABSENT
     yield "server.target", plan.target.where
     yield "server.database", plan.target.database
     yield from _flat("server", msgspec.to_builtins(plan.server))
@@ -142,8 +150,6 @@ def _flat(path: str, value: Any) -> Iterator[tuple[str, str]]:
 def doubts(runs: Sequence[Run], names: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
     """Why the figures may not be comparable, whatever they say."""
     for run, name in zip(runs, names, strict=True):
-        if run.cut_short:
-            yield f"{name} ended without a summary: its figures are those of the samples it left"
         if run.spoilt_lines:
             yield f"{name}: {run.spoilt_lines} lines of its record could not be read"
         if changes := sum(event.kind in STEERED and event.elapsed_seconds > 0 for event in run.events):
