@@ -157,6 +157,8 @@ def doubts_of(
     if shaky:
         levels = ", ".join(f"{step.level:g}" for step in shaky)
         found.append(f"throughput was not stable in {gone.order.step_seconds:g} s at {levels}")
+    if 2 * len(shaky) > len([step for step in gone.measured if step.level >= _lowest_that_matters(gone)]):
+        found.append("that is most of those that matter: the machine is not calm")
     bend = knee_of(gone)
     if bend is not None and bend.high > WIDE * bend.low:
         found.append("the noise leaves open where between these two levels throughput stops growing")

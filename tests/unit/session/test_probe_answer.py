@@ -119,6 +119,16 @@ def test_what_has_not_recovered_is_told() -> None:
     assert "it has not recovered" in found.doubts[0]
 
 
+def test_steps_that_were_not_stable_lower_the_confidence() -> None:
+    gone = probed()
+    one = [replace(s, is_stable=False) if s.level == 64 else s for s in gone.steps]
+    assert answered(gone._replace(steps=one)).confidence == "medium"
+    low = [replace(s, is_stable=False) if s.level < 4 else s for s in gone.steps]
+    assert answered(gone._replace(steps=low)).confidence == "high", "far below the knee it does not matter"
+    most = [replace(s, is_stable=False) for s in gone.steps]
+    assert answered(gone._replace(steps=most)).confidence == "low"
+
+
 def test_what_others_changed_is_told() -> None:
     found = answered(probed(), disturbances=("it was changed meanwhile: sync_binlog 1 → 0",))
     assert found.confidence == "medium"
