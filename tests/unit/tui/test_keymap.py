@@ -1,5 +1,7 @@
 """The user's keys: read strictly, and what is wrong is named by file, action and nearest name."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,3 +64,10 @@ async def test_the_users_keys_do_what_they_say_and_the_old_ones_nothing() -> Non
         assert ("o", "Pause the load, or go on") in list(keys(it.app.view))
         commands = {command.title: command.help for command in it.app.get_system_commands(it.app.screen)}
         assert commands["Pause the load, or go on"] == "key o"
+
+
+def test_the_actions_that_the_documentation_names_exist() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "screen.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+)`", text.partition("The actions: ")[2].partition("## ")[0])
+    assert len(named) > 20
+    assert set(named) <= set(keymap.OURS)
