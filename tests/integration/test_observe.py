@@ -7,10 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.tui import script
 from tests.unit.observe.fakes import FakeClock
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
 from tuibench.model.sample import ServerPart
+from tuibench.model.server import Flavour
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
 from tuibench.observe.host import HostSampler
@@ -18,6 +20,9 @@ from tuibench.observe.process import ServerProcess, find_server
 from tuibench.observe.reading import Observation
 from tuibench.observe.status import StatusSampler
 from tuibench.observe.variables import changes
+from tuibench.tui.panels import server_rows
+from tuibench.tui.panels.server_rows import row
+from tuibench.units import DASH
 
 ROWS = 25
 
@@ -179,3 +184,15 @@ async def test_a_killed_server_is_a_gap_and_its_successor_is_known(restartable: 
     assert [gap.part for gap in gaps] == [None] * 3
     assert all(gap.trouble for gap in gaps)
     assert (back.restarted, part(back).questions_per_second) == (True, None)
+
+
+async def test_what_the_server_screen_shows_is_told_by_both_flavours(server: PrivateServer) -> None:
+    async with sampling(server) as sampler:
+        samples = [
+            msgspec.structs.replace(script.samples(2)[n], server=part(await sampler.sample())) for n in (0, 1)
+        ]
+    shown = [row(item, samples) for _, items in (*server_rows.LEFT, *server_rows.RIGHT) for item in items]
+    missing = {each.name: each.beside for each in shown if each.now == DASH}
+    apart = {"Fsyncs, log": "among data fsyncs"} if server.binary.flavour is Flavour.MARIADB else {}
+    assert missing.pop("hits", "no reads") == "no reads"
+    assert missing == apart

@@ -16,6 +16,8 @@ from tuibench.tui.app import TuibenchApp
 from tuibench.tui.look import Look
 from tuibench.tui.start.app import StartApp
 
+ANSI = Look(theme="ansi-dark")
+PLACES = {"latency": "2", "server": "3", "host": "4"}
 EXTRA = (
     Picture("events-ansi-120x36", LARGE, script.hello(), ("7",), look=Look(theme="ansi-dark")),
     Picture("events-ansi-80x24", SMALL, script.hello(), ("7",), look=Look(theme="ansi-light")),
@@ -23,6 +25,14 @@ EXTRA = (
     Picture("big-120x36-ascii", LARGE, script.hello(), ("b",), look=Look(ascii_only=True)),
     Picture("settings-ansi-120x36", LARGE, pictures.CATALOGUE, ("5",), look=Look(theme="ansi-dark")),
     Picture("live-ansi-80x24", SMALL, script.hello(), look=Look(theme="ansi-dark")),
+    *(
+        Picture(f"{name}-ansi-80x24", SMALL, script.hello(), (key,), look=ANSI)
+        for name, key in PLACES.items()
+    ),
+    *(
+        Picture(f"{name}-ansi-120x36", LARGE, script.hello(), (key,), look=ANSI)
+        for name, key in PLACES.items()
+    ),
     Picture("live-ascii-80x24", SMALL, script.hello(), look=Look(ascii_only=True)),
     Picture("live-starting-120x36", LARGE, script.hello(0, events=())),
 )
@@ -68,7 +78,7 @@ def test_form(form: Form, snap_compare: Callable[..., bool]) -> None:
 
 
 @pytest.mark.parametrize("size", [LARGE, SMALL])
-@pytest.mark.parametrize("key", ["5", "7", "b"])
+@pytest.mark.parametrize("key", ["2", "3", "4", "5", "7", "b"])
 def test_screens_without_colour(
     key: str, size: tuple[int, int], snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
