@@ -213,3 +213,28 @@ async def test_a_login_without_privilege_gets_the_list_with_reasons(server: Serv
     assert "unsafe: innodb_flush_log_at_trx_commit=0, sync_binlog=0" in text.out
     assert "takes whole numbers from 0 to 4294967295" in text.out
     assert not path_of("list").exists()
+
+
+async def test_one_setting_is_put_back_by_itself_and_it_is_known_whose_a_value_is(
+    server: Server, admin: Control
+) -> None:
+    before = await everything(admin)
+    tuner = await opened(server.target)
+    try:
+        await tuner.apply("unsafe")
+        await admin.set_global("long_query_time", "3.000000")
+        whose = {state.name: state.changed_by for state in await tuner.states() if state.changed_by}
+        assert whose == {
+            "innodb_flush_log_at_trx_commit": "us",
+            "sync_binlog": "us",
+            "long_query_time": "others",
+        }
+        (restored,) = await tuner.restore(["sync_binlog"])
+        assert (restored.setting, restored.outcome) == ("sync_binlog", Outcome.RESTORED)
+        now = await everything(admin)
+        assert (now["sync_binlog"], now["innodb_flush_log_at_trx_commit"]) == (before["sync_binlog"], "0")
+    finally:
+        await admin.set_global("long_query_time", before["long_query_time"])
+        await tuner.restore()
+        await tuner.close()
+    assert await everything(admin) == before
