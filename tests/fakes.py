@@ -9,7 +9,7 @@ from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, Row, Statement
 from tuibench.mysql.exchange import Exchange, Script, Wish
-from tuibench.mysql.packets import Execution
+from tuibench.mysql.preparing import Prepared
 
 SILENCE = "silence"
 """A result that never comes: the statement hangs until it is cancelled."""
@@ -179,10 +179,12 @@ class FakeConnection(Connection):
     async def ask(self, packet: bytes) -> int:
         return await self.execute(packet.decode())
 
-    async def prepare(self, sql: str) -> Statement:
-        if self._server.prepares and (refusal := self._server.prepares.popleft()) is not None:
-            raise refusal
-        return FakeStatement(self, sql)
+    async def prepare_all(self, texts: Sequence[str]) -> list[Statement | SQLError]:
+        refusals = [self._server.prepares.popleft() if self._server.prepares else None for _ in texts]
+        return [
+            FakeStatement(self, sql) if refusal is None else refusal
+            for sql, refusal in zip(texts, refusals, strict=True)
+        ]
 
     def quote(self, value: Any) -> str:
         return repr(value)
@@ -231,5 +233,5 @@ class FakeStatement(Statement):
     """A prepared statement; it shows up at the server with its placeholders."""
 
     def __init__(self, connection: FakeConnection, sql: str) -> None:
-        super().__init__(connection, Execution(0, sql.count("?"), "utf8"))
+        super().__init__(connection, Prepared(0, sql.count("?")), "utf8")
         self.packet = lambda values: sql.encode()

@@ -62,7 +62,7 @@ async def test_question_marks_in_quotes_and_comments_are_sent_as_they_are(server
     sql = "SELECT '?', ? /* ? */, \"it's ?\", `?` FROM (SELECT ? AS `?`) one -- ?"
     connection = await connect(server.target)
     try:
-        for made in (TextStatement(connection, sql), await connection.prepare_rows(sql)):
+        for made in (TextStatement(connection, sql), await connection.prepare(sql)):
             assert list(await made.fetch(("a'?", 2))) == [("?", "a'?", "it's ?", 2)]
     finally:
         await connection.close()

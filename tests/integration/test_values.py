@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration import sbtest
 from tuibench.demo.server import PrivateServer
-from tuibench.mysql.connection import Connection, RowStatement, TextStatement
+from tuibench.mysql.connection import Connection, Statement, TextStatement
 from tuibench.workload.compile import compile_profile
 from tuibench.workload.generate import Generator
 from tuibench.workload.library import parse
@@ -70,9 +70,7 @@ async def _play(connection: Connection, program: Program, times: int) -> None:
     """Transactions as the load plays them, over the hot path; what captures goes through the driver."""
     flat, generator = flat_statements(program), Generator(program, 0, 0)
     ready: list[Any] = [
-        TextStatement(connection, one.sql)
-        if not one.prepared
-        else await (connection.prepare_rows(one.sql) if one.captures else connection.prepare(one.sql))
+        TextStatement(connection, one.sql) if not one.prepared else await connection.prepare(one.sql)
         for one in flat
     ]
     for _ in range(times):
@@ -118,8 +116,8 @@ async def test_amounts_are_exact_numbers_whatever_way_they_come(server: PrivateS
     """What a profile calculates with: decimals as they are, floating point by its shortest digits."""
     sql = "SELECT CAST('0.10' AS DECIMAL(6,2)), CAST(18446744073709551615 AS UNSIGNED), NULL, 0.1e0 + ?"
     async with sbtest.connected(server.target) as connection:
-        for made in (await connection.prepare_rows(sql), TextStatement(connection, sql)):
-            assert isinstance(made, RowStatement | TextStatement)
+        for made in (await connection.prepare(sql), TextStatement(connection, sql)):
+            assert isinstance(made, Statement | TextStatement)
             ((amount, whole, null, double),) = await made.fetch((0,))
             assert (str(amount), whole, null) == ("0.10", 2**64 - 1, None)
             assert isinstance(amount, Decimal)

@@ -1,12 +1,12 @@
 """Opening a connection of the load: log in, set it up, prepare its statements, try as long as it helps."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any
 
 from tuibench.errors import ConnectionLostError, ServerAwayError, ServerBusyError, SQLError
 from tuibench.load.work import Work
-from tuibench.mysql.connection import Connection, TextStatement
+from tuibench.mysql.connection import Connection, Statement, TextStatement
 from tuibench.mysql.errors import (
     CLIENT_CANNOT_CONNECT,
     CONNECTION_LOST_CODES,
@@ -116,31 +116,33 @@ async def _log_in(work: Work, number: int, needed: Collection[int] | None) -> Li
             await line.connection.execute(sql)
         work.recorder.unanswered += line.connection.statements
         await line.set_up(work)
-        for index in range(len(work.statements)) if needed is None else sorted(needed):
-            await _ready(work, line, index)
+        await _make_ready(work, line, range(len(work.statements)) if needed is None else sorted(needed))
     except (SQLError, asyncio.CancelledError):
         await line.close(work)
         raise
     return line
 
 
-async def _ready(work: Work, line: Line, index: int) -> None:
-    """Prepares a statement, or has it sent as text where that is wanted, or the server takes no more."""
-    statement, connection = work.statements[index], line.connection
-    if statement.prepared and work.rules.prepared:
-        try:
-            if statement.captures:
-                line.fetch[index] = (await connection.prepare_rows(statement.sql)).fetch
-            else:
-                line.packets[index] = (await connection.prepare(statement.sql)).packet
-            return
-        except SQLError as error:
-            if error.code not in (TOO_MANY_PREPARED, CANNOT_BE_PREPARED):
-                raise
-            if error.code == TOO_MANY_PREPARED:
-                work.recorder.counters.count_refusal(error.code)
-    text = TextStatement(connection, statement.sql)
-    if statement.captures:
-        line.fetch[index] = text.fetch
-    else:
-        line.packets[index] = text.packet
+async def _make_ready(work: Work, line: Line, indexes: Sequence[int]) -> None:
+    """Prepares statements, or has them sent as text where that is wanted, or the server takes no more."""
+    flat, connection = work.statements, line.connection
+    wanted = [index for index in indexes if flat[index].prepared and work.rules.prepared]
+    made = await connection.prepare_all([flat[index].sql for index in wanted]) if wanted else []
+    prepared = dict(zip(wanted, made, strict=True))
+    for index in indexes:
+        statement = _usable(work, prepared.get(index)) or TextStatement(connection, flat[index].sql)
+        if flat[index].captures:
+            line.fetch[index] = statement.fetch
+        else:
+            line.packets[index] = statement.packet
+
+
+def _usable(work: Work, made: Statement | SQLError | None) -> Statement | None:
+    """The prepared statement, None if it is to be sent as text; raises what is wrong with it."""
+    if not isinstance(made, SQLError):
+        return made
+    if made.code not in (TOO_MANY_PREPARED, CANNOT_BE_PREPARED):
+        raise made
+    if made.code == TOO_MANY_PREPARED:
+        work.recorder.counters.count_refusal(made.code)
+    return None

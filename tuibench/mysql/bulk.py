@@ -36,7 +36,7 @@ class Loaded:
 
 def takes_bulk(connection: Connection) -> bool:
     """True if the server knows bulk statements: MariaDB since 10.2."""
-    return bool(connection._raw._bulk_supported)
+    return bool(connection.raw._bulk_supported)
 
 
 class BulkStatement:
@@ -51,7 +51,7 @@ class BulkStatement:
     @classmethod
     async def prepare(cls, connection: Connection, sql: str, parameters: str) -> "BulkStatement":
         """`parameters` has an `i` or an `s` for each `?`."""
-        raw = connection._raw
+        raw = connection.raw
         try:
             prepared = await raw.prepare(sql)
         except errors.FOREIGN as error:
@@ -60,7 +60,7 @@ class BulkStatement:
 
     async def execute(self, rows: bytes) -> int:
         """Runs it for all rows: for each parameter a zero byte, then the integer, or length and text."""
-        raw = self._connection._raw
+        raw = self._connection.raw
         self._connection.statements += 1
         try:
             await raw._execute_command(COM_STMT_BULK_EXECUTE, self._head + rows)
@@ -81,7 +81,7 @@ async def load_data(connection: Connection, sql: str, blocks: Iterable[bytes]) -
 
     Raises SQLError; with one of INFILE_REFUSED_CODES nothing was read of the blocks.
     """
-    raw = connection._raw
+    raw = connection.raw
     connection.statements += 1
     try:
         await raw._execute_command(COM_QUERY, sql)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from asyncmy import connection as driver
 from asyncmy.constants.CLIENT import LOCAL_FILES
 
+from tuibench.errors import SQLError
 from tuibench.model.target import Target
 from tuibench.mysql import errors, tls
 from tuibench.mysql.errors import AccessDeniedError
@@ -15,6 +16,7 @@ from tuibench.mysql.exchange import Exchange, Script
 from tuibench.mysql.handshake import Handshake
 from tuibench.mysql.packets import Execution, text_packet
 from tuibench.mysql.passwords import passwords
+from tuibench.mysql.preparing import Prepared, prepare
 from tuibench.workload.placeholders import pieces
 
 Row = tuple[Any, ...]
@@ -24,31 +26,31 @@ RECEIVE_BUFFER_BYTES = 1 << 14
 
 
 class Statement:
-    """A statement prepared on the server, bound to its connection. Its rows are dropped."""
+    """A statement prepared on the server, bound to its connection.
 
-    __slots__ = ("_connection", "packet")
+    `execute`, or what is sent as `packet`, drops its rows; `fetch` is for those that are wanted.
+    """
 
-    def __init__(self, connection: "Connection", execution: Execution) -> None:
+    __slots__ = ("_connection", "_prepared", "_with_rows", "packet")
+
+    def __init__(self, connection: "Connection", prepared: Prepared, encoding: str) -> None:
         self._connection = connection
-        self.packet = execution.packet
+        self._prepared = prepared
+        self._with_rows: Any = None
+        self.packet = Execution(*prepared, encoding).packet
 
     async def execute(self, values: tuple[Any, ...]) -> int:
         """Runs it and drops the rows. Returns rows affected, or rows returned by a SELECT."""
         return await self._connection.ask(self.packet(values))
 
-
-class RowStatement:
-    """A prepared statement whose rows are wanted: what it captures decides what comes next."""
-
-    __slots__ = ("_prepared",)
-
-    def __init__(self, prepared: Any) -> None:
-        self._prepared = prepared
-
     async def fetch(self, values: tuple[Any, ...]) -> Sequence[Row]:
         """Runs it and returns its rows."""
+        if self._with_rows is None:
+            self._with_rows = driver.PreparedStatement(  # type: ignore[no-untyped-call]
+                self._connection.raw, *self._prepared
+            )
         try:
-            return (await self._prepared.execute(values)).rows or ()
+            return (await self._with_rows.execute(values)).rows or ()
         except errors.FOREIGN as error:
             raise errors.statement_error(error) from error
 
@@ -83,10 +85,12 @@ class TextStatement:
 
 
 class Connection:
-    """A logged-in connection. `statements` counts what it has sent, for the reconciliation."""
+    """A logged-in connection. `statements` counts what it has sent, for the reconciliation; `raw` is the
+    driver's, for this package alone.
+    """
 
     def __init__(self, raw: Any, target: Target) -> None:
-        self._raw = raw
+        self.raw = raw
         self.target = target
         self.statements = 0
         self._exchange: Exchange | None = None
@@ -94,55 +98,53 @@ class Connection:
     @property
     def thread_id(self) -> int:
         """The server's id of this connection, as in SHOW PROCESSLIST."""
-        return int(self._raw.server_thread_id[0])
+        return int(self.raw.server_thread_id[0])
 
     @property
     def version_text(self) -> str:
         """The version as the server said it in its greeting."""
-        return str(self._raw.get_server_info())
+        return str(self.raw.get_server_info())
 
     async def query(self, sql: str) -> Sequence[Row]:
         """Sends one statement as text; returns its rows, none for a statement without a result."""
         self.statements += 1
         try:
-            await self._raw.query(sql)
+            await self.raw.query(sql)
         except errors.FOREIGN as error:
             raise errors.statement_error(error) from error
-        result = self._raw._result
+        result = self.raw._result
         return (result.rows if result is not None else None) or ()
 
     async def query_named(self, sql: str) -> list[dict[str, Any]]:
         """The rows of one statement in text, each by its columns' names."""
         rows = await self.query(sql)
-        names = [column[0] for column in self._raw._result.description or ()]
+        names = [column[0] for column in self.raw._result.description or ()]
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     async def execute(self, sql: str) -> int:
         """Sends one statement as text; returns the number of rows it affected."""
         await self.query(sql)
-        return int(self._raw.affected_rows())
+        return int(self.raw.affected_rows())
 
     async def prepare(self, sql: str) -> Statement:
         """Prepares a statement with `?` placeholders on the server."""
-        try:
-            prepared = await self._raw.prepare(sql)
-        except errors.FOREIGN as error:
-            raise errors.statement_error(error) from error
-        execution = Execution(prepared._statement_id, prepared.parameter_count, self._raw._encoding)
-        return Statement(self, execution)
+        (prepared,) = await self.prepare_all([sql])
+        if isinstance(prepared, SQLError):
+            raise prepared
+        return prepared
 
-    async def prepare_rows(self, sql: str) -> RowStatement:
-        """Prepares a statement whose rows are wanted."""
-        try:
-            return RowStatement(await self._raw.prepare(sql))
-        except errors.FOREIGN as error:
-            raise errors.statement_error(error) from error
+    async def prepare_all(self, texts: Sequence[str]) -> list[Statement | SQLError]:
+        """Prepares many statements in one go; for each, it or the server's refusal."""
+        return [
+            each if isinstance(each, SQLError) else Statement(self, each, self.raw._encoding)
+            for each in await prepare(self.raw, texts)
+        ]
 
     @property
     def exchange(self) -> Exchange:
         """The hot path over this connection, made when it is first asked for."""
         if self._exchange is None:
-            self._exchange = Exchange(self._raw)
+            self._exchange = Exchange(self.raw)
         return self._exchange
 
     async def ask(self, packet: bytes) -> int:
@@ -154,16 +156,16 @@ class Connection:
 
     def packet(self, sql: str) -> bytes:
         """A statement in text, as it is sent."""
-        return text_packet(sql, self._raw._encoding)
+        return text_packet(sql, self.raw._encoding)
 
     @property
     def is_open(self) -> bool:
         """False once the connection is closed or known to be broken."""
-        return bool(self._raw.connected) and not self._raw._stream_broken
+        return bool(self.raw.connected) and not self.raw._stream_broken
 
     def quote(self, value: Any) -> str:
         """A value as an SQL literal, for statements that cannot be prepared."""
-        return str(self._raw.escape(value))
+        return str(self.raw.escape(value))
 
     async def close(self) -> None:
         """Says goodbye; a connection that is broken already is dropped without a word.
@@ -172,14 +174,14 @@ class Connection:
         """
         self.statements += self.is_open
         try:
-            await self._raw.ensure_closed()
+            await self.raw.ensure_closed()
         except errors.FOREIGN:
             self.abort()
 
     def abort(self) -> None:
         """Drops the connection at once, whatever it was doing. TLS would take its time to say goodbye."""
-        transport = self._raw._transport
-        self._raw.close()
+        transport = self.raw._transport
+        self.raw.close()
         if transport is not None:
             transport.abort()
 
@@ -208,8 +210,8 @@ async def connect(
 ) -> Connection:
     """Logs in to the target, the first of its servers. `sends_rows` allows LOAD DATA LOCAL.
 
-    With `drops_rows` nobody asks for the rows of prepared statements (`prepare_rows`), and servers that can
-    leave out their columns.
+    With `drops_rows` nobody asks for the rows of prepared statements (`Statement.fetch`), and servers that
+    can leave out their columns.
 
     Raises ServerUnavailableError when the server is away or refuses the login, SQLError with
     code 1040, 1203 or 1226 when it takes no more connections.
