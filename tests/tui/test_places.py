@@ -1,20 +1,23 @@
 """The tab line: number keys lead to screens, all of them can steer, only the visible one is painted."""
 
+import msgspec
 import pytest
 
 from tests.tui import script
 from tests.tui.driving import SMALL, viewer
+from tests.tui.probed import OVER
 from tuibench.model.command import Pause, SetThreads, Stop
 from tuibench.tui.places import BY_NAME, HOME, PLACES, Place
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.live import LiveScreen
 
 SAMPLES = script.samples(63)[-3:]
+ALL_OFFERED = msgspec.structs.replace(script.hello(60), probe=OVER)
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
 async def test_a_key_leads_to_its_screen_and_escape_back(place: Place) -> None:
-    async with viewer(script.hello(60)) as it:
+    async with viewer(ALL_OFFERED) as it:
         await it.press(place.key)
         assert it.app.screen is it.app.get_screen(place.name)
         assert not place.on_tabs or f"{place.key} {place.label}" in it.shown("tabs")
@@ -24,7 +27,7 @@ async def test_a_key_leads_to_its_screen_and_escape_back(place: Place) -> None:
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
 async def test_the_load_is_steered_from_every_screen(place: Place) -> None:
-    async with viewer(script.hello(60)) as it:
+    async with viewer(ALL_OFFERED) as it:
         await it.press(place.key)
         it.client.submitted.clear()
         await it.press("plus", "p", "question_mark")
@@ -36,7 +39,7 @@ async def test_the_load_is_steered_from_every_screen(place: Place) -> None:
 @pytest.mark.parametrize("size", [SMALL, (200, 60)])
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
 async def test_every_screen_has_head_tabs_and_keys(place: Place, size: tuple[int, int]) -> None:
-    async with viewer(script.hello(60), size=size) as it:
+    async with viewer(ALL_OFFERED, size=size) as it:
         await it.press(place.key)
         assert "oltp_read_write" in it.shown("head")
         assert not place.on_tabs or place.key in it.shown("tabs")

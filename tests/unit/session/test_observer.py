@@ -17,6 +17,7 @@ class CountingServer(FakeServer):
 
     def __init__(self) -> None:
         super().__init__()
+        self.variables["version"] = "10.11.19-MariaDB"
         self.goodbyes: Iterator[int] = iter(())
 
     async def answer(self, sql: str) -> Sequence[Row]:
