@@ -5,7 +5,9 @@ BIN := .venv/bin
 ARGS ?=
 
 # Server tests measure: one after the other, and nothing beside them.
-PARALLEL := -n logical --dist worksteal
+# One process more than there are processors: screens wait now and then.
+JOBS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PARALLEL := -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench chaos screenshots format clean setup-demo setup-test
