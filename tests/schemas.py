@@ -14,8 +14,9 @@ from tuibench.model.environment import Environment
 from tuibench.model.event import Event
 from tuibench.model.finding import Finding
 from tuibench.model.summary import Summary
-from tuibench.record.lines import PlanRecord, ReportLine, SampleLine, StatusLine
+from tuibench.record.lines import PlanRecord, ReportLine, StatusLine
 from tuibench.record.shelf import RunLine
+from tuibench.record.ticks import SampleLine
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -1,23 +1,21 @@
 """The lines of a run directory: the model's words, with what a record needs besides, in less room.
 
-    samples.jsonl   SampleLine   a tick: the sample, its exact counts; counters as growth, latencies in rows
     status.jsonl    StatusLine   what held from then on: only what had changed
     reports.jsonl   ReportLine   the full report at each checkpoint, and at the end
 
-An hour has 3600 ticks, and each must fit into some 5 kB.
+The lines of samples.jsonl are in `ticks`; their exact counts are here.
 """
 
 from typing import Any, Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
 from tuibench.model.headline import Headline
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import Plan
 from tuibench.model.progress import PlanState
-from tuibench.model.sample import HostPart, Latency, LoadPart, Sample, ServerPart
 from tuibench.model.server import ServerInfo
 from tuibench.model.setting import PresetState, SettingState
 from tuibench.model.target import Target
@@ -74,45 +72,6 @@ class TickCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return sum(self.errors.values())
 
 
-class LatencyRow(msgspec.Struct, frozen=True, array_like=True):
-    """A `Latency` without its names: count, then milliseconds: min, avg, p50, p95, p99, p99.9, max."""
-
-    count: int
-    min: float
-    avg: float
-    p50: float
-    p95: float
-    p99: float
-    p999: float
-    max: float
-
-
-class LoadLine(LoadPart, frozen=True, kw_only=True, omit_defaults=True):
-    """The load part, its statements and transactions in rows."""
-
-    statements: dict[str, LatencyRow] = field(default_factory=dict)  # type: ignore[assignment]
-    by_transaction: dict[str, LatencyRow] = field(default_factory=dict)  # type: ignore[assignment]
-    errors_by_code: dict[str, int] = field(default_factory=dict)
-
-
-class ServerLine(ServerPart, frozen=True, kw_only=True, omit_defaults=True):
-    """The server part. `counters` holds the growth since the line before; one that did not grow is absent.
-
-    With `whole` they are as the server counted them: on the first line, and after they began anew.
-    """
-
-    whole: bool = False
-
-
-class SampleLine(Sample, frozen=True, kw_only=True, omit_defaults=True, tag="sample"):
-    """A line of `samples.jsonl`. `elapsed_seconds` is 0 or less while the load warmed up."""
-
-    load: LoadLine | None = None
-    server: ServerLine | None = None
-    host: HostPart | None = None
-    counts: TickCounts = TickCounts()
-
-
 class StatusLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of `status.jsonl`: what has changed since the line before; the first one holds everything.
 
@@ -144,68 +103,9 @@ class ReportLine(msgspec.Struct, frozen=True, kw_only=True):
     last: bool = False
 
 
-def sample_line(sample: Sample, counts: TickCounts, counters: dict[str, int] | None) -> SampleLine:
-    """A sample as it is written; `counters` are those of the line before, None if there were none."""
-    load, server = sample.load, sample.server
-    return SampleLine(
-        **{
-            **_fields(sample),
-            "load": load and _load_line(load),
-            "server": server and _server_line(server, counters),
-        },
-        counts=counts,
-    )
-
-
-def _load_line(load: LoadPart) -> LoadLine:
-    return LoadLine(
-        **{
-            **_fields(load),
-            "statements": {name: _row(each) for name, each in load.statements.items()},
-            "by_transaction": {name: _row(each) for name, each in load.by_transaction.items()},
-        }
-    )
-
-
-def _server_line(server: ServerPart, before: dict[str, int] | None) -> ServerLine:
-    now = server.counters
-    if before is None or before.keys() != now.keys() or any(now[name] < before[name] for name in now):
-        return ServerLine(**_fields(server), whole=True)
-    growth = {name: value - before[name] for name, value in now.items() if value != before[name]}
-    return ServerLine(**{**_fields(server), "counters": growth})
-
-
-def _row(latency: Latency) -> LatencyRow:
-    return LatencyRow(**_fields(latency))
-
-
 def _fields(struct: msgspec.Struct) -> dict[str, Any]:
     """The fields of a struct with their values, the inner ones as they are."""
     return asdict(struct)
-
-
-def sample_of(line: SampleLine, counters: dict[str, int] | None) -> Sample:
-    """The sample of a line; `counters` are those of the sample before, None if there were none."""
-    fields = {name: getattr(line, name) for name in Sample.__struct_fields__}
-    return Sample(**{**fields, "load": _load_of(line.load), "server": _server_of(line.server, counters)})
-
-
-def _load_of(line: LoadLine | None) -> LoadPart | None:
-    if line is None:
-        return None
-    fields = {name: getattr(line, name) for name in LoadPart.__struct_fields__}
-    for name in ("statements", "by_transaction"):
-        fields[name] = {key: Latency(**_fields(row)) for key, row in fields[name].items()}
-    return LoadPart(**fields)
-
-
-def _server_of(line: ServerLine | None, before: dict[str, int] | None) -> ServerPart | None:
-    if line is None:
-        return None
-    fields = {name: getattr(line, name) for name in ServerPart.__struct_fields__}
-    if not line.whole and before is not None:
-        fields["counters"] = {name: value + line.counters.get(name, 0) for name, value in before.items()}
-    return ServerPart(**fields)
 
 
 def status_changes(before: Status | None, now: Status) -> dict[str, Any]:

@@ -28,17 +28,17 @@ from tuibench.record.lines import (
     ReportLine,
     StatusLine,
     TickCounts,
-    sample_line,
     status_changes,
 )
 from tuibench.record.text import FullReport
+from tuibench.record.ticks import TickWriter
 
 PLAN, ENVIRONMENT, SUMMARY = "plan.json", "environment.json", "summary.json"
 SAMPLES, EVENTS, STATUS = "samples.jsonl", "events.jsonl", "status.jsonl"
 REPORTS, HISTOGRAMS = "reports.jsonl", "histograms.hlog"
 STREAMS = (SAMPLES, EVENTS, STATUS, REPORTS, HISTOGRAMS)
 
-DIGITS, DECIMALS = 6, 3
+DIGITS = 6
 EXACT = frozenset({"at", "elapsed_seconds", "seconds", "rate"})
 """What sysbench's lines are made from; other fractions of a sample are written with fewer digits."""
 
@@ -67,7 +67,7 @@ class Recorder:
         self.directory = directory
         self._complain = complain
         self._streams: dict[str, IO[bytes]] = {}
-        self._counters: dict[str, int] | None = None
+        self._ticks = TickWriter()
         self._status: Status | None = None
         self._base_seconds: float | None = None
         self._end_seconds = 0.0
@@ -94,10 +94,8 @@ class Recorder:
         if not self._streams:
             return
         counts = detail.counts if detail else TickCounts()
-        line = sample_line(sample, counts, self._counters)
+        line = self._ticks.line(sample, counts)
         self._put(SAMPLES, msgspec.json.encode(_rounded(msgspec.to_builtins(line, str_keys=True))) + b"\n")
-        if sample.server is not None:
-            self._counters = sample.server.counters
         if detail is not None and sample.elapsed_seconds > 0:
             if self._base_seconds is None:
                 self._begin_histograms(sample.at - sample.elapsed_seconds - sample.late_ms / 1e3)
@@ -208,8 +206,9 @@ def _lock(stream: IO[bytes]) -> None:
 
 
 def _short(value: float) -> float:
-    """A fraction in a few digits; milliseconds keep their microseconds."""
-    return round(value, DECIMALS) if abs(value) >= 10 ** (DIGITS - DECIMALS) else float(f"{value:.{DIGITS}g}")
+    """A fraction in a few digits, or none if it has none."""
+    short = float(f"{value:.0f}" if abs(value) >= 10**DIGITS else f"{value:.{DIGITS}g}")
+    return int(short) if short.is_integer() else short
 
 
 def _rounded(value: Any, name: str = "") -> Any:

@@ -24,14 +24,13 @@ from tuibench.record.hdrlog import LogLine
 from tuibench.record.lines import (
     PlanRecord,
     ReportLine,
-    SampleLine,
     StatusLine,
     TickCounts,
-    sample_of,
     status_of,
 )
 from tuibench.record.recorder import ENVIRONMENT, EVENTS, PLAN, REPORTS, SAMPLES, STATUS, SUMMARY
 from tuibench.record.text import Interval
+from tuibench.record.ticks import SampleLine, TickReader
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +45,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     `samples` begin with the warm-up, whose `elapsed_seconds` are 0 or less; `counts` has an entry for each of
     them. `summary` is the run's own, or with `cut_short` one made from the samples, because the session ended
-    without one (or still runs: see `is_live`). `environment` is None for records of older versions. `costs`
+    without one (or still runs: see `is_live`). `environment` is None where its file is missing. `costs`
     has what commits had cost by the time of each sample.
     """
 
@@ -132,11 +131,9 @@ def zero_of(samples: tuple[Sample, ...], events: tuple[Event, ...], plan: PlanRe
 def _samples(lines: Iterator[SampleLine]) -> tuple[tuple[Sample, ...], tuple[TickCounts, ...]]:
     samples: list[Sample] = []
     counts: list[TickCounts] = []
-    counters: dict[str, int] | None = None
+    ticks = TickReader()
     for line in lines:
-        sample = sample_of(line, counters)
-        counters = sample.server.counters if sample.server else counters
-        samples.append(sample)
+        samples.append(ticks.sample(line))
         counts.append(line.counts)
     return tuple(samples), tuple(counts)
 

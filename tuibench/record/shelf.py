@@ -11,8 +11,9 @@ from tuibench.errors import RunError, UsageError
 from tuibench.model.sample import Latency
 from tuibench.model.summary import TransactionTotals
 from tuibench.record import reader
-from tuibench.record.lines import PlanRecord, SampleLine
+from tuibench.record.lines import PlanRecord
 from tuibench.record.recorder import PLAN, SAMPLES, SUMMARY
+from tuibench.record.ticks import SampleLine
 from tuibench.workload import nearest
 
 RUNNING, CUT_SHORT = "running", "cut short"

@@ -10,8 +10,9 @@ from tuibench.errors import RunError
 from tuibench.model.event import Event
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
-from tuibench.record.lines import PlanRecord, SampleLine
+from tuibench.record.lines import PlanRecord
 from tuibench.record.recorder import Recorder, pretty_json
+from tuibench.record.ticks import SampleLine
 
 TARGET = Target(host="db", user="ann", password="secret")
 RECORD = PlanRecord(session="s1", started_at=1.0, plan=PLAN, target=TARGET.without_password(), server=SERVER)

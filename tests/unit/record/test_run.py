@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.examples import EVENT, PLAN, sample, status, summary
+from tests.examples import EVENT, sample, status, summary
 from tests.unit.record.written import (
     ENVIRONMENT,
     FLUSH,
@@ -22,7 +22,8 @@ from tests.unit.record.written import (
 from tuibench.errors import RunError
 from tuibench.metrics.histogram import merged
 from tuibench.model.event import Event, EventKind
-from tuibench.record.recorder import EVENTS, HISTOGRAMS, SAMPLES, Recorder
+from tuibench.record.recorder import ENVIRONMENT as ENVIRONMENT_FILE
+from tuibench.record.recorder import EVENTS, HISTOGRAMS, SAMPLES, STATUS, Recorder
 from tuibench.record.recorder import PLAN as PLAN_FILE
 from tuibench.record.run import load
 from tuibench.record.text import Interval, interval_line
@@ -192,17 +193,9 @@ def test_what_is_no_run_is_said(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_a_record_of_an_older_version_reads_back(tmp_path: Path) -> None:
-    """It had neither environment nor states, and whole counters."""
-    import msgspec
-
-    (tmp_path / PLAN_FILE).write_bytes(
-        msgspec.json.encode(
-            {"session": "s0", "started_at": 1.0, "plan": PLAN, "target": plan_record().target}
-            | {"server": plan_record().server}
-        )
-    )
-    seen = sample(1, server=server_part(1))
-    (tmp_path / SAMPLES).write_bytes(msgspec.json.encode(seen) + b"\n")
-    run = load(tmp_path)
-    assert (run.samples, run.environment, run.states) == ((seen,), None, ())
+def test_without_environment_and_states_the_rest_reads_back(tmp_path: Path) -> None:
+    written(tmp_path / "r1")
+    for name in (ENVIRONMENT_FILE, STATUS):
+        (tmp_path / "r1" / name).unlink()
+    run = load(tmp_path / "r1")
+    assert (len(run.samples), run.environment, run.states) == (3, None, ())

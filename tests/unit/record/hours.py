@@ -1,0 +1,208 @@
+"""Ticks as a busy run makes them: statements, counters and latencies as many and as varied as real ones.
+
+Latencies are drawn from log-normal distributions, which have the long tail of real ones.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import cycle, islice
+from pathlib import Path
+from random import Random
+
+from msgspec.structs import replace
+
+from tests.examples import load_part, status
+from tests.unit.record.written import ENVIRONMENT, FLUSH, SYNC, plan_record
+from tuibench.metrics.histogram import Histogram, merged
+from tuibench.metrics.shape import shape
+from tuibench.model.plan import Plan
+from tuibench.model.sample import HostPart, Latency, Sample, ServerPart
+from tuibench.observe.counters import COUNTERS, GAUGES
+from tuibench.record.lines import TickCounts
+from tuibench.record.recorder import Detail, Recorder
+from tuibench.workload import library
+from tuibench.workload.program import Transaction, all_steps
+
+LOOPED = 10
+"""How often something is done as often as an expression says, by and by."""
+MOST_DRAWS = 200
+"""As many tell the percentiles of a statement."""
+TRANSACTION_US, STATEMENT_US, SPREAD = 9_000.0, 300.0, 0.7
+GROWING = tuple(COUNTERS)[:55]
+"""A server has fewer than all: some are of MySQL, some of MariaDB."""
+
+
+class Busy:
+    """One load: `per_second` transactions of a profile, in its mix."""
+
+    def __init__(self, profile: str, per_second: int, seed: int = 1) -> None:
+        self._random = Random(seed)
+        self._kinds = library.program(profile, {}).transactions
+        self._weights = [each.weight for each in self._kinds]
+        self._per_second = per_second
+        self._server = ServerPart(
+            uptime_seconds=86_400,
+            threads_running=9,
+            threads_connected=34,
+            max_connections=4_000,
+            open_tables=131,
+            table_open_cache=2_000,
+            questions_total=0,
+            slow_queries_total=3,
+            counters={name: self._random.randrange(10**8) for name in GROWING},
+            gauges={name: self._random.randrange(10**7) for name in tuple(GAUGES)[:11]},
+        )
+        self._total = 0
+
+    def tick(self, number: int) -> tuple[Sample, Detail]:
+        """The next second."""
+        done = Counter(
+            each.name for each in self._random.choices(self._kinds, self._weights, k=self._per_second)
+        )
+        by_kind = {name: self._latencies(times, TRANSACTION_US) for name, times in sorted(done.items())}
+        said = sum((_statements(each, done[each.name]) for each in self._kinds), Counter[str]())
+        response, queries = merged(by_kind.values()), said.total()
+        counts = TickCounts(
+            scheduled=self._per_second,
+            completed=self._per_second,
+            in_flight=32,
+            reads=queries // 2,
+            writes=queries // 3,
+            others=queries - queries // 2 - queries // 3,
+            commits=self._per_second,
+            questions=queries,
+            sum_us=response.sum_us,
+        )
+        several = by_kind if len(self._kinds) > 1 else {}
+        detail = Detail(
+            seconds=1 + self._random.random() / 100,
+            counts=counts,
+            response=response,
+            service=Histogram(),
+            by_transaction=several,
+        )
+        return self._sample(number, detail, said), detail
+
+    def _sample(self, number: int, detail: Detail, said: Counter[str]) -> Sample:
+        counts, seconds = detail.counts, detail.seconds
+        self._total += counts.completed
+        load = load_part(
+            threads=32,
+            connections=32,
+            seconds=seconds,
+            transactions_per_second=counts.completed / seconds,
+            queries_per_second=said.total() / seconds,
+            reads_per_second=counts.reads / seconds,
+            writes_per_second=counts.writes / seconds,
+            others_per_second=counts.others / seconds,
+            errors_per_second=0.0,
+            latency=detail.response.latency(),
+            service=None,
+            statements={name: self._latency(times) for name, times in sorted(said.items())},
+            by_transaction={name: _told(each) for name, each in detail.by_transaction.items()},
+            errors_by_code={},
+            transactions_total=self._total,
+            worker_cpu=self._random.random(),
+            lag_p99_ms=self._random.random(),
+            shape=shape(detail.response),
+            headline=60 * self._per_second * self._random.random() if detail.by_transaction else None,
+        )
+        return Sample(
+            number=number,
+            at=1_795_000_000 + number + self._random.random() / 1e3,
+            elapsed_seconds=float(number),
+            late_ms=self._random.random(),
+            load=load,
+            server=self.next_server(),
+            host=self._host(),
+        )
+
+    def next_server(self) -> ServerPart:
+        before = self._server
+        counters = {
+            name: value + self._random.choice((0, 0, self._random.randrange(10 ** (1 + place % 7))))
+            for place, (name, value) in enumerate(before.counters.items())
+        }
+        gauges = {
+            name: value + self._random.choice((0, self._random.randrange(-(10**5), 10**5)))
+            for name, value in before.gauges.items()
+        }
+        self._server = replace(
+            before,
+            uptime_seconds=before.uptime_seconds + 1,
+            threads_running=self._random.randrange(34),
+            questions_total=counters["Questions"],
+            questions_per_second=self._per_second * 30 * self._random.random(),
+            slow_queries=0,
+            commits_per_second=self._per_second * self._random.random(),
+            log_fsyncs_per_second=self._per_second * self._random.random(),
+            log_fsyncs_per_transaction=self._random.random(),
+            buffer_pool_hit=100 * self._random.random(),
+            row_lock_waits_per_second=10 * self._random.random(),
+            counters=counters,
+            gauges=gauges,
+        )
+        return self._server
+
+    def _host(self) -> HostPart:
+        return HostPart(
+            cores=8,
+            cpu_total=100 * self._random.random(),
+            cpu_server=100 * self._random.random(),
+            cpu_tuibench=100 * self._random.random(),
+            cpu_rest=100 * self._random.random(),
+            memory_used_bytes=self._random.randrange(10**10),
+            memory_total_bytes=25_276_514_304,
+            disk_read_bytes_per_second=1e6 * self._random.random(),
+            disk_write_bytes_per_second=1e8 * self._random.random(),
+            net_received_bytes_per_second=1e6 * self._random.random(),
+            net_sent_bytes_per_second=1e6 * self._random.random(),
+            memory_server_bytes=self._random.randrange(10**9),
+            cpu_by_core=tuple(100 * self._random.random() for _ in range(8)),
+            swap_used_bytes=0,
+            swap_total_bytes=0,
+            disk_read_ms=self._random.random(),
+            disk_write_ms=10 * self._random.random(),
+        )
+
+    def _latencies(self, count: int, median_us: float) -> Histogram:
+        return Histogram.of([int(median_us * self._random.lognormvariate(0, SPREAD)) for _ in range(count)])
+
+    def _latency(self, count: int) -> Latency:
+        return replace(_told(self._latencies(min(count, MOST_DRAWS), STATEMENT_US)), count=count)
+
+
+def written_hour(folder: Path, profile: str, per_second: int, ticks: int = 3600, of: int = 60) -> Path:
+    """A run of so many ticks, without its summary, made by repeating the first `of` of them."""
+    recorder = Recorder(folder)
+    recorder.open(
+        plan_record(Plan(profile=profile, threads=32, seconds=float(ticks), report_seconds=1.0)), ENVIRONMENT
+    )
+    recorder.status(1_795_000_000.0, status(threads=32, settings=(SYNC, FLUSH)))
+    for sample, detail in islice(_repeated(Busy(profile, per_second), of), ticks):
+        recorder.sample(sample, detail)
+    recorder.close()
+    return folder
+
+
+def _repeated(busy: Busy, of: int) -> Iterator[tuple[Sample, Detail]]:
+    """Times and counters go on."""
+    made = [busy.tick(number) for number in range(1, of + 1)]
+    for number, (sample, detail) in enumerate(cycle(made), 1):
+        at = 1_795_000_000 + number + sample.late_ms / 1e3
+        server = busy.next_server()
+        yield replace(sample, number=number, at=at, elapsed_seconds=float(number), server=server), detail
+
+
+def _statements(kind: Transaction, times: int) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for step in all_steps(kind.steps):
+        repeat = step.repeat if isinstance(step.repeat, int) else LOOPED
+        found.update({statement.name: times * repeat for statement in step.statements})
+    return Counter({name: count for name, count in found.items() if count})
+
+
+def _told(histogram: Histogram) -> Latency:
+    latency = histogram.latency()
+    assert latency is not None
+    return latency

@@ -1,0 +1,275 @@
+"""How a tick stands in `samples.jsonl`: with all that its sample tells, in half the room.
+
+Names are told once: those of statements and transactions before their first rows, those of counters and
+gauges with their first values, those of the server's and the host's other figures never. What follows from
+the counts of the tick is left out. No line needs a later one; one that is lost costs itself, and counters
+until they are told whole again.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+from msgspec import UNSET, UnsetType, field
+from msgspec.structs import asdict
+
+from tuibench.model.sample import HostPart, Latency, LoadPart, Sample, ServerPart, Shape
+from tuibench.record.lines import TickCounts
+
+US_PER_MS = 1000.0
+
+Row = tuple[int, ...]
+"""A `Latency`: count, then µs: min, avg, p50, p95, p99, p99.9, max. Those missing at its end are as the last
+one told. Empty if there was nothing."""
+
+_FIGURES = ("min", "avg", "p50", "p95", "p99", "p999", "max")
+
+_COUNTED: dict[str, Callable[[TickCounts], int]] = {
+    "transactions_per_second": lambda counts: counts.completed,
+    "queries_per_second": lambda counts: counts.reads + counts.writes + counts.others,
+    "reads_per_second": lambda counts: counts.reads,
+    "writes_per_second": lambda counts: counts.writes,
+    "others_per_second": lambda counts: counts.others,
+    "errors_per_second": lambda counts: counts.failures,
+    "reconnects_per_second": lambda counts: counts.reconnects,
+}
+"""What is a count by the seconds, unless a worker had been silent."""
+
+_AS_THEY_ARE = (
+    "threads", "connections", "rate", "backlog", "seconds", "client_delay_ms", "transactions_total",
+    "worker_cpu", "lag_p99_ms",
+)  # fmt: skip
+"""Numbers that are 0 where they are absent."""
+
+
+class LoadLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The load part. `statements` and `by_transaction` have a row for each, by its place in the names.
+
+    `names` are told as often as there is a new one, always all of them. Rates that are absent are the count
+    by the seconds; `errors_by_code` that are absent are those of the counts. `shape` is its first bucket's
+    number, then the counts.
+    """
+
+    threads: int = 0
+    connections: int = 0
+    seconds: float = 0.0
+    rate: float = 0.0
+    backlog: int = 0
+    transactions_per_second: float | UnsetType = UNSET
+    queries_per_second: float | UnsetType = UNSET
+    reads_per_second: float | UnsetType = UNSET
+    writes_per_second: float | UnsetType = UNSET
+    others_per_second: float | UnsetType = UNSET
+    errors_per_second: float | UnsetType = UNSET
+    reconnects_per_second: float | UnsetType = UNSET
+    errors_by_code: dict[str, int] | UnsetType = UNSET
+    transactions_total: int = 0
+    client_delay_ms: float = 0.0
+    worker_cpu: float = 0.0
+    lag_p99_ms: float = 0.0
+    headline: float | None = None
+    latency: Row = ()
+    service: Row = ()
+    shape: Row = ()
+    names: tuple[str, ...] = ()
+    by_transaction: dict[int, Row] = {}
+    statements: dict[int, Row] = {}
+
+
+Figures = dict[str, int] | tuple[int, ...]
+"""Values by name; or how much each has changed, in the order in which they were last told by name."""
+
+
+class ServerLine(ServerPart, frozen=True, kw_only=True, array_like=True):
+    """The server part, without names. `untold` that is null is as it was."""
+
+    counters: Figures = field(default_factory=dict)  # type: ignore[assignment]
+    gauges: Figures = field(default_factory=dict)  # type: ignore[assignment]
+    untold: dict[str, str] | None = None  # type: ignore[assignment]
+
+
+class HostLine(HostPart, frozen=True, kw_only=True, array_like=True):
+    """The host part, without names."""
+
+
+class SampleLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of `samples.jsonl`. `elapsed_seconds` is 0 or less while the load warmed up."""
+
+    number: int
+    at: float
+    elapsed_seconds: float
+    late_ms: float = 0.0
+    counts: TickCounts = TickCounts()
+    load: LoadLine | None = None
+    server: ServerLine | None = None
+    host: HostLine | None = None
+
+
+class TickWriter:
+    """Samples in, lines out. It remembers what a reader of the lines so far knows."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+        self._counters, self._gauges = Changing(falls=False), Changing()
+        self._untold: dict[str, str] = {}
+
+    def line(self, sample: Sample, counts: TickCounts) -> SampleLine:
+        """The next tick as it is written."""
+        return SampleLine(
+            number=sample.number,
+            at=sample.at,
+            elapsed_seconds=sample.elapsed_seconds,
+            late_ms=sample.late_ms,
+            counts=counts,
+            load=self._load(sample.load, counts) if sample.load else None,
+            server=self._server(sample.server) if sample.server else None,
+            host=HostLine(**asdict(sample.host)) if sample.host else None,
+        )
+
+    def _load(self, load: LoadPart, counts: TickCounts) -> LoadLine:
+        rates = _rates(counts, load.seconds)
+        odd = {name for name, rate in rates.items() if not math.isclose(getattr(load, name), rate)}
+        if load.errors_by_code != _by_code(counts):
+            odd.add("errors_by_code")
+        return LoadLine(
+            **{name: getattr(load, name) for name in _AS_THEY_ARE if getattr(load, name)},
+            **{name: getattr(load, name) for name in odd},
+            headline=load.headline,
+            latency=row_of(load.latency),
+            service=row_of(load.service),
+            shape=(load.shape.first, *load.shape.counts) if load.shape else (),
+            names=self._new_names((*load.by_transaction, *load.statements)),
+            by_transaction=self._rows(load.by_transaction),
+            statements=self._rows(load.statements),
+        )
+
+    def _new_names(self, names: Iterable[str]) -> tuple[str, ...]:
+        known = len(self._places)
+        for name in names:
+            self._places.setdefault(name, len(self._places))
+        return tuple(self._places) if len(self._places) > known else ()
+
+    def _rows(self, latencies: Mapping[str, Latency]) -> dict[int, Row]:
+        return {self._places[name]: row_of(latency) for name, latency in latencies.items()}
+
+    def _server(self, server: ServerPart) -> ServerLine:
+        before, self._untold = self._untold, server.untold
+        told = {
+            "counters": self._counters.told(server.counters),
+            "gauges": self._gauges.told(server.gauges),
+            "untold": None if before == server.untold else server.untold,
+        }
+        return ServerLine(**{**asdict(server), **told})
+
+
+class TickReader:
+    """Lines in, in their order; samples out."""
+
+    def __init__(self) -> None:
+        self._names: tuple[str, ...] = ()
+        self._counters, self._gauges = Changing(), Changing()
+        self._untold: dict[str, str] = {}
+
+    def sample(self, line: SampleLine) -> Sample:
+        """The sample of the next line."""
+        return Sample(
+            number=line.number,
+            at=line.at,
+            elapsed_seconds=line.elapsed_seconds,
+            late_ms=line.late_ms,
+            load=self._load(line.load, line.counts) if line.load else None,
+            server=self._server(line.server) if line.server else None,
+            host=HostPart(**asdict(line.host)) if line.host else None,
+        )
+
+    def _load(self, line: LoadLine, counts: TickCounts) -> LoadPart:
+        self._names = line.names or self._names
+        told = {name: getattr(line, name) for name in _COUNTED if getattr(line, name) is not UNSET}
+        codes = line.errors_by_code
+        return LoadPart(
+            **{name: getattr(line, name) for name in _AS_THEY_ARE},
+            **(_rates(counts, line.seconds) | told),
+            headline=line.headline,
+            errors_by_code=_by_code(counts) if codes is UNSET else codes,
+            latency=latency_of(line.latency),
+            service=latency_of(line.service),
+            shape=Shape(line.shape[0], line.shape[1:]) if line.shape else None,
+            by_transaction=self._latencies(line.by_transaction),
+            statements=self._latencies(line.statements),
+        )
+
+    def _latencies(self, rows: Mapping[int, Row]) -> dict[str, Latency]:
+        """By their names; what has none, because the line that told it is lost, is left out."""
+        found = {
+            self._names[place]: latency_of(row) for place, row in rows.items() if place < len(self._names)
+        }
+        return {name: latency for name, latency in found.items() if latency is not None}
+
+    def _server(self, line: ServerLine) -> ServerPart:
+        self._untold = self._untold if line.untold is None else line.untold
+        told = {
+            "counters": self._counters.heard(line.counters),
+            "gauges": self._gauges.heard(line.gauges),
+            "untold": self._untold,
+        }
+        return ServerPart(**{**asdict(line), **told})
+
+
+class Changing:
+    """Figures by name, told whole or by their changes; those that should not fall, whole where they did."""
+
+    def __init__(self, *, falls: bool = True) -> None:
+        self._falls = falls
+        self._known: dict[str, int] | None = None
+
+    def told(self, now: dict[str, int]) -> Figures:
+        """What is to be written."""
+        before, self._known = self._known, now
+        if before is None or before.keys() != now.keys():
+            return now
+        changes = tuple(now[name] - value for name, value in before.items())
+        if not self._falls and min(changes, default=0) < 0:
+            return now
+        self._known = {name: now[name] for name in before}
+        return changes
+
+    def heard(self, told: Figures) -> dict[str, int]:
+        """What holds after it was read; nothing as long as the names are not known."""
+        if isinstance(told, dict):
+            self._known = told
+        elif self._known is None or len(self._known) != len(told):
+            self._known = None
+        else:
+            self._known = {
+                name: value + change for (name, value), change in zip(self._known.items(), told, strict=True)
+            }
+        return self._known or {}
+
+
+def row_of(latency: Latency | None) -> Row:
+    """A latency without its names, as short as may be."""
+    if latency is None:
+        return ()
+    figures = [round(getattr(latency, name) * US_PER_MS) for name in _FIGURES]
+    while len(figures) > 1 and figures[-1] == figures[-2]:
+        figures.pop()
+    return (latency.count, *figures)
+
+
+def latency_of(row: Row) -> Latency | None:
+    """What a row tells; None of an empty one."""
+    if len(row) < 2:
+        return None
+    count, *told = row
+    figures = told + told[-1:] * (len(_FIGURES) - len(told))
+    return Latency(
+        count=count, **{name: figure / US_PER_MS for name, figure in zip(_FIGURES, figures, strict=True)}
+    )
+
+
+def _rates(counts: TickCounts, seconds: float) -> dict[str, float]:
+    return {name: count(counts) / seconds if seconds else 0.0 for name, count in _COUNTED.items()}
+
+
+def _by_code(counts: TickCounts) -> dict[str, int]:
+    return {str(code): times for code, times in counts.errors.items()}
