@@ -39,7 +39,7 @@ def bench(folder: Path, profile: str, per_second: int, ticks: int) -> None:
 def told(command: list[str]) -> str:
     """What a command took."""
     since = perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
