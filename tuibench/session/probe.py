@@ -113,7 +113,13 @@ class ProbePlan:
         return self._gone(self.ended_at)
 
     def _finish_step(self, now: float) -> None:
+        """The step is a finding, unless its time went by before its connections were open: then that is all
+        that can be said, and the probe ends.
+        """
         if self._run is not None:
+            if self._run.is_connecting:
+                self._end(ProbeEnd.TIME, self._run.waiting(), now)
+                return
             self.steps.append(self._run.finished(now, self._objectives))
         self._run = None
         gone = self._gone(now)

@@ -66,7 +66,7 @@ class StepRun:
         if tick.slot.start_seconds < self.at_seconds - 1e-3:
             return
         self._connections, self._threads = tick.connections, tick.threads
-        self._ticks = [] if self._is_connecting else [*self._ticks, tick]
+        self._ticks = [] if self.is_connecting else [*self._ticks, tick]
         after = self._ticks[DISCARDED:]
         self._kept = after[settled_from([each.slot for each in after]) :]
         self.known = level_of([each.slot.tps for each in self._kept])
@@ -90,7 +90,7 @@ class StepRun:
 
     def waiting(self) -> str:
         """What it waits for, in words."""
-        if self._is_connecting:
+        if self.is_connecting:
             return f"connections: {self._connections:,} of {self.level:,.0f} are open"
         if len(self._kept) < FEWEST_TICKS:
             return f"ticks at rest: {len(self._kept)} of {FEWEST_TICKS}"
@@ -120,8 +120,8 @@ class StepRun:
         )
 
     @property
-    def _is_connecting(self) -> bool:
-        """The server may have let in fewer than the level; then nobody waits for more."""
+    def is_connecting(self) -> bool:
+        """Whether connections are still being opened. When the server lets in fewer, nobody waits for more."""
         if self._by is Quantity.RATE or self._connections is None:
             return False
         return self._connections < min(self.level, self._threads or self.level)

@@ -90,6 +90,16 @@ def test_ticks_before_all_connections_are_open_do_not_count() -> None:
     assert driven.plan.state(driven.now).waiting == f"ticks at rest: 1 of {FEWEST_TICKS}"
 
 
+def test_a_step_whose_connections_never_opened_says_nothing_of_the_server() -> None:
+    driven = Driven(ProbeOrder(step_seconds=4.0))
+    driven.enter()
+    driven.ticks(12, connections=1, threads=1)
+    driven.enter()
+    driven.ticks(8, connections=1, threads=2)
+    assert [step.level for step in driven.plan.steps] == [1]
+    assert (driven.plan.end, driven.plan.reason) == (ProbeEnd.TIME, "connections: 1 of 2 are open")
+
+
 def test_the_server_lets_no_more_in() -> None:
     driven = Driven(ProbeOrder(least=8.0))
     driven.enter()
