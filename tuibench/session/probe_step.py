@@ -121,7 +121,7 @@ class StepRun:
 
     @property
     def is_connecting(self) -> bool:
-        """Whether connections are still being opened. When the server lets in fewer, nobody waits for more."""
+        """Whether connections are still being opened. Where the server lets in fewer, nobody waits."""
         if self._by is Quantity.RATE or self._connections is None:
             return False
         return self._connections < min(self.level, self._threads or self.level)
