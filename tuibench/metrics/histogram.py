@@ -5,8 +5,10 @@ reference it is tested against), kept sparse: a run has a few hundred distinct b
 shipping and reading them must be cheap at every tick.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 import msgspec
 
@@ -74,17 +76,13 @@ class Histogram(msgspec.Struct):
         at least one, as in HdrHistogram and sysbench; never above the exact maximum. Zeros when empty.
         """
         targets = [max(1, int(self.count * p / 100 + 0.5)) for p in wanted]
-        found = [0.0] * len(targets)
-        if not self.count:
-            return found
-        order = sorted(range(len(targets)), key=targets.__getitem__)
-        cumulated, position = 0, 0
-        for bucket in sorted(self.counts):
-            cumulated += self.counts[bucket]
-            while position < len(order) and targets[order[position]] <= cumulated:
-                found[order[position]] = float(min(highest_in(bucket), self.max_us))
-                position += 1
-        return found
+        buckets = sorted(self.counts)
+        cumulated = list(accumulate(map(self.counts.__getitem__, buckets)))
+        places = [bisect_left(cumulated, target) for target in targets]
+        return [
+            float(min(highest_in(buckets[place]), self.max_us)) if place < len(buckets) else 0.0
+            for place in places
+        ]
 
     def latency(self) -> Latency | None:
         """The figures of a sample or a summary in milliseconds; None when nothing was recorded."""

@@ -106,18 +106,25 @@ def _payload(data: bytes) -> bytes:
 def _counted(payload: bytes) -> dict[int, int]:
     """Bucket and count; one loop over the bytes, since a long run has millions of them."""
     counts: dict[int, int] = {}
-    bucket, rest, shift = 0, 0, 0
-    for byte in payload:
-        if byte & _MORE:
-            rest |= (byte & _SEVEN_BITS) << shift
-            shift += 7
-            continue
-        word = rest | byte << shift if shift else byte
+    bucket = 0
+    following = iter(payload)
+    for word in following:
+        if word > _SEVEN_BITS:
+            word = _longer(word, following)
         if word & 1:
             bucket += (word + 1) >> 1
         else:
             counts[bucket] = word >> 1
             bucket += 1
-        if shift:
-            rest = shift = 0
     return counts
+
+
+def _longer(first: int, following: Iterator[int]) -> int:
+    """A number of several bytes, of which the first has been read."""
+    found, shift = first & _SEVEN_BITS, 7
+    for byte in following:
+        found |= (byte & _SEVEN_BITS) << shift
+        if byte <= _SEVEN_BITS:
+            break
+        shift += 7
+    return found

@@ -261,9 +261,16 @@ def latency_of(row: Row) -> Latency | None:
     if len(row) < 2:
         return None
     count, *told = row
-    figures = told + told[-1:] * (len(_FIGURES) - len(told))
+    low, avg, p50, p95, p99, p999, high = told + told[-1:] * (len(_FIGURES) - len(told))
     return Latency(
-        count=count, **{name: figure / US_PER_MS for name, figure in zip(_FIGURES, figures, strict=True)}
+        count=count,
+        min=low / US_PER_MS,
+        avg=avg / US_PER_MS,
+        p50=p50 / US_PER_MS,
+        p95=p95 / US_PER_MS,
+        p99=p99 / US_PER_MS,
+        p999=p999 / US_PER_MS,
+        max=high / US_PER_MS,
     )
 
 
