@@ -73,7 +73,9 @@ def _headline(
         title=f"{case.name} ({size}): {name} by threads{mean}; {runs} of {plan.base.seconds:g} s",
         header=("threads", *map(str, threads)),
         rows=tuple(rows),
-        notes=(f"{LIMITED} client-limited: the load, not the server, is the bottleneck",)
+        notes=(
+            f"{LIMITED} client-limited: the load generator is the bottleneck, or too busy to time the server well",
+        )
         * any(point.limited for point in found.values()),
     )
 
