@@ -74,7 +74,7 @@ def _headline(
         header=("threads", *map(str, threads)),
         rows=tuple(rows),
         notes=(
-            f"{LIMITED} client-limited: the load generator is the bottleneck, or too busy to time the server well",
+            f"{LIMITED} client-limited: the load generator is the bottleneck, or too late to time it well",
         )
         * any(point.limited for point in found.values()),
     )
