@@ -1,15 +1,21 @@
-"""Draw the screens as SVG from the scripted run: `python -m tests.tui.pictures [FOLDER]`."""
+"""Draw the screens as SVG from the scripted run: `python -m tests.tui.pictures [FOLDER]`.
+
+Decided here: in which state each screen is drawn, for the pictures and for the snapshots alike.
+"""
 
 import asyncio
 import sys
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from textual.app import App
 from textual.pilot import Pilot
 
 from tests.tui import catalogue, script
 from tests.tui.animation import animated, story
+from tests.tui.driving import LARGE, SMALL
 from tests.tui.fake import FakeClient
 from tests.tui.probed import OVER, UNDER_WAY
 from tests.tui.sessions import ACTIVITY
@@ -23,114 +29,119 @@ from tuibench.tui.start.backstage import Outlook
 from tuibench.tui.view import Message
 
 WARNING = "client-limited: a worker uses 91 % of a core; the server could do more (add --workers)"
+Lead = Callable[[Pilot[Any]], Awaitable[None]]
 
 
-class Picture(NamedTuple):
-    """A file, what the session said, the keys that lead to its screen, and what the session says then."""
+class Scene(NamedTuple):
+    """What the session said, the keys that lead to the screen, and what the session says then."""
 
-    name: str
-    size: tuple[int, int]
-    hello: Hello
+    hello: Hello = script.hello()
     keys: tuple[str, ...] = ()
     says: tuple[Message, ...] = ()
-    look: Look = PLAIN
+
+    def opened(self, look: Look) -> tuple[App[Any], Lead]:
+        """The app, and the way to the screen once it runs."""
+        client = FakeClient(self.hello)
+
+        async def lead(pilot: Pilot[Any]) -> None:
+            await pilot.pause()
+            await pilot.press(*self.keys)
+            await pilot.pause()
+            client.say(*self.says)
+            await pilot.pause()
+            await pilot.pause()
+
+        return TuibenchApp(client.connected, look), lead
 
 
+class Form(NamedTuple):
+    """The start form: what a look at the server shows, and the keys that lead to its state."""
+
+    outlook: Outlook = READY
+    keys: tuple[str, ...] = ()
+
+    def opened(self, look: Look) -> tuple[App[Any], Lead]:
+        """The app, and the way to the state once it runs."""
+
+        async def lead(pilot: Pilot[Any]) -> None:
+            await pilot.pause()
+            for key in self.keys:
+                await pilot.press(key)
+                await pilot.pause()
+            await pilot.pause()
+
+        return StartApp(FakeBackstage(self.outlook), look), lead
+
+
+CALM = script.hello(60)
 LIVED_ON = msgspec.structs.replace(
     script.status(), caution=("2 replicas attached", "3 connections of others at work (shop)")
 )
+WARNED = script.hello(60, script.status(warnings=(WARNING,)))
 CATALOGUE = script.hello(70, catalogue.status())
-LARGE, SMALL = (120, 36), (80, 24)
+SIZES: Mapping[str, tuple[int, int]] = {"120x36": LARGE, "80x24": SMALL}
+
+SCREENS: Mapping[str, Scene | Form] = {
+    "live": Scene(),
+    "latency": Scene(keys=("2",)),
+    "server": Scene(keys=("3",)),
+    "host": Scene(keys=("4",)),
+    "settings": Scene(CATALOGUE, ("5",)),
+    "sessions": Scene(CALM, ("6",), (ACTIVITY,)),
+    "events": Scene(keys=("7",)),
+    "saturation": Scene(msgspec.structs.replace(CALM, probe=OVER), ("8",)),
+    "big": Scene(keys=("b",)),
+    "start": Form(MISSING, ("down", "enter")),
+    "help": Scene(WARNED, ("question_mark",)),
+    "confirm": Scene(CALM, ("d", "down", "down", "enter")),
+}
+"""Every screen, and the question before a dangerous change, by name."""
+
+
+class Picture(NamedTuple):
+    """A file with a screen in it."""
+
+    name: str
+    size: tuple[int, int]
+    scene: Scene | Form
+    look: Look = PLAIN
+
+
 FAR = "shift+left"
 MARKED = ("left", "c", FAR, "c", FAR, "c", FAR, "c")
 """Two spans, the later one first."""
 
-PICTURES = (
-    Picture("live-120x36", LARGE, script.hello()),
-    Picture("live-80x24", SMALL, script.hello()),
-    Picture("live-light-120x36", LARGE, script.hello(), look=Look(theme="tuibench-light")),
-    Picture("live-safe-120x36", LARGE, script.hello(60)),
-    Picture("cursor-120x36", LARGE, script.hello(), ("left", FAR, *["left"] * 7)),
-    Picture("compared-120x36", LARGE, script.hello(), MARKED),
-    Picture("compared-80x24", SMALL, script.hello(), MARKED),
-    Picture("latency-120x36", LARGE, script.hello(), ("2",)),
-    Picture("latency-80x24", SMALL, script.hello(), ("2",)),
-    Picture("server-120x36", LARGE, script.hello(), ("3",)),
-    Picture("server-80x24", SMALL, script.hello(), ("3",)),
-    Picture("host-120x36", LARGE, script.hello(), ("4",)),
-    Picture("host-80x24", SMALL, script.hello(), ("4",)),
-    Picture("zoomed-frozen-120x36", LARGE, script.hello(), ("z", "v")),
-    Picture("durability-120x36", LARGE, script.hello(60), ("d", "down", "down")),
-    Picture("durability-80x24", SMALL, script.hello(60), ("d", "down", "down")),
-    Picture("confirm-120x36", LARGE, script.hello(60), ("d", "down", "down", "enter")),
-    Picture("threads-120x36", LARGE, script.hello(60), ("t", "0")),
-    Picture("sessions-120x36", LARGE, script.hello(60), ("l",), (ACTIVITY,)),
-    Picture("sessions-80x24", SMALL, script.hello(60), ("l",), (ACTIVITY,)),
-    Picture("events-120x36", LARGE, script.hello(), ("7",)),
-    Picture("events-80x24", SMALL, script.hello(), ("7", "down")),
-    Picture("big-120x36", LARGE, script.hello(), ("b",)),
-    Picture("big-80x24", SMALL, script.hello(60), ("b",)),
-    Picture("saturation-120x36", LARGE, msgspec.structs.replace(script.hello(60), probe=OVER), ("8",)),
-    Picture("saturation-80x24", SMALL, msgspec.structs.replace(script.hello(60), probe=UNDER_WAY), ("8",)),
-    Picture("settings-120x36", LARGE, CATALOGUE, ("5", "down")),
-    Picture("settings-80x24", SMALL, CATALOGUE, ("5", "slash", *"risk")),
-    Picture("change-120x36", LARGE, CATALOGUE, ("5", "down", "enter", "up")),
-    Picture("production-120x36", LARGE, script.hello(60, LIVED_ON), ("d", "down", "down", "enter")),
-    Picture("help-120x36", LARGE, script.hello(60, script.status(warnings=(WARNING,))), ("question_mark",)),
+DETAILS = (
+    Picture("live-light-120x36", LARGE, Scene(), Look(theme="tuibench-light")),
+    Picture("live-safe-120x36", LARGE, Scene(CALM)),
+    Picture("cursor-120x36", LARGE, Scene(keys=("left", FAR, *["left"] * 7))),
+    Picture("compared-120x36", LARGE, Scene(keys=MARKED)),
+    Picture("compared-80x24", SMALL, Scene(keys=MARKED)),
+    Picture("zoomed-frozen-120x36", LARGE, Scene(keys=("z", "v"))),
+    Picture("durability-120x36", LARGE, Scene(CALM, ("d", "down", "down"))),
+    Picture("durability-80x24", SMALL, Scene(CALM, ("d", "down", "down"))),
+    Picture("threads-120x36", LARGE, Scene(CALM, ("t", "0"))),
+    Picture("event-chosen-80x24", SMALL, Scene(keys=("7", "down"))),
+    Picture("probe-under-way-80x24", SMALL, Scene(msgspec.structs.replace(CALM, probe=UNDER_WAY), ("8",))),
+    Picture("settings-found-80x24", SMALL, Scene(CATALOGUE, ("5", "slash", *"risk"))),
+    Picture("change-120x36", LARGE, Scene(CATALOGUE, ("5", "down", "enter", "up"))),
+    Picture("production-120x36", LARGE, Scene(script.hello(60, LIVED_ON), ("d", "down", "down", "enter"))),
+    Picture("start-private-120x36", LARGE, Form()),
 )
+"""States of the screens that say more."""
 
-
-async def play(picture: Picture, client: FakeClient, pilot: Pilot[Any]) -> None:
-    """Leads to the picture's screen."""
-    await pilot.pause()
-    await pilot.press(*picture.keys)
-    await pilot.pause()
-    client.say(*picture.says)
-    await pilot.pause()
-    await pilot.pause()
+PICTURES = (
+    *(Picture(f"{name}-{size}", SIZES[size], scene) for name, scene in SCREENS.items() for size in SIZES),
+    *DETAILS,
+)
 
 
 async def draw(picture: Picture, folder: Path) -> Path:
     """One picture, drawn by the app itself without a terminal."""
-    client = FakeClient(picture.hello)
-    app = TuibenchApp(client.connected, picture.look)
+    app, lead = picture.scene.opened(picture.look)
     async with app.run_test(size=picture.size) as pilot:
-        await play(picture, client, pilot)
+        await lead(pilot)
         path = folder / f"{picture.name}.svg"
-        path.write_text(with_shapes(app.export_screenshot(title="tuibench")), encoding="utf-8")
-    return path
-
-
-class Form(NamedTuple):
-    """A picture of the start form: what a look shows, and the keys that lead there."""
-
-    name: str
-    size: tuple[int, int]
-    outlook: Outlook = READY
-    keys: tuple[str, ...] = ()
-    look: Look = PLAIN
-
-
-FORMS = (
-    Form("start-120x36", LARGE),
-    Form("start-80x24", SMALL, MISSING, ("down", "enter")),
-)
-
-
-async def fill(form: Form, pilot: Pilot[Any]) -> None:
-    """Leads to the form's state."""
-    await pilot.pause()
-    for key in form.keys:
-        await pilot.press(key)
-        await pilot.pause()
-    await pilot.pause()
-
-
-async def draw_form(form: Form, folder: Path) -> Path:
-    app = StartApp(FakeBackstage(form.outlook), form.look)
-    async with app.run_test(size=form.size) as pilot:
-        await fill(form, pilot)
-        path = folder / f"{form.name}.svg"
         path.write_text(with_shapes(app.export_screenshot(title="tuibench")), encoding="utf-8")
     return path
 
@@ -139,8 +150,6 @@ async def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for picture in PICTURES:
         sys.stdout.write(f"{await draw(picture, folder)}\n")
-    for form in FORMS:
-        sys.stdout.write(f"{await draw_form(form, folder)}\n")
     path = folder / "toggle.svg"
     path.write_text(animated(await story()), encoding="utf-8")
     sys.stdout.write(f"{path}\n")

@@ -5,28 +5,10 @@ import pytest
 from tests.tui import script
 from tests.tui.driving import LARGE, SMALL, viewer
 from tuibench.model.command import Pause
-from tuibench.tui.actions import CHARTS
 from tuibench.tui.look import Look
 from tuibench.tui.panels.plot import AXIS_WIDTH
-from tuibench.tui.view import View
 
 SAMPLES = script.samples(63)[-3:]
-LED_TO = {"right": ("left", "left"), "shift+right": ("left", "left"), "Z": ("z",)}
-
-
-def looked_at(view: View | None) -> object:
-    assert view is not None
-    return view.lens, view.frozen is None
-
-
-async def test_every_chart_key_changes_the_picture_and_submits_nothing() -> None:
-    async with viewer(script.hello(60)) as it:
-        for action in CHARTS:
-            await it.press("escape", *LED_TO.get(action.keys, ()))
-            before = looked_at(it.app.view)
-            await it.press(action.keys)
-            assert looked_at(it.app.view) != before, action.name
-        assert it.client.submitted == []
 
 
 @pytest.mark.parametrize("size", [LARGE, SMALL])

@@ -35,7 +35,7 @@ class StillClock:
 
 
 class Replayed(NamedTuple):
-    """A replay of six seconds, paused at its beginning."""
+    """A replay of some seconds, paused at its beginning."""
 
     app: TuibenchApp
     pilot: Pilot[Any]
@@ -52,8 +52,10 @@ class Replayed(NamedTuple):
 
 
 @asynccontextmanager
-async def replayed(folder: Path, size: tuple[int, int] = LARGE, **how: bool) -> AsyncIterator[Replayed]:
-    written(folder / "r1", ticks=6, ended=how.get("ended", True))
+async def replayed(
+    folder: Path, size: tuple[int, int] = LARGE, *, ticks: int = 6, ended: bool = True
+) -> AsyncIterator[Replayed]:
+    written(folder / "r1", ticks, ended=ended)
     client = ReplayClient(load(folder / "r1"), 4.0, StillClock())
 
     async def connect() -> ReplayClient:

@@ -1,90 +1,100 @@
 """The pictures of the screens, to be looked at when they change: `pytest --snapshot-update`."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import NamedTuple
 
 import pytest
+from textual.app import App
 from textual.pilot import Pilot
 
-from tests.tui import pictures, script
+from tests.tui import script
 from tests.tui.animation import animated, story
 from tests.tui.driving import LARGE, SMALL
-from tests.tui.fake import FakeClient
-from tests.tui.pictures import Form, Picture
-from tests.tui.start import DOUBTFUL, MISSING, FakeBackstage
-from tuibench.tui.app import TuibenchApp
-from tuibench.tui.look import Look
-from tuibench.tui.start.app import StartApp
+from tests.tui.pictures import DETAILS, SCREENS, SIZES, Form, Picture, Scene
+from tests.tui.start import DOUBTFUL
+from tuibench.tui.look import PLAIN, Look
+from tuibench.tui.places import PLACES
+from tuibench.tui.screens.confirm import ConfirmScreen
+from tuibench.tui.screens.help import HelpScreen
+from tuibench.tui.start.screen import StartScreen
 
-ANSI = Look(theme="ansi-dark")
-PLACES = {"latency": "2", "server": "3", "host": "4"}
-EXTRA = (
-    Picture("events-ansi-120x36", LARGE, script.hello(), ("7",), look=Look(theme="ansi-dark")),
-    Picture("events-ansi-80x24", SMALL, script.hello(), ("7",), look=Look(theme="ansi-light")),
-    Picture("big-ansi-80x24", SMALL, script.hello(), ("b",), look=Look(theme="ansi-dark")),
-    Picture("big-120x36-ascii", LARGE, script.hello(), ("b",), look=Look(ascii_only=True)),
-    Picture("settings-ansi-120x36", LARGE, pictures.CATALOGUE, ("5",), look=Look(theme="ansi-dark")),
-    Picture("live-ansi-80x24", SMALL, script.hello(), look=Look(theme="ansi-dark")),
-    *(
-        Picture(f"{name}-ansi-80x24", SMALL, script.hello(), (key,), look=ANSI)
-        for name, key in PLACES.items()
-    ),
-    *(
-        Picture(f"{name}-ansi-120x36", LARGE, script.hello(), (key,), look=ANSI)
-        for name, key in PLACES.items()
-    ),
-    Picture("live-ascii-80x24", SMALL, script.hello(), look=Look(ascii_only=True)),
-    Picture("live-starting-120x36", LARGE, script.hello(0, events=())),
+KINDS: Mapping[str, Callable[..., object]] = {
+    **{place.name: place.make for place in PLACES},
+    "start": StartScreen,
+    "help": HelpScreen,
+    "confirm": ConfirmScreen,
+}
+"""The class of every screen that is to be in the table."""
+
+
+class Terminal(NamedTuple):
+    """What decides about colours: the look that was asked for, and the environment."""
+
+    look: Look = PLAIN
+    environment: Mapping[str, str] = {}
+
+
+TERMINALS = {
+    "dark": Terminal(),
+    "ansi": Terminal(Look(theme="ansi-dark")),
+    "no-colour": Terminal(environment={"NO_COLOR": ""}),
+}
+TABLE = list(product(SCREENS, SIZES, TERMINALS))
+
+
+def test_every_screen_is_in_the_table() -> None:
+    assert SCREENS.keys() == KINDS.keys()
+
+
+@pytest.mark.parametrize(("screen", "size", "terminal"), TABLE, ids=["-".join(row) for row in TABLE])
+def test_screen(
+    screen: str,
+    size: str,
+    terminal: str,
+    snap_compare: Callable[..., bool],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    look, environment = TERMINALS[terminal]
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    app, lead = SCREENS[screen].opened(look)
+
+    async def lead_and_check(pilot: Pilot[None]) -> None:
+        await lead(pilot)
+        assert type(app.screen) is KINDS[screen]
+        assert has_colours(app) is ("NO_COLOR" not in environment)
+
+    assert snap_compare(app, run_before=lead_and_check, terminal_size=SIZES[size])
+
+
+def has_colours(app: App[object]) -> bool:
+    """Whether any cell asks the terminal for a colour."""
+    strips = app.screen._compositor.render_strips()
+    styles = [segment.style for strip in strips for segment in strip if segment.style]
+    return any(
+        colour is not None and not colour.is_default
+        for style in styles
+        for colour in (style.color, style.bgcolor)
+    )
+
+
+PLAIN_CHARACTERS = Look(ascii_only=True)
+MORE = (
+    Picture("live-ascii-80x24", SMALL, Scene(), PLAIN_CHARACTERS),
+    Picture("big-ascii-120x36", LARGE, Scene(keys=("b",)), PLAIN_CHARACTERS),
+    Picture("events-ansi-light-80x24", SMALL, Scene(keys=("7",)), Look(theme="ansi-light")),
+    Picture("live-starting-120x36", LARGE, Scene(script.hello(0, events=()))),
+    Picture("start-doubtful-120x36", LARGE, Form(DOUBTFUL, ("down", "enter"))),
+    Picture("start-another-80x24", SMALL, Form(keys=("end",))),
+    Picture("start-ansi-light-120x36", LARGE, Form(), Look(theme="ansi-light")),
 )
 
 
-@pytest.mark.parametrize("picture", [*pictures.PICTURES, *EXTRA], ids=lambda picture: picture.name)
+@pytest.mark.parametrize("picture", [*DETAILS, *MORE], ids=lambda picture: picture.name)
 def test_picture(picture: Picture, snap_compare: Callable[..., bool]) -> None:
-    client = FakeClient(picture.hello)
-    app = TuibenchApp(client.connected, picture.look)
-
-    async def lead(pilot: Pilot[Any]) -> None:
-        await pictures.play(picture, client, pilot)
-
+    app, lead = picture.scene.opened(picture.look)
     assert snap_compare(app, run_before=lead, terminal_size=picture.size)
-
-
-@pytest.mark.parametrize("size", [LARGE, SMALL])
-def test_without_colour(
-    size: tuple[int, int], snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NO_COLOR", "")
-    app = TuibenchApp(FakeClient(script.hello()).connected)
-    assert app.theme == "ansi-dark"
-    assert snap_compare(app, terminal_size=size)
-
-
-FORMS = (
-    *pictures.FORMS,
-    Form("start-doubtful-120x36", LARGE, DOUBTFUL, ("down", "enter")),
-    Form("start-another-80x24", SMALL, keys=("end",)),
-    Form("start-ansi-80x24", SMALL, MISSING, ("down", "enter"), look=Look(theme="ansi-dark")),
-    Form("start-ansi-120x36", LARGE, look=Look(theme="ansi-light")),
-)
-
-
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-def test_form(form: Form, snap_compare: Callable[..., bool]) -> None:
-    async def lead(pilot: Pilot[Any]) -> None:
-        await pictures.fill(form, pilot)
-
-    app = StartApp(FakeBackstage(form.outlook), form.look)
-    assert snap_compare(app, run_before=lead, terminal_size=form.size)
-
-
-@pytest.mark.parametrize("size", [LARGE, SMALL])
-@pytest.mark.parametrize("key", ["2", "3", "4", "5", "7", "b"])
-def test_screens_without_colour(
-    key: str, size: tuple[int, int], snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NO_COLOR", "")
-    app = TuibenchApp(FakeClient(pictures.CATALOGUE).connected)
-    assert snap_compare(app, press=[key], terminal_size=size)
 
 
 async def test_the_animated_toggle_tells_the_story_and_stays_small() -> None:
