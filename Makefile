@@ -4,10 +4,11 @@
 BIN := .venv/bin
 ARGS ?=
 
-# Server tests measure: one after the other, and nothing beside them.
 # One process more than there are processors: screens wait now and then.
 JOBS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PARALLEL := -n $(JOBS) --dist worksteal
+# Server tests mostly wait: three modules at a time, on servers of their own.
+SIDE_BY_SIDE := -n 3 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench chaos screenshots format clean setup-demo setup-test
@@ -31,7 +32,7 @@ test: setup-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest $(PARALLEL) tests/unit tests/tui $(ARGS)
-	$(BIN)/pytest tests/integration $(ARGS)
+	$(BIN)/pytest $(SIDE_BY_SIDE) tests/integration $(ARGS)
 
 check: setup-test
 	$(BIN)/ruff format --check

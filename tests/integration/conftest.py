@@ -1,6 +1,7 @@
 """Private servers for the tests in this folder, of each flavour that the machine has.
 
-Starting a server takes 1 s (MariaDB) or 2 s (MySQL), so they are shared by all modules, one of each flavour:
+Starting a server takes 1 s (MariaDB) or 2 s (MySQL), so they are shared by all modules that run in one
+process (`make test` has three), one of each flavour:
 
 | fixture | is |
 |---|---|
