@@ -6,16 +6,18 @@ The client comes first: what it could not ask of the server says nothing of the 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from tuibench.metrics.figures import (
+    BUSY_PERCENT,
+    COMMIT_FSYNCS,
+    COMMIT_SHARE,
+    DISK_READS,
+    IDLE_PERCENT,
+    MUCH,
+    TABLE_MISSES_PERCENT,
+)
 from tuibench.record.evidence import Evidence
 from tuibench.record.run import Run
 from tuibench.units import decimal, percent
-
-USED_UP_PERCENT = 88.0
-"""A host with less idle time than the rest of this is used up: schedulers and samples need some, too."""
-
-IDLE_PERCENT = 75.0
-MUCH = 0.25
-COMMIT_SHARE, COMMIT_FSYNCS, DISK_READS, TABLE_MISSES_PERCENT = 0.35, 0.02, 1.0, 1.0
 
 
 class Verdict(NamedTuple):
@@ -38,7 +40,7 @@ class Rule(NamedTuple):
 
 
 def _used_up(evidence: Evidence) -> bool:
-    return (evidence.cpu_total or 0.0) >= USED_UP_PERCENT
+    return (evidence.cpu_total or 0.0) >= BUSY_PERCENT
 
 
 def _takes_much(part: float | None, evidence: Evidence) -> bool:

@@ -2,17 +2,13 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from tuibench.metrics.rates import growth, ratio
-from tuibench.model.sample import HostPart, LoadPart, Sample, ServerPart
+from tuibench.metrics.figures import COMMIT, grown, lock_waiters, mean, seconds_between, table_misses_percent
+from tuibench.metrics.rates import ratio
+from tuibench.model.sample import LoadPart
 from tuibench.record.run import Run
-
-COMMIT = "commit"
-"""The statement that explicit transactions end with, by its name in the samples."""
-
-MS_PER_SECOND = 1000.0
 
 
 class Evidence(NamedTuple):
@@ -50,23 +46,23 @@ def evidence_of(run: Run) -> Evidence:
     loads = [sample.load for sample in run.measured if sample.load is not None]
     servers = [sample.server for sample in run.measured if sample.server is not None]
     hosts = [sample.host for sample in run.measured if sample.host is not None]
-    grown = _grown(servers)
+    growths = grown(servers)
     transactions = float(run.summary.transactions.total) or None
     return Evidence(
         rates=tuple(load.transactions_per_second for load in loads),
-        threads=_mean(load.threads for load in loads) or 0.0,
-        cpu_total=_of(hosts, lambda host: host.cpu_total),
-        cpu_server=_of(hosts, lambda host: host.cpu_server),
-        cpu_tuibench=_of(hosts, lambda host: host.cpu_tuibench),
-        cpu_rest=_of(hosts, lambda host: host.cpu_rest),
+        threads=mean(loads, lambda load: load.threads) or 0.0,
+        cpu_total=mean(hosts, lambda host: host.cpu_total),
+        cpu_server=mean(hosts, lambda host: host.cpu_server),
+        cpu_tuibench=mean(hosts, lambda host: host.cpu_tuibench),
+        cpu_rest=mean(hosts, lambda host: host.cpu_rest),
         worker_cpu=max((load.worker_cpu for load in loads), default=0.0),
-        threads_running=_server(servers, lambda server: float(server.threads_running)),
-        waiting_for_locks=_waiting(grown, run.measured),
+        threads_running=mean(servers, lambda server: float(server.threads_running)),
+        waiting_for_locks=lock_waiters(growths, seconds_between(run.measured)),
         statement_shares=statement_shares(loads),
-        log_fsyncs_each=_server(servers, lambda server: server.log_fsyncs_per_transaction),
-        disk_reads_each=ratio(grown.get("Innodb_buffer_pool_reads"), transactions),
-        buffer_pool_hit=_server(servers, lambda server: server.buffer_pool_hit),
-        table_misses_percent=_table_misses(grown),
+        log_fsyncs_each=mean(servers, lambda server: server.log_fsyncs_per_transaction),
+        disk_reads_each=ratio(growths.get("Innodb_buffer_pool_reads"), transactions),
+        buffer_pool_hit=mean(servers, lambda server: server.buffer_pool_hit),
+        table_misses_percent=table_misses_percent(growths),
         network_share=_network(run),
     )
 
@@ -81,27 +77,6 @@ def statement_shares(loads: Iterable[LoadPart]) -> dict[str, float]:
     return {name: time / whole for name, time in times.most_common()} if whole else {}
 
 
-def _grown(servers: Sequence[ServerPart]) -> dict[str, float]:
-    """By how much each counter grew from the first sample to the last; those that did not go back."""
-    if len(servers) < 2:
-        return {}
-    first, last = servers[0].counters, servers[-1].counters
-    found = {name: growth(first.get(name), value) for name, value in last.items()}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _waiting(grown: dict[str, float], samples: Sequence[Sample]) -> float | None:
-    waited_ms = grown.get("Innodb_row_lock_time")
-    times = [sample.elapsed_seconds for sample in samples if sample.server is not None]
-    return None if waited_ms is None else ratio(waited_ms / MS_PER_SECOND, times[-1] - times[0])
-
-
-def _table_misses(grown: dict[str, float]) -> float | None:
-    misses, hits = grown.get("Table_open_cache_misses"), grown.get("Table_open_cache_hits")
-    found = None if misses is None or hits is None else ratio(misses, misses + hits)
-    return None if found is None else 100 * found
-
-
 def _network(run: Run) -> float | None:
     """Round trips of a transaction, each as long as before the load plus what was pretended, of its time."""
     figures, trip = run.summary, run.environment.round_trip if run.environment else None
@@ -109,17 +84,3 @@ def _network(run: Run) -> float | None:
         return None
     each = figures.queries.total / figures.transactions.total
     return min(1.0, each * (trip.median_ms + figures.client_delay_ms) / figures.latency_ms.avg)
-
-
-def _of(hosts: Sequence[HostPart], figure: Callable[[HostPart], float | None]) -> float | None:
-    return _mean(map(figure, hosts))
-
-
-def _server(servers: Sequence[ServerPart], figure: Callable[[ServerPart], float | None]) -> float | None:
-    return _mean(map(figure, servers))
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    """The mean where it is known; None where it never is."""
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None

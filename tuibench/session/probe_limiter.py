@@ -8,19 +8,21 @@ that is said, and what was looked at.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tuibench.metrics.figures import (
+    BUSY_PERCENT,
+    COMMIT_FSYNCS,
+    COMMIT_SHARE,
+    DISK_READS,
+    IDLE_PERCENT,
+    MUCH,
+    TABLE_MISSES_PERCENT,
+)
 from tuibench.model.probe import Evidence, Limiter, ProbeStep
 from tuibench.record.probe_text import TAKEN
 from tuibench.units import count, decimal, percent
 
-BUSY_PERCENT = 88.0
-"""A host with less idle time than the rest of this is used up: schedulers and samples need some, too."""
-
-MUCH, MOST = 0.25, 0.5
-LIMITED_SHARE = 0.5
-COMMIT_SHARE, COMMIT_FSYNCS = 0.35, 0.02
-IDLE_PERCENT, IDLE_FSYNCS = 75.0, 0.2
-TABLE_MISSES_PERCENT, TABLES_OPEN = 1.0, 0.95
-DISK_READS, LOG_WAITS = 1.0, 1.0
+MOST, LIMITED_SHARE = 0.5, 0.5
+IDLE_FSYNCS, TABLES_OPEN, LOG_WAITS = 0.2, 0.95, 1.0
 
 CLIENT, CONNECTIONS, UNKNOWN = "client-limited", "connections", "not found"
 

@@ -1,0 +1,59 @@
+"""What many samples say together of client, server and host, and from where on a figure means much.
+
+A probe judges its steps and a report judges a run by the same figures and the same limits.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from tuibench.metrics.rates import growth, ratio
+from tuibench.model.sample import Sample, ServerPart
+
+COMMIT = "commit"
+"""The statement that explicit transactions end with, by its name in the samples."""
+
+BUSY_PERCENT = 88.0
+"""A host with less idle time than the rest of this is used up: schedulers and samples need some, too."""
+
+IDLE_PERCENT = 75.0
+MUCH = 0.25
+COMMIT_SHARE, COMMIT_FSYNCS = 0.35, 0.02
+TABLE_MISSES_PERCENT, DISK_READS = 1.0, 1.0
+
+MS_PER_SECOND = 1000.0
+Part = TypeVar("Part")
+
+
+def mean(parts: Iterable[Part], figure: Callable[[Part], float | None]) -> float | None:
+    """The mean of a figure where it is known; None where it never is."""
+    known = [value for value in map(figure, parts) if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def grown(servers: Sequence[ServerPart]) -> dict[str, float]:
+    """By how much each counter grew from the first sample to the last; those that did not go back."""
+    if len(servers) < 2:
+        return {}
+    first, last = servers[0].counters, servers[-1].counters
+    found = {name: growth(first.get(name), value) for name, value in last.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def seconds_between(samples: Sequence[Sample]) -> float:
+    """From the first reading of the server to the last."""
+    times = [sample.elapsed_seconds for sample in samples if sample.server is not None]
+    return times[-1] - times[0] if times else 0.0
+
+
+def lock_waiters(growths: Mapping[str, float], seconds: float) -> float | None:
+    """How many threads waited for a row lock at a time, on average."""
+    waited_ms = growths.get("Innodb_row_lock_time")
+    return None if waited_ms is None else ratio(waited_ms / MS_PER_SECOND, seconds)
+
+
+def table_misses_percent(growths: Mapping[str, float]) -> float | None:
+    """Look-ups in the table cache that found nothing."""
+    misses, hits = growths.get("Table_open_cache_misses"), growths.get("Table_open_cache_hits")
+    found = None if misses is None or hits is None else ratio(misses, misses + hits)
+    return None if found is None else 100 * found
