@@ -1,5 +1,6 @@
 """The start form: enter does what the footer says, a field that is wrong says what, work can be cancelled."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ from tuibench.tui.start.backstage import Outlook
 from tuibench.tui.start.screen import StartScreen
 from tuibench.tui.start.stage import Next, following
 
+PATIENCE_SECONDS = 30.0
+
 
 class Form:
     """The form, driven by keys."""
@@ -30,6 +33,12 @@ class Form:
         await self.pilot.press(*keys)
         for _ in range(3):
             await self.pilot.pause()
+
+    async def sees(self, words: str) -> None:
+        """Wait for what is painted by the clock, not by a key."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while words not in self.text:
+                await self.pilot.pause()
 
     @property
     def screen(self) -> StartScreen:
@@ -167,7 +176,7 @@ async def test_long_work_shows_how_far_it_is_and_can_be_cancelled() -> None:
         await it.press("down", "enter")
         backstage.hold()
         await it.press("enter")
-        assert "45%" in it.text
+        await it.sees("45%")
         assert "loading 4 × 100,000 rows, 196,512 rows/s" in it.text
         assert "esc cancel" in it.text
         await it.press("enter", "f5")

@@ -165,7 +165,7 @@ class StartScreen(Screen[None]):
         finally:
             self._step = None
             self._work = None
-            if self.is_attached:
+            if self.query("#told"):  # A form that is left loses its parts before it hears of it.
                 self._paint()
 
     async def _look(self) -> None:
