@@ -1,14 +1,16 @@
 """Command lines as their writers mean them, before the parser sees them.
 
-`--table_size` is `--table-size`, as sysbench has it. A password given on the command line is taken off it at
-once: the program starts itself anew without it and hands it over through a pipe, so that `ps` shows none.
+`--table_size` is `--table-size`, as sysbench has it, and `tuibench help run` is `tuibench run --help`.
+A password given on the command line is taken off it at once: the program starts itself anew without it and
+hands it over through a pipe, so that `ps` shows none.
 """
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 
+from tuibench.cli import sysbench_words
 from tuibench.errors import UsageError
 
 STDOUT = "-"
@@ -20,13 +22,16 @@ PASSWORD_PIPE = "TUIBENCH_PASSWORD_FD"  # noqa: S105
 """Names the environment variable with the pipe's number; never the password itself."""
 
 
-def normalised(arguments: Sequence[str]) -> list[str]:
-    """The arguments with `-` for `_` in option names. Restarts the program if they hold a password."""
-    spelt = _with_places([_spelt(argument) for argument in arguments])
+def normalised(arguments: Sequence[str], commands: Collection[str] = ()) -> list[str]:
+    """The arguments with one of the commands first, `-` for `_` in option names, and in our own words.
+
+    Restarts the program if they hold a password.
+    """
+    spelt = [_spelt(argument) for argument in arguments]
     password, rest = without_password(spelt)
     if password is not None:
         _start_anew(rest, password)
-    return rest
+    return _with_places(sysbench_words.translated(sysbench_words.ordered(_asked(rest), commands)))
 
 
 def without_password(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -54,11 +59,20 @@ def inherited_password() -> str | None:
 
 
 def unknown_command(name: str, known: Iterable[str]) -> None:
-    """Raises UsageError with the nearest command."""
+    """Raises UsageError with the nearest command, or with what can be done with the profile of that name."""
+    from tuibench.workload import library
+
+    if name.removesuffix(".lua") in library.available():
+        raise UsageError(f"'{name}' is a profile, not a command", f"run it: tuibench run {name}")
     near = get_close_matches(name, list(known), 1)
     raise UsageError(
         f"there is no command '{name}'", f"did you mean '{near[0]}'?" if near else "see tuibench --help"
     )
+
+
+def _asked(arguments: list[str]) -> list[str]:
+    """`help`, `help run`: sysbench's and git's way to ask."""
+    return [*arguments[1:2], "--help"] if arguments[:1] == ["help"] else arguments
 
 
 def _with_places(arguments: list[str]) -> list[str]:

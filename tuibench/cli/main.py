@@ -100,7 +100,7 @@ def options(
 def main() -> None:
     """Entry point of the program; ends the process with one of `ExitCode`."""
     try:
-        sys.argv[1:] = arguments.normalised(sys.argv[1:]) or _alone()
+        sys.argv[1:] = arguments.normalised(sys.argv[1:], COMMANDS) or _alone()
         sys.exit(app(prog_name="tuibench", standalone_mode=False) or ExitCode.DONE)
     except TuibenchError as error:
         typer.echo(f"tuibench: {error}", err=True)

@@ -11,7 +11,7 @@ from tuibench.workload.decode import decode
 from tuibench.workload.profile import Profile, extended
 from tuibench.workload.program import Program
 
-SUFFIX = ".toml"
+SUFFIX, LUA = ".toml", ".lua"
 MOST_EXTENSIONS = 10
 
 
@@ -43,14 +43,22 @@ def find(name: str) -> Path:
     """
     if "/" in name or name.endswith(SUFFIX):
         path = Path(name).expanduser()
-        if path.is_file():
+        if path.is_file() and path.suffix != LUA:
             return path
-        raise UsageError(f"there is no profile file {name}")
-    plain = name.removesuffix(".lua")
+        raise UsageError(f"there is no profile file {name}", _for_script(path))
+    plain = name.removesuffix(LUA)
     profiles = available()
     if plain not in profiles:
         raise UsageError(f"there is no profile '{name}'", nearest.hint(plain, profiles))
     return profiles[plain]
+
+
+def _for_script(path: Path) -> str:
+    """What to do for somebody who names one of sysbench's scripts."""
+    if path.suffix != LUA:
+        return ""
+    known = path.stem in available()
+    return f"Lua is not read, but there is a profile {path.stem}" if known else "Lua is not read"
 
 
 def load(name: str) -> Profile:
@@ -91,7 +99,7 @@ def _whole(profile: Profile, source: str, seen: tuple[Path, ...]) -> Profile:
 
 def _base(name: str, source: str, seen: tuple[Path, ...]) -> Path:
     """Found like any other; a profile that extends one of its own name means the built-in one."""
-    built_in = built_in_dir() / f"{name.removesuffix('.lua')}{SUFFIX}"
+    built_in = built_in_dir() / f"{name.removesuffix(LUA)}{SUFFIX}"
     try:
         path = find(name)
     except UsageError as error:

@@ -173,6 +173,7 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.cli",
         "tuibench.cli.arguments",
         "tuibench.cli.main",
+        "tuibench.cli.sysbench_words",
         "tuibench.errors",
     }
 
