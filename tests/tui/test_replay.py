@@ -11,8 +11,9 @@ from textual.pilot import Pilot
 
 from tests.tui.driving import LARGE, SMALL
 from tests.unit.record.written import written
+from tuibench.model.replay import REFUSED
 from tuibench.record.run import load
-from tuibench.session.replay import REFUSED, ReplayClient
+from tuibench.session.replay import ReplayClient
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.screens.main import MainScreen
 from tuibench.tui.widgets.panel import Panel

@@ -19,10 +19,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def imported_by(*modules: str) -> set[str]:
-    """Top-level names of all modules that a fresh interpreter holds after importing these."""
+    """All modules that a fresh interpreter holds after importing these, and their top-level names."""
     statement = f"import sys, {', '.join(modules)}; print(*sorted(sys.modules), sep='\\n')"
     done = subprocess.run([sys.executable, "-c", statement], capture_output=True, text=True, check=True)
-    return {name.partition(".")[0] for name in done.stdout.split()}
+    found = done.stdout.split()
+    return {*found, *(name.partition(".")[0] for name in found)}
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,23 @@ def test_processes_without_a_screen_load_nothing_to_draw_with(modules: tuple[str
     loaded = imported_by(*modules)
     assert "tuibench" in loaded
     assert not loaded & {"textual", "rich", "typer"}
+
+
+def test_a_viewer_loads_what_it_draws_with_and_nothing_that_drives_or_records() -> None:
+    """All of it stands between the command and its first picture."""
+    loaded = imported_by("tuibench.cli.main", "tuibench.cli.attach", "tuibench.tui.app")
+    assert {"textual", "tuibench.session.client"} <= loaded
+    rooms = ("load", "mysql", "observe", "tuning", "demo", "session.core", "session.replay", "record.run")
+    assert not loaded & {f"tuibench.{room}" for room in rooms}
+    assert not loaded & {
+        "asyncmy",
+        "cryptography",
+        "hdrh",
+        "prometheus_client",
+        "psutil",
+        "pydantic",
+        "uvloop",
+    }
 
 
 def name_of(path: Path) -> str:

@@ -7,8 +7,8 @@ import typer
 
 from tuibench.cli.finding import RunDir, look_in, socket_of
 from tuibench.cli.groups import grouped
-from tuibench.cli.live import demand_terminal, left_running, tell, watch
 from tuibench.cli.screen_options import ScreenOptions
+from tuibench.cli.watching import demand_terminal, left_running, tell, watch
 from tuibench.errors import ExitCode
 
 DETAILS = (

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from tuibench import paths
-from tuibench.cli.driving import say
 from tuibench.cli.finding import asked, how_to_reach
 from tuibench.cli.loop import run_async
+from tuibench.cli.talk import say
 from tuibench.errors import ExitCode, RunError, TuibenchError, UsageError
 from tuibench.model.command import Stop
 from tuibench.model.message import Ended, RunState, Status

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from tuibench.cli.driving import say
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.run_options import CONTEXT, profile_and_options
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.talk import say
 from tuibench.load.cleanup import cleanup as drop
 from tuibench.workload import library
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from tuibench.cli.driving import say
 from tuibench.cli.finding import RunDir, demand_format, look_in
+from tuibench.cli.talk import say
 from tuibench.errors import ExitCode, UsageError
 from tuibench.metrics import relative
 from tuibench.record import contrast_text, shelf

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from tuibench.cli import verbs
-from tuibench.cli.driving import notes, say
 from tuibench.cli.finding import RunDir, asked, demand_format, echo_json, look_in, socket_of
 from tuibench.cli.loop import run_async
+from tuibench.cli.notes import notes
 from tuibench.cli.status import status_json, status_text
+from tuibench.cli.talk import say
 from tuibench.errors import ExitCode, RunError, SessionAwayError, UsageError
 from tuibench.model.command import Command, Stop
 from tuibench.model.message import Answer, Ended

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tuibench.cli.background import Background, detached, start_session
-from tuibench.cli.driving import Output, drive, say
+from tuibench.cli.driving import Output, drive
 from tuibench.cli.groups import grouped
-from tuibench.cli.live import is_on_terminal, left_running, tell, watch
 from tuibench.cli.loop import run_async
 from tuibench.cli.metrics_options import MetricsOptions
 from tuibench.cli.own_sql import OwnSql
@@ -15,7 +14,9 @@ from tuibench.cli.planning import PLAN_HELP, RAMP_HELP
 from tuibench.cli.prepare import make_tables
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
 from tuibench.cli.screen_options import ScreenOptions
+from tuibench.cli.talk import say
 from tuibench.cli.trial_options import TrialOptions
+from tuibench.cli.watching import is_on_terminal, left_running, tell, watch
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
 from tuibench.load.prepare_load import Method

@@ -6,11 +6,11 @@ from typing import Annotated
 import msgspec
 import typer
 
-from tuibench.cli.driving import say
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_and_options, profile_options
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.talk import say
 from tuibench.clock import SystemClock
 from tuibench.errors import ExitCode, UsageError
 from tuibench.model.finding import Finding, Severity

@@ -9,6 +9,8 @@ import typer
 
 from tuibench.cli.csv_file import csv_file
 from tuibench.cli.loop import ENDING_SIGNALS
+from tuibench.cli.notes import notes
+from tuibench.cli.talk import say
 from tuibench.cli.trial_options import announcement
 from tuibench.errors import ExitCode, UsageError
 from tuibench.metrics.histogram import Histogram
@@ -16,9 +18,7 @@ from tuibench.metrics.threshold import Threshold, crossings, figures_of
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Downward
 from tuibench.model.summary import Summary
-from tuibench.mysql.names import error_name
 from tuibench.record.distribution import histogram_text
-from tuibench.record.effects import cost_line, effect_line
 from tuibench.record.every import Every
 from tuibench.record.recorder import pretty_json
 from tuibench.record.text import FullReport, Interval, checkpoint_text, interval_line, queue_line
@@ -138,58 +138,6 @@ def judged(
     return ExitCode.THRESHOLD_CROSSED if crossed and code is ExitCode.DONE else code
 
 
-def notes(summary: Summary, run_directory: str) -> list[str]:
-    """What sysbench's summary has no place for."""
-    lines = []
-    if summary.failure:
-        lines.append(f"failed: {summary.failure}")
-    if summary.errors.by_code:
-        codes = ", ".join(f"{_named(code)} × {times}" for code, times in summary.errors.by_code.items())
-        lines.append(f"errors by code: {codes}; transactions tried again: {summary.retries}")
-    if summary.service_ms is not None:
-        service = summary.service_ms
-        lines.append(
-            f"of {summary.scheduled:,} due, {summary.transactions.total:,} done, {summary.failed:,} failed; "
-            f"latency is response time, from the intended start; service time: "
-            f"p50 {service.p50:.2f}, p95 {service.p95:.2f}, p99 {service.p99:.2f} ms"
-        )
-    if summary.abandoned:
-        lines.append(f"abandoned, in flight or due: {summary.abandoned}")
-    lines += [
-        f"{name}: {each.count:,} transactions, p50 {each.p50:.2f}, p95 {each.p95:.2f}, p99 {each.p99:.2f} ms"
-        for name, each in summary.by_transaction.items()
-        if summary.headline is None
-    ]
-    lines += [effect_line(effect) for effect in summary.effects]
-    if summary.queries.write:
-        lines += [cost_line(cost) for cost in summary.costs if cost.transactions]
-    lines.append(_reconciled(summary))
-    lines += [f"warning: {warning}" for warning in summary.warnings]
-    lines.append(f"recorded in {run_directory}")
-    return lines
-
-
-def _named(code: str) -> str:
-    """An error number with the server's symbol for it, if that is known."""
-    return f"{code} {error_name(int(code))}".rstrip()
-
-
-def _reconciled(summary: Summary) -> str:
-    counted = summary.reconciliation
-    if summary.outcome == "cut short":
-        return "the server's counters cannot be compared: the run was cut short"
-    if counted.questions_server is not None and counted.foreign is None:
-        return "the server's counters cannot be compared: a worker did not tell what it did last"
-    if counted.questions_server is None or counted.foreign is None:
-        return "the server's counters cannot be compared: it was restarted, or its counters were reset"
-    if counted.foreign == 0:
-        return f"the server counted the same {counted.questions_client:,} statements"
-    said = f"the server counted {counted.questions_server - counted.own:,} statements"
-    if counted.foreign < 0:
-        return f"{said}, {-counted.foreign:,} fewer than ours: it did not hear all of them"
-    return f"{said}, {counted.foreign:,} more than ours: other clients are at work"
-
-
 def write_json(path: str, summary: Summary) -> None:
     """The summary as `tuibench.summary/1`; `-` is stdout. Raises UsageError if it cannot be written."""
     if path == "-":
@@ -215,8 +163,3 @@ def announce_leftovers() -> None:
     """Tells of settings that a crashed session left changed, before anything new is begun."""
     for leftover in leftovers():
         say(f"tuibench: left changed by an earlier session: {leftover.text}; `tuibench restore` puts it back")
-
-
-def say(text: str) -> None:
-    """Talk, as opposed to data, goes to stderr."""
-    typer.echo(text, err=True)

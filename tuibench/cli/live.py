@@ -1,14 +1,11 @@
 """`tuibench live`: the live monitor on a given server."""
 
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from tuibench.cli.background import Background, detached, start_session
-from tuibench.cli.driving import announce_leftovers, notes, say
-from tuibench.cli.finding import asked, how_to_reach, outlook
+from tuibench.cli.driving import announce_leftovers
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.metrics_options import MetricsOptions
@@ -17,11 +14,7 @@ from tuibench.cli.run_options import CONTEXT, RunOptions, session_spec
 from tuibench.cli.screen_options import ScreenOptions
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.trial_options import TrialOptions
-from tuibench.errors import ExitCode, SessionAwayError, UsageError
-from tuibench.model.message import Ended
-
-if TYPE_CHECKING:
-    from tuibench.tui.look import Look
+from tuibench.cli.watching import demand_terminal, left_running, tell, watch
 
 __all__ = ["CONTEXT", "live"]
 
@@ -56,43 +49,3 @@ def live(
     socket = run_async(start_session(spec, background.grace_seconds))
     ended = watch(socket, look)
     raise typer.Exit(tell(ended) if ended is not None else left_running(socket, options.run_dir))
-
-
-def demand_terminal(instead: str) -> None:
-    """Raises UsageError when there is no screen to draw on."""
-    if not is_on_terminal():
-        raise UsageError("the live monitor needs a terminal", f"without one: {instead}")
-
-
-def is_on_terminal() -> bool:
-    """True if all three streams are a terminal's: keys come in on one, and the screen goes out on stderr."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
-
-
-def watch(socket: Path, look: "Look", *, owner: bool = True, read_only: bool = False) -> Ended | None:
-    """Opens the screen on a session; its last word, or None if it was left running."""
-    from tuibench.tui import app
-
-    return app.run(socket, look, owner=owner, read_only=read_only)
-
-
-def left_running(socket: Path, run_dir: str = "") -> ExitCode:
-    """Says how to reach a session that goes on, if the terminal is still there to say it to."""
-    if not is_on_terminal():
-        return ExitCode.INTERRUPTED
-    try:
-        hello = run_async(asked(socket))
-    except SessionAwayError as error:
-        say(f"tuibench: {error}")
-        return ExitCode.DONE
-    for line in (outlook(hello), *how_to_reach(hello.session, run_dir)):
-        say(line)
-    return ExitCode.DONE
-
-
-def tell(ended: Ended) -> ExitCode:
-    """Leaves the summary in the terminal; the exit code of the run."""
-    typer.echo(ended.text, nl=False)
-    for line in notes(ended.summary, ended.run_directory):
-        say(line)
-    return ExitCode(ended.exit_code)

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from tuibench import __version__
-from tuibench.cli import arguments
+from tuibench.cli import arguments, values
 from tuibench.errors import ExitCode, TuibenchError
 
 COMMANDS = {
@@ -47,6 +47,9 @@ PARSER_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
 class LazyGroup(TyperGroup):
     """Lists commands from the table, and imports only the one that is called."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        return values.quick(super().get_params(ctx))
+
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
@@ -57,6 +60,7 @@ class LazyGroup(TyperGroup):
         single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         single.command(
             cmd_name,
+            cls=values.QuickCommand,
             help=COMMANDS[cmd_name] + "\n\n" + (getattr(module, "DETAILS", "")),
             context_settings=getattr(module, "CONTEXT", {"help_option_names": ["--help"]}),
         )(getattr(module, cmd_name))

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from tuibench.cli.driving import say
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.progress import loading_bar
 from tuibench.cli.run_options import CONTEXT, profile_and_options
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.talk import say
 from tuibench.errors import UsageError
 from tuibench.load.prepare import prepare as load
 from tuibench.load.prepare_load import Method

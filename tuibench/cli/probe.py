@@ -6,13 +6,14 @@ from typing import Annotated
 import msgspec
 import typer
 
-from tuibench.cli.driving import announce_leftovers, demand_writable, say, write_json
+from tuibench.cli.driving import announce_leftovers, demand_writable, write_json
 from tuibench.cli.finding import demand_format
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import ENDING_SIGNALS, run_async
 from tuibench.cli.probe_options import ProbeOptions
 from tuibench.cli.run_options import CONTEXT, profile_and_options, session_spec
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.talk import say
 from tuibench.errors import ExitCode, RunError
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Downward

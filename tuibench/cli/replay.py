@@ -6,8 +6,8 @@ import typer
 
 from tuibench.cli.finding import RunDir, look_in
 from tuibench.cli.groups import grouped
-from tuibench.cli.live import demand_terminal
 from tuibench.cli.screen_options import ScreenOptions
+from tuibench.cli.watching import demand_terminal
 from tuibench.errors import RunError, UsageError
 from tuibench.model.replay import SPEEDS
 from tuibench.record import shelf

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from tuibench.cli.arguments import STDOUT
-from tuibench.cli.driving import notes, say
 from tuibench.cli.finding import RunDir, look_in
+from tuibench.cli.notes import notes
+from tuibench.cli.talk import say
 from tuibench.errors import UsageError
 from tuibench.record import shelf
 from tuibench.record.html.page import html as html_page

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from tuibench.cli.driving import say
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.talk import say
 from tuibench.errors import ExitCode, TuibenchError
 from tuibench.model.target import Target
 from tuibench.tuning.restore import Leftover, leftovers, restore_leftover

@@ -11,8 +11,9 @@ import typer
 
 from tuibench import paths
 from tuibench.cli.columns import aligned, width_of
-from tuibench.cli.driving import notes, say
 from tuibench.cli.finding import RunDir, demand_format, echo_json, look_in
+from tuibench.cli.notes import notes
+from tuibench.cli.talk import say
 from tuibench.errors import UsageError
 from tuibench.record import shelf
 from tuibench.record.run import load

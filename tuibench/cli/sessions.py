@@ -9,9 +9,9 @@ import msgspec
 import typer
 
 from tuibench.cli.columns import aligned, width_of
-from tuibench.cli.driving import say
 from tuibench.cli.finding import RunDir, demand_format, echo_json, look_in
 from tuibench.cli.loop import run_async
+from tuibench.cli.talk import say
 from tuibench.model.message import Hello
 from tuibench.session import roster
 from tuibench.session.roster import Entry

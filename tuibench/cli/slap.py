@@ -9,7 +9,6 @@ import msgspec
 import typer
 
 from tuibench.cli import slap_print
-from tuibench.cli.driving import say
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.server_options import ServerOptions
@@ -21,6 +20,7 @@ from tuibench.cli.slap_options import (
     seed_of,
     within,
 )
+from tuibench.cli.talk import say
 from tuibench.errors import UsageError
 from tuibench.model.slap import OWN_QUERIES, Benchmark
 from tuibench.model.target import Target

@@ -3,9 +3,9 @@
 import typer
 
 from tuibench.cli.groups import grouped
-from tuibench.cli.live import demand_terminal, left_running, tell, watch
 from tuibench.cli.loop import run_async
 from tuibench.cli.screen_options import ScreenOptions
+from tuibench.cli.watching import demand_terminal, left_running, tell, watch
 from tuibench.errors import ExitCode
 
 DETAILS = (

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tuibench import paths, units
-from tuibench.cli.driving import announce_leftovers, demand_writable, say
+from tuibench.cli.driving import announce_leftovers, demand_writable
 from tuibench.cli.groups import Without, grouped
 from tuibench.cli.loop import ENDING_SIGNALS, run_async
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_and_options
@@ -19,6 +19,7 @@ from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.sweep_options import SweepOptions
 from tuibench.cli.sweep_progress import sweep_talk
 from tuibench.cli.sweep_results import ResultOptions, afterwards, located, recorded
+from tuibench.cli.talk import say
 from tuibench.errors import ExitCode, TuibenchError, UsageError
 from tuibench.model.sweep import SweepPlan
 from tuibench.model.target import Target

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tuibench import units
-from tuibench.cli.driving import say
+from tuibench.cli.talk import say
 from tuibench.load.prepare_load import Progress
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Downward

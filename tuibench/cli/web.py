@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 import typer
 
-from tuibench.cli.driving import say
 from tuibench.cli.finding import RunDir, asked, look_in, socket_of
 from tuibench.cli.loop import run_async
+from tuibench.cli.talk import say
 from tuibench.errors import UsageError
 from tuibench.session.responder import listening
 from tuibench.session.spec import Address

@@ -4,6 +4,7 @@ import msgspec
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """How many times as fast as it was; a replay may be started at any other, up to the last."""
+REFUSED = "this is a recorded run: it can be watched, not steered"
 
 
 class Replaying(msgspec.Struct, frozen=True, tag="replaying", kw_only=True):

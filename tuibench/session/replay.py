@@ -14,11 +14,10 @@ from tuibench.model.command import Command
 from tuibench.model.cost import Costs
 from tuibench.model.event import Event
 from tuibench.model.message import PROTOCOL_VERSION, Answer, Hello, RunState, Status
-from tuibench.model.replay import SPEEDS, Replaying
+from tuibench.model.replay import REFUSED, SPEEDS, Replaying
 from tuibench.model.sample import Sample
 from tuibench.record.run import Run
 
-REFUSED = "this is a recorded run: it can be watched, not steered"
 TOLD_EVERY_SECONDS = 0.25
 """Of our own time: how often the position is told."""
 MOST_AT_ONCE = 6

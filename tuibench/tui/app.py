@@ -9,7 +9,7 @@ import signal
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 from textual.app import SystemCommand
@@ -27,9 +27,9 @@ from tuibench.model.command import (
     WatchActivity,
 )
 from tuibench.model.message import READ_ONLY, Ended, Status
+from tuibench.model.replay import REFUSED
 from tuibench.model.sample import Sample
 from tuibench.session.client import SessionClient
-from tuibench.session.replay import REFUSED, ReplayClient
 from tuibench.tui import looking, places, terminal
 from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, is_refused, key_of, possible
 from tuibench.tui.bridge import Arrived, Client, Connect, Player, read
@@ -43,6 +43,9 @@ from tuibench.tui.screens.stop import End, StopScreen
 from tuibench.tui.steering import Change, Outstanding, ThreadSteering
 from tuibench.tui.view import View, after, begin, noted, picture
 from tuibench.tui.widgets.chart import TimePanel
+
+if TYPE_CHECKING:
+    from tuibench.session.replay import ReplayClient
 
 LEAVE_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 LOST = (
@@ -66,7 +69,7 @@ def run(socket: Path, look: Look, *, owner: bool = True, read_only: bool = False
     return ended
 
 
-def replay(client: ReplayClient, look: Look) -> None:
+def replay(client: "ReplayClient", look: Look) -> None:
     """Show a recorded run until the operator leaves."""
 
     async def connect() -> Client:

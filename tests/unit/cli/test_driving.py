@@ -7,7 +7,8 @@ import pytest
 
 from tests.examples import EVENT, LATENCY, sample, summary
 from tuibench.cli.csv_file import csv_file
-from tuibench.cli.driving import Printer, judged, notes, write_json
+from tuibench.cli.driving import Printer, judged, write_json
+from tuibench.cli.notes import notes
 from tuibench.errors import ExitCode, UsageError
 from tuibench.metrics.histogram import Histogram
 from tuibench.metrics.threshold import parse

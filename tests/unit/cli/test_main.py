@@ -174,6 +174,7 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.cli.arguments",
         "tuibench.cli.main",
         "tuibench.cli.sysbench_words",
+        "tuibench.cli.values",
         "tuibench.errors",
     }
 

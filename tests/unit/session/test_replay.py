@@ -13,10 +13,10 @@ from tuibench.model.command import SetThreads
 from tuibench.model.cost import Costs
 from tuibench.model.event import Event
 from tuibench.model.message import Hello, Status
-from tuibench.model.replay import SPEEDS, Replaying
+from tuibench.model.replay import REFUSED, SPEEDS, Replaying
 from tuibench.model.sample import Sample
 from tuibench.record.run import Run, load
-from tuibench.session.replay import REFUSED, ReplayClient, Told
+from tuibench.session.replay import ReplayClient, Told
 
 Heard = list[tuple[float, Told]]
 Play = Callable[[ReplayClient], Awaitable[None]]
