@@ -10,7 +10,7 @@ from itertools import count
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.load.alarm import Alarm
 from tuibench.load.arrivals import Idle
-from tuibench.workload.pauses import Pauses
+from tuibench.workload.generate import Generator
 
 
 class Reveille:
@@ -45,10 +45,10 @@ class Rest:
     `following` is what comes next, None before that is drawn.
     """
 
-    def __init__(self, pauses: Pauses, draw: Callable[[], int]) -> None:
+    def __init__(self, values: Generator) -> None:
         self.following: int | None = None
-        self._pauses = pauses
-        self._draw = draw
+        self._pauses = values.pauses
+        self._values = values
         self._last: int | None = None
         self._until_ns = 0
         self._is_booked = False
@@ -56,7 +56,7 @@ class Rest:
     def is_over(self, now_ns: int) -> bool:
         """Whether the next transaction may start. The rest begins when this is asked first."""
         if self.following is None:
-            self.following = self._draw()
+            self.following = self._values.draw()
             thinking = 0.0 if self._last is None else self._pauses.after(self._last)
             seconds = thinking + self._pauses.before(self.following)
             self._until_ns, self._is_booked = now_ns + int(seconds * NS_PER_SECOND), False
@@ -71,6 +71,6 @@ class Rest:
 
     def take(self) -> int:
         """What is to be done now: what the rest was for, or (without a rest) what is drawn."""
-        which = self._draw() if self.following is None else self.following
+        which = self._values.draw() if self.following is None else self.following
         self.following, self._last = None, which
         return which

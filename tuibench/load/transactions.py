@@ -45,7 +45,9 @@ class Transactions:
         self._work = work
         self._recorder = work.recorder
         self._now = work.clock.now_ns
-        self.rest = Rest(values.pauses, values.draw)
+        self.rest = Rest(values)
+        self._rests = values.pauses.are_any
+        self._values = values
         self._calls, self._converse = values.calls, values.converse
         self._interactive = [transaction.interactive for transaction in work.transactions]
         self._names = [transaction.name for transaction in work.transactions]
@@ -82,7 +84,7 @@ class Transactions:
         """
         recorder, now = self._recorder, self._now
         counters = recorder.counters
-        which = self.rest.take()
+        which = self.rest.take() if self._rests else self._values.draw()
         started_ns = now()
         counters.in_flight += 1
         try:

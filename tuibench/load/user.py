@@ -37,6 +37,7 @@ class VirtualUser:
         self._generator = generator
         self._number = number
         self._leaving = False
+        self._has_rhythm = generator.has_turns or generator.pauses.are_any
         self._line: Line | None = None
 
     @property
@@ -127,13 +128,29 @@ class VirtualUser:
             elif work.paused or (not arrivals.is_open and self._rests()):
                 yield None
             elif not arrivals.is_open:
-                arrivals.start_unasked()
-                yield from self.transactions.one(line, None)
+                yield from self._unasked(line)
             elif (intended_ns := arrivals.take()) is not None:
                 yield from self.transactions.one(line, intended_ns)
             else:
                 arrivals.wait(self)
                 yield None
+
+    def _unasked(self, line: Line) -> Script:
+        """A closed loop: one transaction, then the next, for as long as there is nothing to look at first."""
+        work, arrivals, one = self._work, self._work.arrivals, self.transactions.one
+        while True:
+            arrivals.start_unasked()
+            yield from one(line, None)
+            if (
+                self._has_rhythm
+                or self._leaving
+                or work.paused
+                or work.failure is not None
+                or arrivals.is_open
+                or arrivals.is_limited
+                or line.session_sql is not work.session_sql
+            ):
+                return
 
     def _rests(self) -> bool:
         """Whether it is too early for the next transaction; it is woken in time."""

@@ -13,9 +13,8 @@ load are mostly alike.
 
 import struct
 
-from tuibench.errors import ConnectionLostError
+from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.mysql import errors
-from tuibench.mysql.glance import glance
 
 OK, INFILE, EOF, ERR = 0x00, 0xFB, 0xFE, 0xFF
 HEADER_BYTES = 4
@@ -38,37 +37,39 @@ _short = struct.Struct("<H").unpack_from
 
 
 class Answer:
-    """Reads one answer after the other: `begin`, then `take` what comes until it says what was affected.
+    """Reads one answer after the other: `take` what comes until it says what was affected.
 
-    What comes behind an answer belongs to the next.
+    What comes behind an answer belongs to the next. `is_new` while nothing of the next one has come.
     """
 
-    __slots__ = ("_affected", "_are_alike", "_earlier", "_has_eof", "_in_rows", "_is_new", "_left",
-                 "_longest_eof", "_sequence", "_skip")  # fmt: skip
+    __slots__ = ("_affected", "_are_alike", "_earlier", "_has_eof", "_in_rows", "_left", "_longest_eof",
+                 "_sequence", "_skip", "is_new")  # fmt: skip
 
     def __init__(self, *, without_eof: bool) -> None:
         self._has_eof = not without_eof
         self._longest_eof = WHOLE - 1 if without_eof else LONGEST_EOF
         self._left = b""
-        self._is_new = True
-
-    def begin(self) -> None:
-        """A statement has been sent."""
-        self._is_new = True
+        self._begin()
 
     def take(self, data: bytes) -> int | None:
         """Takes what has come. With the end of the answer, returns the rows affected, or those of a result.
 
         Raises SQLError if the server refused the statement, ConnectionLostError for what is no answer.
         """
-        if self._is_new:
-            if not self._left and (affected := glance(data)) is not None:
-                return affected
-            self._reset()
-        return self._read_on(self._left + data)
+        try:
+            affected = self._read_on(self._left + data)
+        except SQLError:
+            self._begin()
+            raise
+        if affected is not None:
+            self._begin()
+        else:
+            self.is_new = False
+        return affected
 
-    def _reset(self) -> None:
-        self._is_new = False
+    def _begin(self) -> None:
+        """The next answer is a new one."""
+        self.is_new = not self._left
         self._affected = 0
         self._earlier: int | None = None
         self._are_alike = True

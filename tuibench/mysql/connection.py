@@ -58,12 +58,13 @@ class Statement:
 class TextStatement:
     """A statement sent as text, its values written into it: for servers that take no more prepared ones."""
 
-    __slots__ = ("_connection", "_parts", "_whole")
+    __slots__ = ("_connection", "_form", "_whole")
 
     def __init__(self, connection: "Connection", sql: str) -> None:
         self._connection = connection
-        self._parts = pieces(sql)
-        self._whole = connection.packet(sql) if len(self._parts) == 1 else None
+        parts = pieces(sql)
+        self._form = "%s".join(part.replace("%", "%%") for part in parts)
+        self._whole = connection.packet(sql) if len(parts) == 1 else None
 
     def packet(self, values: tuple[Any, ...]) -> bytes:
         """What is sent to run it."""
@@ -78,10 +79,8 @@ class TextStatement:
         return await self._connection.query(self._text(values))
 
     def _text(self, values: tuple[Any, ...]) -> str:
-        text = [self._parts[0]]
-        for value, part in zip(values, self._parts[1:], strict=True):
-            text += (self._connection.quote(value), part)
-        return "".join(text)
+        quote = self._connection.quote
+        return self._form % tuple([value if type(value) is int else quote(value) for value in values])
 
 
 class Connection:

@@ -21,6 +21,7 @@ from typing import Any
 
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.mysql.answer import Answer
+from tuibench.mysql.glance import glance
 
 Wish = Callable[[], Awaitable[Any]]
 Said = bytes | Wish | None
@@ -79,15 +80,18 @@ class Exchange(asyncio.Protocol):
         if not self._is_waiting:
             self._hand_on(data)
             return
-        try:
-            affected = self._answer.take(data)
-        except SQLError as error:
-            if isinstance(error, ConnectionLostError):
-                self._drop()
-            self._go_on(self._script.throw, error)
-        else:
-            if affected is not None:
-                self._go_on(self._script.send, affected)
+        answer = self._answer
+        affected = glance(data) if answer.is_new else None
+        if affected is None:
+            try:
+                affected = answer.take(data)
+            except SQLError as error:
+                if isinstance(error, ConnectionLostError):
+                    self._drop()
+                self._go_on(self._script.throw, error)
+                return
+        if affected is not None:
+            self._go_on(self._script.send, affected)
 
     def _go_on(self, resume: Callable[[Any], Said], answer: Any) -> None:
         """Gives the script what it waits for, and sends at once what it yields."""
@@ -99,7 +103,6 @@ class Exchange(asyncio.Protocol):
             self._end_with(error)
         else:
             if isinstance(said, bytes):
-                self._answer.begin()
                 self._is_waiting = True
                 self._write(said)
             elif said is None:

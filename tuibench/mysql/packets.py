@@ -13,6 +13,7 @@ _FOUR_BYTES = struct.Struct("<I").pack
 _WHOLE_NUMBERS = {count: struct.Struct(f"<{count}q").pack for count in range(1, 65)}
 _LONGLONG = b"\x08\x00"
 _TYPES_FOLLOW = b"\x01"
+_QUERY = bytes((COM_QUERY,))
 
 
 def framed(payload: bytes) -> bytes:
@@ -28,7 +29,7 @@ def framed(payload: bytes) -> bytes:
 
 def text_packet(sql: str, encoding: str) -> bytes:
     """A statement in text."""
-    return framed(bytes((COM_QUERY,)) + sql.encode(encoding, "surrogateescape"))
+    return framed(_QUERY + sql.encode(encoding, "surrogateescape"))
 
 
 class Execution:

@@ -72,9 +72,14 @@ __all__ = ["Call", "Conversation", "Generator", "Rows", "stream"]
 
 
 class Generator:
-    """Draws transactions for one connection, numbered from 0 over the whole run."""
+    """Draws transactions for one connection, numbered from 0 over the whole run.
 
-    __slots__ = ("_deck", "_draw", "_numbers", "_plays", "_starts", "_turns", "needed", "pauses")
+    `draw` gives the index of the next transaction, drawn by weight, dealt from the deck, or by turns.
+    """
+
+    __slots__ = ("_deck", "_numbers", "_plays", "_starts", "_turns", "draw", "needed", "pauses")
+
+    draw: Callable[[], int]
 
     def __init__(self, program: Program, seed: int, connection: int) -> None:
         source = Source(seed, connection)
@@ -98,7 +103,12 @@ class Generator:
     def set_weights(self, weights: Sequence[float]) -> None:
         """What the transactions weigh from now on. What is left of a deck is laid aside; turns stay."""
         turns = self._turns
-        self._draw = turns.take if turns is not None else _chooser(weights, self._numbers, deck=self._deck)
+        self.draw = turns.take if turns is not None else _chooser(weights, self._numbers, deck=self._deck)
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether there is an order that ends, and may call for a new login."""
+        return self._turns is not None
 
     @property
     def is_spent(self) -> bool:
@@ -108,10 +118,6 @@ class Generator:
     def takes_leave(self) -> bool:
         """Whether the next transaction belongs to a new login; told once."""
         return self._turns is not None and self._turns.takes_leave()
-
-    def draw(self) -> int:
-        """The index of the next transaction, drawn by weight or dealt from the deck."""
-        return self._draw()
 
     def calls(self, which: int) -> list[Call]:
         """The calls of a transaction that is not interactive, with fresh values."""
@@ -131,7 +137,7 @@ class Generator:
 
     def next_transaction(self) -> tuple[int, list[Call]]:
         """`draw` and `calls` in one."""
-        which = self._draw()
+        which = self.draw()
         return which, self.calls(which)
 
 

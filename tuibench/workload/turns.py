@@ -6,16 +6,17 @@ from tuibench.workload.program import Turns
 class TurnTaker:
     """Deals the turns of one connection."""
 
-    __slots__ = ("_done", "_left_at", "_turns")
+    __slots__ = ("_done", "_left_at", "_total", "_turns")
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
+        self._total = turns.total
         self._done = 0
         self._left_at = 0
 
     @property
     def is_spent(self) -> bool:
-        return self._done >= self._turns.total
+        return self._done >= self._total
 
     def take(self) -> int:
         """The index of the next transaction. There must be one."""
@@ -28,7 +29,12 @@ class TurnTaker:
     def takes_leave(self) -> bool:
         """Whether the connection logs in again before the next one; told once for each."""
         turns, done = self._turns, self._done
-        if done in (self._left_at, 0) or done >= turns.count or done % len(turns.cycle) not in turns.anew:
+        if (
+            not turns.anew
+            or done in (self._left_at, 0)
+            or done >= turns.count
+            or done % len(turns.cycle) not in turns.anew
+        ):
             return False
         self._left_at = done
         return True

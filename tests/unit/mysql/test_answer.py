@@ -18,7 +18,6 @@ some_rows = st.one_of(uniform, various)
 def read(*pieces: bytes, without_eof: bool = True) -> list[int | None]:
     """What is made of the pieces of one answer."""
     answer = Answer(without_eof=without_eof)
-    answer.begin()
     return [answer.take(piece) for piece in pieces]
 
 
@@ -158,9 +157,7 @@ def test_the_last_words_of_a_server_have_no_place_in_the_order() -> None:
 
 def test_last_words_behind_an_answer_are_what_the_next_statement_hears() -> None:
     answer = Answer(without_eof=True)
-    answer.begin()
     assert answer.take(ok(1) + err(1053, "shutdown", sequence=0)[:6]) == 1
-    answer.begin()
     with pytest.raises(ConnectionLostError):
         answer.take(err(1053, "shutdown", sequence=0)[6:])
 
@@ -183,6 +180,5 @@ def test_what_is_no_answer_ends_the_connection(nonsense: bytes) -> None:
 def test_one_answer_after_the_other() -> None:
     answer = Answer(without_eof=True)
     for whole, affected in (*ANSWERS.values(), *ANSWERS.values()):
-        answer.begin()
         assert answer.take(whole[:9]) is (affected if len(whole) <= 9 else None)
         assert answer.take(whole[9:]) == affected

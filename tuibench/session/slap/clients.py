@@ -1,7 +1,6 @@
 """One iteration's clients: all log in, do what the program says, and leave, by the clock.
 
-As in mysqlslap, the time has logins and goodbyes in it, and not the start of processes; no core is
-left to a server on this host.
+As in mysqlslap, the time has logins and goodbyes in it, and not the start of processes.
 """
 
 import asyncio
@@ -39,7 +38,7 @@ class Clients:
     """The clients of one iteration."""
 
     def __init__(self, target: Target, program: Program, plan: Plan, clock: Clock) -> None:
-        fleet = Fleet(plan, target, program, most_workers(plan, is_local=False))
+        fleet = Fleet(plan, target, program, most_workers(plan, is_local=target.is_local))
         self._load = Load(plan, program, fleet, clock)
         self._clock = clock
 
