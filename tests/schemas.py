@@ -9,13 +9,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tuibench.cli import profiles, sessions, settings
+from tuibench.cli import ctl, profiles, runs, sessions, settings, status
+from tuibench.load.check import Verdict
+from tuibench.model.contrast import Compared
 from tuibench.model.environment import Environment
 from tuibench.model.event import Event
 from tuibench.model.finding import Finding
+from tuibench.model.probe import ProbeResult
+from tuibench.model.slap import Benchmark
 from tuibench.model.summary import Summary
+from tuibench.model.sweep import SweepLine, SweepRecord
 from tuibench.record.lines import PlanRecord, ReportLine, StatusLine
 from tuibench.record.shelf import RunLine
+from tuibench.record.sweep_export import SweepExport
 from tuibench.record.ticks import SampleLine
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schemas"
@@ -36,11 +42,24 @@ SCHEMAS = {
     "event-line": Schema("a line of events.jsonl", Event),
     "status-line": Schema("a line of status.jsonl", StatusLine),
     "report-line": Schema("a line of reports.jsonl", ReportLine),
-    "summary": Schema("summary.json, run --json, report --json", Summary),
+    "summary": Schema("summary.json, run --json, report --json, ctl stop --wait --format json", Summary),
+    "sweep-record": Schema("sweep.json of a recorded sweep", SweepRecord),
+    "sweep-line": Schema("a line of results.jsonl of a recorded sweep", SweepLine),
+    "sweep": Schema("tuibench sweep --format json, runs show SWEEP --format json", SweepExport),
+    "sweeps": Schema("tuibench sweep --compare --format json", list[SweepExport]),
     "runs": Schema("tuibench runs list --format json", list[RunLine]),
+    "run": Schema("tuibench runs show RUN --format json", runs.Shown),
+    "compare": Schema("tuibench compare --format json", Compared),
+    "probe": Schema("tuibench probe --format json", ProbeResult),
+    "slap": Schema("tuibench slap --format json", list[Benchmark]),
+    "check": Schema("tuibench check --format json", list[Verdict]),
     "sessions": Schema("tuibench sessions --format json", list[sessions.Line]),
     "settings": Schema("tuibench settings list --format json", settings.Listing),
+    "status": Schema("tuibench ctl status --format json", status.Standing),
+    "answer": Schema("tuibench ctl COMMAND --format json", ctl.Answered),
     "profiles": Schema("tuibench profiles list --format json", list[profiles.Line]),
+    "profile": Schema("tuibench profiles show --format json", profiles.Shown),
+    "profile-check": Schema("tuibench profiles check --format json", profiles.Checked),
     "findings": Schema("tuibench doctor --format json", list[Finding]),
 }
 

@@ -15,6 +15,7 @@ class ExitCode(IntEnum):
     SERVER_UNAVAILABLE = 3
     THRESHOLD_CROSSED = 4
     INTERRUPTED = 130
+    READER_GONE = 141
 
 
 class TuibenchError(Exception):

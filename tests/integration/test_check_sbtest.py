@@ -1,10 +1,9 @@
 """`tuibench check sbtest`: holds after a run, and each condition is broken by what it is about."""
 
-import json
-
 import pytest
 
 from tests.integration.support import ask, tuibench
+from tests.validation import demand_valid
 from tuibench.demo.server import PrivateServer
 from tuibench.load.conditions import sbtest
 from tuibench.model.target import Target
@@ -29,7 +28,7 @@ REPAIR = (
 def broken(target: Target, *words: str) -> dict[str, str]:
     """The conditions that do not hold, with what is told of them."""
     done = tuibench("check", "sbtest", "--format=json", *SIZE, *words, target=target)
-    verdicts = json.loads(done.out)
+    verdicts = demand_valid("check", done.out)
     assert {each["condition"] for each in verdicts} >= {*DAMAGE, "twice", "index", "server"}
     found = {each["condition"]: each["words"] for each in verdicts if each["outcome"] == "broken"}
     assert done.code == bool(found)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from tests.fakes import FakeClock
 from tests.integration.support import ask, tuibench
 from tests.integration.support_session import session_spec
+from tests.validation import demand_valid
 from tuibench.demo import layout
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import UsageError
@@ -115,7 +115,7 @@ async def test_the_remedies_are_what_the_server_takes(tables: PrivateServer, poo
 def test_the_command_and_its_exit_codes(tables: PrivateServer) -> None:
     ready = tuibench("doctor", "oltp_read_write", *OPTIONS, "--format=json", target=tables.target)
     assert ready.code == 0, ready.err
-    assert {"id", "severity", "found", "remedy"} == set(json.loads(ready.out)[0])
+    assert {"id", "severity", "found", "remedy"} == set(demand_valid("findings", ready.out)[0])
     missing = tuibench("doctor", "--tables=3", "--table-size=500", target=tables.target)
     assert missing.code == 1
     assert "stop    data_set" in missing.out
@@ -134,7 +134,7 @@ def test_a_run_is_stopped_by_what_makes_it_wrong_and_told_of_the_rest(tables: Pr
         asyncio.run(ask(tables.target, "SET GLOBAL general_log = OFF"))
     assert done.code == 0, done.err
     assert done.err.count("[ 0s ] the general log writes down every statement") == 1
-    summary = json.loads(done.out[done.out.index("{\n") :])
+    summary = demand_valid("summary", done.out)
     assert any("general log" in warning for warning in summary["warnings"])
     assert summary["reconciliation"]["foreign"] == 0
 

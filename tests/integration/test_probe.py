@@ -10,6 +10,7 @@ import pytest
 from tests.integration import sbtest
 from tests.integration.support import ask, finished, started, tuibench
 from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE, session_spec, watched
+from tests.validation import demand_valid
 from tuibench.demo.server import PrivateServer
 from tuibench.load.prepare import prepare
 from tuibench.model.command import ApplyPreset, StartProbe, Stop
@@ -46,6 +47,7 @@ def test_a_lost_objective_ends_it_with_its_answer(
         env={"TUIBENCH_HOME": str(home)},
     )
     assert done.code == 0, done.err
+    demand_valid("probe", done.out)
     found = msgspec.json.decode(done.out, type=ProbeResult)
     assert found.end is ProbeEnd.SLO
     assert [step.level for step in found.steps] == [1]

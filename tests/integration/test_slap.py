@@ -11,6 +11,7 @@ import pytest
 
 from tests.integration import sbtest
 from tests.integration.support import ask, tuibench
+from tests.validation import demand_valid
 from tuibench.demo.server import PrivateServer
 from tuibench.load.cleanup import cleanup
 from tuibench.load.prepare import prepare
@@ -50,7 +51,7 @@ async def test_the_server_counts_what_the_clients_were_to_send(server: PrivateSe
     rhythm = ("--auto-generate-sql-execute-number=13", "--commit=4", "--detach=5", "--format=json")
     code, out, err = slap(server.target, *words, *rhythm)
     assert code == 0, err
-    (done,) = json.loads(out)
+    (done,) = demand_valid("slap", out)
     assert done["queries_per_client"] == 13
     assert (done["queries"]["total"], done["server"]["Com_update"]) == (39, 39 + done["retries"])
     assert done["server"]["Com_commit"] == 3 * (3 + 1)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-import msgspec
 import typer
 
+from tuibench.cli.formats import JSON, TEXT, TextOrJson, demand_format, echo_json
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.run_options import CONTEXT, profile_and_options
@@ -13,7 +13,7 @@ from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import ExitCode, UsageError
 from tuibench.load.check import Outcome, Verdict
 from tuibench.load.check import check as ask
-from tuibench.workload import library, nearest
+from tuibench.workload import library
 from tuibench.workload.datasets import PROFILES
 
 __all__ = ["CONTEXT", "check"]
@@ -22,7 +22,6 @@ DETAILS = (
     "Each condition is named, with how much contradicts it and an example. Exit code 0 if all hold, else 1. "
     "May be asked while a load runs: all is read in one snapshot."
 )
-FORMATS = ("text", "json")
 WORDS = {Outcome.HOLDS: "hold", Outcome.BROKEN: "broken", Outcome.SKIPPED: "skipped"}
 FRESH = {"auto": None, "on": True, "off": False}
 
@@ -36,16 +35,18 @@ def check(
         str,
         typer.Option("--after-load", help="Nothing ran since the load: on, off, or auto to find out."),
     ] = "auto",
-    output: Annotated[str, typer.Option("--format", help="text, or json for programs.")] = "text",
+    output: TextOrJson = TEXT,
 ) -> None:
-    if output not in FORMATS:
-        raise UsageError(f"--format: '{output}' is unknown", nearest.hint(output, FORMATS))
+    demand_format(output)
     if after_load not in FRESH:
         raise UsageError(f"--after-load is one of {', '.join(FRESH)}, not '{after_load}'")
     name, options = profile_and_options(profile, context.args)
     name = name if name in library.available() else PROFILES.get(name, name)
     verdicts = run_async(ask(server.target(), library.program(name, options), after_load=FRESH[after_load]))
-    typer.echo(as_json(verdicts) if output == "json" else as_text(verdicts))
+    if output == JSON:
+        echo_json(verdicts)
+    else:
+        typer.echo(as_text(verdicts))
     broken = any(verdict.outcome is Outcome.BROKEN for verdict in verdicts)
     raise typer.Exit(ExitCode.RUN_FAILED if broken else ExitCode.DONE)
 
@@ -66,7 +67,3 @@ def _summed_up(verdicts: Sequence[Verdict]) -> str:
     count = {each: sum(verdict.outcome is each for verdict in verdicts) for each in Outcome}
     words = [f"{number} {WORDS[each]}" for each, number in count.items() if number]
     return f"{len(verdicts)} conditions: {', '.join(words)}"
-
-
-def as_json(verdicts: Sequence[Verdict]) -> str:
-    return msgspec.json.format(msgspec.json.encode(verdicts), indent=2).decode()

@@ -4,18 +4,19 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from tuibench.cli import verbs
-from tuibench.cli.finding import RunDir, asked, demand_format, echo_json, look_in, socket_of
+from tuibench.cli.finding import RunDir, asked, look_in, socket_of
+from tuibench.cli.formats import JSON, TEXT, TextOrJson, demand_format, echo_json
 from tuibench.cli.loop import run_async
 from tuibench.cli.notes import notes
-from tuibench.cli.status import status_json, status_text
+from tuibench.cli.status import standing, status_text
 from tuibench.cli.talk import say
 from tuibench.errors import ExitCode, RunError, SessionAwayError, UsageError
 from tuibench.model.command import Command, Stop
 from tuibench.model.message import Answer, Ended
-from tuibench.record.recorder import pretty_json
 from tuibench.session.client import SessionClient
 
 DETAILS = (
@@ -24,17 +25,20 @@ DETAILS = (
     "Exit codes: 1 refused, 2 wrong usage, 3 no such session.\n\n"
     "\b\n" + verbs.listed()
 )
-FORMATS = ("text", "json")
 ANSWER_SECONDS = 60.0
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session says to a command that it took; a refusal is an error."""
+
+    answer: str
 
 
 def ctl(
     words: Annotated[
         list[str], typer.Argument(metavar="[ID] COMMAND …", help="What to do, and in which session.")
     ],
-    output: Annotated[
-        str, typer.Option("--format", help="Of status, and of the summary: text, or json for programs.")
-    ] = "text",
+    output: TextOrJson = TEXT,
     wait: Annotated[
         bool, typer.Option("--wait", help="With stop: wait for the end, and print the summary.")
     ] = False,
@@ -44,7 +48,7 @@ def ctl(
     run_dir: RunDir = "",
 ) -> None:
     session, name, rest = verbs.split(words)
-    demand_format(output, FORMATS)
+    demand_format(output)
     if wait and name != "stop":
         raise UsageError(f"--wait is for stop, not for {name}")
     look_in(run_dir)
@@ -58,15 +62,18 @@ def ctl(
     answer = run_async(_answered(socket, command, timeout))
     if not answer.ok:
         raise RunError(answer.text)
-    typer.echo(answer.text)
+    if output == JSON:
+        echo_json(Answered(answer=answer.text))
+    else:
+        typer.echo(answer.text)
 
 
 def _status(session: str, rest: list[str], output: str) -> None:
     if rest:
         raise UsageError(f"ctl status takes nothing after it, not '{rest[0]}'")
     hello = run_async(asked(socket_of(session)))
-    if output == "json":
-        echo_json(status_json(hello))
+    if output == JSON:
+        echo_json(standing(hello))
     else:
         typer.echo(status_text(hello))
 
@@ -101,7 +108,10 @@ async def _stopped(socket: Path) -> Ended:
 
 def _tell(ended: Ended, output: str) -> ExitCode:
     """The summary on stdout, the rest on stderr; the exit code of the run."""
-    typer.echo(ended.text if output == "text" else pretty_json(ended.summary).decode(), nl=False)
+    if output == JSON:
+        echo_json(ended.summary)
+    else:
+        typer.echo(ended.text, nl=False)
     for line in notes(ended.summary, ended.run_directory):
         say(line)
     return ExitCode(ended.exit_code)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-import msgspec
 import typer
 
+from tuibench.cli.formats import JSON, TEXT, TextOrJson, demand_format, echo_json
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.run_options import CONTEXT, RunOptions, profile_and_options, profile_options
@@ -16,7 +16,7 @@ from tuibench.errors import ExitCode, UsageError
 from tuibench.model.finding import Finding, Severity
 from tuibench.model.plan import OptionValue
 from tuibench.session.preflight import diagnose
-from tuibench.workload import library, nearest
+from tuibench.workload import library
 
 __all__ = ["CONTEXT", "doctor"]
 
@@ -26,7 +26,6 @@ DETAILS = (
     "the profile are taken, too: --tables=4 --table-size=100000 …"
 )
 DEFAULT_PROFILE = "oltp_read_write"
-FORMATS = ("table", "json")
 
 
 @grouped
@@ -40,15 +39,14 @@ def doctor(
         int, typer.Option("--threads", "--num-threads", help="Connections that are to work at a time.")
     ] = 1,
     rate: Annotated[float, typer.Option("--rate", help="Transactions that are to start a second.")] = 0,
-    output: Annotated[str, typer.Option("--format", help="table, or json for programs.")] = "table",
+    output: TextOrJson = TEXT,
 ) -> None:
-    if output not in FORMATS:
-        raise UsageError(f"--format: '{output}' is unknown", nearest.hint(output, FORMATS))
+    demand_format(output)
     name, options = _profile(profile, context.args)
     plan = RunOptions(threads=threads, rate=rate).plan(name, options)
     program = library.program(name, {**options, "threads": threads})
     findings = run_async(diagnose(server.target(), plan, program, SystemClock()))
-    _print(findings, as_json=output == "json")
+    _print(findings, as_json=output == JSON)
     stops = any(finding.severity is Severity.STOP for finding in findings)
     raise typer.Exit(ExitCode.RUN_FAILED if stops else ExitCode.DONE)
 
@@ -65,7 +63,7 @@ def _profile(first: str, arguments: Sequence[str]) -> tuple[str, dict[str, Optio
 
 def _print(findings: Sequence[Finding], *, as_json: bool) -> None:
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(findings), indent=2).decode())
+        echo_json(findings)
         return
     width = max(len(finding.id) for finding in findings)
     for finding in findings:

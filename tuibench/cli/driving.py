@@ -1,7 +1,7 @@
 """A run without a screen: interval lines to stdout as they come, then the summary; notes to stderr."""
 
 import asyncio
-import sys
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +10,8 @@ import typer
 from tuibench.cli.csv_file import csv_file
 from tuibench.cli.loop import ENDING_SIGNALS
 from tuibench.cli.notes import notes
-from tuibench.cli.talk import say
+from tuibench.cli.outlet import Outlet, Write, to_stdout
+from tuibench.cli.talk import say, to_stderr
 from tuibench.cli.trial_options import announcement
 from tuibench.errors import ExitCode, UsageError
 from tuibench.metrics.histogram import Histogram
@@ -46,7 +47,10 @@ REPORT_VERBOSITY = 3
 
 
 class Output(NamedTuple):
-    """What a headless run prints, where its rows go as CSV and how often, and what it fails for."""
+    """What a headless run prints, where its rows go as CSV and how often, and what it fails for.
+
+    Where stdout is taken by data, lines and summary go to stderr.
+    """
 
     report_interval_seconds: float = 1.0
     histogram: bool = False
@@ -54,6 +58,7 @@ class Output(NamedTuple):
     csv: str = ""
     csv_seconds: float = 1.0
     thresholds: tuple[Threshold, ...] = ()
+    is_stdout_taken: bool = False
 
     @property
     def is_reporting(self) -> bool:
@@ -63,20 +68,23 @@ class Output(NamedTuple):
 class Printer:
     """Prints an interval line every so many seconds, adding up the ticks in between."""
 
-    def __init__(self, every_seconds: float, percentiles: tuple[float, ...]) -> None:
+    def __init__(
+        self, every_seconds: float, percentiles: tuple[float, ...], write: Write = to_stdout
+    ) -> None:
         self._every = Every(every_seconds)
         self._percentile = percentiles[0] if percentiles else 0.0
+        self._write = write
 
     def tick(self, elapsed_seconds: float, interval: Interval) -> None:
         whole = self._every.take(elapsed_seconds, interval)
         if whole is None:
             return
-        typer.echo(interval_line(elapsed_seconds, whole, self._percentile))
+        self._write(interval_line(elapsed_seconds, whole, self._percentile) + "\n")
         if whole.rate:
-            typer.echo(queue_line(elapsed_seconds, whole))
+            self._write(queue_line(elapsed_seconds, whole) + "\n")
 
     def checkpoint(self, report: FullReport) -> None:
-        typer.echo(checkpoint_text(report), nl=False)
+        self._write(checkpoint_text(report))
 
     def note(self, message: Downward) -> None:
         if isinstance(message, Event) and message.kind in NOTED:
@@ -97,7 +105,9 @@ async def drive(spec: SessionSpec, output: Output) -> tuple[Summary, ExitCode]:
 
 async def _driven(session: Session, output: Output) -> tuple[Summary, ExitCode]:
     spec = session.spec
-    printer = Printer(output.report_interval_seconds, spec.plan.percentiles)
+    reader = Outlet(partial(session.request_stop, "interrupted"))
+    words = to_stderr if output.is_stdout_taken else reader.write
+    printer = Printer(output.report_interval_seconds, spec.plan.percentiles, words)
     if output.is_reporting:
         session.interval_listeners.append(printer.tick)
     if output.verbosity:
@@ -111,7 +121,7 @@ async def _driven(session: Session, output: Output) -> tuple[Summary, ExitCode]:
         say(f"{session.server.version_text} at {session.server.where}, {session.data_set}")
     if output.verbosity and spec.plan.trial is not None:
         say(announcement(spec.plan))
-    with csv_file(output.csv, output.csv_seconds, spec.plan.percentiles) as rows:
+    with csv_file(output.csv, output.csv_seconds, spec.plan.percentiles, reader.write) as rows:
         if rows is not None:
             session.interval_listeners.append(rows.tick)
         summary = await session.run()
@@ -120,12 +130,12 @@ async def _driven(session: Session, output: Output) -> tuple[Summary, ExitCode]:
     if output.is_reporting:
         since = session.load.accounting.since_checkpoint
         distribution = histogram_text(since.transactions) if output.histogram else ""
-        typer.echo(distribution + session.text(summary), nl=False)
-        sys.stdout.flush()
+        words(distribution + session.text(summary))
         for line in notes(summary, spec.run_directory):
             say(line)
     latencies = session.load.accounting.transactions
-    return summary, judged(session.exit_code, output.thresholds, summary, latencies)
+    code = judged(session.exit_code, output.thresholds, summary, latencies)
+    return summary, reader.judged(code)
 
 
 def judged(

@@ -3,17 +3,14 @@
 import os
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 import typer
 
 from tuibench.cli.loop import run_async
-from tuibench.errors import UsageError
 from tuibench.model.message import Hello, RunState
 from tuibench.session import roster
 from tuibench.session.client import SessionClient
-from tuibench.workload import nearest
 
 RunDir = Annotated[
     str, typer.Option("--run-dir", help="Folder that the session was started with, if it was with one.")
@@ -57,14 +54,3 @@ def outlook(hello: Hello) -> str:
     if hello.grace_seconds is None:
         return f"{hello.session} goes on until it is stopped"
     return f"{hello.session} goes on for {hello.grace_seconds:g} s, and longer if somebody watches it"
-
-
-def demand_format(given: str, known: tuple[str, ...]) -> None:
-    """Raises UsageError for a format that is none of these."""
-    if given not in known:
-        raise UsageError(f"--format: '{given}' is unknown", nearest.hint(given, known))
-
-
-def echo_json(value: Any) -> None:
-    """Data for programs, on stdout."""
-    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

@@ -12,6 +12,8 @@ from typer.core import TyperGroup
 
 from tuibench import __version__
 from tuibench.cli import arguments, values
+from tuibench.cli.outlet import read_by_somebody
+from tuibench.cli.talk import say
 from tuibench.errors import ExitCode, TuibenchError
 
 COMMANDS = {
@@ -66,6 +68,14 @@ class LazyGroup(TyperGroup):
         )(getattr(module, cmd_name))
         return typer.main.get_command(single)
 
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        with read_by_somebody():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        with read_by_somebody():
+            return super().invoke(ctx)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -107,20 +117,17 @@ def main() -> None:
         sys.argv[1:] = arguments.normalised(sys.argv[1:], COMMANDS) or _alone()
         sys.exit(app(prog_name="tuibench", standalone_mode=False) or ExitCode.DONE)
     except TuibenchError as error:
-        typer.echo(f"tuibench: {error}", err=True)
+        say(f"tuibench: {error}")
         sys.exit(error.exit_code)
     except PARSER_ERROR as error:
-        typer.echo(f"tuibench: {_misread(error)}", err=True)
+        say(f"tuibench: {_misread(error)}")
         sys.exit(ExitCode.WRONG_USAGE)
     except typer.Abort:
         sys.exit(ExitCode.INTERRUPTED)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(ExitCode.RUN_FAILED)
     except Exception as error:
-        typer.echo(f"tuibench: {_mishap(error)}", err=True)
+        say(f"tuibench: {_mishap(error)}")
         sys.exit(ExitCode.RUN_FAILED)
 
 

@@ -3,11 +3,10 @@
 import asyncio
 from typing import Annotated
 
-import msgspec
 import typer
 
 from tuibench.cli.driving import announce_leftovers, demand_writable, write_json
-from tuibench.cli.finding import demand_format
+from tuibench.cli.formats import JSON, TEXT, TextOrJson, demand_format
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import ENDING_SIGNALS, run_async
 from tuibench.cli.probe_options import ProbeOptions
@@ -20,6 +19,7 @@ from tuibench.model.message import Downward
 from tuibench.model.probe import ProbeEnd, ProbeState
 from tuibench.model.summary import Summary
 from tuibench.record.probe_text import probe_text, step_line
+from tuibench.record.recorder import pretty_json
 from tuibench.session.core import Session
 from tuibench.session.spec import SessionSpec
 
@@ -32,7 +32,6 @@ DETAILS = (
     "is saturated, what limits it, and how to run the formal test. "
     "Every option of the profile is taken, too: --tables=4 --table-size=100000 …"
 )
-FORMATS = ("text", "json")
 NOTED = frozenset(
     {EventKind.WARNING, EventKind.RESTART, EventKind.FOREIGN, EventKind.RESTORE, EventKind.ERRORS}
 )
@@ -47,12 +46,12 @@ def probe(
     json_file: Annotated[
         str, typer.Option("--json", help="Write the summary, the probe in it, to this file; - for stdout.")
     ] = "",
-    output: Annotated[str, typer.Option("--format", help="Of the answer: text, or json.")] = "text",
+    output: TextOrJson = TEXT,
     yes_this_server: Annotated[
         bool, typer.Option("--yes-this-server", help="It may be loaded though it looks like production.")
     ] = False,
 ) -> None:
-    demand_format(output, FORMATS)
+    demand_format(output)
     plan = options.plan(*profile_and_options(profile, context.args))
     demand_writable(json_file)
     announce_leftovers()
@@ -69,8 +68,8 @@ def answer_of(summary: Summary, output: str) -> str:
     """What goes to stdout. Raises RunError when the run ended before there was anything to answer."""
     if summary.probe is None:
         raise RunError(summary.failure or "the probe ended before its first step")
-    if output == "json":
-        return msgspec.json.format(msgspec.json.encode(summary.probe), indent=2).decode() + "\n"
+    if output == JSON:
+        return pretty_json(summary.probe).decode()
     return probe_text(summary.probe)
 
 

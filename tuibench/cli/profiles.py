@@ -2,26 +2,27 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
 
+from tuibench.cli.formats import JSON, TEXT, TextOrJson, demand_format, echo_json
 from tuibench.cli.profile_text import described
 from tuibench.errors import UsageError
 from tuibench.workload import library, nearest
 from tuibench.workload.compile import compile_profile, known_options
 from tuibench.workload.generate import Generator
-from tuibench.workload.profile import Profile
+from tuibench.workload.options import Option
+from tuibench.workload.profile import HeadlineText, Profile, TransactionText
 
 DETAILS = (
     "list: names, data sets, summaries. show NAME: options with defaults and limits, transactions, "
     "statements. check FILE: says ok, or what is wrong and where."
 )
-FORMATS = ("text", "json")
 
 
-class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
+class Line(msgspec.Struct, frozen=True, kw_only=True):
     """A profile in the list; one that cannot be read says why."""
 
     name: str
@@ -31,24 +32,43 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     error: str = ""
 
 
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """A profile as it is after all that it extends; named steps stand where they are used."""
+
+    name: str
+    summary: str
+    data_set: str
+    draw: str
+    options: dict[str, Option]
+    lists: dict[str, tuple[int | float | str, ...]]
+    headline: HeadlineText | None
+    transactions: tuple[TransactionText, ...]
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """A profile that is one; what is wrong with any other is an error."""
+
+    name: str
+    ok: bool = True
+
+
 def profiles(
     action: Annotated[str, typer.Argument(help="list, show or check.")] = "list",
     name: Annotated[str, typer.Argument(help="A profile's name, or file.", show_default=False)] = "",
-    output: Annotated[str, typer.Option("--format", help="text, or json for programs.")] = "text",
+    output: TextOrJson = TEXT,
 ) -> None:
     if action not in ACTIONS:
         raise UsageError(f"profiles cannot '{action}'", nearest.hint(action, ACTIONS))
-    if output not in FORMATS:
-        raise UsageError(f"--format: '{output}' is unknown", nearest.hint(output, FORMATS))
+    demand_format(output)
     if bool(name) != (action != "list"):
         raise UsageError(f"profiles {action} takes {'no name' if name else 'a name or a file'}")
-    ACTIONS[action](name, output == "json")
+    ACTIONS[action](name, output == JSON)
 
 
 def _list(_: str, as_json: bool) -> None:
     lines = [_line(name, path) for name, path in sorted(library.available().items())]
     if as_json:
-        _echo_json(lines)
+        echo_json(lines)
         return
     width = max((len(line.name) for line in lines), default=0)
     for line in lines:
@@ -70,22 +90,23 @@ def _show(name: str, as_json: bool) -> None:
         typer.echo(described(profile), nl=False)
         return
     steps = profile.steps
-    _echo_json(
-        {
-            "name": profile.name,
-            "summary": profile.summary,
-            "data_set": profile.data_set,
-            "draw": profile.draw or "weight",
-            "options": known_options(profile),
-            "lists": profile.lists,
-            "transactions": [
+    echo_json(
+        Shown(
+            name=profile.name,
+            summary=profile.summary,
+            data_set=profile.data_set,
+            draw=profile.draw or "weight",
+            options=known_options(profile),
+            lists=profile.lists,
+            headline=profile.headline,
+            transactions=tuple(
                 msgspec.structs.replace(
                     transaction,
                     steps=tuple(steps[step] if isinstance(step, str) else step for step in transaction.steps),
                 )
                 for transaction in profile.transactions
-            ],
-        }
+            ),
+        )
     )
 
 
@@ -93,7 +114,7 @@ def _check(name: str, as_json: bool) -> None:
     profile = library.load(_located(name))
     _play(profile)
     if as_json:
-        _echo_json({"name": profile.name, "ok": True})
+        echo_json(Checked(name=profile.name))
     else:
         typer.echo(f"{name}: ok")
 
@@ -106,10 +127,6 @@ def _play(profile: Profile) -> None:
 def _located(name: str) -> str:
     """A file in this folder may be given without its folder, whatever its suffix."""
     return str(Path(name).absolute()) if Path(name).is_file() else name
-
-
-def _echo_json(value: Any) -> None:
-    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 ACTIONS: dict[str, Callable[[str, bool], None]] = {"list": _list, "show": _show, "check": _check}

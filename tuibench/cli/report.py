@@ -8,6 +8,7 @@ import typer
 
 from tuibench.cli.arguments import STDOUT
 from tuibench.cli.finding import RunDir, look_in
+from tuibench.cli.formats import ONE_FORM
 from tuibench.cli.notes import notes
 from tuibench.cli.talk import say
 from tuibench.errors import UsageError
@@ -52,7 +53,7 @@ def report(
     given = {"sysbench": sysbench, "json": json, "csv": csv, "markdown": markdown, "html": html}
     wanted = {name: place for name, place in given.items() if place} or {"sysbench": STDOUT}
     if list(wanted.values()).count(STDOUT) > 1:
-        raise UsageError("only one form can go to stdout", "give the others a file: --csv=run.csv")
+        raise UsageError(ONE_FORM, "give the others a file: --csv=run.csv")
     look_in(run_dir)
     found = load(shelf.find(run))
     for name, place in wanted.items():

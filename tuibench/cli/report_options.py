@@ -6,7 +6,9 @@ from typing import Annotated
 import msgspec
 import typer
 
+from tuibench.cli.arguments import STDOUT
 from tuibench.cli.driving import Output
+from tuibench.cli.formats import ONE_FORM
 from tuibench.cli.run_options import checkpoints, switch
 from tuibench.errors import UsageError
 from tuibench.metrics import threshold
@@ -35,10 +37,17 @@ class ReportOptions:
         int, typer.Option("--verbosity", help="5: all … 3: lines and summary … 0: nothing but errors.")
     ] = 3
     json_file: Annotated[
-        str, typer.Option("--json", help="Write the summary to this file as JSON; - for stdout.")
+        str,
+        typer.Option(
+            "--json",
+            help="Write the summary to this file as JSON; - for stdout, the rest then goes to stderr.",
+        ),
     ] = ""
     csv_file: Annotated[
-        str, typer.Option("--csv", help="Write a row for each interval to this file; - for stdout.")
+        str,
+        typer.Option(
+            "--csv", help="Write a row for each interval to this file; - for stdout, as with --json."
+        ),
     ] = ""
     fail_if: Annotated[
         list[str] | None,
@@ -56,6 +65,11 @@ class ReportOptions:
 
     def output(self, interval_seconds: float) -> Output:
         """What is meant, with samples this often. Raises UsageError for what cannot be meant."""
+        taken = [
+            name for name, path in (("--json", self.json_file), ("--csv", self.csv_file)) if path == STDOUT
+        ]
+        if len(taken) > 1:
+            raise UsageError(ONE_FORM, "give the other a file: --csv=run.csv")
         return Output(
             self.report_interval,
             switch("--histogram", self.histogram),
@@ -63,6 +77,7 @@ class ReportOptions:
             csv=self.csv_file,
             csv_seconds=self.report_interval or interval_seconds,
             thresholds=tuple(threshold.parse(text) for text in self.fail_if or ()),
+            is_stdout_taken=bool(taken),
         )
 
     def demand_none_waits(self) -> None:

@@ -7,15 +7,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from tuibench import paths
 from tuibench.cli.columns import aligned, width_of
-from tuibench.cli.finding import RunDir, demand_format, echo_json, look_in
+from tuibench.cli.finding import RunDir, look_in
+from tuibench.cli.formats import JSON, TEXT, TextOrJson, demand_format, echo_json
 from tuibench.cli.notes import notes
 from tuibench.cli.talk import say
 from tuibench.errors import UsageError
+from tuibench.model.environment import Environment
+from tuibench.model.summary import Summary
 from tuibench.record import shelf
+from tuibench.record.lines import PlanRecord
 from tuibench.record.run import load
 from tuibench.record.shelf import RunLine
 from tuibench.record.transcript import ending
@@ -27,8 +32,17 @@ DETAILS = (
     "takes records away for good. A run is named by its id or a unique part of it, by its folder, or as "
     "'latest'. More of one: tuibench report, replay."
 )
-FORMATS = ("table", "json")
 HEADINGS = ("run", "started", "profile", "outcome", "threads", "time", "TPS", "p95 ms")
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """A recorded run: its plan, where it was, its result."""
+
+    plan: PlanRecord
+    environment: Environment | None
+    summary: Summary
+
+
 IN_ID = ("started", "profile")
 FIRST_NUMBER = HEADINGS.index("threads")
 
@@ -36,15 +50,15 @@ FIRST_NUMBER = HEADINGS.index("threads")
 def runs(
     action: Annotated[str, typer.Argument(help="list, show or remove.")] = "list",
     run: Annotated[list[str] | None, typer.Argument(help="Which.", show_default=False)] = None,
-    output: Annotated[str, typer.Option("--format", help="table, or json for programs.")] = "table",
+    output: TextOrJson = TEXT,
     yes: Annotated[bool, typer.Option("--yes", help="remove: do not ask.")] = False,
     run_dir: RunDir = "",
 ) -> None:
-    demand_format(output, FORMATS)
+    demand_format(output)
     if action not in ACTIONS:
         raise UsageError(f"runs cannot '{action}'", nearest.hint(action, ACTIONS))
     look_in(run_dir)
-    ACTIONS[action](run or [], output == "json", yes)
+    ACTIONS[action](run or [], output == JSON, yes)
 
 
 def _list(named: Sequence[str], as_json: bool, _: bool) -> None:
@@ -90,7 +104,7 @@ def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
         raise UsageError("runs show takes one run", "tuibench runs list says which there are")
     run = load(shelf.find(named[0]))
     if as_json:
-        echo_json({"plan": run.plan, "environment": run.environment, "summary": run.summary})
+        echo_json(Shown(plan=run.plan, environment=run.environment, summary=run.summary))
         return
     plan, seen = run.plan, run.environment
     typer.echo(f"{run.id}: {run.summary.outcome} after {clock(run.summary.seconds)}")

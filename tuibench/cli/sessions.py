@@ -3,13 +3,13 @@
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import Annotated
 
 import msgspec
 import typer
 
 from tuibench.cli.columns import aligned, width_of
-from tuibench.cli.finding import RunDir, demand_format, echo_json, look_in
+from tuibench.cli.finding import RunDir, look_in
+from tuibench.cli.formats import JSON, TEXT, TextOrJson, demand_format, echo_json
 from tuibench.cli.loop import run_async
 from tuibench.cli.talk import say
 from tuibench.model.message import Hello
@@ -20,7 +20,6 @@ from tuibench.units import DASH, clock, count, decimal
 DETAILS = (
     "Sessions that do not answer are listed with the reason; what dead ones left behind is cleared away."
 )
-FORMATS = ("table", "json")
 SILENT = "no answer"
 
 
@@ -45,13 +44,13 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sessions(
-    output: Annotated[str, typer.Option("--format", help="table, or json for programs.")] = "table",
+    output: TextOrJson = TEXT,
     run_dir: RunDir = "",
 ) -> None:
-    demand_format(output, FORMATS)
+    demand_format(output)
     look_in(run_dir)
     lines = [line_of(entry) for entry in run_async(roster.sessions())]
-    if output == "json":
+    if output == JSON:
         echo_json(lines)
         return
     if not lines:

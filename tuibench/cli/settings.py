@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from tuibench.cli.formats import JSON, TEXT, TextOrJson, demand_format, echo_json
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.server_options import ServerOptions
@@ -19,13 +20,11 @@ from tuibench.mysql.info import server_info
 from tuibench.tuning import own_presets
 from tuibench.tuning.control import control_connect
 from tuibench.tuning.tuner import Tuner, session_journal
-from tuibench.workload import nearest
 
 DETAILS = (
     "Asks the server and changes nothing. Presets of your own stand in the file config.toml of the "
     "configuration folder, see docs/settings.md."
 )
-FORMATS = ("table", "json")
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,16 +41,15 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 def settings(
     server: ServerOptions,
     action: Annotated[str, typer.Argument(help="list.")] = "list",
-    output: Annotated[str, typer.Option("--format", help="table, or json for programs.")] = "table",
+    output: TextOrJson = TEXT,
 ) -> None:
     if action != "list":
         raise UsageError(f"settings cannot '{action}'", "tuibench settings list")
-    if output not in FORMATS:
-        raise UsageError(f"--format: '{output}' is unknown", nearest.hint(output, FORMATS))
+    demand_format(output)
     presets = own_presets.presets()
     listing = run_async(_listing(server.target(), presets))
-    if output == "json":
-        typer.echo(msgspec.json.format(msgspec.json.encode(listing), indent=2).decode())
+    if output == JSON:
+        echo_json(listing)
         return
     typer.echo(f"{listing.flavour} {listing.version} at {listing.where}\n")
     typer.echo(table(listing.settings, listing.presets), nl=False)

@@ -9,6 +9,8 @@ import msgspec
 import typer
 
 from tuibench.cli import slap_print
+from tuibench.cli.arguments import STDOUT
+from tuibench.cli.formats import JSON, ONE_FORM, TEXT, TextOrJson, demand_format, echo_json
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.server_options import ServerOptions
@@ -117,17 +119,19 @@ class Report:
     verbose: Annotated[
         int, typer.Option("-v", "--verbose", count=True, help="Tell what each iteration took.")
     ] = 0
-    format: Annotated[str, _option("--format", help="text, or json: every figure.")] = "text"
+    output: TextOrJson = TEXT
 
     def demand_sane(self) -> None:
-        if self.format not in ("text", "json"):
-            raise UsageError(f"--format is text or json, not '{self.format}'")
+        """Raises UsageError for what cannot be meant."""
+        demand_format(self.output)
+        if self.output == JSON and self.csv == STDOUT:
+            raise UsageError(ONE_FORM, "give the other a file: --csv=FILE")
 
     def show(self, done: Benchmark) -> None:
         """One benchmark, as soon as it is done."""
         if self.csv:
             self._append(csv_row(done))
-        elif self.format == "text" and not self.silent:
+        elif self.output == TEXT and not self.silent:
             typer.echo(report_text(done), nl=False)
         if not self.silent:
             for line in further_lines(done):
@@ -136,7 +140,7 @@ class Report:
                 say("warning: client-limited: the client was busy all the time, the server may not have been")
 
     def _append(self, row: str) -> None:
-        if self.csv == "-":
+        if self.csv == STDOUT:
             typer.echo(row, nl=False)
             return
         try:
@@ -158,8 +162,8 @@ def slap(
             typer.echo(line)
         return
     done = run_async(_run(shape.spec(server.target(), script, generation), report))
-    if report.format == "json":
-        typer.echo(msgspec.json.format(msgspec.json.encode(done), indent=2).decode())
+    if report.output == JSON:
+        echo_json(done)
 
 
 async def _run(spec: SlapSpec, report: Report) -> list[Benchmark]:

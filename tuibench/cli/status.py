@@ -1,42 +1,73 @@
 """How a session stands, in words and for programs."""
 
-from typing import Any
+from typing import Literal
 
 import msgspec
+from msgspec.structs import asdict
 
 from tuibench.model.duration import delay_text
-from tuibench.model.message import Hello
+from tuibench.model.message import Hello, RunState
 from tuibench.model.progress import PlanPhase, PlanState
-from tuibench.model.sample import LoadPart
+from tuibench.model.sample import LoadPart, Sample
 from tuibench.model.schedule_text import schedule_text
+from tuibench.model.setting import SettingState
 from tuibench.model.weights import weights_text
 from tuibench.units import clock, milliseconds
 
-SCHEMA = "tuibench.status/1"
+
+class ServerInShort(msgspec.Struct, frozen=True, kw_only=True):
+    """Which server a session drives."""
+
+    where: str
+    flavour: str
+    version: str
 
 
-def status_json(hello: Hello) -> dict[str, Any]:
-    """For programs: what holds now, and the newest sample, None before the first."""
-    now = hello.status
-    return {
-        "schema": SCHEMA,
-        "session": hello.session,
-        "pid": hello.pid,
-        "version": hello.version,
-        "profile": hello.plan.profile,
-        "server": {
-            "where": hello.target.where,
-            "flavour": hello.server.flavour,
-            "version": hello.server.version,
-        },
-        "elapsed_seconds": hello.elapsed_seconds,
-        "viewers": hello.viewers,
-        "run_directory": hello.run_directory,
-        **{
-            name: value for name, value in msgspec.to_builtins(now).items() if name not in ("type", "presets")
-        },
-        "sample": hello.samples[-1] if hello.samples else None,
-    }
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """How a session stands, for programs: what holds now, and the newest sample, None before the first.
+
+    `rate` is in transactions a second, 0 for as many as can be; `plan` is where a planned load stands.
+    """
+
+    schema: Literal["tuibench.status/1"] = "tuibench.status/1"
+    session: str
+    pid: int
+    version: str
+    profile: str
+    server: ServerInShort
+    elapsed_seconds: float
+    viewers: int
+    run_directory: str
+    state: RunState
+    threads: int
+    rate: float
+    weights: dict[str, float]
+    client_delay_ms: float
+    plan: PlanState | None
+    workers: int
+    settings: tuple[SettingState, ...]
+    caution: tuple[str, ...]
+    warnings: tuple[str, ...]
+    sample: Sample | None
+
+
+def standing(hello: Hello) -> Standing:
+    """What a session's first word tells, for programs."""
+    now = {name: value for name, value in asdict(hello.status).items() if name != "presets"}
+    return Standing(
+        session=hello.session,
+        pid=hello.pid,
+        version=hello.version,
+        profile=hello.plan.profile,
+        server=ServerInShort(
+            where=hello.target.where, flavour=hello.server.flavour, version=hello.server.version
+        ),
+        elapsed_seconds=hello.elapsed_seconds,
+        viewers=hello.viewers,
+        run_directory=hello.run_directory,
+        sample=hello.samples[-1] if hello.samples else None,
+        **now,
+    )
 
 
 def status_text(hello: Hello) -> str:

@@ -134,7 +134,7 @@ def _unended(line: RunLine, directory: Path) -> RunLine:
         line,
         seconds=seconds,
         transactions=done,
-        transactions_per_second=done / seconds if seconds else 0.0,
+        transactions_per_second=done / seconds if seconds else None,
         outcome=RUNNING if reader.is_being_written(directory) else CUT_SHORT,
     )
 

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from tests.unit.cli.program import Program
-from tuibench.cli.check import as_json, as_text
+from tuibench.cli.check import as_text
+from tuibench.cli.formats import echo_json
 from tuibench.errors import ExitCode
 from tuibench.load.check import Outcome, Verdict
 
@@ -32,8 +33,9 @@ def test_a_line_says_what_became_of_each_condition() -> None:
     ]
 
 
-def test_programs_are_told_the_same() -> None:
-    told = json.loads(as_json(VERDICTS))
+def test_programs_are_told_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    echo_json(VERDICTS)
+    told = json.loads(capsys.readouterr().out)
     assert [each["outcome"] for each in told] == ["holds", "broken", "skipped"]
     assert told[1]["example"] == {"id": "3", "c": None}
 

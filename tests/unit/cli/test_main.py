@@ -76,7 +76,7 @@ def test_the_version(tuibench: Program) -> None:
         ("run oltp_read_write --csv=/none/x.csv", "cannot write /none/x.csv: No such file or directory"),
         ("run oltp_read_write --fail-if=p95>>5", '(for example "p95>50ms", "errors>0.1%", "tps<500")'),
         ("run oltp_read_write --fail-if=tps<5 --fail-if=p9x>5", "'p9x>5' is no threshold"),
-        ("sessions --format=xml", "--format: 'xml' is unknown (valid: json, table)"),
+        ("sessions --format=xml", "--format: 'xml' is unknown (valid: json, text)"),
         ("ctl", "missing argument '[ID] COMMAND …'"),
         ("ctl thraeds 64", "ctl has no command 'thraeds' (did you mean 'threads'?)"),
         ("ctl 2026 thraeds 64", "ctl has no command 'thraeds' (did you mean 'threads'?)"),
@@ -175,6 +175,8 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.cli.main",
         "tuibench.cli.sysbench_words",
         "tuibench.cli.values",
+        "tuibench.cli.outlet",
+        "tuibench.cli.talk",
         "tuibench.errors",
     }
 

@@ -6,7 +6,7 @@ import pytest
 from tests.examples import hello, status
 from tests.tui.script import PLAN
 from tuibench.cli import verbs
-from tuibench.cli.status import status_json, status_text
+from tuibench.cli.status import standing, status_text
 from tuibench.errors import UsageError
 from tuibench.model.command import Command, HoldPlan, ResumePlan, SetDelay, SetPlan
 from tuibench.model.progress import PlanPhase
@@ -54,4 +54,4 @@ def test_the_status_says_where_the_plan_stands(changes: dict[str, object], words
     told = hello(status=status(plan=msgspec.structs.replace(PLAN, **changes), client_delay_ms=20))
     assert words in status_text(told)
     assert "simulated network delay: 20ms" in status_text(told)
-    assert msgspec.json.decode(msgspec.json.encode(status_json(told)))["plan"]["stage"] == 2
+    assert msgspec.json.decode(msgspec.json.encode(standing(told)))["plan"]["stage"] == 2

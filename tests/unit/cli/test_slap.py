@@ -78,7 +78,7 @@ def test_statements_from_files(slap: Program, tmp_path: Path) -> None:
         (("-a", "--number-int-cols=0", "--number-char-cols=0"), "a table needs a column"),
         (("-a", "--create-schema=MySQL"), "'MySQL' is the server's own schema"),
         (("--query=SELECT 1", "--create-schema=sys"), "'sys' is the server's own schema"),
-        (("-a", "--format=xml"), "--format is text or json"),
+        (("-a", "--format=xml"), "--format: 'xml' is unknown"),
         (("--query=SELECT 1", "--delimiter="), "--delimiter names nothing"),
     ],
 )

@@ -122,7 +122,7 @@ def test_checkpoints_stand_where_they_stood(tmp_path: Path, capsys: pytest.Captu
 def test_the_rows_are_those_of_the_run(tmp_path: Path, every: float) -> None:
     plan = replace(PLAN, report_seconds=every)
     stream = io.StringIO()
-    rows = CsvFile(stream, every, plan.percentiles)
+    rows = CsvFile(stream.write, every, plan.percentiles)
     for elapsed, interval in ticks():
         rows.tick(elapsed, interval)
     assert "".join(csv_text(load(recorded(tmp_path / "r1", plan, {})))) == stream.getvalue()

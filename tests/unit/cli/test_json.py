@@ -1,0 +1,195 @@
+"""Every command that prints JSON: one document on stdout that its schema describes, nothing with an error."""
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import sweeps
+from tests.examples import LATENCY, SERVER, sample, summary
+from tests.schemas import SCHEMAS
+from tests.unit.cli.program import Program
+from tests.unit.cli.served import serving
+from tests.unit.cli.test_check import VERDICTS
+from tests.unit.record.steady import steady
+from tests.unit.record.written import SYNC, written
+from tests.unit.session.test_probe_answer import answered, probed
+from tests.validation import demand_valid, demand_valid_lines
+from tuibench import paths
+from tuibench.cli import settings
+from tuibench.cli.formats import echo_json
+from tuibench.cli.probe import answer_of
+from tuibench.errors import ExitCode, ServerUnavailableError
+from tuibench.model.finding import Finding, Severity
+from tuibench.model.setting import PresetState
+from tuibench.model.slap import OWN_QUERIES, Benchmark
+from tuibench.model.summary import QueryTotals
+from tuibench.record.sweep import SweepFolder
+
+SESSION = "20260101-120000-oltp_read_write"
+KEPT = Path(__file__).parents[2] / "data" / "recorded-run"
+
+
+@pytest.fixture
+def recorded(tuibench_home: Path) -> None:
+    """A run, one that was cut short, two to compare, and a sweep."""
+    written(paths.runs_dir() / "one")
+    written(paths.runs_dir() / "cut", ended=False)
+    for name, each in (("a", 50), ("b", 60)):
+        steady(paths.runs_dir(), name, each=each)
+    folder = SweepFolder.create(paths.sweeps_dir() / "matrix", sweeps.record())
+    known = sweeps.sweep()
+    for result in known.results:
+        folder.add(result)
+    for data in known.data:
+        folder.add(data)
+    folder.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "schema"),
+    [
+        ("profiles list", "profiles"),
+        ("profiles show oltp_read_write", "profile"),
+        ("profiles show tpcc", "profile"),
+        ("profiles show slap", "profile"),
+        ("profiles check oltp_read_write", "profile-check"),
+        ("runs list", "runs"),
+        ("runs show one", "run"),
+        ("runs show cut", "run"),
+        ("compare a b", "compare"),
+        ("sweep --show matrix", "sweep"),
+        ("sweep --compare matrix matrix", "sweeps"),
+        ("sessions", "sessions"),
+    ],
+)
+@pytest.mark.usefixtures("recorded")
+def test_of_what_is_there(tuibench: Program, line: str, schema: str) -> None:
+    ended = tuibench(*line.split(), "--format=json")
+    assert (ended.code, ended.err) == (ExitCode.DONE, "")
+    demand_valid(schema, ended.out)
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize("run", ["one", "cut", str(KEPT)])
+def test_of_a_report(tuibench: Program, run: str) -> None:
+    demand_valid("summary", tuibench("report", run, "--json").out)
+
+
+@pytest.mark.parametrize(
+    ("line", "schema"),
+    [
+        ("sessions", "sessions"),
+        ("ctl status", "status"),
+        ("ctl threads 4", "answer"),
+        ("ctl stop --wait", "summary"),
+    ],
+)
+@pytest.mark.parametrize("samples", [0, 2])
+def test_of_a_session(
+    tuibench: Program,
+    monkeypatch: pytest.MonkeyPatch,
+    tuibench_home: Path,
+    line: str,
+    schema: str,
+    samples: int,
+) -> None:
+    with serving(monkeypatch, tuibench_home, SESSION) as (served,):
+        served.session.past = [sample(number) for number in range(samples)]
+        served.session.stops_when_told = True
+        ended = tuibench(*line.split(), "--format=json")
+    assert ended.code == ExitCode.DONE
+    demand_valid(schema, ended.out)
+
+
+FINDING = Finding(id="connections", severity=Severity.STOP, found="8 of 4", remedy="fewer")
+LISTING = settings.Listing(
+    flavour="MariaDB",
+    version="10.11.19",
+    where=SERVER.where,
+    settings=(SYNC,),
+    presets=(PresetState(name="durable", values={"sync_binlog": "1"}, risk=""),),
+)
+BENCHMARK = Benchmark(
+    engine="innodb",
+    load_type=OWN_QUERIES,
+    clients=8,
+    queries_per_client=10,
+    seconds=(0.5, 0.25),
+    queries=QueryTotals(read=80, write=0, other=0, total=80, per_second=106.7),
+    latency_ms=LATENCY,
+)
+
+
+def answering(answer: Any) -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """Instead of a server."""
+
+    def run(work: Coroutine[Any, Any, Any]) -> Any:
+        work.close()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return run
+
+
+ASKING = {
+    "check": (("check", "tpcc"), VERDICTS, "check"),
+    "doctor": (("doctor",), [FINDING], "findings"),
+    "settings": (("settings",), LISTING, "settings"),
+    "slap": (("slap", "--query=SELECT 1", "--number-of-queries=80"), [BENCHMARK], "slap"),
+}
+
+
+@pytest.mark.parametrize("command", ASKING)
+def test_of_a_server(tuibench: Program, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    line, answer, schema = ASKING[command]
+    monkeypatch.setattr(f"tuibench.cli.{command}.run_async", answering(answer))
+    demand_valid(schema, tuibench(*line, "--format=json").out)
+
+
+@pytest.mark.parametrize("command", ASKING)
+def test_with_an_error_there_is_nothing_on_stdout(
+    tuibench: Program, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    line, _, _ = ASKING[command]
+    away = ServerUnavailableError("nobody is there")
+    monkeypatch.setattr(f"tuibench.cli.{command}.run_async", answering(away))
+    ended = tuibench(*line, "--format=json")
+    assert ended == (ExitCode.SERVER_UNAVAILABLE, "", "tuibench: nobody is there\n")
+
+
+def test_of_a_probe() -> None:
+    demand_valid("probe", answer_of(summary(probe=answered(probed())), "json"))
+
+
+def test_what_json_cannot_say_is_null(capsys: pytest.CaptureFixture[str]) -> None:
+    echo_json([float("nan"), float("inf"), None])
+    assert capsys.readouterr().out.split() == ["[", "null,", "null,", "null", "]"]
+
+
+def test_the_files_of_a_run_and_of_a_sweep(recorded: None) -> None:
+    sweep = paths.sweeps_dir() / "matrix"
+    demand_valid("sweep-record", (sweep / "sweep.json").read_bytes())
+    demand_valid_lines("sweep-line", (sweep / "results.jsonl").read_bytes())
+    for run in (paths.runs_dir() / "one", KEPT):
+        for name in ("plan", "environment", "summary"):
+            demand_valid(name, (run / f"{name}.json").read_bytes())
+        for name in ("sample", "event", "status", "report"):
+            demand_valid_lines(
+                f"{name}-line", (run / f"{name}s.jsonl".replace("statuss", "status")).read_bytes()
+            )
+
+
+def test_slap_prints_one_form(tuibench: Program) -> None:
+    ended = tuibench(*ASKING["slap"][0], "--csv", "--format=json")
+    assert (ended.code, ended.out) == (ExitCode.WRONG_USAGE, "")
+    assert "only one form can go to stdout" in ended.err
+
+
+def test_each_schema_has_an_output_here() -> None:
+    """So that a new one is tested: its name stands in this file."""
+    text = Path(__file__).read_text(encoding="utf-8")
+    lines = {"sample-line", "event-line", "status-line", "report-line", "plan", "environment"}
+    assert {name for name in SCHEMAS if f'"{name}"' not in text} <= lines

@@ -1,0 +1,68 @@
+"""Whoever reads what a command prints may go away: `| head -1`."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tuibench.cli import outlet
+from tuibench.cli.outlet import Outlet
+from tuibench.errors import ExitCode
+
+
+def broken(_: str) -> None:
+    raise BrokenPipeError
+
+
+def test_what_is_read_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    ends: list[str] = []
+    reader = Outlet(lambda: ends.append("gone"))
+    reader.write("one\n")
+    assert (capsys.readouterr().out, ends, reader.is_gone) == ("one\n", [], False)
+    assert reader.judged(ExitCode.INTERRUPTED) is ExitCode.INTERRUPTED
+
+
+def test_a_run_that_nobody_reads_is_ended_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[str] = []
+    reader = Outlet(lambda: ends.append("gone"))
+    monkeypatch.setattr(outlet, "to_stdout", broken)
+    monkeypatch.setattr(outlet, "drop_the_rest", lambda: None)
+    reader.write("one\n")
+    reader.write("two\n")
+    assert ends == ["gone"]
+
+
+@pytest.mark.parametrize(
+    ("code", "judged"),
+    [
+        (ExitCode.INTERRUPTED, ExitCode.READER_GONE),
+        (ExitCode.DONE, ExitCode.READER_GONE),
+        (ExitCode.RUN_FAILED, ExitCode.RUN_FAILED),
+        (ExitCode.THRESHOLD_CROSSED, ExitCode.THRESHOLD_CROSSED),
+    ],
+)
+def test_a_failure_tells_more_than_a_reader_that_is_gone(code: ExitCode, judged: ExitCode) -> None:
+    reader = Outlet(lambda: None)
+    reader.is_gone = True
+    assert reader.judged(code) is judged
+
+
+@pytest.mark.parametrize("line", ["--help", "--version", "run --help", "profiles", "profiles --format=json"])
+def test_the_program_ends_as_by_sigpipe_without_a_word(line: str) -> None:
+    """Its output is a pipe whose other end is closed from the beginning."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "tuibench", *line.split()]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (128 + 13, "")
+
+
+def test_a_message_that_nobody_reads_ends_nothing() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "tuibench", "profiles", "show"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=writing, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stdout) == (ExitCode.WRONG_USAGE, b"")
