@@ -7,6 +7,8 @@ DASH = "–"
 
 _SI = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+_ROUNDS_UP = 0.9995
+"""Of the next unit: what three digits would write as 1000 of the one below."""
 _AXIS_STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
@@ -25,7 +27,7 @@ def si(value: float | None) -> str:
     if value is None:
         return DASH
     for factor, prefix in _SI:
-        if abs(value) >= factor:
+        if abs(value) >= _ROUNDS_UP * factor:
             return f"{value / factor:.3g} {prefix}"
     return f"{value:.3g}"
 
@@ -34,8 +36,9 @@ def milliseconds(value: float | None) -> str:
     """A latency with three significant digits and its unit: 26.4 ms, 1.2 s."""
     if value is None:
         return DASH
-    if value >= 1000:
-        return f"{value / 1000:.3g} s"
+    if value >= 1000 * _ROUNDS_UP:
+        seconds = value / 1000
+        return f"{seconds:,.0f} s" if seconds >= 100 else f"{seconds:.3g} s"
     return f"{value:.0f} ms" if value >= 100 else f"{value:.3g} ms"
 
 
@@ -45,11 +48,11 @@ def percent(value: float | None, digits: int = 0) -> str:
 
 
 def data(size_bytes: float | None) -> str:
-    """A size in binary units: 9.1 GiB."""
+    """A size in binary units with three digits at most: 9.1 GiB; 1,010 MiB are 0.986 GiB."""
     if size_bytes is None:
         return DASH
     for factor, unit in _BINARY:
-        if abs(size_bytes) >= factor:
+        if abs(size_bytes) >= max(_ROUNDS_UP * factor * 1000 / 1024, 1024):
             return f"{size_bytes / factor:.3g} {unit}"
     return f"{size_bytes:.0f} B"
 

@@ -1,7 +1,10 @@
 """The tab line: number keys lead to screens, all of them can steer, only the visible one is painted."""
 
+from unittest.mock import patch
+
 import msgspec
 import pytest
+from textual.strip import Strip
 
 from tests.tui import script
 from tests.tui.driving import SMALL, viewer
@@ -10,6 +13,7 @@ from tuibench.model.command import Pause, SetThreads, Stop
 from tuibench.tui.places import BY_NAME, HOME, PLACES, Place
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.live import LiveScreen
+from tuibench.tui.widgets.chart import Chart
 
 SAMPLES = script.samples(63)[-3:]
 ALL_OFFERED = msgspec.structs.replace(script.hello(60), probe=OVER)
@@ -55,6 +59,27 @@ async def test_only_the_visible_screen_is_painted_and_the_others_catch_up() -> N
         assert live.view.elapsed_seconds == 60
         await it.press(BY_NAME[HOME].key)
         assert "01:03" in it.shown("head")
+
+
+@pytest.mark.parametrize("here", [True, False])
+@pytest.mark.parametrize("size", [SMALL, (200, 60)])
+async def test_a_resized_screen_is_painted_in_its_new_arrangement_only(
+    size: tuple[int, int], here: bool
+) -> None:
+    async with viewer(script.hello(60)) as it:
+        chart = it.app.screen.query(Chart).first()
+        painted: set[int] = set()
+        paint = chart.render_line
+
+        def render_line(y: int) -> Strip:
+            painted.add(chart.size.width)
+            return paint(y)
+
+        await it.press("1" if here else "3")
+        with patch.object(chart, "render_line", render_line):
+            await it.pilot.resize_terminal(*size)
+            await it.press("1")
+        assert painted == {chart.size.width}
 
 
 async def test_a_click_on_a_tab_leads_there() -> None:

@@ -9,14 +9,32 @@ from tuibench import units
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (999, "999"), (3000, "3 k"), (48_240, "48.2 k"), (12_500_000, "12.5 M"), (None, "–")],
+    [
+        (0, "0"),
+        (999, "999"),
+        (3000, "3 k"),
+        (48_240, "48.2 k"),
+        (999_499, "999 k"),
+        (999_999, "1 M"),
+        (12_500_000, "12.5 M"),
+        (None, "–"),
+    ],
 )
 def test_si(value: float | None, text: str) -> None:
     assert units.si(value) == text
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.5, "0.5 ms"), (26.44, "26.4 ms"), (412.4, "412 ms"), (1234, "1.23 s"), (None, "–")]
+    ("value", "text"),
+    [
+        (0.5, "0.5 ms"),
+        (26.44, "26.4 ms"),
+        (412.4, "412 ms"),
+        (999.96, "1 s"),
+        (1234, "1.23 s"),
+        (1_234_000, "1,234 s"),
+        (None, "–"),
+    ],
 )
 def test_milliseconds(value: float | None, text: str) -> None:
     assert units.milliseconds(value) == text
@@ -36,7 +54,18 @@ def test_duration(seconds: float, text: str) -> None:
     assert units.duration(seconds) == text
 
 
-@pytest.mark.parametrize(("size", "text"), [(512, "512 B"), (9.1 * 2**30, "9.1 GiB"), (None, "–")])
+SIZES = [
+    (512, "512 B"),
+    (1023, "1023 B"),
+    (999 * 2**10, "999 KiB"),
+    (1010 * 2**10, "0.986 MiB"),
+    (1023.9 * 2**20, "1 GiB"),
+    (9.1 * 2**30, "9.1 GiB"),
+    (None, "–"),
+]
+
+
+@pytest.mark.parametrize(("size", "text"), SIZES)
 def test_data(size: float | None, text: str) -> None:
     assert units.data(size) == text
 

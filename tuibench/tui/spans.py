@@ -93,9 +93,11 @@ def pad(line: Line, width: int) -> Line:
 
 
 def spread(left: Line, right: Line, width: int) -> Line:
-    """One line with `left` at its start and `right` at its end; `left` gives way."""
+    """One line with `left` at its start and `right` at its end; `left` gives way, a blank between stays."""
     right = fit(right, width)
-    return (*pad(left, width - width_of(right)), *right)
+    room = width - width_of(right)
+    blank = bool(plain(left)) and bool(plain(right)) and not plain(right).startswith(" ")
+    return (*pad(fit(left, room - blank), room), *right)
 
 
 def joined(parts: Iterable[Line], separator: Span) -> Line:

@@ -53,7 +53,7 @@ def test_memory_swap_and_disks_are_told_with_their_limits() -> None:
     assert row(view, "Used")[1:3] == ("9.1 GiB", "of 24 GiB")
     assert row(view, "Swap")[1:3] == ("0 B", "of 2 GiB")
     assert row(view, "a write takes").now == "1.34 ms"
-    assert row(with_host(swap_total_bytes=0), "Swap")[1:3] == ("0 B", "no swap here")
+    assert row(with_host(swap_total_bytes=0), "Swap")[1:3] == ("0 B", "no swap")
 
 
 def test_what_cannot_be_read_is_a_dash_with_a_reason() -> None:

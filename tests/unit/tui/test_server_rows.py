@@ -7,6 +7,7 @@ from tests.tui import script
 from tuibench.model.sample import Sample
 from tuibench.tui.panels import server_rows
 from tuibench.tui.panels.server_rows import (
+    BINARY_LOG,
     COMMANDS,
     CONNECTIONS,
     INNODB,
@@ -29,7 +30,7 @@ def text(lines: list[Line]) -> str:
 
 
 def item(name: str) -> Item:
-    every = (*COMMANDS, *CONNECTIONS, *server_rows.TABLES, *ROWS, *INNODB)
+    every = (*COMMANDS, *CONNECTIONS, *server_rows.TABLES, *ROWS, *INNODB, *BINARY_LOG)
     return next(each for each in every if each.name == name)
 
 
@@ -72,6 +73,31 @@ def test_without_an_answer_the_reason_stands_in_the_place_of_the_value() -> None
 
 def test_what_a_flavour_does_not_count_says_so() -> None:
     assert row(item("Fsyncs, log"), SAMPLES)[1:3] == ("–", "among data fsyncs")
+
+
+@pytest.mark.parametrize(
+    ("counters", "written", "forced"),
+    [
+        (
+            {"Binlog_bytes_written": 2048, "Binlog_group_commits": 7},
+            ("Written", "2 KiB/s"),
+            ("group commits", "7.0"),
+        ),
+        (
+            {"performance_schema.binlog_bytes": 2048, "performance_schema.binlog_syncs": 7},
+            ("Written", "2 KiB/s"),
+            ("syncs", "7.0"),
+        ),
+        ({}, ("Written", "–"), ("syncs", "–")),
+    ],
+    ids=["mariadb", "mysql", "none"],
+)
+def test_the_binary_log_of_both_flavours(
+    counters: dict[str, int], written: tuple[str, str], forced: tuple[str, str]
+) -> None:
+    samples = [counting(1.0, **dict.fromkeys(counters, 0)), counting(2.0, **counters)]
+    assert row(item("Written"), samples)[:2] == written
+    assert row(item("syncs"), samples)[:2] == forced
 
 
 def test_a_missing_privilege_is_named() -> None:
@@ -121,7 +147,8 @@ def test_every_figure_has_its_row_at_every_size(
     shown = text(lines)
     for _, items in side:
         for each in items:
-            assert each.name in shown or getattr(each, "rare", False), each.name
+            names = (each.name, getattr(each, "called", "") or each.name)
+            assert any(name in shown for name in names) or getattr(each, "rare", False), each.name
 
 
 def test_a_row_is_name_trend_now_and_total() -> None:

@@ -36,7 +36,7 @@ def test_both_ends_share_the_width(left: Line, right: Line, width: int) -> None:
 
 
 def test_the_right_end_wins() -> None:
-    assert plain(spread((Span("a long left"),), (Span("right"),), 12)) == "a long…right"
+    assert plain(spread((Span("a long left"),), (Span("right"),), 12)) == "a lon… right"
 
 
 def test_shortened_text_shows_that_it_is() -> None:

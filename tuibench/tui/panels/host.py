@@ -9,6 +9,8 @@ from tuibench.units import DASH, data, percent
 BAR = (("server", "█", "server"), ("tuibench", "▓", "own"), ("rest", "▒", "rest"))
 _IDLE = "·"
 _NAME = 7
+_MEMORY = 16
+"""Cells of the memory's figures where both have one unit: 9.12 of 23.5 GiB."""
 
 
 def host_panel(view: View, width: int, height: int) -> list[Line]:
@@ -17,11 +19,12 @@ def host_panel(view: View, width: int, height: int) -> list[Line]:
     if host is None:
         return [pad(line, width) for line in (_title(view), *_silent(view, width))][:height]
     cores = f"{host.cores} core{'s' if host.cores != 1 else ''}"
+    memory = _memory(host)
     lines: list[Line] = [
         spread(_title(view), (Span(cores, "muted"),), width),
         _named("CPU", cpu_bar(host, width - _NAME - 6), percent(host.cpu_total), width),
         *legend(host, width),
-        _named("Memory", _memory_bar(host, width - _NAME - 17), _memory(host), width),
+        _named("Memory", _memory_bar(host, width - _NAME - max(len(memory), _MEMORY) - 1), memory, width),
         _rate_row("Disk read", host.disk_read_bytes_per_second, width),
         _rate_row("Disk write", host.disk_write_bytes_per_second, width),
         _rate_row("Network in", host.net_received_bytes_per_second, width),

@@ -136,7 +136,7 @@ def _of_memory(host: HostPart) -> str:
 
 
 def _of_swap(host: HostPart) -> str:
-    return f"of {data(host.swap_total_bytes)}" if host.swap_total_bytes else "no swap here"
+    return f"of {data(host.swap_total_bytes)}" if host.swap_total_bytes else "no swap"
 
 
 def _row(

@@ -86,7 +86,7 @@ def _latency_details(load: LoadPart) -> tuple[Detail, ...]:
     return (
         Detail("p50", _written(big_latency(latency.p50 if latency else None)))
         if service is None
-        else Detail("service p95", _written(big_latency(service.p95))),
+        else Detail("service", _written(big_latency(service.p95))),
         Detail("p99", _written(big_latency(latency.p99 if latency else None))),
         Detail("max", _written(big_latency(latency.max if latency else None))),
     )

@@ -28,7 +28,11 @@ def _bytes_per_second(value: float | None) -> str:
 
 
 class Rate(NamedTuple):
-    """How fast a counter grows: the first of these names that the server has."""
+    """How fast a counter grows: the first of these names that the server has.
+
+    `called` is what the figure is called where it comes from another counter than the first, if that counts
+    something else.
+    """
 
     name: str
     counters: tuple[str, ...]
@@ -37,6 +41,7 @@ class Rate(NamedTuple):
     why: str = "not counted here"
     alarms: bool = False
     rare: bool = False
+    called: str = ""
 
 
 class Level(NamedTuple):
@@ -98,7 +103,7 @@ COMMANDS: tuple[Item, ...] = (
     Rate("UPDATE", ("Com_update",)),
     Rate("DELETE", ("Com_delete",)),
     Rate("COMMIT", ("Com_commit",)),
-    Rate("ROLLBACK", ("Com_rollback",)),
+    Rate("ROLLBACK", ("Com_rollback",), rare=True),
     Rate("Slow queries", ("Slow_queries",), alarms=True),
 )
 CONNECTIONS: tuple[Item, ...] = (
@@ -110,10 +115,17 @@ CONNECTIONS: tuple[Item, ...] = (
 )
 TABLES: tuple[Item, ...] = (
     Level("Open tables", lambda part: part.open_tables, beside=_of_tables),
-    Rate("cache hits", ("Table_open_cache_hits",)),
+    Rate("cache hits", ("Table_open_cache_hits",), rare=True),
     Rate("cache misses", ("Table_open_cache_misses",)),
     Rate("cache overflows", ("Table_open_cache_overflows",), alarms=True),
 )
+BINARY_LOG: tuple[Item, ...] = (
+    Rate("Written", ("Binlog_bytes_written", "performance_schema.binlog_bytes"), _bytes_per_second, data),
+    Rate("syncs", ("performance_schema.binlog_syncs", "Binlog_group_commits"), called="group commits"),
+    Rate("transactions", ("Binlog_commits", "Binlog_cache_use"), rare=True),
+    Rate("spilled to disk", ("Binlog_cache_disk_use",), alarms=True, rare=True),
+)
+"""MariaDB does not count syncs. With sync_binlog = 1 each group commit is one, with n each n-th."""
 ROWS: tuple[Item, ...] = (
     Rate("Rows read", ("Innodb_rows_read", "Rows_read")),
     Rate("inserted", ("Innodb_rows_inserted", "Handler_write")),
@@ -143,7 +155,7 @@ INNODB: tuple[Item, ...] = (
     Rate("fsyncs, data", ("Innodb_data_fsyncs",)),
     Level("History list", _gauge(*HISTORY), needs=HISTORY),
 )
-LEFT = (("COMMANDS", COMMANDS), ("CONNECTIONS", CONNECTIONS), ("TABLES", TABLES))
+LEFT = (("COMMANDS", COMMANDS), ("CONNECTIONS", CONNECTIONS), ("TABLES", TABLES), ("BINARY LOG", BINARY_LOG))
 RIGHT = (("INNODB", INNODB), ("ROWS AND LOCKS", ROWS))
 
 
@@ -162,12 +174,13 @@ def _rate_row(item: Rate, samples: Sequence[Sample]) -> Row:
     name = _first_of(item.counters, part)
     if part is None or name is None:
         return Row(item.name, DASH, _why(part, item.counters, item.why))
+    called = item.called if item.called and name != item.counters[0] else item.name
     values = [_grown(name, before, after) for before, after in pairwise(samples)]
     total = item.write_total(part.counters[name])
     if not values or values[-1] is None:
-        return Row(item.name, DASH, "next tick", values)
+        return Row(called, DASH, "next tick", values)
     alarm = item.alarms and values[-1] > 0
-    return Row(item.name, item.write(values[-1]), total, values, alarm, item.rare)
+    return Row(called, item.write(values[-1]), total, values, alarm, item.rare)
 
 
 def _level_row(item: Level, samples: Sequence[Sample]) -> Row:

@@ -10,10 +10,10 @@ from tuibench.tui import drawing
 from tuibench.tui.spans import Line, Span, pad, shorten, spread
 from tuibench.units import DASH, axis_maximum
 
-_NOW, _BESIDE = 11, 11
+_NOW, _BESIDE = 10, 12
 _LEAST_TREND = 6
 _NAME = 16
-_LONGEST_TREND = 24
+_LONGEST_TREND = 60
 _HEADROOM = 8 / 7
 
 

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.events import Resize
+from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static
@@ -27,6 +28,7 @@ FULL = (110, 32)
 """From this size on the full arrangement fits."""
 TALL = 48
 """From this height on there is room for more of everything."""
+ARRANGEMENTS = frozenset(("-full", "-compact", "-small", "-tall", "-short"))
 
 
 class Frame(NamedTuple):
@@ -64,7 +66,6 @@ class MainScreen(Screen[None]):
 
     def __init__(self, view: View, frame: Frame) -> None:
         super().__init__()
-        self.VERTICAL_BREAKPOINTS = [(0, "-short"), (TALL, "-tall")]
         self.view = view
         self.frame = frame
         self._is_built = False
@@ -98,12 +99,20 @@ class MainScreen(Screen[None]):
         self._is_built = True
         self.show(self.view)
 
+    def on_screen_resume(self) -> None:
+        """It may have been resized while it was hidden."""
+        self._arrange(self.app.size)
+
     def on_resize(self, event: Resize) -> None:
-        width, height = event.size
-        chosen = arrangement(width, height)
-        for name in ("-full", "-compact", "-small"):
-            self.set_class(name == chosen, name)
-        self.query_one("#too-small", Static).update(too_small(width, height, self.view.plan.profile))
+        self._arrange(event.size)
+        self.query_one("#too-small", Static).update(too_small(*event.size, self.view.plan.profile))
+
+    def _arrange(self, size: Size) -> None:
+        """Wear the classes of this size before Textual lays the screen out: no picture is painted twice."""
+        worn = arrangement(*size)
+        if worn != self.classes & ARRANGEMENTS:
+            self.set_classes((self.classes - ARRANGEMENTS) | worn)
+            self.app.stylesheet.update(self)
 
     def show(self, view: View) -> None:
         """Paint everything that changed with this view; before the screen is there, remember it."""
@@ -120,8 +129,12 @@ class MainScreen(Screen[None]):
         """Classes and sizes of the body that depend on the view."""
 
 
-def arrangement(width: int, height: int) -> str:
-    """The class that a screen wears at this size: -full, -compact or -small."""
+def arrangement(width: int, height: int) -> frozenset[str]:
+    """The classes that a screen wears at this size: -full, -compact or -small, and -tall or -short."""
+    return frozenset((_room(width, height), "-tall" if height >= TALL else "-short"))
+
+
+def _room(width: int, height: int) -> str:
     if width < SMALLEST[0] or height < SMALLEST[1]:
         return "-small"
     return "-full" if width >= FULL[0] and height >= FULL[1] else "-compact"
