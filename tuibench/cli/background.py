@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -26,6 +26,8 @@ LOG = "sessions.log"
 @dataclass(frozen=True)
 class Background:
     """Options of every command that starts a session."""
+
+    SECTION: ClassVar = "In the background"
 
     detach: Annotated[
         bool, typer.Option("--detach", help="Start it in the background, print its id and return.")

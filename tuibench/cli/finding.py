@@ -12,9 +12,7 @@ from tuibench.model.message import Hello, RunState
 from tuibench.session import roster
 from tuibench.session.client import SessionClient
 
-RunDir = Annotated[
-    str, typer.Option("--run-dir", help="Folder that the session was started with, if it was with one.")
-]
+RunDir = Annotated[str, typer.Option("--run-dir", help="The --run-dir that it was started with, if any.")]
 
 
 def look_in(run_dir: str) -> None:

@@ -1,7 +1,8 @@
 """Options that several commands share, declared once as the fields of a dataclass.
 
 A command takes such a dataclass as a parameter; `grouped` spreads its fields into options for the parser.
-`Annotated[Options, Without("threads")]` leaves some out: they keep their defaults.
+`Annotated[Options, Without("threads")]` leaves some out: they keep their defaults. The
+dataclass's `SECTION` is where its options stand in the help, unless one names another.
 """
 
 import inspect
@@ -65,6 +66,8 @@ def _group(hint: Any) -> _Group | None:
 
 def _spread(group: _Group) -> list[inspect.Parameter]:
     hints = get_type_hints(group.kind, include_extras=True)
+    for option in (extra for hint in hints.values() for extra in get_args(hint)[1:]):
+        option.rich_help_panel = option.rich_help_panel or getattr(group.kind, "SECTION", None)
     return [
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]

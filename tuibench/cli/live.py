@@ -21,7 +21,8 @@ __all__ = ["CONTEXT", "live"]
 DETAILS = (
     "The run goes on in a process of its own: it survives a dropped terminal for the grace, then stops and "
     "puts the settings back; x leaves it, attach joins it again. "
-    "Every option of the profile is taken, too: --tables=4 --table-size=100000 …"
+    "Every option of the profile is taken, too: --tables=4 --table-size=100000 …; "
+    "tuibench profiles show PROFILE lists them."
 )
 
 

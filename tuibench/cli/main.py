@@ -16,31 +16,45 @@ from tuibench.cli.outlet import read_by_somebody
 from tuibench.cli.talk import say
 from tuibench.errors import ExitCode, TuibenchError
 
-COMMANDS = {
-    "start": "Choose server and load on a form, then open the live monitor.",
-    "demo": "Start a private server, load small data, open the live monitor.",
-    "live": "Open the live monitor on a given server.",
-    "run": "Drive a load without a screen: interval lines, then the summary.",
-    "sweep": "Run a load under every combination of threads and settings: one table.",
-    "slap": "Run mysqlslap's test: many clients, so many queries, how many seconds.",
-    "probe": "Find the saturation point: step the load up, and say what limits it.",
-    "prepare": "Make the tables of a profile.",
-    "cleanup": "Drop the tables of a profile.",
-    "check": "Look whether the tables of a data set agree with each other.",
-    "profiles": "List the profiles, show one, or check a file.",
-    "doctor": "Look whether server, host and data are ready for a load.",
-    "settings": "List the settings that can be changed: value, meaning, risk, and whether this login may.",
-    "sessions": "List the sessions that run on this machine.",
-    "attach": "Open the live monitor on a running session.",
-    "web": "Show a running session in the browser.",
-    "ctl": "Steer a running session: threads, rate, settings, pause, marks, stop.",
-    "runs": "List recorded runs, show one, remove some.",
-    "replay": "Show a recorded run in the live screens, without a server.",
-    "report": "Print a recorded run: sysbench's text, JSON, CSV, Markdown, or a page with charts.",
-    "compare": "Compare recorded runs: what differs, each figure with its interval and a verdict.",
-    "restore": "Put back the settings that a crashed session left changed.",
+SECTIONS = {
+    "Put load on a server": {
+        "start": "Choose server and load on a form, then open the live monitor.",
+        "demo": "Start a private server, load small data, open the live monitor.",
+        "live": "Open the live monitor on a given server.",
+        "run": "Drive a load without a screen: interval lines, then the summary.",
+        "probe": "Find the saturation point: step the load up, and say what limits it.",
+        "sweep": "Run a load under every combination of threads and settings: one table.",
+        "slap": "Run mysqlslap's test: many clients, so many queries, how many seconds.",
+    },
+    "Tables and profiles": {
+        "prepare": "Make the tables of a profile.",
+        "check": "Look whether the tables of a data set agree with each other.",
+        "cleanup": "Drop the tables of a profile.",
+        "profiles": "List the profiles, show one, or check a file.",
+    },
+    "The server": {
+        "doctor": "Look whether server, host and data are ready for a load.",
+        "settings": "List the settings that can be changed: value, meaning, risk, what forbids it.",
+        "restore": "Put back the settings that a crashed session left changed.",
+    },
+    "Running sessions": {
+        "sessions": "List the sessions that run on this machine.",
+        "attach": "Open the live monitor on a running session.",
+        "ctl": "Steer a running session: threads, rate, settings, pause, marks, stop.",
+        "web": "Show a running session in the browser.",
+    },
+    "Recorded runs": {
+        "runs": "List recorded runs, show one, remove some.",
+        "report": "Print a recorded run: sysbench's text, JSON, CSV, Markdown, or a page with charts.",
+        "replay": "Show a recorded run in the live screens, without a server.",
+        "compare": "Compare recorded runs: what differs, each figure with its interval and a verdict.",
+    },
 }
-"""Each is the function of its own name in the module of its name."""
+"""The commands by what they are about. Each is the function of its own name in the module of its name."""
+
+COMMANDS = {name: words for section in SECTIONS.values() for name, words in section.items()}
+WIDTH = 100
+"""Columns of the widest help; a narrower terminal gets less."""
 
 PARSER_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
 """All that can be wrong with a command line. Typer has no name of its own for it."""
@@ -59,10 +73,12 @@ class LazyGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"tuibench.cli.{cmd_name}")
+        from tuibench.cli.help import Command
+
         single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         single.command(
             cmd_name,
-            cls=values.QuickCommand,
+            cls=Command,
             help=COMMANDS[cmd_name] + "\n\n" + (getattr(module, "DETAILS", "")),
             context_settings=getattr(module, "CONTEXT", {"help_option_names": ["--help"]}),
         )(getattr(module, cmd_name))
@@ -77,8 +93,9 @@ class LazyGroup(TyperGroup):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<8}", words) for name, words in commands.items()])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
@@ -92,7 +109,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["--help"]},
+    context_settings={"help_option_names": ["--help"], "max_content_width": WIDTH},
 )
 
 
@@ -108,7 +125,11 @@ def options(
         False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
-    """Drive an OLTP load into MySQL or MariaDB, watch it, and steer it live."""
+    """Drive an OLTP load into MySQL or MariaDB, watch it, and steer it live.
+
+    For a first look without a server of your own: tuibench demo. Each command explains itself, with examples:
+    tuibench run --help.
+    """
 
 
 def main() -> None:

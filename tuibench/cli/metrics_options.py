@@ -1,7 +1,7 @@
 """`--prometheus [HOST]:PORT`: where a session serves its metrics. Loopback, unless a host is named."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 from msgspec.structs import replace
@@ -17,6 +17,8 @@ HIGHEST_PORT = 65_535
 @dataclass(frozen=True)
 class MetricsOptions:
     """The option of every command that starts a session."""
+
+    SECTION: ClassVar = "What it prints and leaves"
 
     prometheus: Annotated[
         str,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 import typer
@@ -19,6 +19,8 @@ from tuibench.workload.own_sql import PROFILE, Text, numbered, parameter_in, pro
 @dataclass(frozen=True)
 class OwnSql:
     """Options of every command that drives a load."""
+
+    SECTION: ClassVar = "SQL of your own"
 
     sql: Annotated[
         list[str] | None,

@@ -30,7 +30,8 @@ DETAILS = (
     "collapses or the limit is reached; then levels between are measured, and one on the way back. Each step "
     "lasts until its throughput is known to ±3 %, at most --max-step-time. The answer says where the server "
     "is saturated, what limits it, and how to run the formal test. "
-    "Every option of the profile is taken, too: --tables=4 --table-size=100000 …"
+    "Every option of the profile is taken, too: --tables=4 --table-size=100000 …; "
+    "tuibench profiles show PROFILE lists them."
 )
 NOTED = frozenset(
     {EventKind.WARNING, EventKind.RESTART, EventKind.FOREIGN, EventKind.RESTORE, EventKind.ERRORS}

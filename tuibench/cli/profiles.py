@@ -53,7 +53,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def profiles(
-    action: Annotated[str, typer.Argument(help="list, show or check.")] = "list",
+    action: Annotated[str, typer.Argument(metavar="list|show|check", help="What to do.")] = "list",
     name: Annotated[str, typer.Argument(help="A profile's name, or file.", show_default=False)] = "",
     output: TextOrJson = TEXT,
 ) -> None:

@@ -1,7 +1,7 @@
 """What a run without a screen prints and leaves, and what it fails for: sysbench's options, and our own."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 import typer
@@ -20,6 +20,8 @@ INSTEAD = "take it from its folder, or with tuibench ctl ID stop --wait --format
 @dataclass(frozen=True)
 class ReportOptions:
     """Options of `run`."""
+
+    SECTION: ClassVar = "What it prints and leaves"
 
     report_interval: Annotated[
         float, typer.Option("--report-interval", help="Seconds between interval lines; 0 for none.")

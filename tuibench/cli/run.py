@@ -23,7 +23,10 @@ from tuibench.errors import UsageError
 
 __all__ = ["CONTEXT", "run"]
 
-DETAILS = "Every option of the profile is taken, too: --tables=4 --table-size=100000 --point-selects=10 …"
+DETAILS = (
+    "Every option of the profile is taken, too: --tables=4 --table-size=100000 --point-selects=10 …; "
+    "tuibench profiles show PROFILE lists them."
+)
 
 
 @grouped

@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -42,9 +42,13 @@ MOST_CHECKPOINTS, LATEST_CHECKPOINT = 256, 2**31 - 1
 """sysbench's limits."""
 
 
-def _option(*names: str, help: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(*names, help=help)
+def _option(*names: str, help: str, section: str | None = None) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(*names, help=help, rich_help_panel=section)
     return option
+
+
+TRANSACTIONS, FIGURES = "Transactions", "What it prints and leaves"
+"""Sections of the help beside that of the class."""
 
 
 RUN_SECONDS = 10.0
@@ -58,6 +62,8 @@ SWITCH = {"auto": True, "disable": False}
 @dataclass(frozen=True)
 class RunOptions:
     """Options of every command that drives a load."""
+
+    SECTION: ClassVar = "Load"
 
     threads: Annotated[
         int | None, _option("--threads", "--num-threads", help="Connections that work at a time [1].")
@@ -82,26 +88,50 @@ class RunOptions:
     backlog: Annotated[
         str, _option("--backlog", help="What came due while the server was away: keep it, or drop it.")
     ] = Backlog.KEEP
-    interval: Annotated[float, _option("--interval", help="Seconds between samples.")] = 1
+    interval: Annotated[float, _option("--interval", help="Seconds between samples.", section=FIGURES)] = 1
     percentile: Annotated[
-        str, _option("--percentile", help="Percentiles of the summary, the first also of the lines; 0: none.")
+        str,
+        _option(
+            "--percentile",
+            help="Percentiles of the summary, the first also of the lines; 0: none.",
+            section=FIGURES,
+        ),
     ] = "95"
-    rand_seed: Annotated[int, _option("--rand-seed", help="Seed of all random values; 0 for a new one.")] = 0
+    rand_seed: Annotated[
+        int, _option("--rand-seed", help="Seed of all random values; 0 for a new one.", section=TRANSACTIONS)
+    ] = 0
     mysql_ignore_errors: Annotated[
-        str, _option("--mysql-ignore-errors", help="Error numbers to try again after, or all.")
+        str,
+        _option(
+            "--mysql-ignore-errors", help="Error numbers to try again after, or all.", section=TRANSACTIONS
+        ),
     ] = ",".join(map(str, IGNORED_ERRORS))
     on_error: Annotated[
         str,
-        _option("--on-error", help="Any other error: stop the run, or continue with the next transaction."),
+        _option(
+            "--on-error",
+            help="Any other error: stop the run, or continue with the next transaction.",
+            section=TRANSACTIONS,
+        ),
     ] = OnError.STOP
-    max_retries: Annotated[int, _option("--max-retries", help="Tries of a transaction after its first.")] = (
-        100
-    )
+    max_retries: Annotated[
+        int, _option("--max-retries", help="Tries of a transaction after its first.", section=TRANSACTIONS)
+    ] = 100
     db_ps_mode: Annotated[
-        str, _option("--db-ps-mode", help="auto: statements are prepared; disable: they are sent as text.")
+        str,
+        _option(
+            "--db-ps-mode",
+            help="auto: statements are prepared; disable: they are sent as text.",
+            section=TRANSACTIONS,
+        ),
     ] = "auto"
     isolation: Annotated[
-        str, _option("--isolation", help=f"Isolation level of the load: {', '.join(ISOLATION_LEVELS)}.")
+        str,
+        _option(
+            "--isolation",
+            help=f"Isolation level of the load: {', '.join(ISOLATION_LEVELS)}.",
+            section=TRANSACTIONS,
+        ),
     ] = ""
     thread_init_timeout: Annotated[
         float, _option("--thread-init-timeout", help="Seconds the connections may take to open.")

@@ -48,8 +48,10 @@ FIRST_NUMBER = HEADINGS.index("threads")
 
 
 def runs(
-    action: Annotated[str, typer.Argument(help="list, show or remove.")] = "list",
-    run: Annotated[list[str] | None, typer.Argument(help="Which.", show_default=False)] = None,
+    action: Annotated[str, typer.Argument(metavar="list|show|remove", help="What to do.")] = "list",
+    run: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN…", help="Which.", show_default=False)
+    ] = None,
     output: TextOrJson = TEXT,
     yes: Annotated[bool, typer.Option("--yes", help="remove: do not ask.")] = False,
     run_dir: RunDir = "",

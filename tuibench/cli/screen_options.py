@@ -5,7 +5,7 @@ What an option does not say, the sections [screen] and [keys] of the configurati
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -26,6 +26,8 @@ KINDS = {"theme": (str, "text"), "fps": (int, "a whole number"), "mouse": (bool,
 @dataclass(frozen=True)
 class ScreenOptions:
     """How the screen looks, and how it is handled."""
+
+    SECTION: ClassVar = "Screen"
 
     theme: Annotated[
         str,

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from getpass import getuser
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 import typer
@@ -24,14 +24,16 @@ PLACE = ("host", "port", "socket")
 ON, OFF = ("on", "1", "true", "yes"), ("off", "0", "false", "no")
 
 
-def _option(*names: str, help: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(*names, help=help, show_default=False)
+def _option(*names: str, help: str, hidden: bool = False) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(*names, help=help, show_default=False, hidden=hidden)
     return option
 
 
 @dataclass(frozen=True)
 class ServerOptions:
     """The options in the MySQL clients' spelling and sysbench's."""
+
+    SECTION: ClassVar = "Server"
 
     host: Annotated[
         str | None,
@@ -70,9 +72,9 @@ class ServerOptions:
     ssl_ca: Annotated[str | None, _option("--ssl-ca", help="Certificates to trust.")] = None
     ssl_cert: Annotated[str | None, _option("--ssl-cert", help="Client certificate.")] = None
     ssl_key: Annotated[str | None, _option("--ssl-key", help="Key of the client certificate.")] = None
-    compress: Annotated[bool, _option("--compress", help="Not supported: refused.")] = False
+    compress: Annotated[bool, _option("--compress", help="Refused.", hidden=True)] = False
     mysql_compression: Annotated[
-        str | None, _option("--mysql-compression", help="Not supported: only off is taken.")
+        str | None, _option("--mysql-compression", help="Only off is taken.", hidden=True)
     ] = None
 
     def target(self) -> Target:

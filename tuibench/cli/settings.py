@@ -40,7 +40,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 @grouped
 def settings(
     server: ServerOptions,
-    action: Annotated[str, typer.Argument(help="list.")] = "list",
+    action: Annotated[str, typer.Argument(metavar="list", help="What to do.")] = "list",
     output: TextOrJson = TEXT,
 ) -> None:
     if action != "list":

@@ -117,7 +117,10 @@ class Report:
     csv: Annotated[str, _option("--csv", help="CSV instead of the report: to a file, or to stdout.")] = ""
     silent: Annotated[bool, _option("-s", "--silent", help="No report.")] = False
     verbose: Annotated[
-        int, typer.Option("-v", "--verbose", count=True, help="Tell what each iteration took.")
+        int,
+        typer.Option(
+            "-v", "--verbose", count=True, show_default=False, help="Tell what each iteration took."
+        ),
     ] = 0
     output: TextOrJson = TEXT
 

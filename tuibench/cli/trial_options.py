@@ -1,7 +1,7 @@
 """`--ab`: which two values are tried against each other, and for how long."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 import typer
@@ -26,6 +26,8 @@ LEAD_SECONDS = 5.0
 @dataclass(frozen=True)
 class TrialOptions:
     """Options of every command that can run a trial."""
+
+    SECTION: ClassVar = "A/B trial"
 
     ab: Annotated[
         str,

@@ -93,7 +93,7 @@ COUNTED = [
 """What sysbench must have counted for each line of the file: percentile, seconds, counts, latency in µs."""
 
 
-@pytest.mark.parametrize(("which", "counted"), enumerate(COUNTED))
+@pytest.mark.parametrize(("which", "counted"), list(enumerate(COUNTED)))
 def test_an_interval_line_is_sysbenchs_byte_for_byte(
     which: int, counted: tuple[float, float, tuple[int, int, int, int, int], int]
 ) -> None:
