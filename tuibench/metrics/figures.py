@@ -13,6 +13,9 @@ from tuibench.model.sample import Sample, ServerPart
 COMMIT = "commit"
 """The statement that explicit transactions end with, by its name in the samples."""
 
+CPU_LIMIT = 0.85
+"""A worker that uses more of a core than this limits the load."""
+
 BUSY_PERCENT = 88.0
 """A host with less idle time than the rest of this is used up: schedulers and samples need some, too."""
 
@@ -57,3 +60,13 @@ def table_misses_percent(growths: Mapping[str, float]) -> float | None:
     misses, hits = growths.get("Table_open_cache_misses"), growths.get("Table_open_cache_hits")
     found = None if misses is None or hits is None else ratio(misses, misses + hits)
     return None if found is None else 100 * found
+
+
+def is_late_like_all(worker_cpu: float, cpu_total: float | None, cpu_rest: float | None) -> bool:
+    """Whether a client that is late has time to spare, and shares a host that the server uses up with it.
+
+    It could ask for more than it does; only its latencies are longer than the server's. `worker_cpu` is a
+    share of a core, the host's figures are percent.
+    """
+    total = cpu_total or 0.0
+    return worker_cpu <= CPU_LIMIT and total >= BUSY_PERCENT and (cpu_rest or 0.0) < MUCH * total

@@ -14,6 +14,7 @@ from tuibench.metrics.figures import (
     IDLE_PERCENT,
     MUCH,
     TABLE_MISSES_PERCENT,
+    is_late_like_all,
 )
 from tuibench.record.evidence import Evidence
 from tuibench.record.run import Run
@@ -57,7 +58,11 @@ def _at_a_rate(_: Evidence, run: Run) -> bool:
 RULES = (
     Rule(
         "client",
-        lambda e, run: run.summary.client.limited and not _takes_much(e.cpu_rest, e),
+        lambda e, run: (
+            run.summary.client.limited
+            and not _takes_much(e.cpu_rest, e)
+            and not is_late_like_all(e.worker_cpu, e.cpu_total, e.cpu_rest)
+        ),
         "The load generator was the limit, not the server: the figures say what this client can do.",
         "Give it more processes (--workers), or a host of its own, and run again before judging the server.",
         ("worker", "cpu"),

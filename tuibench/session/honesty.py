@@ -7,10 +7,10 @@ tenth of the p95 it reports, limits the load: the figures then tell of the clien
 from collections import deque
 from collections.abc import Collection
 
+from tuibench.metrics.figures import CPU_LIMIT
 from tuibench.model.duration import delay_text
 from tuibench.model.sample import LoadPart
 
-CPU_LIMIT = 0.85
 LAG_LIMIT = 0.10
 TICKS_LOOKED_AT = 5
 TICKS_NEEDED = 3

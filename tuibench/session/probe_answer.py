@@ -32,6 +32,9 @@ from tuibench.session.probe_limiter import is_client_limited, limiter_of
 NEARLY = 0.97
 """A level with this part of the highest throughput has nearly all of it."""
 
+GROWN = 1.1
+"""A level with this times the throughput of another has more of it, beyond noise."""
+
 FOREIGN_PERCENT = 10.0
 DRIFT_PERCENT = 5.0
 WIDE = 4.0
@@ -209,11 +212,19 @@ def usl_of(gone: Gone) -> UslFit:
 
 
 def lawful(steps: Sequence[ProbeStep]) -> list[ProbeStep]:
-    """The levels below the first at which client, connections or a collapse set the limit."""
+    """The levels below the first at which client, connections or a collapse set the limit.
+
+    A client that got more done at a higher level did not set it at this one.
+    """
     for place, step in enumerate(steps):
-        if is_client_limited(step) or is_refused(step) or is_collapsed(step, steps[: place + 1]):
+        is_clients = is_client_limited(step) and not _grew(step, steps[place + 1 :])
+        if is_clients or is_refused(step) or is_collapsed(step, steps[: place + 1]):
             return list(steps[:place])
     return list(steps)
+
+
+def _grew(step: ProbeStep, higher: Sequence[ProbeStep]) -> bool:
+    return any(other.tps > GROWN * step.tps for other in higher)
 
 
 def _told(found: Usl, highest: float) -> UslFit:

@@ -16,6 +16,7 @@ from tuibench.metrics.figures import (
     IDLE_PERCENT,
     MUCH,
     TABLE_MISSES_PERCENT,
+    is_late_like_all,
 )
 from tuibench.model.probe import Evidence, Limiter, ProbeStep
 from tuibench.record.probe_text import TAKEN
@@ -41,6 +42,12 @@ SHOWN: dict[str, Callable[[Evidence], str]] = {
     "worker": lambda e: (
         f"busiest worker {percent(100 * e.worker_cpu)} of a core, its loop up to "
         f"{decimal(e.lag_ms, 1)} ms late, in {percent(100 * e.limited_share)} of the ticks too much"
+    ),
+    "late": lambda e: (
+        f"the client waited for a processor, too: its loop ran up to {decimal(e.lag_ms, 1)} ms late, "
+        "which the latencies include"
+        if e.limited_share >= LIMITED_SHARE
+        else ""
     ),
     "connections": lambda e: f"{count(e.connections)} connections are open",
     "cpu": lambda e: (
@@ -92,6 +99,12 @@ def _is_used_up(evidence: Evidence) -> bool:
     return (evidence.cpu_total or 0.0) >= BUSY_PERCENT
 
 
+def _limits(evidence: Evidence) -> bool:
+    """Whether the client could not ask for more."""
+    is_late_only = is_late_like_all(evidence.worker_cpu, evidence.cpu_total, evidence.cpu_rest)
+    return evidence.limited_share >= LIMITED_SHARE and not is_late_only
+
+
 def _takes_much(part: float | None, evidence: Evidence) -> bool:
     return _is_used_up(evidence) and (part or 0.0) >= MUCH * (evidence.cpu_total or 0.0)
 
@@ -120,7 +133,7 @@ RULES = (
     OTHERS._replace(holds=lambda e, _: _is_used_up(e) and (e.cpu_rest or 0.0) >= MOST * (e.cpu_total or 0.0)),
     Rule(
         CLIENT,
-        lambda e, _: e.limited_share >= LIMITED_SHARE,
+        lambda e, _: _limits(e),
         "the load generator, not the server: it can do more than was asked of it here",
         ("worker", "cpu"),
         "give it more processes (--workers) or a host of its own, and probe again",
@@ -136,7 +149,7 @@ RULES = (
         "host CPU shared with tuibench",
         lambda e, _: _takes_much(e.cpu_tuibench, e),
         "this host's CPU, of which tuibench itself takes a good part: not the server's limit alone",
-        ("cpu", "running"),
+        ("cpu", "running", "late"),
         "drive the load from another host to see the server's own limit",
     ),
     OTHERS,
@@ -144,7 +157,7 @@ RULES = (
         "server CPU",
         lambda e, _: _is_used_up(e) and (e.cpu_server or 0.0) >= 2 * MUCH * (e.cpu_total or 0.0),
         "the server's CPU",
-        ("cpu", "running"),
+        ("cpu", "running", "late"),
         "more or faster cores, or less work for each transaction",
     ),
     Rule(
@@ -193,7 +206,7 @@ def limiter_of(step: ProbeStep, threads: float) -> Limiter:
             return Limiter(
                 name=rule.name, verdict=rule.verdict, evidence=_told(evidence, rule.shown), advice=rule.advice
             )
-    seen = _told(evidence, tuple(name for name in SHOWN if name not in ("worker", "connections")))
+    seen = _told(evidence, tuple(name for name in SHOWN if name not in ("worker", "late", "connections")))
     unseen = "" if evidence.cpu_total is not None else "; the server's host is not seen from here"
     return Limiter(
         name=UNKNOWN,
@@ -205,7 +218,7 @@ def limiter_of(step: ProbeStep, threads: float) -> Limiter:
 
 def is_client_limited(step: ProbeStep) -> bool:
     """Whether the client, and not the server, made this step's throughput what it was."""
-    return step.evidence.limited_share >= LIMITED_SHARE
+    return _limits(step.evidence)
 
 
 def _told(evidence: Evidence, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,7 +2,14 @@
 
 import pytest
 
-from tuibench.metrics.figures import grown, lock_waiters, mean, seconds_between, table_misses_percent
+from tuibench.metrics.figures import (
+    grown,
+    is_late_like_all,
+    lock_waiters,
+    mean,
+    seconds_between,
+    table_misses_percent,
+)
 
 
 def test_the_mean_is_of_what_is_known() -> None:
@@ -24,3 +31,19 @@ def test_misses_are_a_part_of_all_look_ups() -> None:
 def test_one_reading_says_nothing_of_growth_or_time() -> None:
     assert grown([]) == {}
     assert seconds_between([]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("worker_cpu", "total", "rest", "expected"),
+    [
+        (0.5, 98.0, 2.0, True),
+        (0.9, 98.0, 2.0, False),
+        (0.5, 70.0, 2.0, False),
+        (0.5, 98.0, 40.0, False),
+        (0.5, None, None, False),
+    ],
+)
+def test_late_like_all_is_a_client_with_time_to_spare_beside_a_server_that_has_none(
+    worker_cpu: float, total: float | None, rest: float | None, expected: bool
+) -> None:
+    assert is_late_like_all(worker_cpu, total, rest) is expected

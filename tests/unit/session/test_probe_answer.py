@@ -83,6 +83,23 @@ def test_a_client_that_was_the_limit_at_the_ceiling_says_so_too() -> None:
     assert "Saturated" not in probe_text(found)
 
 
+def test_a_client_that_shares_a_host_the_server_uses_up_does_not_hide_the_knee() -> None:
+    late = Evidence(limited_share=0.9, worker_cpu=0.5, lag_ms=5.0, cpu_total=98.0, cpu_server=75.0)
+    found = answered(with_evidence(probed(), late))
+    assert not found.client_limited
+    assert found.lines[0].startswith("Saturated at ")
+    assert found.limiter is not None
+    assert found.limiter.name == "server CPU"
+    assert "its loop ran up to 5.0 ms late" in probe_text(found)
+
+
+def test_a_client_that_does_more_at_a_higher_level_set_no_limit_at_the_lower_one() -> None:
+    gone = with_evidence(probed(), LIMITED)
+    steps = sorted(gone.measured, key=lambda step: step.tps)
+    assert steps[0] in lawful(gone.measured)
+    assert steps[-1] not in lawful(gone.measured)
+
+
 def test_no_knee_is_no_saturation() -> None:
     found = answered(probed(ENDLESS, ceiling=32), ProbeEnd.LIMIT)
     assert found.knee is None

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tuibench.model.probe import Evidence, ProbeStep, Purpose
-from tuibench.session.probe_limiter import CLIENT, CONNECTIONS, UNKNOWN, limiter_of
+from tuibench.session.probe_limiter import CLIENT, CONNECTIONS, UNKNOWN, is_client_limited, limiter_of
 
 BUSY: dict[str, Any] = {"cpu_total": 97.0, "cpu_server": 90.0, "cpu_tuibench": 4.0, "cpu_rest": 3.0}
 IDLE: dict[str, Any] = {"cpu_total": 40.0, "cpu_server": 30.0, "cpu_tuibench": 6.0, "cpu_rest": 4.0}
@@ -46,6 +46,8 @@ def step(evidence: Evidence, threads: float = 32.0) -> ProbeStep:
             "others 85 %",
         ),
         (Evidence(**BUSY), "server CPU", "server 90 %"),
+        (Evidence(limited_share=0.6, lag_ms=5.3, worker_cpu=0.5, **BUSY), "server CPU", "up to 5.3 ms late"),
+        (Evidence(limited_share=0.6, worker_cpu=0.5, **IDLE), CLIENT, "in 60 % of the ticks too much"),
         (Evidence(waiting_for_locks=20.0, **IDLE), "row locks", "20.0 threads wait for a row lock"),
         (
             Evidence(commit_share=0.64, log_fsyncs_each=1.02, **IDLE),
@@ -73,8 +75,19 @@ def test_the_verdict_and_what_speaks_for_it(evidence: Evidence, name: str, words
 
 def test_the_client_is_blamed_before_the_server() -> None:
     """Whatever else was seen: a load that was not asked for says nothing of the server."""
-    everything = Evidence(limited_share=1.0, waiting_for_locks=30.0, commit_share=0.9, **BUSY)
+    everything = Evidence(
+        limited_share=1.0, worker_cpu=0.97, waiting_for_locks=30.0, commit_share=0.9, **BUSY
+    )
     assert limiter_of(step(everything), 32.0).name == CLIENT
+
+
+def test_a_client_that_others_keep_waiting_is_no_measure_of_the_server() -> None:
+    """It is late, and so is the server: what both could do is not seen."""
+    taken = Evidence(
+        limited_share=0.9, worker_cpu=0.3, cpu_total=99, cpu_server=50, cpu_tuibench=9, cpu_rest=40
+    )
+    assert is_client_limited(step(taken))
+    assert not is_client_limited(step(Evidence(limited_share=0.9, worker_cpu=0.5, **BUSY)))
 
 
 def test_a_host_that_is_not_seen_is_not_judged() -> None:
