@@ -1,6 +1,6 @@
 """`--sql` and its kin: a load made of the user's own statements instead of a profile."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -59,7 +59,10 @@ class OwnSql:
         """The profile's name and options; with SQL of one's own there must be no other name."""
         if not self.is_given:
             if not profile:
-                raise UsageError("missing argument 'profile'", "see tuibench run --help")
+                raise UsageError(
+                    "missing argument 'profile'",
+                    "give one, such as oltp_read_write, or SQL of your own with --sql",
+                )
             return profile_and_options(profile, arguments)
         if profile and not profile.startswith("--"):
             raise UsageError(f"there is a profile, {profile}, and --sql", "give one of them")
@@ -69,8 +72,18 @@ class OwnSql:
         """The plan with the SQL in it. Raises UsageError for what is no profile."""
         if text := self.text():
             library.parse(text, PROFILE)
-            return msgspec.structs.replace(plan, profile=PROFILE, profile_text=text)
+            return msgspec.structs.replace(
+                plan, profile=PROFILE, profile_text=text, sql_words=tuple(self._words())
+            )
         return plan
+
+    def _words(self) -> Iterator[str]:
+        """The options that say it again."""
+        yield from (f"--sql={text}" for text in self.sql or ())
+        yield from (f"--sql-file={path}" for path in self.sql_file or ())
+        yield from (f"--sql-param={text}" for text in self.sql_param or ())
+        if self.sql_weights:
+            yield f"--sql-weights={self.sql_weights}"
 
 
 def _from_file(path: str) -> Text:

@@ -9,8 +9,9 @@ from tuibench.cli.driving import announce_leftovers, demand_writable, write_json
 from tuibench.cli.formats import JSON, TEXT, TextOrJson, demand_format
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import ENDING_SIGNALS, run_async
+from tuibench.cli.own_sql import OwnSql
 from tuibench.cli.probe_options import ProbeOptions
-from tuibench.cli.run_options import CONTEXT, profile_and_options, session_spec
+from tuibench.cli.run_options import CONTEXT, session_spec
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.talk import say
 from tuibench.errors import ExitCode, RunError
@@ -41,9 +42,10 @@ NOTED = frozenset(
 @grouped
 def probe(
     context: typer.Context,
-    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")],
+    own: OwnSql,
     server: ServerOptions,
     options: ProbeOptions,
+    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
     json_file: Annotated[
         str, typer.Option("--json", help="Write the summary, the probe in it, to this file; - for stdout.")
     ] = "",
@@ -53,7 +55,7 @@ def probe(
     ] = False,
 ) -> None:
     demand_format(output)
-    plan = options.plan(*profile_and_options(profile, context.args))
+    plan = own.into(options.plan(*own.named(profile, context.args)))
     demand_writable(json_file)
     announce_leftovers()
     spec = session_spec(plan, server.target(), yes_this_server=yes_this_server)

@@ -14,7 +14,8 @@ from tuibench import paths, units
 from tuibench.cli.driving import announce_leftovers, demand_writable
 from tuibench.cli.groups import Without, grouped
 from tuibench.cli.loop import ENDING_SIGNALS, run_async
-from tuibench.cli.run_options import CONTEXT, RunOptions, profile_and_options
+from tuibench.cli.own_sql import OwnSql
+from tuibench.cli.run_options import CONTEXT, RunOptions
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.sweep_options import SweepOptions
 from tuibench.cli.sweep_progress import sweep_talk
@@ -48,6 +49,7 @@ LoadOptions = Annotated[
 def sweep(
     context: typer.Context,
     server: ServerOptions,
+    own: OwnSql,
     axes: SweepOptions,
     options: LoadOptions,
     results: ResultOptions,
@@ -60,7 +62,7 @@ def sweep(
         results.write(recorded([profile, *context.args], results))
         return
     demand_writable(results.out)
-    plan = _plan(context, profile, axes, options)
+    plan = _plan(context, profile, own, axes, options)
     announce_leftovers()
     if results.resume:
         folder = SweepFolder.resume(located(results.resume))
@@ -68,7 +70,7 @@ def sweep(
         login = server.target()
         folder = run_async(sweeping.begin(plan, login, _new_folder(plan)))
     else:
-        raise UsageError("no profile is named", "give one, such as oltp_read_write, or --resume DIR")
+        raise UsageError("no profile is named", "give one, such as oltp_read_write, --sql, or --resume DIR")
     with closing(folder):
         target = _same_again(folder, plan, server, options) if results.resume else login
         code = _conduct(folder, target, results, yes_this_server=options.yes_this_server)
@@ -87,12 +89,13 @@ def _same_again(
     return target
 
 
-def _plan(context: typer.Context, profile: str, axes: SweepOptions, options: RunOptions) -> SweepPlan | None:
+def _plan(
+    context: typer.Context, profile: str, own: OwnSql, axes: SweepOptions, options: RunOptions
+) -> SweepPlan | None:
     """The plan that the command line tells; None if it tells nothing of one."""
-    if profile:
-        name, given = profile_and_options(profile, context.args)
-        return axes.plan(name, given, options)
-    of_plan = [one.name for group in (SweepOptions, RunOptions) for one in fields(group)]
+    if profile or own.is_given:
+        return axes.plan(*own.named(profile, context.args), options, own)
+    of_plan = [one.name for group in (OwnSql, SweepOptions, RunOptions) for one in fields(group)]
     told = [name for name in of_plan if name not in NO_PLAN and _is_given(context, name)]
     if told or context.args:
         option = context.args[0] if context.args else f"--{told[0].replace('_', '-')}"

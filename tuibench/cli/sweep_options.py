@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from tuibench.cli.own_sql import OwnSql
 from tuibench.cli.run_options import RunOptions
 from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue
@@ -53,7 +54,9 @@ class SweepOptions:
         bool, typer.Option("--cleanup", help="Drop the tables that were made with --prepare, in the end.")
     ] = False
 
-    def plan(self, profiles: str, given: dict[str, OptionValue], options: RunOptions) -> SweepPlan:
+    def plan(
+        self, profiles: str, given: dict[str, OptionValue], options: RunOptions, own: OwnSql | None = None
+    ) -> SweepPlan:
         """The matrix meant. Raises UsageError for what cannot be."""
         self._check()
         threads = threads_of(self.threads)
@@ -61,11 +64,13 @@ class SweepOptions:
             checked_threads(each)
         load = RunOptions(**{**vars(options), "time": self.time, "warmup_time": self.warmup_time})
         names = profiles_of(profiles)
-        base = load.plan(names[0], {}, CELL_SECONDS)
+        base = (own or OwnSql()).into(load.plan(names[0], {}, CELL_SECONDS))
         if base.seconds is None:
             raise UsageError("each cell of a sweep must come to an end", "give --time, in seconds")
+        if self.prepare and base.profile_text:
+            raise UsageError("SQL of one's own has no tables to --prepare", "tuibench prepare makes some")
         plan = SweepPlan(
-            cases=cases_of(names, given, max(threads)),
+            cases=cases_of(names, given, max(threads), base.profile_text),
             variants=variants_of(self.preset, self.setting or ()),
             threads=threads,
             repeats=self.repeat,

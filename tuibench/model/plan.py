@@ -51,7 +51,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     of the time since the one before. With a `probe` the run is
     one, and ends with it. `report_seconds` and `histogram` are how it is told as text: the time
     between interval lines, 0 for none, and whether the distribution of latencies is part of it.
-    `profile_text` is the profile itself where it is in no file.
+    `profile_text` is the profile itself where it is in no file; `sql_words` are the options of a command line
+    that made it of SQL.
     """
 
     profile: str
@@ -81,6 +82,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     report_seconds: float = 1.0
     histogram: bool = False
     profile_text: str = ""
+    sql_words: tuple[str, ...] = ()
 
     @property
     def profile_options(self) -> dict[str, OptionValue]:

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Mapping, Sequence
 
-from tuibench.model.plan import OptionValue
+from tuibench.model.plan import OptionValue, Plan
 from tuibench.model.target import Target
 
 SYSBENCH_TESTS = frozenset(
@@ -36,6 +36,11 @@ def server_words(target: Target, prefix: str) -> list[str]:
         else [f"--{prefix}host={target.host}", f"--{prefix}port={target.port}"]
     )
     return [*place, f"--{prefix}user={target.user}", f"--{database}={target.database}"]
+
+
+def load_words(plan: Plan) -> Sequence[str]:
+    """Which load: a profile, or somebody's own SQL."""
+    return plan.sql_words or (plan.profile,)
 
 
 def option_words(options: Mapping[str, OptionValue]) -> list[str]:

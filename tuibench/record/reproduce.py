@@ -9,7 +9,14 @@ from typing import NamedTuple
 from tuibench.model.event import Event, EventKind
 from tuibench.model.plan import IGNORED_ERRORS, Plan
 from tuibench.model.schedule_text import schedule_text
-from tuibench.record.command_line import PASSWORD, SYSBENCH_TESTS, line_of, option_words, server_words
+from tuibench.record.command_line import (
+    PASSWORD,
+    SYSBENCH_TESTS,
+    line_of,
+    load_words,
+    option_words,
+    server_words,
+)
 from tuibench.record.run import Run
 from tuibench.units import clock
 
@@ -19,9 +26,12 @@ STEERED = frozenset(
 
 
 class Commands(NamedTuple):
-    """`sysbench` is None for what it has no test of; `by_hand` are changes on the way in words."""
+    """`prepare` is None without tables to make, `sysbench` for what it has no test of.
 
-    prepare: str
+    `by_hand` are changes on the way, in words.
+    """
+
+    prepare: str | None
     tuibench: str
     sysbench: str | None
     by_hand: tuple[str, ...]
@@ -64,8 +74,10 @@ def commands(run: Run) -> Commands:
     own = option_words(plan.options)
     sysbench = ["sysbench", plan.profile, *server_words(target, "mysql-"), f"--mysql-password={PASSWORD}"]
     return Commands(
-        prepare=line_of(["tuibench", "prepare", plan.profile, *server_words(target, ""), *own]),
-        tuibench=line_of(["tuibench", "run", plan.profile, *server_words(target, ""), *ours, *own]),
+        prepare=None
+        if plan.sql_words
+        else line_of(["tuibench", "prepare", plan.profile, *server_words(target, ""), *own]),
+        tuibench=line_of(["tuibench", "run", *load_words(plan), *server_words(target, ""), *ours, *own]),
         sysbench=line_of([*sysbench, *theirs, *own, "run"]) if plan.profile in SYSBENCH_TESTS else None,
         by_hand=tuple(_told(event) for event in run.events if _is_steered(event)),
     )

@@ -3,7 +3,14 @@
 from tuibench.model.plan import Plan
 from tuibench.model.schedule import Quantity
 from tuibench.model.target import Target
-from tuibench.record.command_line import PASSWORD, SYSBENCH_TESTS, line_of, option_words, server_words
+from tuibench.record.command_line import (
+    PASSWORD,
+    SYSBENCH_TESTS,
+    line_of,
+    load_words,
+    option_words,
+    server_words,
+)
 
 SECONDS, WARMUP_SECONDS, REPORT_SECONDS = 300, 30, 10
 
@@ -23,7 +30,7 @@ def commands(
     ours = [
         "tuibench",
         "run",
-        plan.profile,
+        *load_words(plan),
         *words,
         f"--warmup-time={WARMUP_SECONDS}",
         *server_words(target, ""),

@@ -74,7 +74,7 @@ def plan_record(spec: SessionSpec, server: ServerInfo, program: Program, started
         data_set=data_set(program).describe(),
         options=dict(program.options),
         headline=program.headline,
-        profile_text=profile_text(spec.plan.profile),
+        profile_text=spec.plan.profile_text or profile_text(spec.plan.profile),
         profile_digest=hashlib.sha256(msgspec.json.encode(program, order="sorted")).hexdigest(),
     )
 

@@ -43,7 +43,10 @@ def test_the_version(tuibench: Program) -> None:
         ("rnu", "there is no command 'rnu' (did you mean 'run'?)"),
         ("rnu oltp_read_write", "there is no command 'rnu' (did you mean 'run'?)"),
         ("--xyzzy", "no such option: --xyzzy"),
-        ("run", "missing argument 'profile' (see tuibench run --help)"),
+        (
+            "run",
+            "missing argument 'profile' (give one, such as oltp_read_write, or SQL of your own with --sql)",
+        ),
         ("run oltp_read_rwite", "did you mean 'oltp_read_write'?"),
         ("prepare oltp_read_onyl", "(did you mean 'oltp_read_only'?)"),
         ("run ./none.toml", "there is no profile file ./none.toml"),

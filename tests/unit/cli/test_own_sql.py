@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.cli.program import Program
 from tuibench.cli.own_sql import OwnSql
-from tuibench.errors import UsageError
+from tuibench.cli.run_options import RunOptions
+from tuibench.cli.sweep_options import SweepOptions
+from tuibench.errors import ExitCode, UsageError
 from tuibench.model.plan import Plan
+from tuibench.session.sweeping.matrix import cells_of, plan_of
 from tuibench.workload import library
 
 PLAN = Plan(profile="anything", options={"rand_type": "zipfian"})
@@ -23,6 +27,7 @@ def test_the_plan_holds_the_profile_so_that_a_record_of_it_can_be_repeated() -> 
     assert plan.profile == "sql"
     made = library.program(plan.profile, plan.profile_options, plan.profile_text)
     assert {each.name: each.weight for each in made.transactions} == {"sql_1": 3.0, "sql_2": 1.0}
+    assert plan.sql_words == ("--sql=SELECT :id", "--sql=DO 1", "--sql-param=id=1..9", "--sql-weights=3/1")
 
 
 def test_files_are_transactions_of_their_name(tmp_path: Path) -> None:
@@ -58,3 +63,29 @@ def test_there_is_one_load() -> None:
         OwnSql(sql=["DO 1"]).named("oltp_read_only", [])
     with pytest.raises(UsageError, match="missing argument"):
         OwnSql().named("", [])
+
+
+def test_every_cell_of_a_sweep_runs_the_sql() -> None:
+    own = OwnSql(sql=["SELECT :id", "DO 1"], sql_param=["id=1..9"])
+    plan = SweepOptions(threads="1,4").plan(*own.named("", ["--rand-type=zipfian"]), RunOptions(), own)
+    cells = cells_of(plan)
+    assert [(cell.case.name, cell.threads) for cell in cells] == [("sql", 1), ("sql", 4)]
+    run = plan_of(plan, cells[1])
+    made = library.program(run.profile, run.profile_options, run.profile_text)
+    assert [each.name for each in made.transactions] == ["sql_1", "sql_2"]
+    assert (run.options, run.sql_words) == ({"rand_type": "zipfian"}, plan.base.sql_words)
+
+
+def test_options_of_no_profile_and_tables_of_nobody_are_refused() -> None:
+    own = OwnSql(sql=["DO 1"])
+    with pytest.raises(UsageError, match="unknown option --tables"):
+        SweepOptions().plan(*own.named("", ["--tables=4"]), RunOptions(), own)
+    with pytest.raises(UsageError, match="has no tables to --prepare"):
+        SweepOptions(prepare=True).plan(*own.named("", []), RunOptions(), own)
+
+
+@pytest.mark.parametrize("command", ["run", "probe", "sweep"])
+def test_a_mistake_costs_no_server(tuibench: Program, command: str) -> None:
+    ended = tuibench(command, "--sql=SELECT :id")
+    assert (ended.code, ended.out) == (ExitCode.WRONG_USAGE, "")
+    assert "nobody has said what :id is" in ended.err

@@ -105,7 +105,14 @@ def test_what_sysbench_has_no_test_of_is_ours_alone(run: Run) -> None:
     told = commands(of(run, replace(PLAN, profile="tpcc"), socket="/tmp/my server.sock"))
     assert told.sysbench is None
     assert "'--socket=/tmp/my server.sock'" in told.tuibench
-    assert told.prepare.startswith("tuibench prepare tpcc ")
+    assert (told.prepare or "").startswith("tuibench prepare tpcc ")
+
+
+def test_sql_of_ones_own_is_told_as_it_was_given(run: Run) -> None:
+    words = ("--sql=SELECT :id", "--sql-param=id=1..9")
+    told = commands(of(run, replace(PLAN, profile="sql", sql_words=words), socket="/s"))
+    assert told.tuibench.startswith("tuibench run '--sql=SELECT :id' --sql-param=id=1..9 --socket=/s ")
+    assert (told.prepare, told.sysbench) == (None, None)
 
 
 def test_changes_by_hand_are_told_with_their_time(run: Run) -> None:

@@ -203,6 +203,12 @@ def test_a_profile_that_sysbench_has_not_has_our_command_only() -> None:
     assert "--threads=64 --rate=150 " in told["tuibench"]
 
 
+def test_sql_of_ones_own_is_told_as_it_was_given() -> None:
+    own = Plan(profile="sql", sql_words=("--sql=DO 1",))
+    told = commands(own, Target(socket="/s"), Quantity.THREADS, 4.0, 1, has_password=False)
+    assert told["tuibench"].startswith("tuibench run '--sql=DO 1' --threads=4 ")
+
+
 def test_the_table_is_by_level_and_then_what_came_back() -> None:
     found = answered(probed())
     rows = [line.split()[0] for line in probe_text(found).splitlines()[1 : 1 + len(found.steps)]]

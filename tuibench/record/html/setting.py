@@ -122,7 +122,7 @@ def _said(value: object) -> str:
 def reproduction(run: Run) -> Markup:
     """What to type to have it again."""
     told = commands(run)
-    parts = [told.prepare, told.tuibench]
+    parts = [line for line in (told.prepare, told.tuibench) if line]
     by_hand = [tag("li", text) for text in told.by_hand]
     return joined(
         tag("pre", "\n".join(parts)),

@@ -33,6 +33,7 @@ class ServerTables:
     def __init__(self, target: Target, plan: SweepPlan, show: Showing | None = None) -> None:
         self._target = target
         self._threads = most_threads(plan)
+        self._text = plan.base.profile_text
         self._show = show
 
     async def make(self, case: Case) -> None:
@@ -49,7 +50,7 @@ class ServerTables:
             return None
 
     def _program(self, case: Case) -> Program:
-        return library.program(case.profile, {**case.options, "threads": self._threads})
+        return library.program(case.profile, {**case.options, "threads": self._threads}, self._text)
 
 
 class DataKeeper:

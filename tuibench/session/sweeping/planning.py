@@ -20,31 +20,35 @@ NUMBERS = ("integer", "number")
 
 
 def cases_of(
-    profiles: Sequence[str], given: Mapping[str, OptionValue], most_threads: int
+    profiles: Sequence[str], given: Mapping[str, OptionValue], most_threads: int, text: str = ""
 ) -> tuple[Case, ...]:
     """Each profile with each combination of its options. A number may be several: `--table-size=1000,10000`.
 
     A profile takes those of the options that it knows. Raises UsageError for one that none of them knows.
+    With `text`, that is the profile, and what is named is only what it is called.
     """
-    known = {profile: known_options(library.load(profile)) for profile in profiles}
+    known = {
+        profile: known_options(library.parse(text, profile) if text else library.load(profile))
+        for profile in profiles
+    }
     options = {canonical(name): value for name, value in given.items()}
     for name in options:
         if not any(name in each for each in known.values()):
-            library.program(profiles[0], {name: options[name]})
+            library.program(profiles[0], {name: options[name]}, text)
     return tuple(
-        case for profile in profiles for case in _cases(profile, options, known[profile], most_threads)
+        _with_data(case, most_threads, text)
+        for profile in profiles
+        for case in _cases(profile, options, known[profile])
     )
 
 
-def _cases(
-    profile: str, options: Mapping[str, OptionValue], known: Mapping[str, Option], most_threads: int
-) -> Iterable[Case]:
+def _cases(profile: str, options: Mapping[str, OptionValue], known: Mapping[str, Option]) -> Iterable[Case]:
     own = {name: _values(name, value, known[name]) for name, value in options.items() if name in known}
     varied = [name for name, values in own.items() if len(values) > 1]
     for combination in product(*own.values()):
         chosen = dict(zip(own, combination, strict=True))
         named = ", ".join([_plain(profile), *(f"{name}={chosen[name]}" for name in varied)])
-        yield _with_data(Case(name=named, profile=profile, options=chosen), most_threads)
+        yield Case(name=named, profile=profile, options=chosen)
 
 
 def _plain(profile: str) -> str:
@@ -63,8 +67,8 @@ def _values(name: str, value: OptionValue, option: Option) -> tuple[OptionValue,
     return tuple(parts)
 
 
-def _with_data(case: Case, most_threads: int) -> Case:
-    spec = data_set(library.program(case.profile, {**case.options, "threads": most_threads}))
+def _with_data(case: Case, most_threads: int, text: str) -> Case:
+    spec = data_set(library.program(case.profile, {**case.options, "threads": most_threads}, text))
     command = spec.prepare_command("PROFILE")
     return replace(case, data=command, size=spec.describe())
 
