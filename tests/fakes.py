@@ -5,14 +5,19 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from tests.unit.mysql.answers import result
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, Row, Statement
-from tuibench.mysql.exchange import Exchange, Script, Wish
+from tuibench.mysql.exchange import Exchange, Script, Whole, Wish
 from tuibench.mysql.preparing import Prepared
+from tuibench.mysql.rows import Form, Rows
 
 SILENCE = "silence"
 """A result that never comes: the statement hangs until it is cancelled."""
+
+ONE_LETTER = b"\x00\x00\x01x"
+"""A row of a prepared statement."""
 
 Result = int | Exception | str
 
@@ -176,8 +181,12 @@ class FakeConnection(Connection):
     def packet(self, sql: str) -> bytes:
         return sql.encode()
 
-    async def ask(self, packet: bytes) -> int:
-        return await self.execute(packet.decode())
+    def rows(self, form: Form, definitions: Sequence[bytes] = ()) -> Rows:
+        return Rows(form, "utf8", without_eof=True, definitions=definitions)
+
+    async def ask(self, said: bytes | Whole) -> Any:
+        assert isinstance(said, bytes)
+        return await self.execute(said.decode())
 
     async def prepare_all(self, texts: Sequence[str]) -> list[Statement | SQLError]:
         refusals = [self._server.prepares.popleft() if self._server.prepares else None for _ in texts]
@@ -223,6 +232,8 @@ class FakeExchange(Exchange):
                     await self._woken.wait()
                 elif isinstance(said, bytes):
                     answer = await self._connection.execute(said.decode())
+                elif isinstance(said, Whole):
+                    answer = result([ONE_LETTER] * await self._connection.execute(said.packet.decode()))
                 else:
                     return said
             except Exception as error:

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.connection import Connection, Row, Statement, TextStatement, connect
+from tuibench.mysql.exchange import Whole
 from tuibench.workload import library
 from tuibench.workload.program import Program
 
@@ -20,14 +21,17 @@ def in_database(target: Target, database: str) -> Target:
 
 
 @asynccontextmanager
-async def connected(
-    target: Target, *, use_database: bool = True, drops_rows: bool = False
-) -> AsyncIterator[Connection]:
-    connection = await connect(target, use_database=use_database, drops_rows=drops_rows)
+async def connected(target: Target, *, use_database: bool = True) -> AsyncIterator[Connection]:
+    connection = await connect(target, use_database=use_database)
     try:
         yield connection
     finally:
         await connection.close()
+
+
+async def fetch(connection: Connection, made: Statement | TextStatement, values: Row = ()) -> list[Row]:
+    """Runs a statement over the hot path; returns its rows."""
+    return made.rows.read(await connection.ask(Whole(made.packet(values))))
 
 
 @asynccontextmanager

@@ -58,7 +58,7 @@ def over_tcp(server: PrivateServer, **changes: Any) -> Target:
 
 async def cipher(target: Target) -> str:
     """The cipher of a new connection that has done all kinds of work; empty without TLS."""
-    async with sbtest.connected(target, drops_rows=True) as connection:
+    async with sbtest.connected(target) as connection:
         statement = await connection.prepare("SELECT ?")
         assert [await statement.execute((number,)) for number in range(3)] == [1, 1, 1]
         large = await connection.query(f"SELECT REPEAT('x', {LARGE})")

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.integration import sbtest
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.mysql.connection import Connection, TextStatement, connect
@@ -63,7 +64,7 @@ async def test_question_marks_in_quotes_and_comments_are_sent_as_they_are(server
     connection = await connect(server.target)
     try:
         for made in (TextStatement(connection, sql), await connection.prepare(sql)):
-            assert list(await made.fetch(("a'?", 2))) == [("?", "a'?", "it's ?", 2)]
+            assert await sbtest.fetch(connection, made, ("a'?", 2)) == [("?", "a'?", "it's ?", 2)]
     finally:
         await connection.close()
 
@@ -101,7 +102,7 @@ async def test_a_killed_connection_is_told_to_the_statement_that_waits(server: P
 
 
 async def test_columns_that_may_be_left_out_are_missed_by_nobody(server: PrivateServer) -> None:
-    connection = await connect(server.target, drops_rows=True)
+    connection = await connect(server.target)
     try:
         await _numbers(connection, 9)
         statement = await connection.prepare("SELECT * FROM numbers WHERE id <= ?")

@@ -1,7 +1,7 @@
 """Values of every type: captured by a profile, bound again, they find the row that they came from.
 
-What a statement captures comes through the driver, what it binds goes through our own packets; in text both
-are written and read again. Each way must keep every digit.
+Bound and captured in binary form, or written into the text of a statement and read again: each way must keep
+every digit.
 """
 
 from decimal import Decimal
@@ -67,7 +67,7 @@ def _program(prepared: str) -> Program:
 
 
 async def _play(connection: Connection, program: Program, times: int) -> None:
-    """Transactions as the load plays them, over the hot path; what captures goes through the driver."""
+    """Transactions as the load plays them, over the hot path."""
     flat, generator = flat_statements(program), Generator(program, 0, 0)
     ready: list[Any] = [
         TextStatement(connection, one.sql) if not one.prepared else await connection.prepare(one.sql)
@@ -81,8 +81,9 @@ async def _play(connection: Connection, program: Program, times: int) -> None:
             except StopIteration:
                 break
             statement = ready[index]
-            answer = await statement.fetch(values) if flat[index].captures else None
-            if not flat[index].captures:
+            captures = flat[index].captures
+            answer = await sbtest.fetch(connection, statement, values) if captures else None
+            if not captures:
                 await statement.execute(values)
 
 
@@ -118,7 +119,7 @@ async def test_amounts_are_exact_numbers_whatever_way_they_come(server: PrivateS
     async with sbtest.connected(server.target) as connection:
         for made in (await connection.prepare(sql), TextStatement(connection, sql)):
             assert isinstance(made, Statement | TextStatement)
-            ((amount, whole, null, double),) = await made.fetch((0,))
+            ((amount, whole, null, double),) = await sbtest.fetch(connection, made, (0,))
             assert (str(amount), whole, null) == ("0.10", 2**64 - 1, None)
             assert isinstance(amount, Decimal)
             assert double == 0.1

@@ -13,7 +13,7 @@ from typing import Any
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.load.alarm import Alarm
-from tuibench.mysql.exchange import Said, Wish
+from tuibench.mysql.exchange import Said, Whole
 
 
 class Delay:
@@ -37,7 +37,7 @@ class Delay:
             self._alarm.set(due_ns)
         await arrived
 
-    def answer(self, said: bytes | Wish) -> Generator[Said, Any, Any]:
+    def answer(self, said: bytes | Whole) -> Generator[Said, Any, Any]:
         """Part of a script: says something, and hands on the answer late, or the error.
 
         A lost connection gives no answer.

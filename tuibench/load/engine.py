@@ -7,7 +7,6 @@ The surface is small on purpose (`set_connections`, `set_rate`, `set_weights`, `
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
@@ -72,7 +71,7 @@ class Engine:
             self._delay,
             self._reveille,
             opening=asyncio.Semaphore(OPENING_AT_ONCE),
-            connect=connect or partial(log_in, drops_rows=not begin.program.interactive),
+            connect=connect or log_in,
             clock=clock,
         )
         self._generators: dict[int, Generator] = {}

@@ -1,7 +1,7 @@
 """Opening a connection of the load: log in, set it up, prepare its statements, try as long as it helps."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from tuibench.errors import ConnectionLostError, ServerAwayError, ServerBusyError, SQLError
@@ -26,8 +26,8 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 1.0
 Packet = Callable[[tuple[Any, ...]], bytes]
 """A statement with its values, as it is sent."""
 
-Fetch = Callable[[tuple[Any, ...]], Awaitable[Rows]]
-"""Runs a statement and returns its rows."""
+ReadRows = Callable[[bytes], Rows]
+"""Reads the rows of an answer to a statement."""
 
 
 class Refused(Exception):  # noqa: N818
@@ -43,13 +43,13 @@ def back_off(attempt: int, first_seconds: float, longest_seconds: float, chance:
 class Line:
     """A connection that is ready for work, with each flat statement that it may be asked for.
 
-    `fetch` has those that capture, `packets` the others.
+    `rows` reads the answers to those that capture.
     """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.packets: dict[int, Packet] = {}
-        self.fetch: dict[int, Fetch] = {}
+        self.rows: dict[int, ReadRows] = {}
         self.session_sql: tuple[str, ...] = ()
 
     async def set_up(self, work: Work) -> None:
@@ -131,10 +131,9 @@ async def _make_ready(work: Work, line: Line, indexes: Sequence[int]) -> None:
     prepared = dict(zip(wanted, made, strict=True))
     for index in indexes:
         statement = _usable(work, prepared.get(index)) or TextStatement(connection, flat[index].sql)
+        line.packets[index] = statement.packet
         if flat[index].captures:
-            line.fetch[index] = statement.fetch
-        else:
-            line.packets[index] = statement.packet
+            line.rows[index] = statement.rows.read
 
 
 def _usable(work: Work, made: Statement | SQLError | None) -> Statement | None:

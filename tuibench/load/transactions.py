@@ -1,8 +1,8 @@
 """What one connection of the load sends: transactions with their retries, counted and timed. The hot path.
 
 A script is a generator that `mysql.exchange` plays: it yields packets and is given what each statement
-affected, without a task in between. It yields a function only for what is not hot: a back-off, a wait for
-work, a statement whose rows decide what comes next. Errors are thrown in where the statement was yielded.
+affected, or the answer whose rows decide what comes next, without a task in between. It yields a function
+only for what is not hot: a back-off, a wait for work. Errors are thrown in where the statement was yielded.
 
     one         a transaction, in the books from its start to whichever end
     _attempts   its attempts; the loop over the calls is where nearly all time is spent
@@ -20,7 +20,7 @@ from tuibench.load.recorder import OTHER, WRITE
 from tuibench.load.resting import Rest
 from tuibench.load.work import Work
 from tuibench.model.plan import OnError
-from tuibench.mysql.exchange import Said
+from tuibench.mysql.exchange import Said, Whole
 from tuibench.workload.generate import Call, Conversation, Rows
 from tuibench.workload.generate import Generator as Values
 
@@ -174,15 +174,13 @@ class Transactions:
         try:
             while (call := _next_call(talk, answer)) is not None:
                 index, values = call
-                statement = work.statements[index]
+                statement, packet = work.statements[index], line.packets[index](values)
+                said = Whole(packet) if statement.captures else packet
                 sent_ns = now()
-                if statement.captures:
-                    answer = yield from delay.answer(partial(line.fetch[index], values))
-                    affected = len(answer)
-                else:
-                    answer = None
-                    affected = yield from delay.answer(line.packets[index](values))
+                told = (yield from delay.answer(said)) if delay.ns else (yield said)
                 recorder.latencies_us[index].append((now() - sent_ns) // 1000)
+                answer = line.rows[index](told) if statement.captures else None
+                affected = told if answer is None else len(answer)
                 kind = recorder.kinds[index]
                 recorder.tally[kind if affected or kind != WRITE else OTHER] += 1
                 last = statement.name

@@ -12,14 +12,15 @@ from tuibench.errors import SQLError
 from tuibench.model.target import Target
 from tuibench.mysql import errors, tls
 from tuibench.mysql.errors import AccessDeniedError
-from tuibench.mysql.exchange import Exchange, Script
+from tuibench.mysql.exchange import Exchange, Script, Whole
 from tuibench.mysql.handshake import Handshake
 from tuibench.mysql.packets import Execution, text_packet
 from tuibench.mysql.passwords import passwords
 from tuibench.mysql.preparing import Prepared, prepare
+from tuibench.mysql.rows import Form, Row, Rows, in_binary, in_text
 from tuibench.workload.placeholders import pieces
 
-Row = tuple[Any, ...]
+__all__ = ["Connection", "Row", "Statement", "TextStatement", "connect"]
 
 RECEIVE_BUFFER_BYTES = 1 << 14
 """The driver starts with 256 KiB a connection, too much for thousands; it grows the buffer at need."""
@@ -28,43 +29,32 @@ RECEIVE_BUFFER_BYTES = 1 << 14
 class Statement:
     """A statement prepared on the server, bound to its connection.
 
-    `execute`, or what is sent as `packet`, drops its rows; `fetch` is for those that are wanted.
+    What is sent as `packet` gives its rows through `rows`; `execute` drops them.
     """
 
-    __slots__ = ("_connection", "_prepared", "_with_rows", "packet")
+    __slots__ = ("_connection", "packet", "rows")
 
     def __init__(self, connection: "Connection", prepared: Prepared, encoding: str) -> None:
         self._connection = connection
-        self._prepared = prepared
-        self._with_rows: Any = None
-        self.packet = Execution(*prepared, encoding).packet
+        self.packet = Execution(prepared.identity, prepared.parameters, encoding).packet
+        self.rows = connection.rows(in_binary, prepared.definitions)
 
     async def execute(self, values: tuple[Any, ...]) -> int:
         """Runs it and drops the rows. Returns rows affected, or rows returned by a SELECT."""
-        return await self._connection.ask(self.packet(values))
-
-    async def fetch(self, values: tuple[Any, ...]) -> Sequence[Row]:
-        """Runs it and returns its rows."""
-        if self._with_rows is None:
-            self._with_rows = driver.PreparedStatement(  # type: ignore[no-untyped-call]
-                self._connection.raw, *self._prepared
-            )
-        try:
-            return (await self._with_rows.execute(values)).rows or ()
-        except errors.FOREIGN as error:
-            raise errors.statement_error(error) from error
+        return int(await self._connection.ask(self.packet(values)))
 
 
 class TextStatement:
     """A statement sent as text, its values written into it: for servers that take no more prepared ones."""
 
-    __slots__ = ("_connection", "_form", "_whole")
+    __slots__ = ("_connection", "_form", "_whole", "rows")
 
     def __init__(self, connection: "Connection", sql: str) -> None:
         self._connection = connection
         parts = pieces(sql)
         self._form = "%s".join(part.replace("%", "%%") for part in parts)
         self._whole = connection.packet(sql) if len(parts) == 1 else None
+        self.rows = connection.rows(in_text)
 
     def packet(self, values: tuple[Any, ...]) -> bytes:
         """What is sent to run it."""
@@ -72,11 +62,7 @@ class TextStatement:
 
     async def execute(self, values: tuple[Any, ...]) -> int:
         """Runs it and drops the rows. Returns rows affected, or rows returned by a SELECT."""
-        return await self._connection.ask(self.packet(values))
-
-    async def fetch(self, values: tuple[Any, ...]) -> Sequence[Row]:
-        """Runs it and returns its rows."""
-        return await self._connection.query(self._text(values))
+        return int(await self._connection.ask(self.packet(values)))
 
     def _text(self, values: tuple[Any, ...]) -> str:
         quote = self._connection.quote
@@ -146,12 +132,17 @@ class Connection:
             self._exchange = Exchange(self.raw)
         return self._exchange
 
-    async def ask(self, packet: bytes) -> int:
-        """Sends one statement; returns rows affected, or rows returned by a SELECT."""
+    async def ask(self, said: bytes | Whole) -> Any:
+        """Sends one statement; returns rows affected, or returned by a SELECT; for `Whole` the answer."""
         self.statements += 1
-        answers: list[int] = []
-        await self.exchange.play(_one(packet, answers))
+        answers: list[Any] = []
+        await self.exchange.play(_one(said, answers))
         return answers[0]
+
+    def rows(self, form: Form, definitions: Sequence[bytes] = ()) -> Rows:
+        """What reads the answers to one statement."""
+        raw = self.raw
+        return Rows(form, raw._encoding, without_eof=raw._deprecate_eof, definitions=definitions)
 
     def packet(self, sql: str) -> bytes:
         """A statement in text, as it is sent."""
@@ -185,16 +176,15 @@ class Connection:
             transport.abort()
 
 
-def _one(packet: bytes, answers: list[int]) -> Script:
+def _one(said: bytes | Whole, answers: list[Any]) -> Script:
     """A single statement as a script."""
-    answers.append((yield packet))
+    answers.append((yield said))
 
 
 class _Manner(NamedTuple):
     """How to log in, besides where to and as whom; `options` are the driver's."""
 
     timeout_seconds: float
-    drops_rows: bool
     options: dict[str, Any]
 
 
@@ -205,12 +195,8 @@ async def connect(
     timeout_seconds: float = 10.0,
     program: str = "tuibench",
     sends_rows: bool = False,
-    drops_rows: bool = False,
 ) -> Connection:
     """Logs in to the target, the first of its servers. `sends_rows` allows LOAD DATA LOCAL.
-
-    With `drops_rows` nobody asks for the rows of prepared statements (`Statement.fetch`), and servers that
-    can leave out their columns.
 
     Raises ServerUnavailableError when the server is away or refuses the login, SQLError with
     code 1040, 1203 or 1226 when it takes no more connections.
@@ -221,7 +207,7 @@ async def connect(
         "program_name": program,
         "client_flag": LOCAL_FILES if sends_rows else 0,
     }
-    manner = _Manner(timeout_seconds, drops_rows, options)
+    manner = _Manner(timeout_seconds, options)
     since = time.monotonic()
     password = await known.of(target)
     try:
@@ -255,7 +241,7 @@ async def _login(target: Target, password: str, manner: _Manner, context: Any) -
         ssl=context,
         **manner.options,
     )
-    handshake = Handshake(raw, target, manner.timeout_seconds, drops_columns=manner.drops_rows)
+    handshake = Handshake(raw, target, manner.timeout_seconds)
     try:
         await asyncio.wait_for(raw.connect(), manner.timeout_seconds)
     except errors.FOREIGN as error:

@@ -2,16 +2,16 @@
 
 A script is a generator (see `load.transactions`): it yields a packet, and is given what the statement
 affected, from within the callback that brings the last byte of the answer; so the next one leaves at once.
-Nobody reads the rows. The driver logs in and does all else; its protocol gets all bytes that no script waits
-for.
+Nobody reads the rows, but a script that yields its packet as `Whole`: it is given the answer itself, for
+`rows` to read. The driver logs in and does all else; its protocol gets all bytes that no script waits for.
 
     play ──> script ──packet──> server
                ^                  │
                └──affected────────┘ data_received, Answer
 
 A script that has nothing to say yields None, and goes on when it is woken. One that wants something else (to
-sleep, to see rows) yields a function that gives an awaitable: `play` returns it to whoever plays, who then
-plays on with the result.
+sleep) yields a function that gives an awaitable: `play` returns it to whoever plays, who then plays on with
+the result.
 """
 
 import asyncio
@@ -19,12 +19,22 @@ import os
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
+import msgspec
+
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.mysql.answer import Answer
 from tuibench.mysql.glance import glance
+from tuibench.mysql.keeper import Keeper
+
+
+class Whole(msgspec.Struct, frozen=True, gc=False):
+    """A packet whose answer is wanted byte for byte."""
+
+    packet: bytes
+
 
 Wish = Callable[[], Awaitable[Any]]
-Said = bytes | Wish | None
+Said = bytes | Whole | Wish | None
 Script = Generator[Said, Any, None]
 
 SERVER_GONE, SERVER_LOST = 2006, 2013
@@ -38,7 +48,8 @@ class Exchange(asyncio.Protocol):
         self._raw = raw
         self._transport = raw._transport
         self._driver = raw._proto
-        self._answer = Answer(without_eof=raw._deprecate_eof)
+        self._answer: Answer | Keeper
+        self._answer = self._plain = Answer(without_eof=raw._deprecate_eof)
         self._descriptor = _descriptor(raw._transport)
         self._script: Script = _silence()
         self._ended: asyncio.Future[Wish | None] | None = None
@@ -81,17 +92,17 @@ class Exchange(asyncio.Protocol):
             self._hand_on(data)
             return
         answer = self._answer
-        affected = glance(data) if answer.is_new else None
-        if affected is None:
+        told: int | bytes | None = glance(data) if answer.is_new else None
+        if told is None:
             try:
-                affected = answer.take(data)
+                told = answer.take(data)
             except SQLError as error:
                 if isinstance(error, ConnectionLostError):
                     self._drop()
                 self._go_on(self._script.throw, error)
                 return
-        if affected is not None:
-            self._go_on(self._script.send, affected)
+        if told is not None:
+            self._go_on(self._script.send, told)
 
     def _go_on(self, resume: Callable[[Any], Said], answer: Any) -> None:
         """Gives the script what it waits for, and sends at once what it yields."""
@@ -108,8 +119,15 @@ class Exchange(asyncio.Protocol):
             elif said is None:
                 self._is_waiting = False
                 self._is_silent = True
+            elif isinstance(said, Whole):
+                self._answer = Keeper(self._plain, self._keep_no_more)
+                self._is_waiting = True
+                self._write(said.packet)
             else:
                 self._end(said)
+
+    def _keep_no_more(self) -> None:
+        self._answer = self._plain
 
     def _write(self, packet: bytes) -> None:
         """Writes to the socket itself, which spares a plain connection the event loop's queue.

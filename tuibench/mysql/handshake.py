@@ -54,11 +54,10 @@ if auth._nacl_bindings is None:
 class Handshake:
     """Watches over one connection of the driver while it logs in."""
 
-    def __init__(self, raw: Any, target: Target, tls_seconds: float, *, drops_columns: bool) -> None:
+    def __init__(self, raw: Any, target: Target, tls_seconds: float) -> None:
         self._raw = raw
         self._target = target
         self._tls_seconds = tls_seconds
-        self._wanted = BULK_STATEMENTS | KNOWN_COLUMNS * drops_columns
         self._write_packet = raw.write_packet
         self._read_greeting = raw._get_server_information
         self._answer_plugin = raw._process_auth
@@ -87,7 +86,7 @@ class Handshake:
     def _extended(self) -> int:
         """Those that both sides have; the driver tells of any only with bulk statements."""
         offered = int(self._raw._mariadb_ext_caps)
-        return offered & self._wanted if offered & BULK_STATEMENTS else 0
+        return offered & (BULK_STATEMENTS | KNOWN_COLUMNS) if offered & BULK_STATEMENTS else 0
 
     async def _secure(self) -> None:
         raw = self._raw

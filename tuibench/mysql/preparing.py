@@ -17,10 +17,11 @@ COMMAND = bytes((COM_STMT_PREPARE,))
 
 
 class Prepared(NamedTuple):
-    """The server's number of a statement, and how many placeholders it has."""
+    """The server's number of a statement, how many placeholders it has, and its columns' definitions."""
 
     identity: int
     parameters: int
+    definitions: tuple[bytes, ...] = ()
 
 
 async def prepare(raw: Any, texts: Sequence[str]) -> list[Prepared | SQLError]:
@@ -34,18 +35,24 @@ async def prepare(raw: Any, texts: Sequence[str]) -> list[Prepared | SQLError]:
 
 
 async def _answer(raw: Any) -> Prepared | SQLError:
-    """The answer to one: its head, then the definitions of placeholders and columns, which nobody needs."""
+    """The answer to one: its head, then the definitions of placeholders and columns."""
     raw._next_seq_id = 1
     try:
         head = await raw.read_packet()
         head.read_uint8()
         identity, columns, parameters = head.read_uint32(), head.read_uint16(), head.read_uint16()
-        for definitions in (parameters, columns):
-            for _ in range(definitions + (definitions > 0 and not raw._deprecate_eof)):
-                await raw.read_packet()
+        await _definitions(raw, parameters)
+        return Prepared(identity, parameters, await _definitions(raw, columns))
     except errors.FOREIGN as error:
         refusal = errors.statement_error(error)
         if isinstance(refusal, ConnectionLostError):
             raise refusal from error
         return refusal
-    return Prepared(identity, parameters)
+
+
+async def _definitions(raw: Any, count: int) -> tuple[bytes, ...]:
+    """So many definitions, with the EOF behind them where servers send it."""
+    definitions = tuple([(await raw.read_packet()).get_all_data() for _ in range(count)])
+    if count and not raw._deprecate_eof:
+        await raw.read_packet()
+    return definitions

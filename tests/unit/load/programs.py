@@ -1,5 +1,7 @@
 """Small programs, with and without a transaction around their statements, and a worker's first message."""
 
+import msgspec
+
 from tuibench.load.rules import Rules
 from tuibench.load.wire import Begin
 from tuibench.model.plan import Arrival, Backlog, OnError
@@ -43,6 +45,21 @@ SINGLE = Transaction(
     explicit=False,
     steps=(Step(repeat=1, let={"id": KEY}, statements=(UPDATE,)),),
 )
+ASKING = msgspec.structs.replace(
+    EXPLICIT,
+    name="asking",
+    steps=(
+        EXPLICIT.steps[0],
+        Step(
+            repeat=2,
+            let={"id": KEY},
+            statements=(msgspec.structs.replace(SELECT, capture=("c",)),),
+        ),
+        *EXPLICIT.steps[2:],
+    ),
+)
+"""The same, but for the rows of its SELECTs, which it wants to see."""
+
 EXPLICIT_SQL = [BEGIN.sql[0], SELECT.sql[0], SELECT.sql[0], UPDATE.sql[0], COMMIT.sql[0]]
 
 

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.load.programs import EXPLICIT, EXPLICIT_SQL, SINGLE, begin
+from tests.unit.load.programs import ASKING, EXPLICIT, EXPLICIT_SQL, SINGLE, begin
 from tests.unit.load.test_open_loop import Run, ran
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.clock import NS_PER_MS
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.load.delay import Delay
 from tuibench.mysql.exchange import Script
+from tuibench.workload.program import Transaction
 
 ROUND_TRIPS = len(EXPLICIT_SQL)
 SERVICE_MS = 2
@@ -126,16 +127,19 @@ def test_an_error_is_an_answer_too_but_a_lost_connection_is_not(
 # Whole runs
 
 
+@pytest.mark.parametrize("transaction", [EXPLICIT, ASKING], ids=["explicit", "asking"])
 @given(delay_us=st.integers(1, 200_000))
 @settings(max_examples=20, deadline=None)
-def test_the_latency_of_a_transaction_is_its_round_trips_times_server_and_network(delay_us: int) -> None:
+def test_the_latency_of_a_transaction_is_its_round_trips_times_server_and_network(
+    transaction: Transaction, delay_us: int
+) -> None:
     """Closed loop, one thread: BEGIN, two SELECTs, UPDATE and COMMIT each pay once."""
 
     async def script(run: Run) -> None:
         run.engine.set_delay(delay_us * 1000)
         await run.wait_until(5)
 
-    run = ran(script, begin(EXPLICIT), connections=1, rate=0, service_seconds=SERVICE_MS / 1000)
+    run = ran(script, begin(transaction), connections=1, rate=0, service_seconds=SERVICE_MS / 1000)
     expected_us = ROUND_TRIPS * (delay_us + SERVICE_MS * US_PER_MS)
     assert run.transactions.count >= 1
     assert expected_us <= run.transactions.min_us <= run.transactions.max_us <= expected_us + ROUND_TRIPS

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.fakes import SILENCE, FakeClock, FakeServer, Result
 from tests.unit.load.driving import driving, turns, until
-from tests.unit.load.programs import BEGIN, EXPLICIT, EXPLICIT_SQL, SINGLE, UPDATE, begin
+from tests.unit.load.programs import ASKING, BEGIN, EXPLICIT, EXPLICIT_SQL, SINGLE, UPDATE, begin
 from tuibench.errors import (
     ConnectionLostError,
     ExitCode,
@@ -50,14 +50,17 @@ def test_back_off_of_a_very_long_wait_is_still_the_longest() -> None:
 
 
 @pytest.mark.parametrize("error", [DEADLOCK, LOCK_WAIT])
-async def test_an_explicit_transaction_is_rolled_back_before_it_is_tried_again(error: SQLError) -> None:
-    async with driving(FakeServer([1, 1, error]), begin(EXPLICIT)) as drive:
+@pytest.mark.parametrize("transaction", [EXPLICIT, ASKING], ids=["explicit", "asking"])
+async def test_an_explicit_transaction_is_rolled_back_before_it_is_tried_again(
+    error: SQLError, transaction: Transaction
+) -> None:
+    async with driving(FakeServer([1, 1, error]), begin(transaction)) as drive:
         await drive.until_ended(1)
         assert drive.server.heard_by(0)[:9] == [*EXPLICIT_SQL[:3], ROLLBACK, *EXPLICIT_SQL]
         counters = drive.counters
         assert (counters.completed, counters.failed, counters.retries) == (1, 0, 1)
         assert (counters.errors, counters.commits) == ({error.code: 1}, 1)
-        assert (counters.retried, counters.rolled_back) == ({"explicit": 1}, {})
+        assert (counters.retried, counters.rolled_back) == ({transaction.name: 1}, {})
 
 
 async def test_a_single_statement_is_tried_again_without_a_rollback() -> None:

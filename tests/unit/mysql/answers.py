@@ -5,7 +5,13 @@ from collections.abc import Sequence
 
 MORE_RESULTS = 0x0008
 AUTOCOMMIT = 0x0002
-COLUMN = b"\x03def" + b"\x06sbtest\x07sbtest1" * 2 + b"\x01c\x01c\x0c\x2d\x00"
+STRING, UTF8MB4 = 254, 45
+
+
+def definition(kind: int = STRING, charset: int = UTF8MB4, flags: int = 0, decimals: int = 0) -> bytes:
+    """What an answer says of a column."""
+    names = b"\x03def\x06sbtest\x07sbtest1\x07sbtest1\x01c\x01c"
+    return names + b"\x0c" + struct.pack("<HIBHBH", charset, 480, kind, flags, decimals, 0)
 
 
 def packet(sequence: int, payload: bytes) -> bytes:
@@ -19,7 +25,10 @@ def packet(sequence: int, payload: bytes) -> bytes:
 def number(value: int) -> bytes:
     if value < 0xFB:
         return bytes((value,))
-    return b"\xfc" + struct.pack("<H", value) if value < 1 << 16 else b"\xfe" + struct.pack("<Q", value)
+    mark, size = next(
+        (mark, size) for mark, size in ((0xFC, 2), (0xFD, 3), (0xFE, 8)) if value < 1 << 8 * size
+    )
+    return bytes((mark,)) + value.to_bytes(size, "little")
 
 
 def ok(affected: int = 0, status: int = AUTOCOMMIT, insert_id: int = 0, sequence: int = 1) -> bytes:
@@ -33,15 +42,18 @@ def err(code: int, words: str, sequence: int = 1, state: str = "#HY000") -> byte
 def result(
     rows: Sequence[bytes],
     *,
-    columns: int = 1,
+    columns: int | Sequence[bytes] = 1,
     cached: bool = False,
     without_eof: bool = True,
     status: int = AUTOCOMMIT,
     sequence: int = 1,
 ) -> bytes:
-    """A result; `cached` columns are left out, as MariaDB may; the rows are whole payloads."""
-    count = number(columns) + (b"\x00" if cached else b"")
-    payloads = [count, *([] if cached else [COLUMN] * columns)]
+    """A result; `cached` columns are left out, as MariaDB may; the rows are whole payloads.
+
+    The columns are told by their definitions, or as so many of one text each.
+    """
+    definitions = [definition()] * columns if isinstance(columns, int) else columns
+    payloads = [number(len(definitions)) + b"\x00" * cached, *([] if cached else definitions)]
     eof = b"\xfe" + struct.pack("<HH", 0, status)
     if not without_eof:
         payloads.append(eof)

@@ -10,9 +10,9 @@ import pytest
 
 from tests.unit.mysql.answers import err, ok, result, text_row
 from tuibench.errors import ConnectionLostError, SQLError
-from tuibench.mysql.exchange import Exchange, Script
+from tuibench.mysql.exchange import Exchange, Script, Whole
 
-FIRST, SECOND = b"first packet", b"second packet"
+FIRST, SECOND, THIRD = b"first packet", b"second packet", b"third packet"
 
 
 class Driver:
@@ -123,6 +123,45 @@ async def test_the_next_statement_leaves_with_the_last_byte_of_the_answer(raw: R
     exchange.data_received(ok(1))
     assert await task is None
     assert played.told == [3, 1]
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [result([text_row(119)] * 3), result([text_row(9), text_row(7)]), ok(4), result([], cached=True)],
+)
+async def test_an_answer_is_handed_over_whole_to_who_wants_it(raw: Raw, whole: bytes) -> None:
+    exchange, played = Exchange(raw), Played(Whole(FIRST), Whole(SECOND), THIRD)
+    task = await begun(exchange, played.script())
+    exchange.data_received(whole)
+    assert raw._transport.written == [FIRST, SECOND]
+    for at in range(len(whole)):
+        assert raw._transport.written == [FIRST, SECOND]
+        exchange.data_received(whole[at : at + 1])
+    assert raw._transport.written == [FIRST, SECOND, THIRD]
+    exchange.data_received(ok(5))
+    assert await task is None
+    assert played.told == [whole, whole, 5]
+
+
+async def test_a_result_that_is_wanted_whole_may_break_off_with_an_error(raw: Raw) -> None:
+    exchange, played = Exchange(raw), Played(Whole(FIRST), SECOND, Whole(THIRD))
+    task = await begun(exchange, played.script())
+    whole = result([text_row(9)] * 3)
+    exchange.data_received(whole[:-11])
+    exchange.data_received(err(1317, "interrupted", sequence=6))
+    exchange.data_received(ok(1))
+    exchange.data_received(whole)
+    assert await task is None
+    assert played.told == [1317, 1, whole]
+
+
+async def test_a_connection_lost_in_a_whole_answer_is_told_to_the_script(raw: Raw) -> None:
+    exchange, played = Exchange(raw), Played(Whole(FIRST))
+    task = await begun(exchange, played.script())
+    exchange.data_received(result([text_row(9)] * 3)[:-5])
+    exchange.connection_lost(None)
+    assert await task is None
+    assert played.told == [2013]
 
 
 async def test_an_error_is_thrown_in_where_the_statement_was_said(raw: Raw) -> None:

@@ -10,7 +10,7 @@ from asyncmy.errors import OperationalError, ProgrammingError
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.mysql.preparing import Prepared, prepare
 
-DEFINITION = b"a definition that nobody reads"
+DEFINITION = b"a definition"
 
 
 class Packet:
@@ -18,6 +18,9 @@ class Packet:
 
     def __init__(self, body: bytes) -> None:
         self._body = body
+
+    def get_all_data(self) -> bytes:
+        return self._body
 
     def read_uint8(self) -> int:
         return self._take(1)
@@ -73,7 +76,7 @@ async def test_each_answer_finds_its_statement(without_eof: bool, more: int) -> 
     )
     assert await prepare(wire, ["COMMIT", "SELECT", "DELETE"]) == [
         Prepared(1, 0),
-        Prepared(2, 2),
+        Prepared(2, 2, (DEFINITION,) * 3),
         Prepared(3, 1),
     ]
     assert wire.sent == b"\x07\x00\x00\x00\x16COMMIT\x07\x00\x00\x00\x16SELECT\x07\x00\x00\x00\x16DELETE"
