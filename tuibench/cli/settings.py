@@ -15,8 +15,8 @@ from tuibench.errors import UsageError
 from tuibench.model.server import ServerInfo
 from tuibench.model.setting import PresetState, SettingState
 from tuibench.model.target import Target
-from tuibench.mysql.connection import connect
 from tuibench.mysql.info import server_info
+from tuibench.mysql.own import connect_own
 from tuibench.tuning import own_presets
 from tuibench.tuning.control import control_connect
 from tuibench.tuning.tuner import Tuner, session_journal
@@ -74,7 +74,7 @@ async def _listing(target: Target, presets: tuple[PresetState, ...]) -> Listing:
 
 
 async def _info(target: Target) -> ServerInfo:
-    connection = await connect(target, use_database=False)
+    connection = await connect_own(target, use_database=False)
     try:
         return await server_info(connection)
     finally:

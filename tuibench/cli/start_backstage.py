@@ -24,7 +24,7 @@ from tuibench.model.duration import seconds_in
 from tuibench.model.finding import Finding, Severity
 from tuibench.model.plan import Plan
 from tuibench.model.target import Target
-from tuibench.mysql.connection import connect
+from tuibench.mysql.own import connect_own
 from tuibench.session.preflight import diagnose
 from tuibench.tui.start.backstage import Answers, Outlook, ProfileOffer, ServerOffer, Step, Tell
 from tuibench.tuning.restore import leftovers
@@ -175,7 +175,7 @@ async def _made(target: Target, program: Program, tell: Tell) -> str:
 async def _makeable(target: Target, program: Program) -> bool:
     """True if none of the tables is there, or not even the database."""
     try:
-        connection = await connect(target)
+        connection = await connect_own(target)
     except ServerUnavailableError:
         return True
     try:

@@ -13,7 +13,8 @@ from tuibench.load.conditions import CONDITIONS
 from tuibench.load.conditions.base import Condition
 from tuibench.load.prepare_check import check_present
 from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.own import connect_own
 from tuibench.workload import nearest
 from tuibench.workload.datasets import data_set
 from tuibench.workload.program import Program
@@ -62,7 +63,7 @@ async def check(target: Target, program: Program, *, after_load: bool | None = N
     are missing or others'.
     """
     conditions, spec = conditions_of(program), data_set(program)
-    connection = await connect(target)
+    connection = await connect_own(target)
     try:
         await check_present(connection, program.data_set, spec, spec.prepare_command(program.profile))
         for sql in SNAPSHOT:

@@ -4,7 +4,7 @@ import msgspec
 
 from tuibench.load.prepare_check import catalogue
 from tuibench.model.target import Target
-from tuibench.mysql.connection import connect
+from tuibench.mysql.own import connect_own
 from tuibench.workload.datasets import data_set
 from tuibench.workload.program import Program
 
@@ -26,7 +26,7 @@ async def cleanup(target: Target, program: Program) -> CleanupResult:
     """Drops the program's tables that are its data set's by name and columns."""
     spec = data_set(program)
     names = spec.table_names()
-    connection = await connect(target)
+    connection = await connect_own(target)
     try:
         found = await catalogue(connection, spec)
         dropped = tuple(table for table in names if table in found.ours)

@@ -8,7 +8,7 @@ from tuibench.load.prepare_check import check_free
 from tuibench.load.prepare_load import Load, Method, Progress
 from tuibench.load.prepare_ways import Way
 from tuibench.model.target import Target
-from tuibench.mysql.connection import connect
+from tuibench.mysql.own import connect_own
 from tuibench.workload.datasets import data_set
 from tuibench.workload.program import Program
 
@@ -44,7 +44,7 @@ async def prepare(
     """
     if create_database:
         await make_database(target)
-    first = await connect(target)
+    first = await connect_own(target)
     try:
         await check_free(first, program)
         limit = int((await first.query("SELECT @@max_allowed_packet"))[0][0])
@@ -58,7 +58,7 @@ async def prepare(
 
 async def make_database(target: Target) -> None:
     """Makes the target's database unless it is there."""
-    connection = await connect(target, use_database=False)
+    connection = await connect_own(target, use_database=False)
     try:
         name = target.database.replace("`", "``")
         await connection.execute(f"CREATE DATABASE IF NOT EXISTS `{name}`")

@@ -6,6 +6,7 @@ finished, so that no half table is taken for a whole one.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
+from itertools import islice
 from random import Random
 from time import perf_counter
 
@@ -16,7 +17,8 @@ from tuibench.load.prepare_check import named
 from tuibench.load.prepare_pieces import Piece, pieces_of
 from tuibench.load.prepare_ways import FORMS, Sender, Way, is_refused, ways
 from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.own import connect_own
 from tuibench.workload.datasets import DataSet
 
 TRANSACTION_BYTES = 4 * 1024 * 1024
@@ -109,13 +111,15 @@ class Load:
         await _together(self._connect() for _ in range(self._parallel))
         self._ways = await ways(self._connections[0], self._method.way)
         names = iter(self._spec.table_names())
+        # One by itself at first: what the server has against it, it has against all.
+        await self._create(self._connections[0], islice(names, 1))
         await _together(self._create(connection, names) for connection in self._connections)
         work = iter(self._pieces)
         await _together(self._fill(connection, work) for connection in self._connections)
         await self._constrain()
 
     async def _connect(self) -> None:
-        connection = await connect(self._target, sends_rows=True)
+        connection = await connect_own(self._target, sends_rows=True)
         self._connections.append(connection)
         if not self._method.binlog:
             await connection.execute("SET SESSION sql_log_bin=0")
@@ -211,7 +215,7 @@ class Load:
             return
         tables = [table for table in self._spec.table_names() if table in self._unfinished]
         try:
-            connection = await connect(self._target)
+            connection = await connect_own(self._target)
             for loader in self._connections:
                 await _kill(connection, loader.thread_id)
             await connection.execute(f"DROP TABLE IF EXISTS {', '.join(tables)}")

@@ -22,8 +22,8 @@ TYPES_FOLLOW = 128
 INFILE_REFUSED_CODES = frozenset({1148, 1235, 2068, 3948, 3950, 4166})
 """What servers answer when they do not take LOAD DATA LOCAL (not allowed, switched off, rejected)."""
 
-BULK_REFUSED_CODES = frozenset({4033})
-"""What MariaDB answers when its binary log is kept in statements, not in rows."""
+BULK_REFUSED_CODES = frozenset({1461, 4033})
+"""What MariaDB answers when it keeps no more prepared statements, or its binary log not in rows."""
 
 
 class Loaded:

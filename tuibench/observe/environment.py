@@ -12,7 +12,8 @@ from tuibench.errors import TuibenchError
 from tuibench.model.environment import DiskFacts, Environment, HostFacts, RoundTrip
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.own import connect_own
 from tuibench.observe.host_facts import disk_facts, host_facts
 from tuibench.observe.variables import is_volatile
 
@@ -85,7 +86,7 @@ async def environment(
     variables: dict[str, str] = {}
     trip, gaps = None, []
     try:
-        connection = await connect(target, use_database=False)
+        connection = await connect_own(target, use_database=False)
         try:
             variables = await _variables(connection)
             trip = await _round_trip(connection, now_ns)

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import ConnectionLostError, TuibenchError
 from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.own import connect_own
 
 T = TypeVar("T")
 Job = Callable[[Connection], Awaitable[T]]
@@ -21,7 +22,7 @@ CONNECT_TIMEOUT_SECONDS = 5.0
 
 
 async def log_in(target: Target) -> Connection:
-    return await connect(target, use_database=False, timeout_seconds=CONNECT_TIMEOUT_SECONDS)
+    return await connect_own(target, use_database=False, timeout_seconds=CONNECT_TIMEOUT_SECONDS)
 
 
 class Line:

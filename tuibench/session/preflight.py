@@ -20,9 +20,10 @@ from tuibench.model.machine import Machine
 from tuibench.model.plan import Plan
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import AccessDeniedError
 from tuibench.mysql.info import server_info
+from tuibench.mysql.own import connect_own
 from tuibench.observe.machine import machine
 from tuibench.session.loading import most_workers
 from tuibench.tuning.preflight import checks, production
@@ -76,7 +77,7 @@ async def look(
     target: Target, plan: Plan, program: Program, meanwhile: Callable[[ServerInfo], Awaitable[None]]
 ) -> tuple[ServerInfo, Foreseen]:
     """Who the server is and what a run on it must know; `meanwhile` fills the time between the two looks."""
-    connection = await connect(target)
+    connection = await connect_own(target)
     try:
         info = await server_info(connection)
         preflight = await Preflight.begin(connection, info, plan, program)
@@ -122,10 +123,10 @@ async def _watched(connection: Connection, facts: Facts) -> Facts:
 async def _connect(target: Target) -> tuple[Connection, TuibenchError | None]:
     """A connection, if need be without the database; then also what is wrong with that."""
     try:
-        return await connect(target), None
+        return await connect_own(target), None
     except ServerUnavailableError as error:
         try:
-            return await connect(target, use_database=False), error
+            return await connect_own(target, use_database=False), error
         except TuibenchError:
             raise error from None
 

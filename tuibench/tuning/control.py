@@ -12,7 +12,8 @@ from functools import partial
 from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError
 from tuibench.model.target import Target
 from tuibench.mysql import info
-from tuibench.mysql.connection import Connection, Row, connect
+from tuibench.mysql.connection import Connection, Row
+from tuibench.mysql.own import connect_own
 from tuibench.tuning.statements import ISOLATION, REDO_LOG, change_sql, listed, session_sql
 
 Connect = Callable[[], Awaitable[Connection]]
@@ -28,7 +29,7 @@ _SESSION_NAMES = {"sql_log_bin": "sql_log_bin", ISOLATION: ISOLATION, "tx_isolat
 
 def control_connect(target: Target) -> Connect:
     """How the control connection logs in: no database is needed to change settings."""
-    return partial(connect, target, use_database=False)
+    return partial(connect_own, target, use_database=False)
 
 
 class Control:

@@ -18,13 +18,15 @@ MAX_PLACEHOLDERS = 65_535
 """Servers prepare no statement with more."""
 
 
-def _word(name: str) -> Statement:
-    return Statement(name=name, cls=StatementClass.OTHER, sql=(name.upper(),), prepared=False)
+def _word(name: str, sql: str) -> Statement:
+    return Statement(name=name, cls=StatementClass.OTHER, sql=(sql,), prepared=False)
 
 
-BEGIN = Step(repeat=1, let={}, statements=(_word("begin"),))
-COMMIT = Step(repeat=1, let={}, statements=(_word("commit"),))
-ROLLBACK = _word("rollback")
+BEGIN = Step(repeat=1, let={}, statements=(_word("begin", "START TRANSACTION"),))
+"""Not in one word: MariaDB with sql_mode=ORACLE takes that for the beginning of a block."""
+
+COMMIT = Step(repeat=1, let={}, statements=(_word("commit", "COMMIT"),))
+ROLLBACK = _word("rollback", "ROLLBACK")
 FRAME = frozenset({"begin", "commit", "rollback"})
 """Names of the statements that only begin and end a transaction."""
 

@@ -19,7 +19,7 @@ from tuibench.workload.program import (
 TARGET = Target(host="db", user="ann", password="secret")
 KEY = Key(low=1, high=100, distribution=Uniform())
 
-BEGIN = Statement(name="begin", cls=StatementClass.OTHER, sql=("BEGIN",), prepared=False)
+BEGIN = Statement(name="begin", cls=StatementClass.OTHER, sql=("START TRANSACTION",), prepared=False)
 COMMIT = Statement(name="commit", cls=StatementClass.OTHER, sql=("COMMIT",))
 SELECT = Statement(
     name="point_select", cls=StatementClass.READ, sql=("SELECT c FROM t WHERE id=?",), bind=("id",)

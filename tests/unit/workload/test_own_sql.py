@@ -47,13 +47,21 @@ def test_statements_of_one_text_are_one_transaction_with_the_same_values() -> No
 def test_begin_and_commit_are_the_transactions_own() -> None:
     made = program("BEGIN; UPDATE t SET k=1; COMMIT")
     assert made.transactions[0].explicit
-    assert [one.sql for one in Player(made, nothing).play()] == ["BEGIN", "UPDATE t SET k=1", "COMMIT"]
+    assert [one.sql for one in Player(made, nothing).play()] == [
+        "START TRANSACTION",
+        "UPDATE t SET k=1",
+        "COMMIT",
+    ]
     assert made == program("start transaction;\nUPDATE t SET k=1;\ncommit work;")
 
 
 def test_a_rollback_at_the_end_is_meant() -> None:
     made = program("BEGIN; UPDATE t SET k=1; ROLLBACK")
-    assert [one.sql for one in Player(made, nothing).play()] == ["BEGIN", "UPDATE t SET k=1", "ROLLBACK"]
+    assert [one.sql for one in Player(made, nothing).play()] == [
+        "START TRANSACTION",
+        "UPDATE t SET k=1",
+        "ROLLBACK",
+    ]
 
 
 def test_several_texts_are_mixed_by_weight() -> None:

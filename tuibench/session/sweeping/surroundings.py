@@ -7,8 +7,9 @@ from tuibench.errors import SQLError
 from tuibench.model.server import Flavour
 from tuibench.model.sweep import Surroundings
 from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import server_info
+from tuibench.mysql.own import connect_own
 from tuibench.observe.environment import environment
 from tuibench.workload.datasets import data_set
 from tuibench.workload.program import Program
@@ -19,7 +20,7 @@ TABLESPACES = {Flavour.MARIADB: "innodb_sys_tablespaces", Flavour.MYSQL: "innodb
 
 async def look_around(target: Target, clock: Clock) -> Surroundings:
     """The server now. Raises ServerUnavailableError when it cannot be reached."""
-    connection = await connect(target, use_database=False)
+    connection = await connect_own(target, use_database=False)
     try:
         info = await server_info(connection)
     finally:
@@ -30,7 +31,7 @@ async def look_around(target: Target, clock: Clock) -> Surroundings:
 async def files_bytes(target: Target, program: Program) -> int | None:
     """How large the files of a program's tables are; None if the server does not tell."""
     names = data_set(program).table_names()
-    connection = await connect(target)
+    connection = await connect_own(target)
     try:
         flavour = (await server_info(connection)).flavour
         return await _files_bytes(connection, flavour, names)
