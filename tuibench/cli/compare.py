@@ -9,7 +9,8 @@ from tuibench.cli.formats import JSON, TEXT, demand_format, echo_json
 from tuibench.cli.talk import say
 from tuibench.errors import ExitCode, UsageError
 from tuibench.metrics import relative
-from tuibench.record import contrast_text, shelf
+from tuibench.record import contrast_text
+from tuibench.record.collection import find_run
 from tuibench.record.contrasts import compared
 from tuibench.record.run import load
 
@@ -34,7 +35,7 @@ def compare(
     if len(runs) < 2:
         raise UsageError("compare takes two runs or more", "tuibench runs list says which there are")
     look_in(run_dir)
-    found = compared([load(shelf.find(run)) for run in runs], bounds)
+    found = compared([load(find_run(run)) for run in runs], bounds)
     if output == JSON:
         echo_json(found)
     else:

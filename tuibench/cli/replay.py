@@ -10,7 +10,7 @@ from tuibench.cli.screen_options import ScreenOptions
 from tuibench.cli.watching import demand_terminal
 from tuibench.errors import RunError, UsageError
 from tuibench.model.replay import SPEEDS
-from tuibench.record import shelf
+from tuibench.record.collection import find_run
 from tuibench.record.run import load
 
 SLOWEST, FASTEST = 0.01, SPEEDS[-1]
@@ -31,7 +31,7 @@ def replay(
     if not SLOWEST <= speed <= FASTEST:
         raise UsageError(f"--speed must be between {SLOWEST:g} and {FASTEST:g}, not {speed:g}")
     look_in(run_dir)
-    found = load(shelf.find(run))
+    found = load(find_run(run))
     if not found.samples:
         raise RunError(f"nothing was recorded of {found.id}: its load never began")
     demand_terminal(f"tuibench report {run}")

@@ -12,7 +12,7 @@ from tuibench.cli.formats import ONE_FORM
 from tuibench.cli.notes import notes
 from tuibench.cli.talk import say
 from tuibench.errors import UsageError
-from tuibench.record import shelf
+from tuibench.record.collection import find_run
 from tuibench.record.html.page import html as html_page
 from tuibench.record.markdown import markdown
 from tuibench.record.recorder import pretty_json
@@ -20,8 +20,9 @@ from tuibench.record.run import Run, load
 from tuibench.record.transcript import csv_text, sysbench_text
 
 DETAILS = (
-    "The run is named by its id or a unique part of it, by its folder, or as 'latest'. Each form goes to "
-    "stdout, or with =FILE to a file; without any it is --sysbench. No server is needed."
+    "The run is named by its id or a unique part of it, by its folder, or as 'latest', a sweep's cell as "
+    "SWEEP/CELL. Each form goes to stdout, or with =FILE to a file; without any it is --sysbench. No server "
+    "is needed."
 )
 
 FORMS: dict[str, Callable[[Run], Iterable[str]]] = {
@@ -55,7 +56,7 @@ def report(
     if list(wanted.values()).count(STDOUT) > 1:
         raise UsageError(ONE_FORM, "give the others a file: --csv=run.csv")
     look_in(run_dir)
-    found = load(shelf.find(run))
+    found = load(find_run(run))
     for name, place in wanted.items():
         write(place, FORMS[name](found))
     if "sysbench" in wanted:

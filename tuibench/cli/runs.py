@@ -15,22 +15,27 @@ from tuibench.cli.columns import aligned, width_of
 from tuibench.cli.finding import RunDir, look_in
 from tuibench.cli.formats import JSON, TEXT, TextOrJson, demand_format, echo_json
 from tuibench.cli.notes import notes
+from tuibench.cli.sweep_results import afterwards
 from tuibench.cli.talk import say
 from tuibench.errors import UsageError
 from tuibench.model.environment import Environment
 from tuibench.model.summary import Summary
-from tuibench.record import shelf
+from tuibench.record import collection
 from tuibench.record.lines import PlanRecord
 from tuibench.record.run import load
-from tuibench.record.shelf import RunLine
+from tuibench.record.shelf import RUNNING, RunLine
+from tuibench.record.sweep import is_sweep
+from tuibench.record.sweep import load as load_sweep
+from tuibench.record.sweep_text import written
 from tuibench.record.transcript import ending
 from tuibench.units import DASH, clock, count, data, decimal
 from tuibench.workload import nearest
 
 DETAILS = (
-    "list: what was recorded, the newest last. show RUN: its plan, where it was, its result. remove RUN …: "
-    "takes records away for good. A run is named by its id or a unique part of it, by its folder, or as "
-    "'latest'. More of one: tuibench report, replay."
+    "list: runs and sweeps that were recorded, the newest last. show RUN: its plan, where it was, its "
+    "result; of a sweep its table and how far it is. remove RUN …: takes records away for good. A run is "
+    "named by its id or a unique part of it, by its folder, or as 'latest', a sweep's cell as SWEEP/CELL. More of "
+    "one: tuibench report, replay, sweep --show."
 )
 HEADINGS = ("run", "started", "profile", "outcome", "threads", "time", "TPS", "p95 ms")
 
@@ -43,6 +48,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     summary: Summary
 
 
+TABLES_STAY = "; the tables that it made stay on their server"
 IN_ID = ("started", "profile")
 FIRST_NUMBER = HEADINGS.index("threads")
 
@@ -66,7 +72,7 @@ def runs(
 def _list(named: Sequence[str], as_json: bool, _: bool) -> None:
     if named:
         raise UsageError("runs list takes no run", f"tuibench runs show {named[0]}")
-    lines = shelf.runs()
+    lines = collection.lines()
     if as_json:
         echo_json(lines)
     elif lines:
@@ -93,7 +99,7 @@ def _cells(line: RunLine) -> tuple[str, ...]:
         line.id,
         DASH if started is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(started)),
         line.profile or DASH,
-        line.outcome or "damaged",
+        _outcome(line),
         count(line.threads),
         DASH if line.seconds is None else clock(line.seconds),
         decimal(line.transactions_per_second, 1),
@@ -101,10 +107,24 @@ def _cells(line: RunLine) -> tuple[str, ...]:
     )
 
 
+def _outcome(line: RunLine) -> str:
+    """How it ended; of a sweep, how far it has come."""
+    if line.outcome is None or line.cells is None:
+        return line.outcome or "damaged"
+    if line.cells_done == line.cells:
+        return f"sweep: {line.cells} cells"
+    running = f"{line.outcome}, " if line.outcome == RUNNING else ""
+    return f"sweep: {running}{line.cells_done} of {line.cells} cells"
+
+
 def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
     if len(named) != 1:
         raise UsageError("runs show takes one run", "tuibench runs list says which there are")
-    run = load(shelf.find(named[0]))
+    directory = collection.find(named[0])
+    if is_sweep(directory):
+        _show_sweep(directory, as_json)
+        return
+    run = load(directory)
     if as_json:
         echo_json(Shown(plan=run.plan, environment=run.environment, summary=run.summary))
         return
@@ -120,24 +140,40 @@ def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
         say(line)
 
 
+def _show_sweep(directory: Path, as_json: bool) -> None:
+    """Its table, how far it is, and how it goes on."""
+    known, line = load_sweep(directory), collection.line_of_sweep(directory)
+    if as_json:
+        typer.echo(written(known, form=JSON), nl=False)
+        return
+    state = "complete" if line.cells_done == line.cells else line.outcome
+    typer.echo(f"{line.id}: {state}, {line.cells_done} of {line.cells} cells")
+    if known.done:
+        typer.echo(written(known), nl=False)
+    for text in afterwards(known, directory):
+        say(text)
+
+
 def _remove(named: Sequence[str], as_json: bool, yes: bool) -> None:
     if not named:
         raise UsageError("runs remove takes at least one run", "tuibench runs list says which there are")
     if as_json:
         raise UsageError("runs remove has no --format json")
-    directories = list(dict.fromkeys(shelf.find(name) for name in named))
+    directories = list(dict.fromkeys(collection.find(name) for name in named))
     for directory in directories:
         if yes or _agreed(directory):
-            shelf.remove(directory)
-            say(f"removed {directory}")
+            has_tables = collection.has_tables(load_sweep(directory)) if is_sweep(directory) else False
+            collection.remove(directory)
+            say(f"removed {directory}" + (TABLES_STAY if has_tables else ""))
 
 
 def _agreed(directory: Path) -> bool:
     """Asks the user. Raises UsageError where there is nobody to ask."""
     if not sys.stdin.isatty():
         raise UsageError("whether to remove runs cannot be asked here", "add --yes")
-    line = shelf.line_of(directory)
-    return typer.confirm(f"remove {line.id} ({line.profile}, {data(line.bytes)}) for good?", err=True)
+    line = collection.line_of(directory)
+    what = f"the sweep {line.id}" if line.kind == "sweep" else line.id
+    return typer.confirm(f"remove {what} ({line.profile}, {data(line.bytes)}) for good?", err=True)
 
 
 ACTIONS: dict[str, Callable[[Sequence[str], bool, bool], None]] = {

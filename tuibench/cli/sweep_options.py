@@ -79,9 +79,8 @@ class SweepOptions:
             prepare=self.prepare,
             cleanup=self.cleanup,
         )
-        cells = len(plan.cases) * len(plan.variants) * len(threads) * self.repeat
-        if cells > MOST_CELLS:
-            raise UsageError(f"a sweep has {MOST_CELLS:,} cells at most, this one {cells:,}")
+        if plan.cell_count > MOST_CELLS:
+            raise UsageError(f"a sweep has {MOST_CELLS:,} cells at most, this one {plan.cell_count:,}")
         return plan
 
     def _check(self) -> None:

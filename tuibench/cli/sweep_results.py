@@ -9,9 +9,9 @@ import typer
 from tuibench import paths
 from tuibench.errors import UsageError
 from tuibench.model.sweep import Sweep
+from tuibench.record.collection import has_tables
 from tuibench.record.sweep import load
 from tuibench.record.sweep_text import SUMMARY, compared, written
-from tuibench.session.sweeping.matrix import cells_of
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ def afterwards(known: Sweep, directory: Path) -> list[str]:
     """What the tables have no place for: what was left out, what to mistrust, where it all is."""
     lines = [f"failed: {one.cell.words}: {one.failure}" for one in known.results if one.outcome == "failed"]
     lines += warnings_of(known)
-    left = len(cells_of(known.record.plan)) - len(known.done)
+    left = known.record.plan.cell_count - len(known.done)
     if left:
         are = "1 cell is" if left == 1 else f"{left} cells are"
         lines.append(f"{are} left; go on with: tuibench sweep --resume {directory}")
-    if any(one.prepared for one in known.data):
+    if has_tables(known):
         lines.append("the tables that were made are still there")
     lines.append(f"recorded in {directory}")
     return lines

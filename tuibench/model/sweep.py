@@ -67,6 +67,11 @@ class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
     prepare: bool = False
     cleanup: bool = False
 
+    @property
+    def cell_count(self) -> int:
+        """How many runs it takes."""
+        return len(self.cases) * len(self.variants) * len(self.threads) * self.repeats
+
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a sweep.

@@ -56,10 +56,10 @@ def histograms(directory: Path) -> Iterator[LogLine]:
         raise _unreadable(directory / HISTOGRAMS, error) from error
 
 
-def is_being_written(directory: Path) -> bool:
-    """True while the process lives that writes this record."""
+def is_being_written(directory: Path, locked: str = SAMPLES) -> bool:
+    """True while the process lives that writes this record, and holds the lock of this file of it."""
     try:
-        with (directory / SAMPLES).open("rb") as stream:
+        with (directory / locked).open("rb") as stream:
             fcntl.flock(stream.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

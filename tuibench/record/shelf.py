@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -21,10 +22,11 @@ LATEST = "latest"
 
 
 class RunLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One run in a list. What is not known is None; `trouble` says why a record cannot be read.
+    """One run or sweep in a list. What is not known is None; `trouble` says why a record cannot be read.
 
     `started_at` is Unix time. `outcome` is that of the summary, "running" while it is being written, or
-    "cut short" without a summary. `p95_ms` is that of the whole run.
+    "cut short" without a summary. `p95_ms` is that of the whole run. A sweep has no figures of its own, but
+    so many `cells`, of which `cells_done` were measured; `seconds` is the time they took.
     """
 
     id: str
@@ -40,6 +42,9 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str | None = None
     bytes: int = 0
     trouble: str = ""
+    kind: Literal["run", "sweep"] = "run"
+    cells: int | None = None
+    cells_done: int | None = None
 
 
 class _Figures(msgspec.Struct):
@@ -57,6 +62,11 @@ def runs() -> list[RunLine]:
     return sorted(
         (line_of(each) for each in _directories()), key=lambda line: (line.started_at or 0, line.id)
     )
+
+
+def ids() -> list[str]:
+    """The runs by their names."""
+    return [directory.name for directory in _directories()]
 
 
 def find(wanted: str) -> Path:

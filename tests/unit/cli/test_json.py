@@ -58,6 +58,7 @@ def recorded(tuibench_home: Path) -> None:
         ("runs list", "runs"),
         ("runs show one", "run"),
         ("runs show cut", "run"),
+        ("runs show matrix", "sweep"),
         ("compare a b", "compare"),
         ("sweep --show matrix", "sweep"),
         ("sweep --compare matrix matrix", "sweeps"),

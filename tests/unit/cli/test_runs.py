@@ -6,14 +6,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests import sweeps
 from tests.unit.cli.program import Program
 from tests.unit.record.written import plan_record, written
 from tuibench import paths
 from tuibench.cli.runs import table
 from tuibench.model.summary import Summary
+from tuibench.model.sweep import DataReady
 from tuibench.record import shelf
 from tuibench.record.recorder import Recorder
 from tuibench.record.run import load
+from tuibench.record.sweep import SweepFolder
 from tuibench.record.transcript import csv_text, sysbench_text
 
 DONE, CUT = "20260101-120000-oltp_insert", "20260101-130000-tpcc"
@@ -62,6 +65,59 @@ def test_one_run_in_short(tuibench: Program, folder: Path) -> None:
     assert told["plan"]["schema"] == "tuibench.run/1"
     assert told["summary"]["outcome"] == "cut short"
     assert told["environment"]["host"]["name"] == "box"
+
+
+@pytest.fixture
+def sweep(tuibench_home: Path) -> Path:
+    """Three of eight cells; its tables are still there."""
+    folder = SweepFolder.create(paths.sweeps_dir() / "20260102-080000-oltp_write_only", sweeps.record())
+    for result in sweeps.sweep().results[:3]:
+        folder.add(result)
+    folder.add(DataReady(data=sweeps.CASE.data, prepared=True))
+    folder.close()
+    return folder.directory
+
+
+def test_a_sweep_is_in_the_list_with_how_far_it_is(tuibench: Program, folder: Path, sweep: Path) -> None:
+    row = next(line for line in tuibench("runs").out.splitlines() if line.startswith(sweep.name))
+    assert "sweep: 3 of 8 cells" in row
+    running = SweepFolder.resume(sweep)
+    assert "sweep: running, 3 of 8 cells" in tuibench("runs").out
+    running.close()
+
+
+def test_a_sweep_is_shown_with_what_is_left_of_it(tuibench: Program, folder: Path, sweep: Path) -> None:
+    shown = tuibench("runs", "show", "080000")
+    assert shown.code == 0
+    first, rest = shown.out.split("\n", 1)
+    assert first == f"{sweep.name}: cut short, 3 of 8 cells"
+    assert rest == tuibench("sweep", "--show", str(sweep)).out
+    assert f"5 cells are left; go on with: tuibench sweep --resume {sweep}" in shown.err
+    told = json.loads(tuibench("runs", "show", "080000", "--format=json").out)
+    assert (told["record"]["schema"], len(told["results"])) == ("tuibench.sweep/1", 3)
+
+
+def test_a_sweep_is_removed_as_a_run_is(tuibench: Program, folder: Path, sweep: Path) -> None:
+    assert "add --yes" in tuibench("runs", "remove", "080000").err
+    running = SweepFolder.resume(sweep)
+    refused = tuibench("runs", "remove", "080000", "--yes")
+    assert (refused.code, "is being run" in refused.err) == (1, True)
+    running.close()
+    removed = tuibench("runs", "remove", "080000", "--yes")
+    assert removed.err == f"removed {sweep}; the tables that it made stay on their server\n"
+    assert not sweep.exists()
+
+
+def test_a_cell_is_a_run_for_reports_and_comparisons(tuibench: Program, folder: Path, sweep: Path) -> None:
+    for name in ("001-a", "002-b"):
+        written(sweep / "cells" / name)
+    cell = str(sweep / "cells" / "001-a")
+    assert tuibench("report", "080000/001").out == tuibench("report", cell).out != ""
+    assert tuibench("compare", "080000/001", "080000/002", "--format=json").code == 0
+    assert tuibench("runs", "show", "080000/002").out.startswith("002-b: done after 00:03\n")
+    whole = tuibench("report", sweep.name)
+    assert (whole.code, whole.out) == (2, "")
+    assert "is a sweep, its cells are runs" in whole.err
 
 
 def test_removing_asks_or_is_told_yes(tuibench: Program, folder: Path) -> None:
