@@ -34,8 +34,8 @@ from tuibench.workload import nearest
 DETAILS = (
     "list: runs and sweeps that were recorded, the newest last. show RUN: its plan, where it was, its "
     "result; of a sweep its table and how far it is. remove RUN …: takes records away for good. A run is "
-    "named by its id or a unique part of it, by its folder, or as 'latest', a sweep's cell as SWEEP/CELL. More of "
-    "one: tuibench report, replay, sweep --show."
+    "named by its id or a unique part of it, by its folder, or as 'latest', a sweep's cell as SWEEP/CELL. "
+    "More of one: tuibench report, replay, sweep --show."
 )
 HEADINGS = ("run", "started", "profile", "outcome", "threads", "time", "TPS", "p95 ms")
 
