@@ -16,8 +16,8 @@ from tests.unit.load.driving import turns
 from tests.unit.load.programs import SINGLE, begin, program
 from tests.unit.load.test_wire import REPORT
 from tuibench.errors import RunError
-from tuibench.load import fleet as fleet_room
-from tuibench.load.fleet import Fleet, Worker
+from tuibench.load import worker_process as process_room
+from tuibench.load.fleet import Fleet
 from tuibench.load.report import Finished, HandOver
 from tuibench.load.wire import (
     Begin,
@@ -36,6 +36,7 @@ from tuibench.load.wire import (
     ToWorker,
     WorkerEnd,
 )
+from tuibench.load.worker_process import Worker
 from tuibench.model.plan import Plan
 from tuibench.model.target import Target
 
@@ -306,7 +307,7 @@ async def test_a_halted_worker_is_left_out_until_it_goes_on_and_nobody_waits_twi
         await workers.report()
         halted = workers.pids[0]
         os.kill(halted, signal.SIGSTOP)
-        with mock.patch.object(fleet_room, "REPORT_SECONDS", 0.2):
+        with mock.patch.object(process_room, "REPORT_SECONDS", 0.2):
             while not workers.silent:
                 await workers.report()
         assert workers.silent == (halted,)
@@ -323,7 +324,7 @@ async def test_a_halted_worker_that_is_killed_is_named() -> None:
     async with fleet(2) as workers:
         await workers.report()
         os.kill(workers.pids[1], signal.SIGSTOP)
-        with mock.patch.object(fleet_room, "REPORT_SECONDS", 0.2):
+        with mock.patch.object(process_room, "REPORT_SECONDS", 0.2):
             while not workers.silent:
                 await workers.report()
         os.kill(workers.pids[1], signal.SIGKILL)
@@ -338,7 +339,7 @@ async def _until_it_fails(workers: Fleet) -> None:
 
 async def test_a_silent_worker_is_asked_once_and_its_late_report_and_its_last_both_count() -> None:
     async with pretended_fleet(1) as (workers, (end,)):
-        with mock.patch.object(fleet_room, "REPORT_SECONDS", 0.01):
+        with mock.patch.object(process_room, "REPORT_SECONDS", 0.01):
             assert await workers.report() == []
         assert await workers.report(checkpoint=True) == []
         end.send(REPORT)
