@@ -25,8 +25,8 @@ from tuibench.model.duration import delay_ms_in
 from tuibench.model.limits import MAX_RATE, MAX_THREADS
 from tuibench.model.plan import IGNORED_ERRORS, Arrival, Backlog, OnError, OptionValue, Plan
 from tuibench.model.target import Target
+from tuibench.session.ranges import checked_delay_ms
 from tuibench.session.spec import SessionSpec
-from tuibench.session.steering import checked_delay_ms
 from tuibench.workload import library
 
 CONTEXT = {

@@ -10,7 +10,7 @@ from tuibench.cli.run_options import RunOptions
 from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue
 from tuibench.model.sweep import Order, SweepPlan
-from tuibench.session.steering import checked_threads
+from tuibench.session.ranges import checked_threads
 from tuibench.session.sweeping.planning import cases_of, profiles_of, threads_of, variants_of
 from tuibench.workload import nearest
 

@@ -11,7 +11,7 @@ from tuibench.metrics.pairs import FEWEST_PAIRS
 from tuibench.model.command import ApplyPreset, SetThreads
 from tuibench.model.plan import Plan
 from tuibench.model.trial import Trial
-from tuibench.session.steering import checked_threads
+from tuibench.session.ranges import checked_threads
 from tuibench.session.trialling import PRESET, THREADS, command_for
 from tuibench.tuning import catalogue, own_presets, presets
 

@@ -34,10 +34,11 @@ from tuibench.session.observer import Observer
 from tuibench.session.planned import Due, Planned
 from tuibench.session.preflight import Foreseen, look
 from tuibench.session.probing import Level, Probing
+from tuibench.session.ranges import checked_threads
 from tuibench.session.recording import Recording
 from tuibench.session.settings import Settings
 from tuibench.session.spec import SessionSpec
-from tuibench.session.steering import Steering, checked_threads
+from tuibench.session.steering import Steering
 from tuibench.session.voice import IntervalListener, Listener, Voice
 from tuibench.session.watching import Watching
 from tuibench.workload import library
@@ -222,7 +223,7 @@ class Session:
 
     async def lead(self, level: Level) -> None:
         """The load that a probe wants."""
-        await self._steering.lead(*level)
+        await self._steering.moving.lead(*level)
         self.announce()
 
     async def begin_anew(self) -> None:
@@ -261,7 +262,7 @@ class Session:
 
     async def _follow_plan(self, due: Due) -> None:
         try:
-            await self._steering.follow(due)
+            await self._steering.moving.follow(due)
         except TuibenchError as error:
             self.fail(error)
         self.announce()

@@ -5,7 +5,7 @@ not wait for a server that takes its time over a setting.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import assert_never
 
 from tuibench.errors import UsageError
@@ -35,41 +35,14 @@ from tuibench.model.command import (
 )
 from tuibench.model.duration import delay_text
 from tuibench.model.event import EventKind
-from tuibench.model.limits import MAX_CLIENT_DELAY_MS, MAX_RATE, MAX_THREADS
 from tuibench.model.message import RunState
 from tuibench.model.schedule import Quantity
 from tuibench.model.weights import weights_text
-from tuibench.session.schedule import Move
+from tuibench.session.moving import ENDING, Moving
+from tuibench.session.ranges import checked_delay_ms, checked_rate, checked_threads
 from tuibench.session.steered import Steered
 
-ENDING = frozenset({RunState.STOPPING, RunState.ENDED})
-
-
 ToSettings = ChangeSetting | ApplyPreset | RestoreSettings | TrustServer
-
-
-def checked_threads(threads: int) -> int:
-    """The number itself. Raises UsageError when it is out of range."""
-    if not 1 <= threads <= MAX_THREADS:
-        raise UsageError(f"threads must be between 1 and {MAX_THREADS:,}, not {threads:,}")
-    return threads
-
-
-def checked_rate(rate: float) -> float:
-    """The rate itself. Raises UsageError when it is out of range."""
-    if not 0 <= rate <= MAX_RATE:
-        raise UsageError(f"the rate must be between 0 and {MAX_RATE:,} a second, not {rate:,g}")
-    return rate
-
-
-def checked_delay_ms(milliseconds: float) -> float:
-    """The delay itself. Raises UsageError when it is out of range."""
-    if not 0 <= milliseconds <= MAX_CLIENT_DELAY_MS:
-        raise UsageError(
-            f"the client delay must be between 0 and {delay_text(MAX_CLIENT_DELAY_MS)}, "
-            f"not {delay_text(milliseconds)}"
-        )
-    return milliseconds
 
 
 def rate_words(rate: float) -> str:
@@ -77,12 +50,16 @@ def rate_words(rate: float) -> str:
 
 
 class Steering:
-    """Commands in, answers out. A refusal is raised as a TuibenchError and changes nothing."""
+    """Commands in, answers out. A refusal is raised as a TuibenchError and changes nothing.
+
+    `moving` is for what changes the load by itself, and takes its turn among the commands.
+    """
 
     def __init__(self, session: Steered) -> None:
         self._session = session
         self._load_turn = asyncio.Lock()
         self._settings_turn = asyncio.Lock()
+        self.moving = Moving(session, self._load_turn)
 
     async def carry_out(self, command: Command) -> str:
         """Does what the command says; returns the answer in words once it is done.
@@ -142,33 +119,6 @@ class Steering:
                 case _:
                     assert_never(command)
 
-    async def follow(self, due: Callable[[], list[Move]]) -> None:
-        """Makes the moves of a plan, whichever are due when their turn comes."""
-        async with self._load_turn:
-            if self._session.state in ENDING:
-                return
-            for move in due():
-                match move.quantity:
-                    case Quantity.THREADS:
-                        await self._follow_threads(move)
-                    case Quantity.RATE:
-                        self._follow_rate(move)
-                    case _:
-                        assert_never(move.quantity)
-
-    async def lead(self, threads: int, rate: float) -> None:
-        """The load that a probe wants; what was due at another rate is forgotten."""
-        async with self._load_turn:
-            if self._session.state in ENDING:
-                return
-            pace = self._session.pace
-            if rate != pace.rate:
-                pace.set_rate(0.0)
-                pace.set_rate(rate)
-            if threads != pace.threads:
-                pace.most_let_in = None
-                await pace.set_threads(threads)
-
     def _demand_that_it_runs(self) -> None:
         """Looked at when a command's turn comes: settings that are put back must not be changed again."""
         if self._session.state in ENDING:
@@ -190,28 +140,6 @@ class Steering:
         self._session.pace.set_rate(rate)
         self._session.tell(EventKind.RATE, f"rate {rate_words(before)} → {rate_words(rate)}")
         return f"rate: {rate_words(rate)}" + self._overruled(Quantity.RATE)
-
-    def _follow_rate(self, move: Move) -> None:
-        pace = self._session.pace
-        is_change = move.level != pace.rate
-        pace.set_rate(move.level)
-        self._tell_move(move, EventKind.RATE, is_change=is_change)
-
-    async def _follow_threads(self, move: Move) -> None:
-        """What the server would not let in stays out: it is not asked again at every move."""
-        pace = self._session.pace
-        threads = int(move.level)
-        if pace.most_let_in is not None:
-            threads = min(threads, pace.most_let_in)
-        is_change = threads != pace.threads
-        if is_change:
-            await pace.set_threads(threads)
-        self._tell_move(move, EventKind.THREADS, is_change=is_change)
-
-    def _tell_move(self, move: Move, kind: EventKind, *, is_change: bool) -> None:
-        """A level or a ramp that begins is drawn; the way up a ramp is not, nor what changes nothing."""
-        if move.text:
-            self._session.tell(kind if is_change or move.is_ramp else EventKind.PLAN, move.text)
 
     def _weights(self, given: Mapping[str, float]) -> str:
         pace = self._session.pace

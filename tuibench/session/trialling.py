@@ -16,8 +16,8 @@ from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThrea
 from tuibench.model.event import CHANGES, Event, EventKind
 from tuibench.model.trial import Trial, TrialResult
 from tuibench.record.effects import with_sentence
+from tuibench.session.ranges import checked_threads
 from tuibench.session.steered import Gate, SettingsHand, SteeredLoad
-from tuibench.session.steering import checked_threads
 
 PRESET, THREADS = "preset", "threads"
 

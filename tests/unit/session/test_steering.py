@@ -32,8 +32,9 @@ from tuibench.model.event import EventKind
 from tuibench.model.limits import MAX_RATE, MAX_THREADS
 from tuibench.model.message import RunState
 from tuibench.model.schedule import Quantity, Schedule, Step
+from tuibench.session.ranges import checked_rate, checked_threads
 from tuibench.session.schedule import Move
-from tuibench.session.steering import Steering, checked_rate, checked_threads
+from tuibench.session.steering import Steering
 
 Told = list[tuple[EventKind, str]]
 PLAN: Schedule = (Step(level=8, seconds=30), Step(level=16, seconds=60))
@@ -187,7 +188,7 @@ async def test_a_move_of_the_plan_is_told_once_and_drawn_if_something_changes(
     moves: list[Move], done: list[str], told: Told
 ) -> None:
     session = FakeSteered()
-    await Steering(session).follow(lambda: moves)
+    await Steering(session).moving.follow(lambda: moves)
     assert (session.done, session.told) == (done, told)
 
 
@@ -195,8 +196,8 @@ async def test_a_plan_does_not_ask_again_for_what_the_server_refuses_but_an_oper
     session = FakeSteered()
     session.pace.most_let_in = 12
     steering = Steering(session)
-    await steering.follow(lambda: [TO_16])
-    await steering.follow(lambda: [ON_THE_WAY])
+    await steering.moving.follow(lambda: [TO_16])
+    await steering.moving.follow(lambda: [ON_THE_WAY])
     assert session.done == ["threads 12"]
     await steering.carry_out(SetThreads(20))
     assert session.pace.threads == 20
@@ -211,7 +212,7 @@ async def test_which_moves_are_due_is_asked_when_their_turn_comes() -> None:
     change = asyncio.create_task(steering.carry_out(SetThreads(9)))
     await asyncio.sleep(0)
     due = [TO_16]
-    following = asyncio.create_task(steering.follow(lambda: due))
+    following = asyncio.create_task(steering.moving.follow(lambda: due))
     await asyncio.sleep(0)
     due.clear()
     session.pace.gate.set()
@@ -222,7 +223,7 @@ async def test_which_moves_are_due_is_asked_when_their_turn_comes() -> None:
 @pytest.mark.parametrize("state", [RunState.STOPPING, RunState.ENDED])
 async def test_no_move_is_made_once_the_run_is_ending(state: RunState) -> None:
     session = FakeSteered(state)
-    await Steering(session).follow(lambda: [TO_16])
+    await Steering(session).moving.follow(lambda: [TO_16])
     assert (session.done, session.told) == ([], [])
 
 
