@@ -60,6 +60,10 @@ async def test_a_viewer_sees_who_is_there_who_waits_and_kills_it(tables: Private
         assert (wait.blocking, wait.table) == (holder.thread_id, "sbtest.theirs")
         assert (wait.waiting_is_ours, wait.blocking_is_ours) == (False, False)
         assert wait.waiting_statement == "UPDATE theirs SET v = ? WHERE id = ?"
+        (held,) = [each for each in activity.transactions if each.connection == holder.thread_id]
+        assert (held.rows_changed, held.rows_locked > 0, held.is_ours) == (1, True, False)
+        assert held.seconds < 600
+        assert activity.open_transactions >= 2
         assert not activity.gaps
         assert "hidden" not in msgspec.json.encode(activity).decode()
 
@@ -131,7 +135,11 @@ async def test_without_privileges_it_says_what_is_hidden(tables: PrivateServer) 
     )
     try:
         activity = await look(tables, user="blind", password="blind-Pass-1")
-        assert [gap.partition(":")[0] for gap in activity.gaps] == ["lock waits", "the last deadlock"]
+        assert [gap.partition(":")[0] for gap in activity.gaps] == [
+            "lock waits",
+            "open transactions",
+            "the last deadlock",
+        ]
         refused = await kill_refused(tables, user="blind", password="blind-Pass-1")
         assert refused in (1095, 1227)
     finally:

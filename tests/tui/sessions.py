@@ -1,6 +1,14 @@
 """A server with strangers on it: a report that runs long, a lock held in an idle transaction, a deadlock."""
 
-from tuibench.model.activity import Activity, Deadlock, DeadlockParty, LockWait, OwnSessions, ServerSession
+from tuibench.model.activity import (
+    Activity,
+    Deadlock,
+    DeadlockParty,
+    LockWait,
+    OpenTransaction,
+    OwnSessions,
+    ServerSession,
+)
 
 UPDATE = "UPDATE sbtest2 SET k=k+? WHERE id=?"
 REPORT = (
@@ -62,4 +70,10 @@ ACTIVITY = Activity(
     ),
     waits=(wait(214, 90, 3), wait(230, 214, 1, blocking_is_ours=True, blocking_statement=UPDATE)),
     deadlock=DEADLOCK,
+    transactions=(
+        OpenTransaction(connection=88, seconds=754, rows_locked=0, rows_changed=0),
+        OpenTransaction(connection=90, seconds=65, rows_locked=3, rows_changed=1),
+        OpenTransaction(connection=214, seconds=3, rows_locked=2, rows_changed=1, is_ours=True),
+    ),
+    open_transactions=43,
 )

@@ -41,6 +41,19 @@ class LockWait(msgspec.Struct, frozen=True, kw_only=True):
     blocking_statement: str
 
 
+class OpenTransaction(msgspec.Struct, frozen=True, kw_only=True):
+    """A transaction that has neither committed nor rolled back, and for how long it is open.
+
+    Its connection is 0 if it has none: prepared by XA, or found at the server's start.
+    """
+
+    connection: int
+    seconds: int
+    rows_locked: int
+    rows_changed: int
+    is_ours: bool = False
+
+
 class DeadlockParty(msgspec.Struct, frozen=True, kw_only=True):
     """One of the transactions of a deadlock, by its connection, and the tables it wanted or held locks of."""
 
@@ -61,7 +74,7 @@ class Activity(msgspec.Struct, frozen=True, tag="activity", kw_only=True):
     """The sessions of one moment, those at work first, the longest first.
 
     `others` is how many there are besides ours, of which at most a few hundred are listed. `gaps` says in
-    words what this login may not see.
+    words what this login may not see. `transactions` are the oldest of all the `open_transactions`.
     """
 
     sessions: tuple[ServerSession, ...]
@@ -70,3 +83,5 @@ class Activity(msgspec.Struct, frozen=True, tag="activity", kw_only=True):
     waits: tuple[LockWait, ...] = ()
     deadlock: Deadlock | None = None
     gaps: tuple[str, ...] = ()
+    transactions: tuple[OpenTransaction, ...] = ()
+    open_transactions: int = 0

@@ -10,7 +10,7 @@ from tuibench.model.activity import Activity, Deadlock
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, Row
-from tuibench.observe import locks, sessions
+from tuibench.observe import locks, sessions, transactions
 from tuibench.observe.deadlock import last_deadlock
 from tuibench.observe.line import Connect, Line, log_in
 
@@ -71,6 +71,10 @@ class ActivitySampler:
         if others == sessions.MOST_SESSIONS:
             others = int((await connection.query(sessions.count_sql(self._sources[0], ids)))[0][0])
         waits, waits_gap = await _seen(connection, locks.waits_sql(self._flavour), "lock waits")
+        opened, opened_gap = await _seen(connection, transactions.OPEN_SQL, "open transactions")
+        open_count = len(opened)
+        if open_count == transactions.MOST_TRANSACTIONS:
+            open_count = int((await connection.query(transactions.COUNT_SQL))[0][0])
         await self._look_for_deadlock(connection)
         return Activity(
             sessions=sessions.others(listed),
@@ -78,7 +82,9 @@ class ActivitySampler:
             own=sessions.own(own),
             waits=locks.lock_waits(waits, ids),
             deadlock=self._deadlock,
-            gaps=tuple(gap for gap in (waits_gap, self._deadlock_gap) if gap),
+            gaps=tuple(gap for gap in (waits_gap, opened_gap, self._deadlock_gap) if gap),
+            transactions=transactions.open_transactions(opened, ids),
+            open_transactions=open_count,
         )
 
     async def _listed(self, connection: Connection, ids: Set[int]) -> tuple[Sequence[Row], Sequence[Row]]:

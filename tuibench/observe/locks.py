@@ -1,4 +1,7 @@
-"""Who waits for whose lock: the questions that each flavour understands, and their answers as LockWaits."""
+"""Who waits for whose lock: the questions that each flavour understands, and their answers as LockWaits.
+
+The server keeps the start of a wait in its own time zone; the session's may be another one.
+"""
 
 from collections.abc import Sequence, Set
 
@@ -13,7 +16,7 @@ MOST_WAITS = 100
 STATEMENT_CHARACTERS = 1000
 
 _PARTIES = """
-  TIMESTAMPDIFF(SECOND, w.trx_wait_started, NOW()),
+  TIMESTAMPDIFF(SECOND, w.trx_wait_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM')),
   LEFT(w.trx_query, {characters}), LEFT(b.trx_query, {characters})
 """
 

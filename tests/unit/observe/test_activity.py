@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,11 +17,13 @@ from tuibench.mysql.connection import Connection, Row
 from tuibench.observe.activity import DEADLOCK_EVERY_LOOKS, ActivitySampler
 from tuibench.observe.locks import lock_waits, waits_sql
 from tuibench.observe.sessions import MOST_SESSIONS, count_sql, others_sql, own_sql, ranges
+from tuibench.observe.transactions import MOST_TRANSACTIONS
 
 OWN_ID = 70
 SHOP = (9, "shop", "web:1", "shop", "Query", "updating", 3, "UPDATE orders SET paid=1")
 OWN = ("Execute", "updating", 8, 2)
 WAIT = (9, 21, "`sbtest`.`sbtest1`", 4, "UPDATE sbtest1 SET k=k+1 WHERE id=5", None)
+OPEN = (9, 75, 12, 4)
 
 
 class Server:
@@ -28,9 +31,11 @@ class Server:
 
     def __init__(self) -> None:
         self.answers: dict[str, Sequence[Row] | SQLError] = {
+            "COUNT(*) FROM information_schema.INNODB_TRX": [(1234,)],
             "COUNT(*) FROM": [(1,)],
             "GROUP BY": [OWN],
             "ORDER BY COMMAND": [SHOP],
+            "trx_started": [OPEN, (21, 2, 40, 3)],
             "TIMESTAMPDIFF": [WAIT],
             "INNODB STATUS": [("InnoDB", "", "nothing")],
             "KILL": [],
@@ -102,9 +107,14 @@ async def test_a_look_tells_others_ours_and_who_waits(server: Server, sampler: A
             blocking_statement="",
         ),
     )
+    assert [msgspec.structs.astuple(each) for each in activity.transactions] == [
+        (9, 75, 12, 4, False),
+        (21, 2, 40, 3, True),
+    ]
+    assert activity.open_transactions == 2
     assert (activity.others, activity.deadlock, activity.gaps) == (1, None, ())
     assert "NOT (ID BETWEEN 21 AND 23 OR ID BETWEEN 70 AND 70)" in "".join(server.sent)
-    assert sampler.statements == len(server.sent) == 4
+    assert sampler.statements == len(server.sent) == 5
 
 
 async def test_a_full_list_is_counted(server: Server, sampler: ActivitySampler) -> None:
@@ -115,6 +125,15 @@ async def test_a_full_list_is_counted(server: Server, sampler: ActivitySampler) 
     assert (len(activity.sessions), activity.others) == (MOST_SESSIONS, 5000)
 
 
+async def test_more_transactions_than_are_listed_are_counted(
+    server: Server, sampler: ActivitySampler
+) -> None:
+    server.answers["trx_started"] = [OPEN] * MOST_TRANSACTIONS
+    activity = await sampler.look(set())
+    assert activity is not None
+    assert (len(activity.transactions), activity.open_transactions) == (MOST_TRANSACTIONS, 1234)
+
+
 async def test_the_deadlock_is_looked_for_now_and_then(server: Server, sampler: ActivitySampler) -> None:
     for _ in range(2 * DEADLOCK_EVERY_LOOKS):
         await sampler.look(set())
@@ -122,11 +141,13 @@ async def test_the_deadlock_is_looked_for_now_and_then(server: Server, sampler: 
 
 
 async def test_what_may_not_be_seen_is_said(server: Server, sampler: ActivitySampler) -> None:
-    for word in ("TIMESTAMPDIFF", "INNODB STATUS"):
+    for word in ("trx_started", "TIMESTAMPDIFF", "INNODB STATUS"):
         server.answers[word] = DeniedError(1227, "you need PROCESS")
     activity = await sampler.look(set())
     assert activity is not None
-    assert activity.gaps == ("lock waits: you need PROCESS", "the last deadlock: you need PROCESS")
+    assert activity.gaps == tuple(
+        f"{what}: you need PROCESS" for what in ("lock waits", "open transactions", "the last deadlock")
+    )
     assert len(activity.sessions) == 1
 
 

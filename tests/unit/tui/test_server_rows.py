@@ -158,6 +158,16 @@ def test_a_row_is_name_trend_now_and_total() -> None:
     assert line.split() == ["Questions", "▁▄", "▇", "48,214", "6.12", "M"]
 
 
+def test_with_room_to_spare_a_trend_has_two_lines_and_a_blank_before_its_value() -> None:
+    rows = [Row("Redo written", "14.3 MiB/s", "1.66 GiB", [0.0, 5.0, 20.0, 20.0])]
+    narrow = text(stacked([Section("INNODB", rows)], 97, 2)).splitlines()
+    high = text(stacked([Section("INNODB", rows)], 97, 3)).splitlines()
+    assert narrow[1].endswith("▁▂▇▇ 14.3 MiB/s    1.66 GiB")
+    assert high[1].endswith("▆▆")
+    assert high[2].endswith("▁▄██ 14.3 MiB/s    1.66 GiB")
+    assert high[1].index("▆") == high[2].index("█")
+
+
 def test_a_trend_gives_way_to_the_name_where_there_is_no_room() -> None:
     rows = [Row("Threads running", "61", "of 2,000", [1.0] * 60)]
     line = text(stacked([Section("C", rows)], 37, 2)).splitlines()[1]

@@ -15,7 +15,10 @@ from tuibench.tui.spans import Line, plain
 
 EMPTY = Activity(sessions=(), others=0, own=())
 BLIND = Activity(
-    sessions=(), others=0, own=(), gaps=("lock waits: no PROCESS", "the last deadlock: no PROCESS")
+    sessions=(),
+    others=0,
+    own=(),
+    gaps=("lock waits: no PROCESS", "open transactions: no PROCESS", "the last deadlock: no PROCESS"),
 )
 
 
@@ -35,15 +38,15 @@ def test_who_is_there_on_a_narrow_screen() -> None:
     lines = panels.sessions(ACTIVITY, Selection(90, 3), 78, 12)
     assert text(lines) == (
         "SESSIONS  5 of others, 66 ours\n"
-        "      id    time  user@host           statement\n"
-        "      88   12:34  report@bi2          SELECT customer, SUM(amount) FROM order…\n"
-        "      91   00:02  shop@10.0.3.17      SELECT name FROM products WHERE id = ?\n"
-        "      93   00:00  exporter@localhost  SHOW GLOBAL STATUS\n"
-        "      90   01:03  ann@pc7             Sleep\n"
-        "      64   00:12  shop@10.0.3.17      Sleep\n"
-        "           00:03  ours × 41           Execute, Updating\n"
-        "           00:00  ours × 24           Sleep\n"
-        "           00:00  ours × 1            Query, Filling schema table"
+        "      id    time  in trx  user@host           statement\n"
+        "      88   12:34   12:34  report@bi2          SELECT customer, SUM(amount) FR…\n"
+        "      91   00:02          shop@10.0.3.17      SELECT name FROM products WHERE…\n"
+        "      93   00:00          exporter@localhost  SHOW GLOBAL STATUS\n"
+        "      90   01:03   01:05  ann@pc7             Sleep\n"
+        "      64   00:12          shop@10.0.3.17      Sleep\n"
+        "           00:03          ours × 41           Execute, Updating\n"
+        "           00:00          ours × 24           Sleep\n"
+        "           00:00          ours × 1            Query, Filling schema table"
     )
     assert {span.role for span in lines[5]} == {"selected"}
     assert all(span.role != "selected" for line in (*lines[:5], *lines[6:]) for span in line)
@@ -63,15 +66,33 @@ def test_the_last_deadlock() -> None:
 
 
 @pytest.mark.parametrize(
-    ("activity", "waits", "deadlock"),
+    ("activity", "waits", "opened", "deadlock"),
     [
-        (EMPTY, "nobody waits for a row lock", "none since the server started"),
-        (BLIND, "not to be seen: no PROCESS", "not to be seen: no PROCESS"),
+        (EMPTY, "nobody waits for a row lock", "none", "none since the server started"),
+        (BLIND, *("not to be seen: no PROCESS",) * 3),
     ],
 )
-def test_nothing_to_show_says_why(activity: Activity, waits: str, deadlock: str) -> None:
+def test_nothing_to_show_says_why(activity: Activity, waits: str, opened: str, deadlock: str) -> None:
     assert waits in text(panels.waits(activity, 78, 1))
+    assert text(panels.transactions(activity, 78, 1)) == f"OPEN TRANSACTIONS  {opened}"
+    assert "nobody else, 0 ours" in text(panels.sessions(activity, Selection(), 78, 1))
     assert deadlock in text(panels.deadlock(activity, 78, 3))
+
+
+def test_the_oldest_transaction_says_what_it_holds() -> None:
+    assert text(panels.transactions(ACTIVITY, 92, 1)) == (
+        "OPEN TRANSACTIONS  43  the oldest 12:34 by 88: 0 rows locked, 0 changed"
+    )
+    left = msgspec.structs.replace(ACTIVITY.transactions[1], connection=0)
+    orphaned = msgspec.structs.replace(ACTIVITY, transactions=(left,))
+    assert "by no connection (XA): 3 rows locked, 1 changed" in text(panels.transactions(orphaned, 92, 1))
+
+
+def test_who_sleeps_in_a_transaction_stands_out() -> None:
+    (line,) = [
+        line for line in panels.sessions(ACTIVITY, Selection(), 92, 12) if plain(line).startswith("      90")
+    ]
+    assert [span.role for span in line[:3]] == ["muted", "warn", "muted"]
 
 
 def test_more_sessions_than_are_told() -> None:
@@ -82,11 +103,12 @@ def test_more_sessions_than_are_told() -> None:
 def test_before_the_first_answer() -> None:
     assert "asking the server" in text(panels.sessions(None, Selection(), 78, 12))
     assert text(panels.waits(None, 78, 3)) == "LOCK WAITS"
+    assert text(panels.transactions(None, 78, 1)) == "OPEN TRANSACTIONS"
     assert panels.deadlock(None, 78, 3) == []
 
 
 @pytest.mark.parametrize("height", range(1, 16))
-@pytest.mark.parametrize("draw", [panels.waits, panels.deadlock])
+@pytest.mark.parametrize("draw", [panels.waits, panels.transactions, panels.deadlock])
 def test_no_panel_is_higher_than_it_may(
     draw: Callable[[Activity | None, int, int], list[Line]], height: int
 ) -> None:

@@ -1,6 +1,14 @@
 """The server's sessions as lines: who waits for whom, who does what and for how long, the last deadlock."""
 
-from tuibench.model.activity import Activity, Deadlock, DeadlockParty, LockWait, OwnSessions, ServerSession
+from tuibench.model.activity import (
+    Activity,
+    Deadlock,
+    DeadlockParty,
+    LockWait,
+    OpenTransaction,
+    OwnSessions,
+    ServerSession,
+)
 from tuibench.tui.selection import Selection, first_shown
 from tuibench.tui.spans import Line, Span, pad, shorten
 from tuibench.units import clock
@@ -30,6 +38,28 @@ def waits_height(activity: Activity | None) -> int:
     return 1 + min(MOST_WAITS, len(activity.waits) if activity else 0)
 
 
+def transactions(activity: Activity | None, width: int, height: int) -> list[Line]:
+    """How many are open, and what the oldest of them holds."""
+    title = Span("OPEN TRANSACTIONS", "title")
+    if activity is None:
+        return [pad((title,), width)][:height]
+    told = activity.transactions
+    hidden = next((gap for gap in activity.gaps if gap.startswith("open transactions")), "")
+    if hidden:
+        said: Line = (Span(f"  not to be seen: {hidden.partition(': ')[2]}", "muted"),)
+    elif not told:
+        said = (Span("  none", "muted"),)
+    else:
+        said = (Span(f"  {activity.open_transactions:,}", "strong"), *_oldest(told[0]))
+    return [pad((title, *said), width)][:height]
+
+
+def _oldest(oldest: OpenTransaction) -> Line:
+    who = _named(oldest.connection, oldest.is_ours) if oldest.connection else "no connection (XA)"
+    holds = f" by {who}: {oldest.rows_locked:,} rows locked, {oldest.rows_changed:,} changed"
+    return (Span("  the oldest ", "muted"), Span(clock(oldest.seconds), "strong"), Span(holds, "muted"))
+
+
 def sessions(activity: Activity | None, selection: Selection, width: int, height: int) -> list[Line]:
     """A heading, a line for each session of others with the chosen one marked, then ours by their state."""
     if activity is None:
@@ -38,8 +68,9 @@ def sessions(activity: Activity | None, selection: Selection, width: int, height
     room = height - 2 - len(own)
     listed = activity.sessions
     first = first_shown(selection.place, len(listed), room)
+    ages = {each.connection: each.seconds for each in activity.transactions}
     lines = [
-        _session(session, width, chosen=session.id == selection.id)
+        _session(session, ages.get(session.id), width, chosen=session.id == selection.id)
         for session in listed[first : first + room]
     ]
     return [_heading(activity, width), _columns(width), *lines, *own][:height]
@@ -81,17 +112,20 @@ def _named(id: int, is_ours: bool, *, is_idle: bool = False) -> str:
 def _heading(activity: Activity, width: int) -> Line:
     shown, there = len(activity.sessions), activity.others
     ours = sum(own.count for own in activity.own)
-    counted = f"  {there:,} of others" + (f", {shown} shown" if shown < there else "") + f", {ours:,} ours"
+    others = f"  {there:,} of others" if there else "  nobody else"
+    counted = others + (f", {shown} shown" if shown < there else "") + f", {ours:,} ours"
     return pad((Span("SESSIONS", "title"), Span(counted, "muted")), width)
 
 
 def _columns(width: int) -> Line:
     state = f"{'database':<{STATE_WIDTH}}{'state':<{STATE_WIDTH}}" if width >= WIDE else ""
-    text = f"{'id':>{ID_WIDTH}}{'time':>{TIME_WIDTH}}  {'user@host':<{WHO_WIDTH}}{state}statement"
+    text = f"{'id':>{ID_WIDTH}}{'time':>{TIME_WIDTH}}{'in trx':>{TIME_WIDTH}}  "
+    text += f"{'user@host':<{WHO_WIDTH}}{state}statement"
     return pad((Span(text, "faint"),), width)
 
 
-def _session(session: ServerSession, width: int, *, chosen: bool) -> Line:
+def _session(session: ServerSession, open_seconds: int | None, width: int, *, chosen: bool) -> Line:
+    """One that sleeps in an open transaction stands out: what it locked stays locked."""
     who = _cell(f"{session.user}@{session.host.partition(':')[0]}", WHO_WIDTH)
     asleep = session.command == "Sleep"
     doing = session.statement or session.state or session.command
@@ -100,14 +134,19 @@ def _session(session: ServerSession, width: int, *, chosen: bool) -> Line:
         middle = _cell(session.database, STATE_WIDTH) + _cell(session.state or session.command, STATE_WIDTH)
         doing = session.statement
     role = "selected" if chosen else "muted" if asleep else ""
-    text = f"{session.id:>{ID_WIDTH}}{clock(session.seconds):>{TIME_WIDTH}}  {who}{middle}{doing}"
-    return tuple(span._replace(role=role) for span in pad((Span(shorten(text, width), role),), width))
+    opened = f"{'' if open_seconds is None else clock(open_seconds):>{TIME_WIDTH}}"
+    line: Line = (
+        Span(f"{session.id:>{ID_WIDTH}}{clock(session.seconds):>{TIME_WIDTH}}", role),
+        Span(opened, "warn" if asleep and not chosen else role),
+        Span(f"  {who}{middle}{doing}", role),
+    )
+    return tuple(span._replace(role=span.role or role) for span in pad(line, width))
 
 
 def _own(own: OwnSessions, width: int) -> Line:
     count = f"ours × {own.count:,}"
     what = ", ".join(part for part in (own.command, own.state) if part)
-    time = Span(f"{'':>{ID_WIDTH}}{clock(own.seconds):>{TIME_WIDTH}}  ", "muted")
+    time = Span(f"{'':>{ID_WIDTH}}{clock(own.seconds):>{TIME_WIDTH}}{'':>{TIME_WIDTH}}  ", "muted")
     return pad((time, Span(_cell(count, WHO_WIDTH), "own"), Span(what, "muted")), width)
 
 

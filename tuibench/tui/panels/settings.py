@@ -10,7 +10,10 @@ from tuibench.units import DASH
 WIDE = 100
 """From this width on there is room for what a value means."""
 
-NAME_WIDTH, VALUE_WIDTH, STATE_WIDTH = 33, 15, 12
+WIDEST = 150
+"""From this width on a value has WIDE_VALUE_WIDTH cells."""
+
+NAME_WIDTH, VALUE_WIDTH, WIDE_VALUE_WIDTH, STATE_WIDTH = 31, 16, 22, 12
 TITLES = {"durability": "Durability: what survives a crash", "tuning": "Tuning"}
 WHOSE = {"us": ("by us", "warn"), "others": ("▲ by others", "risk")}
 REACH = {
@@ -57,10 +60,13 @@ def _body(
     return lines, chosen
 
 
+def _value_width(width: int) -> int:
+    return WIDE_VALUE_WIDTH if width >= WIDEST else VALUE_WIDTH
+
+
 def _heads(width: int) -> Line:
-    text = (
-        f"   {'setting':{NAME_WIDTH}}{'now':{VALUE_WIDTH}}{'at first':{VALUE_WIDTH}}{'changed':{STATE_WIDTH}}"
-    )
+    value = _value_width(width)
+    text = f"   {'setting':{NAME_WIDTH}}{'now':{value}}{'at first':{value}}{'changed':{STATE_WIDTH}}"
     return pad((Span(f"{text}meaning" if width >= WIDE else text.rstrip(), "faint"),), width)
 
 
@@ -72,8 +78,8 @@ def _row(setting: SettingState, number: int, width: int, *, chosen: bool) -> Lin
             f" {'▸' if chosen else ' '} {_cell(setting.name, NAME_WIDTH)}",
             "muted" if setting.unavailable else "",
         ),
-        (_cell(f"{_said(setting.value)}{' ▲' * setting.at_risk}", VALUE_WIDTH), _value_role(setting)),
-        (_cell(_said(first_value(setting)), VALUE_WIDTH), "muted"),
+        (_cell(f"{_said(setting.value)}{' ▲' * setting.at_risk}", _value_width(width)), _value_role(setting)),
+        (_cell(_said(first_value(setting)), _value_width(width)), "muted"),
         (_cell(state, STATE_WIDTH), role),
         (setting.meaning if width >= WIDE else "", "muted"),
     )

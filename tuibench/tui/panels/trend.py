@@ -15,6 +15,8 @@ _LEAST_TREND = 6
 _NAME = 16
 _LONGEST_TREND = 60
 _HEADROOM = 8 / 7
+_HIGH = 2
+"""Lines of a figure where there is more than enough room."""
 
 
 class Row(NamedTuple):
@@ -40,17 +42,23 @@ class Section(NamedTuple):
 
 
 def stacked(sections: Sequence[Section], width: int, height: int, *, ascii_only: bool = False) -> list[Line]:
-    """The sections below each other, with a free line between them where there is room for it."""
-    if height < sum(len(section.rows) + 1 for section in sections):
+    """The sections below each other; where there is room a line between them, and trends of two lines."""
+    if height < _height(sections):
         sections = [_without_rare(section) for section in sections]
-    free = height >= sum(len(section.rows) + 2 for section in sections) - 1
+    free = height >= _height(sections, free=1)
+    high = _HIGH if height >= _height(sections, _HIGH, free=1) else 1
     lines: list[Line] = []
     for section in sections:
         if lines and free:
             lines.append(pad((), width))
         lines.append(_heading(section, width))
-        lines += [_row(row, width, ascii_only=ascii_only) for row in section.rows]
+        for row in section.rows:
+            lines += _row(row, width, high, ascii_only=ascii_only)
     return lines[:height]
+
+
+def _height(sections: Sequence[Section], high: int = 1, free: int = 0) -> int:
+    return sum(len(section.rows) * high + 1 + free for section in sections) - free
 
 
 def _without_rare(section: Section) -> Section:
@@ -62,20 +70,31 @@ def _heading(section: Section, width: int) -> Line:
     return spread((Span(section.title, "title"),), (Span(columns, "faint"),), width)
 
 
-def _row(row: Row, width: int, *, ascii_only: bool) -> Line:
+def _row(row: Row, width: int, high: int, *, ascii_only: bool) -> list[Line]:
+    """The figure in its lowest line; a trend that is higher reaches above it."""
     room = width - _NOW - _BESIDE
     trend = min(room - _NAME - 2, _LONGEST_TREND)
+    *above, lowest = _trend(row.values, trend, high, ascii_only=ascii_only)
+    before = room - trend - 1
     name: Line = (Span(shorten(row.name, room), "warn" if row.alarm else "muted"),)
     if trend >= _LEAST_TREND:
-        name = (*pad(name, room - trend), Span(_trend(row.values, trend, ascii_only=ascii_only), "muted"))
+        name = (*pad(name, before), Span(lowest, "muted"))
+    return [
+        *(pad((Span(" " * before), Span(line, "muted")), width) for line in above),
+        _figure(row, name, width),
+    ]
+
+
+def _figure(row: Row, name: Line, width: int) -> Line:
     if row.now == DASH:
         return spread(name, (Span(f"{shorten(row.beside, _NOW + _BESIDE - 3)} {DASH}", "muted"),), width)
     now = Span(f"{row.now:>{_NOW}}", "warn" if row.alarm else "strong")
-    return (*pad(name, room), now, Span(f"{shorten(row.beside, _BESIDE - 1):>{_BESIDE}}", "muted"))
+    beside = Span(f"{shorten(row.beside, _BESIDE - 1):>{_BESIDE}}", "muted")
+    return (*pad(name, width - _NOW - _BESIDE), now, beside)
 
 
-def _trend(values: Sequence[float | None], width: int, *, ascii_only: bool) -> str:
+def _trend(values: Sequence[float | None], width: int, high: int, *, ascii_only: bool) -> list[str]:
     """The newest values from a zero baseline; never quite a full cell, so that rows stay apart."""
-    shown = [*(None,) * width, *values][-width:]
+    shown = [*(None,) * width, *values][-width:] if width > 0 else []
     top = max((value for value in shown if value is not None), default=0.0)
-    return drawing.bars(shown, axis_maximum(top) * _HEADROOM, 1, ascii_only=ascii_only)[0]
+    return drawing.bars(shown, axis_maximum(top) * _HEADROOM, high, ascii_only=ascii_only)

@@ -1,4 +1,4 @@
-"""Sessions and locks: who is on the server, who waits for whom, the last deadlock; a query can be ended."""
+"""Sessions and locks: who waits for whom, what is open, the last deadlock; a query can be ended."""
 
 from typing import ClassVar
 
@@ -33,6 +33,7 @@ class SessionsScreen(MainScreen):
 
     def body(self) -> ComposeResult:
         yield self.panel(self._waits, id="waits")
+        yield self.panel(self._transactions, id="transactions")
         yield self.panel(self._sessions, id="session-list")
         yield self.panel(self._deadlock, id="deadlock")
 
@@ -67,6 +68,9 @@ class SessionsScreen(MainScreen):
 
     def _waits(self, view: View, width: int, height: int) -> list[Line]:
         return panels.waits(view.activity, width, height)
+
+    def _transactions(self, view: View, width: int, height: int) -> list[Line]:
+        return panels.transactions(view.activity, width, height)
 
     def _sessions(self, view: View, width: int, height: int) -> list[Line]:
         return panels.sessions(view.activity, self._selection, width, height)
