@@ -11,11 +11,12 @@ from tuibench.mysql.connection import Row
 MOST_TRANSACTIONS = 200
 
 COUNT_SQL = "SELECT COUNT(*) FROM information_schema.INNODB_TRX"
-OPEN_SQL = f"""
+_OPEN = """
 SELECT trx_mysql_thread_id, TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM')),
   trx_rows_locked, trx_rows_modified
-FROM information_schema.INNODB_TRX ORDER BY trx_started LIMIT {MOST_TRANSACTIONS}
+FROM information_schema.INNODB_TRX ORDER BY trx_started LIMIT {most}
 """
+OPEN_SQL = _OPEN.format(most=MOST_TRANSACTIONS)
 """It needs the PROCESS privilege. Rows locked are InnoDB's estimate."""
 
 
