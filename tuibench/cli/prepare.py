@@ -69,8 +69,9 @@ async def make_tables(
     """Loads the data set with a progress bar, and says what was made."""
     with loading_bar(f"loading {data_set(program).describe()}") as progress:
         made = await load(target, program, method=method, progress=progress, create_database=create_database)
+    tables = "1 table" if made.tables == 1 else f"{made.tables} tables"
     say(
-        f"loaded {made.tables} tables with {made.rows:,} rows in {made.seconds:.1f} s "
+        f"loaded {tables} with {made.rows:,} rows in {made.seconds:.1f} s "
         f"({made.rows_per_second:,.0f} rows/s)"
     )
     if made.way == "insert" and method.way == "auto":

@@ -39,7 +39,6 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     total_rows: int
     tables: int
-    total_tables: int
     seconds: float
 
     @property
@@ -204,7 +203,6 @@ class Load:
                 rows=self.rows,
                 total_rows=self._total_rows,
                 tables=self._tables,
-                total_tables=len(self._pieces_left),
                 seconds=self.seconds,
             )
         )

@@ -29,7 +29,3 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 0
     server: dict[str, int] = {}
     cpu_share: float = 0.0
-
-    @property
-    def average_seconds(self) -> float:
-        return sum(self.seconds) / len(self.seconds)
