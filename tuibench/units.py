@@ -10,6 +10,7 @@ _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _ROUNDS_UP = 0.9995
 """Of the next unit: what three digits would write as 1000 of the one below."""
 _AXIS_STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+_AXIS_PARTS = {1.5: 3, 3.0: 3, 5.0: 5, 6.0: 3}
 
 
 def count(value: float | None) -> str:
@@ -107,6 +108,12 @@ def duration(seconds: float) -> str:
     if whole < 86_400:
         return f"{whole // 3600}h {whole // 60 % 60:02}m"
     return f"{whole // 86_400}d {whole // 3600 % 24}h"
+
+
+def axis_parts(top: float) -> int:
+    """In how many equal parts an axis up to a round number is divided, so that each ends on a round one."""
+    magnitude = 10.0 ** math.floor(math.log10(top))
+    return _AXIS_PARTS.get(round(top / magnitude, 3), 4)
 
 
 def axis_maximum(value: float) -> float:

@@ -80,3 +80,10 @@ def test_an_axis_holds_its_value_without_wasting_half(value: float) -> None:
 @pytest.mark.parametrize("value", [0.0, -3.0, float("inf"), float("nan")])
 def test_an_axis_without_values_ends_at_one(value: float) -> None:
     assert units.axis_maximum(value) == 1.0
+
+
+@given(st.floats(min_value=0.001, max_value=1e9))
+def test_the_parts_of_an_axis_end_on_round_numbers(value: float) -> None:
+    top = units.axis_maximum(value)
+    digits = f"{top / units.axis_parts(top):.3e}".partition("e")[0]
+    assert digits in ("1.000", "2.000", "5.000", "2.500")

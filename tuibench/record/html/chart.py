@@ -11,7 +11,6 @@ from tuibench.record.html.series import Series
 
 LEFT, RIGHT, TOP, BOTTOM = 58, 92, 24, 22
 LABEL_HEIGHT = 13
-STEPS = 4
 SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400)
 TIME_WIDTH = 84
 """Room for one label of the time axis."""
@@ -73,7 +72,8 @@ class Scale:
     def ticks(self) -> list[float]:
         """Values to draw a line at."""
         if not self._look.logarithmic:
-            return [self.top * step / STEPS for step in range(STEPS + 1)]
+            parts = units.axis_parts(self.top)
+            return [self.top * part / parts for part in range(parts + 1)]
         low, high = math.floor(math.log10(self.floor)), math.ceil(math.log10(self.top))
         steps = LOG_STEPS if high - low <= 2 else (1,)
         places = (step * 10.0**power for power in range(low, high + 1) for step in steps)

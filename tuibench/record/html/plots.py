@@ -55,11 +55,17 @@ def latency(name: str) -> Figure:
 
 
 def _bytes(value: float | None) -> str:
-    return units.DASH if value is None else f"{units.si(value)}B/s"
+    return units.DASH if value is None else f"{_spaced(value)}B/s"
 
 
 def _memory(value: float | None) -> str:
-    return units.DASH if value is None else f"{units.si(value)}B"
+    return units.DASH if value is None else f"{_spaced(value)}B"
+
+
+def _spaced(value: float) -> str:
+    """A number, and a blank before its unit where no prefix has brought one."""
+    text = units.si(value)
+    return f"{text} " if text[-1].isdigit() else text
 
 
 def _percent(value: float | None) -> str:

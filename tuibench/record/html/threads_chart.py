@@ -16,7 +16,6 @@ LARGE, SMALL = 1000, 490
 
 HEIGHT = 230
 LEFT, RIGHT, TOP, BOTTOM = 58, 24, 14, 24
-STEPS = 4
 DOT, WHISKER = 3, 4
 COLOURS = 6
 """The stylesheet has so many; further lines begin again."""
@@ -58,9 +57,10 @@ def threads_chart(
 ) -> Markup:
     """The figure with its title and key."""
     place = Place(width, threads, units.axis_maximum(max(map(_highest, lines), default=0.0)))
+    parts = units.axis_parts(place.top)
     picture = tag(
         "svg",
-        [_grid(place, place.top * step / STEPS, write) for step in range(STEPS + 1)],
+        [_grid(place, place.top * part / parts, write) for part in range(parts + 1)],
         [_label(place, each) for each in threads],
         [_line(place, line, colour(number)) for number, line in enumerate(lines)],
         viewBox=f"0 0 {width} {HEIGHT}",
@@ -70,7 +70,7 @@ def threads_chart(
     key = [
         tag("span", tag("i"), line.name, class_=f"key n{colour(number)}") for number, line in enumerate(lines)
     ]
-    return tag("figure", tag("figcaption", tag("b", title), key), picture)
+    return tag("figure", tag("figcaption", tag("b", title), tag("span", "by threads"), key), picture)
 
 
 def colour(number: int) -> int:

@@ -23,7 +23,7 @@ def line(*means: float | None, name: str = "a") -> Series:
 def test_the_axis_begins_at_zero_and_ends_on_a_round_number() -> None:
     scale = Scale(SPAN, LOOK, [line(2412.0)])
     assert (scale.top, scale.y(0.0), scale.y(3000.0)) == (3000.0, 200 - BOTTOM, TOP)
-    assert scale.ticks == [0.0, 750.0, 1500.0, 2250.0, 3000.0]
+    assert scale.ticks == [0.0, 1000.0, 2000.0, 3000.0]
     assert (scale.x(0.0), scale.x(10.0)) == (LEFT, 1000 - RIGHT)
 
 
