@@ -1,5 +1,6 @@
 """TPC-C on real servers: the tables that are loaded, the conditions that must hold, each of them broken."""
 
+import signal
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from pathlib import Path
@@ -8,10 +9,10 @@ import msgspec
 import pytest
 
 from tests.integration import sbtest, tpcc
-from tests.integration.support import tuibench
+from tests.integration.support import eventually_asked, finished, started, tuibench
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError
-from tuibench.load.check import Outcome, Verdict, check, conditions_of, verdicts
+from tuibench.load.check import AT_ONCE, Outcome, Progress, Verdict, check, conditions_of, verdicts
 from tuibench.load.cleanup import cleanup
 from tuibench.load.prepare import prepare
 from tuibench.load.prepare_check import check_ready
@@ -153,6 +154,36 @@ async def test_check_is_a_command(any_server: PrivateServer) -> None:
         assert bad.code == 1
         assert '"condition": "6"' in bad.out
         assert '"o_id": "9"' in bad.out
+
+
+async def test_a_check_that_is_interrupted_asks_no_more(any_server: PrivateServer) -> None:
+    """A lock holds it up; Ctrl-C ends it at once, and what it asked the server."""
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in tpcc.SMALL.items()]
+    asking = "SELECT COUNT(*) > 0 FROM information_schema.processlist WHERE info LIKE '%FROM%order_line%'"
+    asking += " AND state LIKE 'Waiting for table%' AND id <> CONNECTION_ID()"
+    async with sbtest.empty_database(any_server.target, "tpcc") as target:
+        await prepare(target, tpcc.small())
+        async with sbtest.connected(target) as holder:
+            await holder.execute("LOCK TABLES order_line WRITE")
+            with started("check", "tpcc", *options, target=target) as process:
+                assert await eventually_asked(any_server.target, asking, (1,))
+                process.send_signal(signal.SIGINT)
+                ended = finished(process)
+            assert (ended.code, ended.out, ended.err) == (130, "", "")
+            assert await eventually_asked(any_server.target, asking, (0,))
+
+
+async def test_how_far_a_check_is_can_be_seen(any_server: PrivateServer) -> None:
+    seen: list[Progress] = []
+    async with sbtest.empty_database(any_server.target, "tpcc") as target:
+        await prepare(target, tpcc.small())
+        verdicts = await check(target, tpcc.small(), progress=seen.append)
+    names = [str(number) for number in range(1, 13)]
+    assert [verdict.condition for verdict in verdicts] == names
+    assert (seen[0].done, seen[0].under_way) == (0, ("1",))
+    assert seen[-1] == Progress(done=12, total=12, under_way=())
+    assert max(len(progress.under_way) for progress in seen) == AT_ONCE
+    assert [progress.done for progress in seen] == sorted(progress.done for progress in seen)
 
 
 async def test_conditions_hold_after_a_run_with_deadlocks(loaded: Target, tmp_path: Path) -> None:

@@ -8,19 +8,22 @@ import typer
 from tuibench.cli.formats import JSON, TEXT, TextOrJson, demand_format, echo_json
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
+from tuibench.cli.progress import checking_bar
 from tuibench.cli.run_options import CONTEXT, profile_and_options
 from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import ExitCode, UsageError
 from tuibench.load.check import Outcome, Verdict
 from tuibench.load.check import check as ask
+from tuibench.model.target import Target
 from tuibench.workload import library
 from tuibench.workload.datasets import PROFILES
+from tuibench.workload.program import Program
 
 __all__ = ["CONTEXT", "check"]
 
 DETAILS = (
     "Each condition is named, with how much contradicts it and an example. Exit code 0 if all hold, else 1. "
-    "May be asked while a load runs: all is read in one snapshot."
+    "May be asked while a load runs: each is read in one snapshot."
 )
 WORDS = {Outcome.HOLDS: "hold", Outcome.BROKEN: "broken", Outcome.SKIPPED: "skipped"}
 FRESH = {"auto": None, "on": True, "off": False}
@@ -42,13 +45,19 @@ def check(
         raise UsageError(f"--after-load is one of {', '.join(FRESH)}, not '{after_load}'")
     name, options = profile_and_options(profile, context.args)
     name = name if name in library.available() else PROFILES.get(name, name)
-    verdicts = run_async(ask(server.target(), library.program(name, options), after_load=FRESH[after_load]))
+    verdicts = run_async(_ask(server.target(), library.program(name, options), FRESH[after_load]))
     if output == JSON:
         echo_json(verdicts)
     else:
         typer.echo(as_text(verdicts))
     broken = any(verdict.outcome is Outcome.BROKEN for verdict in verdicts)
     raise typer.Exit(ExitCode.RUN_FAILED if broken else ExitCode.DONE)
+
+
+async def _ask(target: Target, program: Program, after_load: bool | None) -> tuple[Verdict, ...]:
+    """Asks for the conditions with a progress bar: on large tables, that takes minutes."""
+    with checking_bar(f"checking {program.data_set}") as progress:
+        return await ask(target, program, after_load=after_load, progress=progress)
 
 
 def as_text(verdicts: Sequence[Verdict]) -> str:

@@ -1,35 +1,50 @@
-"""Progress of long work on stderr: a bar on a terminal, a line at the end elsewhere."""
+"""Progress of long work on stderr: a bar on a terminal, nothing elsewhere."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
+from tuibench.load import check
 from tuibench.load.prepare_load import Progress
 
 
 @contextmanager
 def loading_bar(words: str) -> Iterator[Callable[[Progress], None] | None]:
     """Shows how far a load of tables is; yields what to call with each Progress, None without a terminal."""
+    counts = ("{task.completed:,.0f} of {task.total:,.0f} rows", "{task.fields[rate]:,.0f} rows/s")
+    with _bar(words, *counts, rate=0.0) as update:
+
+        def show(progress: Progress) -> None:
+            update(total=progress.total_rows, completed=progress.rows, rate=progress.rows_per_second)
+
+        yield show if update else None
+
+
+@contextmanager
+def checking_bar(words: str) -> Iterator[Callable[[check.Progress], None] | None]:
+    """The same for conditions: how many are answered, and which ones the server is at."""
+    with _bar(words, "{task.completed} of {task.total} conditions{task.fields[now]}", now="") as update:
+
+        def show(progress: check.Progress) -> None:
+            now = f", asking for {', '.join(progress.under_way)}" if progress.under_way else ""
+            update(total=progress.total, completed=progress.done, now=now)
+
+        yield show if update else None
+
+
+@contextmanager
+def _bar(words: str, *texts: str, **fields: Any) -> Iterator[Any]:
+    """A bar with these texts behind it; yields what changes it, None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=None),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows"),
-        TextColumn("{task.fields[rate]:,.0f} rows/s"),
-        TimeRemainingColumn(),
-    )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(words, total=0, rate=0.0)
-
-        def show(progress: Progress) -> None:
-            bars.update(
-                task, total=progress.total_rows, completed=progress.rows, rate=progress.rows_per_second
-            )
-
-        yield show
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), *map(TextColumn, texts))
+    with Progress(
+        *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    ) as bars:
+        task = bars.add_task(words, total=0, **fields)
+        yield lambda **changes: bars.update(task, **changes)

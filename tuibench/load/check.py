@@ -1,9 +1,9 @@
 """Whether the tables of a data set agree with each other: each condition asked of the server.
 
-All is read in one snapshot, so that a load that runs meanwhile makes no difference.
+Several are asked at a time, each in one snapshot, so that a load that runs meanwhile makes no difference.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -12,6 +12,7 @@ from tuibench.errors import UsageError
 from tuibench.load.conditions import CONDITIONS
 from tuibench.load.conditions.base import Condition
 from tuibench.load.prepare_check import check_present
+from tuibench.load.several import cut_off, together
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.own import connect_own
@@ -19,10 +20,11 @@ from tuibench.workload import nearest
 from tuibench.workload.datasets import data_set
 from tuibench.workload.program import Program
 
-SNAPSHOT = (
-    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
-    "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-)
+REPEATABLE = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+SNAPSHOT = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
+
+AT_ONCE = 4
+"""Connections that ask: the server has other work."""
 
 FINE = "OK"
 
@@ -56,21 +58,83 @@ def conditions_of(program: Program) -> tuple[Condition, ...]:
     return CONDITIONS[name](data_set(program))
 
 
-async def check(target: Target, program: Program, *, after_load: bool | None = None) -> tuple[Verdict, ...]:
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How many of the conditions are answered, and the names of those that the server is at."""
+
+    done: int
+    total: int
+    under_way: tuple[str, ...]
+
+
+async def check(
+    target: Target,
+    program: Program,
+    *,
+    after_load: bool | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> tuple[Verdict, ...]:
     """Each condition of the program's data set, on its tables as they are now.
 
     `after_load` says whether nothing ran since the load; None to find that out. Raises RunError when tables
-    are missing or others'.
+    are missing or others'. When it fails or is cancelled, the server is told to stop looking.
     """
     conditions, spec = conditions_of(program), data_set(program)
-    connection = await connect_own(target)
+    first = await connect_own(target)
     try:
-        await check_present(connection, program.data_set, spec, spec.prepare_command(program.profile))
-        for sql in SNAPSHOT:
-            await connection.execute(sql)
-        return await verdicts(connection, conditions, after_load=after_load)
+        await check_present(first, program.data_set, spec, spec.prepare_command(program.profile))
     finally:
+        await first.close()
+    asking = _Asking(conditions, after_load, progress or _say_nothing)
+    connections: list[Connection] = []
+    try:
+        for _ in range(min(AT_ONCE, len(conditions))):
+            connections.append(await connect_own(target))
+        await together(asking.ask(connection) for connection in connections)
+    except BaseException:
+        await cut_off(target, connections)
+        raise
+    for connection in connections:
         await connection.close()
+    return asking.verdicts
+
+
+def _say_nothing(progress: Progress) -> None:
+    """For those who only want the verdicts."""
+
+
+class _Asking:
+    """The conditions, of which each connection takes the next one that nobody has."""
+
+    def __init__(
+        self, conditions: Sequence[Condition], after_load: bool | None, report: Callable[[Progress], None]
+    ) -> None:
+        self._conditions = conditions
+        self._waiting: Iterator[Condition] = iter(conditions)
+        self._after_load = after_load
+        self._report = report
+        self._under_way: list[str] = []
+        self._found: dict[str, Verdict] = {}
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """In the conditions' order, once all are answered."""
+        return tuple(self._found[condition.name] for condition in self._conditions)
+
+    async def ask(self, connection: Connection) -> None:
+        """Asks for one condition after the other until none waits."""
+        await connection.execute(REPEATABLE)
+        for condition in self._waiting:
+            self._under_way.append(condition.name)
+            self._tell()
+            await connection.execute(SNAPSHOT)
+            self._found[condition.name] = await _verdict(connection, condition, self._after_load)
+            self._under_way.remove(condition.name)
+        self._tell()
+
+    def _tell(self) -> None:
+        self._report(
+            Progress(done=len(self._found), total=len(self._conditions), under_way=tuple(self._under_way))
+        )
 
 
 async def verdicts(

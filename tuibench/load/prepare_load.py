@@ -4,8 +4,7 @@ How rows travel is decided in `prepare_ways`. A load that fails or is cancelled 
 finished, so that no half table is taken for a whole one.
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from random import Random
 from time import perf_counter
@@ -16,6 +15,7 @@ from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchErr
 from tuibench.load.prepare_check import named
 from tuibench.load.prepare_pieces import Piece, pieces_of
 from tuibench.load.prepare_ways import FORMS, Sender, Way, is_refused, ways
+from tuibench.load.several import kill, together
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.own import connect_own
@@ -29,8 +29,6 @@ STATEMENT_CHARSET = "utf8mb4"
 
 NOT_FOR_CLIENTS = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 """Character sets that are not ASCII's superset; servers refuse them from clients."""
-
-NO_SUCH_THREAD = 1094
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,14 +105,14 @@ class Load:
             await connection.close()
 
     async def _load(self) -> None:
-        await _together(self._connect() for _ in range(self._parallel))
+        await together(self._connect() for _ in range(self._parallel))
         self._ways = await ways(self._connections[0], self._method.way)
         names = iter(self._spec.table_names())
         # One by itself at first: what the server has against it, it has against all.
         await self._create(self._connections[0], islice(names, 1))
-        await _together(self._create(connection, names) for connection in self._connections)
+        await together(self._create(connection, names) for connection in self._connections)
         work = iter(self._pieces)
-        await _together(self._fill(connection, work) for connection in self._connections)
+        await together(self._fill(connection, work) for connection in self._connections)
         await self._constrain()
 
     async def _connect(self) -> None:
@@ -215,7 +213,7 @@ class Load:
         try:
             connection = await connect_own(self._target)
             for loader in self._connections:
-                await _kill(connection, loader.thread_id)
+                await kill(connection, loader.thread_id)
             await connection.execute(f"DROP TABLE IF EXISTS {', '.join(tables)}")
             await connection.close()
         except TuibenchError as error:
@@ -237,21 +235,3 @@ async def _speak_the_tables_charset(connection: Connection) -> str:
         return STATEMENT_CHARSET
     await connection.execute(f"SET NAMES {charset}")
     return charset
-
-
-async def _kill(connection: Connection, thread_id: int) -> None:
-    try:
-        await connection.execute(f"KILL {thread_id}")
-    except SQLError as error:
-        if error.code != NO_SUCH_THREAD:
-            raise
-
-
-async def _together(coroutines: Iterator[Coroutine[None, None, None]]) -> None:
-    """Runs them all at once; the first error ends the others and is raised as itself."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            for coroutine in coroutines:
-                group.create_task(coroutine)
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None

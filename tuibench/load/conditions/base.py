@@ -10,8 +10,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     then the values that should agree; all columns have names. `about` is what one of its rows stands for
     ("district"), `plural` what several do. One that `only_after_load` holds is broken by a run; `touched`,
     then, is a SELECT that gives a row as soon as anything ran. With a `command`, that is sent in place of
-    `differing`: one like CHECK TABLE, whose rows end in OK or in what is wrong. It ends the snapshot, so it
-    comes last.
+    `differing`: one like CHECK TABLE, whose rows end in OK or in what is wrong, and see no snapshot.
     """
 
     name: str
