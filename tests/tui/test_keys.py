@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from textual.widgets import Static
 
 from tests.tui import script
 from tests.tui.driving import Viewer, viewer
@@ -147,6 +148,14 @@ async def test_a_delay_needs_its_unit_and_a_mix_its_transactions() -> None:
             assert reason in screen_text(it)
             await it.press("escape")
         assert it.client.submitted == []
+
+
+async def test_a_reason_longer_than_the_dialog_is_shown_whole() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("n", "1", "enter")
+        said = it.app.screen.query_one("#ask-error", Static)
+        assert len(str(said.content)) > said.size.width
+        assert said.size.height * said.size.width >= len(str(said.content))
 
 
 async def test_a_plan_that_is_held_goes_on() -> None:

@@ -168,6 +168,15 @@ def test_with_room_to_spare_a_trend_has_two_lines_and_a_blank_before_its_value()
     assert high[1].index("▆") == high[2].index("█")
 
 
+def test_two_columns_have_trends_of_as_many_lines_and_none_without_a_trend() -> None:
+    short = [Section("LOCKS", [Row("Waits", "1", "", [1.0, 2.0])])]
+    long = [Section("INNODB", [Row(f"row {number}", "1", "", [1.0]) for number in range(9)])]
+    assert len(stacked(short, 97, 12)) == 3
+    assert len(stacked(short, 97, 12, beside=long)) == 2
+    assert len(stacked(short, 97, 19, beside=long)) == 3
+    assert len(stacked(short, 37, 12)) == 2
+
+
 def test_a_trend_gives_way_to_the_name_where_there_is_no_room() -> None:
     rows = [Row("Threads running", "61", "of 2,000", [1.0] * 60)]
     line = text(stacked([Section("C", rows)], 37, 2)).splitlines()[1]

@@ -155,11 +155,17 @@ INNODB: tuple[Item, ...] = (
     Rate("fsyncs, data", ("Innodb_data_fsyncs",)),
     Level("History list", _gauge(*HISTORY), needs=HISTORY),
 )
-LEFT = (("COMMANDS", COMMANDS), ("CONNECTIONS", CONNECTIONS), ("TABLES", TABLES), ("BINARY LOG", BINARY_LOG))
-RIGHT = (("INNODB", INNODB), ("ROWS AND LOCKS", ROWS))
+Table = Sequence[tuple[str, Sequence[Item]]]
+LEFT: Table = (
+    ("COMMANDS", COMMANDS),
+    ("CONNECTIONS", CONNECTIONS),
+    ("TABLES", TABLES),
+    ("BINARY LOG", BINARY_LOG),
+)
+RIGHT: Table = (("INNODB", INNODB), ("ROWS AND LOCKS", ROWS))
 
 
-def sections(view: View, chosen: Sequence[tuple[str, Sequence[Item]]]) -> list[Section]:
+def sections(view: View, chosen: Table) -> list[Section]:
     """The tables with what is known now."""
     return [Section(title, [row(item, view.recent) for item in items], "total") for title, items in chosen]
 

@@ -41,12 +41,23 @@ class Section(NamedTuple):
     beside: str = ""
 
 
-def stacked(sections: Sequence[Section], width: int, height: int, *, ascii_only: bool = False) -> list[Line]:
-    """The sections below each other; where there is room a line between them, and trends of two lines."""
+def stacked(
+    sections: Sequence[Section],
+    width: int,
+    height: int,
+    *,
+    beside: Sequence[Section] = (),
+    ascii_only: bool = False,
+) -> list[Line]:
+    """The sections below each other; where there is room a line between them, and trends of two lines.
+
+    A column `beside` them has trends of as many lines.
+    """
     if height < _height(sections):
         sections = [_without_rare(section) for section in sections]
     free = height >= _height(sections, free=1)
-    high = _HIGH if height >= _height(sections, _HIGH, free=1) else 1
+    room = height >= max(_height(each, _HIGH, free=1) for each in (sections, beside))
+    high = _HIGH if room and _trend_width(width) >= _LEAST_TREND else 1
     lines: list[Line] = []
     for section in sections:
         if lines and free:
@@ -55,6 +66,10 @@ def stacked(sections: Sequence[Section], width: int, height: int, *, ascii_only:
         for row in section.rows:
             lines += _row(row, width, high, ascii_only=ascii_only)
     return lines[:height]
+
+
+def _trend_width(width: int) -> int:
+    return min(width - _NOW - _BESIDE - _NAME - 2, _LONGEST_TREND)
 
 
 def _height(sections: Sequence[Section], high: int = 1, free: int = 0) -> int:
@@ -73,7 +88,7 @@ def _heading(section: Section, width: int) -> Line:
 def _row(row: Row, width: int, high: int, *, ascii_only: bool) -> list[Line]:
     """The figure in its lowest line; a trend that is higher reaches above it."""
     room = width - _NOW - _BESIDE
-    trend = min(room - _NAME - 2, _LONGEST_TREND)
+    trend = _trend_width(width)
     *above, lowest = _trend(row.values, trend, high, ascii_only=ascii_only)
     before = room - trend - 1
     name: Line = (Span(shorten(row.name, room), "warn" if row.alarm else "muted"),)

@@ -24,7 +24,9 @@ class HostScreen(MainScreen):
         self.query_one("#cores").styles.height = cores_height(view, self.size.width - 2)
 
     def _left(self, view: View, width: int, height: int) -> list[Line]:
-        return stacked(sections(view)[:2], width, height, ascii_only=self.frame.ascii_only)
+        left, right = sections(view)[:2], sections(view)[2:]
+        return stacked(left, width, height, beside=right, ascii_only=self.frame.ascii_only)
 
     def _right(self, view: View, width: int, height: int) -> list[Line]:
-        return stacked(sections(view)[2:], width, height, ascii_only=self.frame.ascii_only)
+        left, right = sections(view)[:2], sections(view)[2:]
+        return stacked(right, width, height, beside=left, ascii_only=self.frame.ascii_only)

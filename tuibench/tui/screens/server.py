@@ -1,12 +1,11 @@
 """Server: what it counts of itself. Commands, connections and tables on the left, InnoDB and rows beside."""
 
-from collections.abc import Sequence
 from functools import partial
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from tuibench.tui.panels.server_rows import LEFT, RIGHT, Item, sections
+from tuibench.tui.panels.server_rows import LEFT, RIGHT, Table, sections
 from tuibench.tui.panels.trend import stacked
 from tuibench.tui.screens.main import MainScreen
 from tuibench.tui.spans import Line
@@ -18,10 +17,14 @@ class ServerScreen(MainScreen):
 
     def body(self) -> ComposeResult:
         with Horizontal(classes="columns"):
-            yield self.panel(partial(self._column, LEFT), id="server-left")
-            yield self.panel(partial(self._column, RIGHT), id="server-right")
+            yield self.panel(partial(self._column, LEFT, RIGHT), id="server-left")
+            yield self.panel(partial(self._column, RIGHT, LEFT), id="server-right")
 
-    def _column(
-        self, chosen: Sequence[tuple[str, Sequence[Item]]], view: View, width: int, height: int
-    ) -> list[Line]:
-        return stacked(sections(view, chosen), width, height, ascii_only=self.frame.ascii_only)
+    def _column(self, chosen: Table, beside: Table, view: View, width: int, height: int) -> list[Line]:
+        return stacked(
+            sections(view, chosen),
+            width,
+            height,
+            beside=sections(view, beside),
+            ascii_only=self.frame.ascii_only,
+        )
