@@ -306,7 +306,8 @@ def test_server_part_has_no_figure_that_the_panel_could_show_as_zero() -> None:
 
 def test_memory_in_two_units_leaves_its_bar_less_room() -> None:
     view = begin(script.hello())
-    assert view.sample is not None and view.host is not None
+    assert view.sample is not None
+    assert view.host is not None
     little = msgspec.structs.replace(view.host, memory_used_bytes=945 * 2**20)
     view = after(view, msgspec.structs.replace(view.sample, host=little))
     assert "Memory ········ 945 MiB of 24 GiB" in text(host_panel(view, 33, 9)).splitlines()
