@@ -1,4 +1,4 @@
-"""Changing settings safely: read the old value, journal it on disk, SET GLOBAL, read back."""
+"""A session's hand on the settings: what can be changed, one by one or as a preset, and put back."""
 
 import asyncio
 import contextlib
@@ -12,18 +12,17 @@ from tuibench.errors import ConnectionLostError, SQLError, TuibenchError, UsageE
 from tuibench.model.server import ServerInfo
 from tuibench.model.setting import PresetState, SettingState
 from tuibench.model.target import Target
-from tuibench.tuning import access, catalogue, neighbours, pairs, refusals, wording
+from tuibench.tuning import access, catalogue, pairs, refusals, wording
 from tuibench.tuning.catalogue import SETTINGS, Scope, Setting
 from tuibench.tuning.control import Connect, Control
 from tuibench.tuning.journal import Journal, path_of
 from tuibench.tuning.ledger import fold
 from tuibench.tuning.presets import PRESETS, find, here
-from tuibench.tuning.records import Change, Header, Settlement
+from tuibench.tuning.records import Header
+from tuibench.tuning.setter import Setter
 from tuibench.tuning.shares import Action, Decision
 from tuibench.tuning.turn import turn
 from tuibench.tuning.undo import (
-    SLOW_ATTEMPTS,
-    SLOW_PAUSE_SECONDS,
     Outcome,
     Restored,
     decisions,
@@ -74,7 +73,7 @@ class Tuner:
         self._guard = guard
         self._workload = workload or Workload()
         self._turn = asyncio.Lock()
-        self._values: dict[str, str] = {}
+        self._setter = Setter(self.control, journal, server, self._clock)
         self._began: dict[str, str] = {}
         self._unavailable: dict[str, str] = {}
 
@@ -99,14 +98,15 @@ class Tuner:
             self.journal.identify(await self.control.identity())
             self._unavailable = await access.unavailable(self.control, self.server)
             self._workload.learn(await self.control.session_values())
-            states = await self._read_all()
-            self._began = dict(self._values)
-            return states
+            await self._setter.read_all()
+            self._began = dict(self._setter.values)
+            return self.known
 
     async def states(self) -> tuple[SettingState, ...]:
         """All settings as the server has them now."""
         async with self._turn:
-            return await self._read_all()
+            await self._setter.read_all()
+            return self.known
 
     async def change(self, name: str, value: str) -> SettingState:
         """Sets one setting and returns its state as read back, which may be rounded.
@@ -127,7 +127,7 @@ class Tuner:
         }
         done: dict[str, SettingState] = {}
         async with self._turn, self._alone([catalogue.find(name) for name in wanted]):
-            for name in pairs.ordered(wanted, self._values):
+            for name in pairs.ordered(wanted, self._setter.values):
                 try:
                     done[name] = await self._change(catalogue.find(name), wanted[name])
                 except TuibenchError as error:
@@ -148,14 +148,14 @@ class Tuner:
         """
         async with self._turn:
             restored = await undo(self.control, self.journal, self._clock, only)
-            self._values.update({one.setting: one.value for one in restored if one.value})
+            self._setter.values.update({one.setting: one.value for one in restored if one.value})
             self._take_copies(one.setting for one in restored)
             return [*restored, *self._restore_workload(only)]
 
     async def after_restart(self) -> list[str]:
         """Settles what a restart of the server has reset; what became of each setting, in words."""
         async with self._turn:
-            await self._read_all()
+            await self._setter.read_all()
             if not self.journal.ledger.open_settings:
                 return []
             async with turn(self.journal.path.parent, self.journal.header.identity, self._clock):
@@ -173,7 +173,7 @@ class Tuner:
             value = own[setting.name]
             began = original = self._workload.changed.get(setting.name, value)
         else:
-            value = self._values.get(setting.name, "")
+            value = self._setter.values.get(setting.name, "")
             original = self.journal.ledger.original(setting.name) or value
             began = self._began.get(setting.name, value)
         return catalogue.state(
@@ -199,15 +199,6 @@ class Tuner:
             raise UsageError(f"{setting.name} cannot be changed here: {reason}")
         return catalogue.validate(setting, self.server, value)
 
-    async def _read_all(self) -> tuple[SettingState, ...]:
-        self._values = await self.control.values(setting.name for setting in SETTINGS)
-        return self.known
-
-    async def _read(self, setting: Setting) -> str:
-        values = await self.control.values([setting.name])
-        self._values[setting.name] = values.get(setting.name, "")
-        return self._values[setting.name]
-
     @contextlib.asynccontextmanager
     async def _alone(self, settings: Iterable[Setting]) -> AsyncIterator[None]:
         """Our turn to change the server, with a guardian up; the workload's own settings need neither."""
@@ -223,15 +214,7 @@ class Tuner:
         if setting.scope is Scope.WORKLOAD:
             await self._change_workload(setting, value)
             return self._state(setting)
-        await self._keep_limits(setting, value)
-        old = await self._read(setting)
-        if old == value and await asyncio.to_thread(neighbours.care_for, self.journal, setting.name):
-            change = await self._note(setting, old, value)
-            await asyncio.to_thread(self.journal.applied, change)
-        elif old != value:
-            change = await self._note(setting, old, value)
-            await self._ask(setting, change)
-            await self._confirm(setting, change)
+        if await self._setter.set(setting, value):
             self._take_copies([setting.name])
         return self._state(setting)
 
@@ -248,8 +231,8 @@ class Tuner:
     def _take_copies(self, names: Iterable[str]) -> None:
         """The workload's connections follow where each has a copy of the server's value."""
         for name in names:
-            if catalogue.find(name).scope is Scope.DEFAULT and self._values.get(name):
-                self._workload.set(name, self._values[name])
+            if catalogue.find(name).scope is Scope.DEFAULT and self._setter.values.get(name):
+                self._workload.set(name, self._setter.values[name])
 
     async def _after_restart(self, decision: Decision) -> str:
         if decision.action in (Action.RESTORE, Action.HAND_OVER):
@@ -272,60 +255,3 @@ class Tuner:
                 Restored(setting=name, outcome=Outcome.RESTORED, value=was, original=was, text=text)
             )
         return restored
-
-    async def _keep_limits(self, setting: Setting, value: str) -> None:
-        other = pairs.partner(setting.name)
-        if other is not None:
-            pairs.check(setting.name, value, await self._read(catalogue.find(other)))
-
-    async def _note(self, setting: Setting, old: str, new: str) -> Change:
-        seq = await asyncio.to_thread(neighbours.next_seq, self.journal)
-        return await asyncio.to_thread(
-            self.journal.change, setting.name, old, new, self._clock.wall_seconds(), seq
-        )
-
-    async def _ask(self, setting: Setting, change: Change) -> None:
-        """SET GLOBAL. After a lost connection the change stays open: it may have taken effect."""
-        try:
-            await self.control.set_global(setting.name, change.new)
-        except ConnectionLostError:
-            raise
-        except SQLError as error:
-            await self._withdraw(change, error.message)
-            raise refusals.explain(error, setting, change.new, self.server) from error
-
-    async def _confirm(self, setting: Setting, change: Change) -> None:
-        """Reads back. A third value is taken for the server's rounding, so that it is put back as well."""
-        actual = await self._settled_value(setting, change)
-        if actual == change.new:
-            await asyncio.to_thread(self.journal.applied, change)
-            return
-        if actual != change.old:
-            rounded = await self._note(setting, change.old, actual)
-            await asyncio.to_thread(self.journal.applied, rounded)
-            if setting.rounding:
-                return
-            said = f"it is {actual} now"
-        else:
-            await self._withdraw(change, "no effect")
-            said = f"it is {actual} as before"
-        raise TuibenchError(
-            f"{setting.name} was set to {change.new}, the server took it, and {said}",
-            setting.rounding or "the server has its own limits for it, or somebody else changes it too",
-        )
-
-    async def _settled_value(self, setting: Setting, change: Change) -> str:
-        """The value read back; a server that is still busy with the change before is asked again."""
-        actual = await self._read(setting)
-        for _ in range(SLOW_ATTEMPTS if setting.slow else 0):
-            if actual != change.old:
-                break
-            await self._clock.sleep(SLOW_PAUSE_SECONDS)
-            await self._ask(setting, change)
-            actual = await self._read(setting)
-        return actual
-
-    async def _withdraw(self, change: Change, why: str) -> None:
-        await asyncio.to_thread(
-            self.journal.settle, (change.seq,), Settlement.REFUSED, self._clock.wall_seconds(), why
-        )
