@@ -12,13 +12,15 @@ import termios
 import threading
 from collections.abc import Iterator, Mapping
 
+from tests.integration.painted import Painted
 from tests.integration.processes import until
 
 ROWS, COLUMNS = 36, 120
+PATIENCE_SECONDS = 30.0
 
 
 class Terminal:
-    """One program of ours on a pseudo terminal; what it draws is read and thrown away."""
+    """One program of ours on a pseudo terminal; what it has drawn can be read."""
 
     def __init__(self, *arguments: str, env: Mapping[str, str]) -> None:
         self._master, slave = pty.openpty()
@@ -33,12 +35,30 @@ class Terminal:
         )
         os.close(slave)
         self._is_open = True
+        self._painted = Painted(ROWS, COLUMNS)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     @property
     def has_ended(self) -> bool:
         return self._program.poll() is not None
+
+    @property
+    def code(self) -> int | None:
+        """The exit code, once it has ended."""
+        return self._program.poll()
+
+    def type(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    def shows(self, words: str) -> bool:
+        """Whether these words appear on the screen in time."""
+        return until(lambda: words in self._painted.text, PATIENCE_SECONDS)
+
+    @property
+    def text(self) -> str:
+        """The screen as it is, for who wonders why something is not on it."""
+        return self._painted.text
 
     def kill(self) -> None:
         """SIGKILL: the program can do nothing more."""
@@ -59,8 +79,8 @@ class Terminal:
 
     def _read(self) -> None:
         with contextlib.suppress(OSError):
-            while self._is_open and os.read(self._master, 65536):
-                pass
+            while self._is_open and (drawn := os.read(self._master, 65536)):
+                self._painted.feed(drawn)
 
 
 def _own_the_terminal() -> None:
