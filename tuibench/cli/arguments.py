@@ -27,6 +27,8 @@ def normalised(arguments: Sequence[str], commands: Collection[str] = ()) -> list
 
     Restarts the program if they hold a password.
     """
+    for place, argument in enumerate(arguments, 1):
+        _expect_text(place, argument)
     spelt = [_spelt(argument) for argument in arguments]
     password, rest = without_password(spelt)
     if password is not None:
@@ -79,6 +81,18 @@ def _with_places(arguments: list[str]) -> list[str]:
     """The arguments with the place that an option means when it names no file."""
     optional = MAY_NAME_A_FILE.get(arguments[0] if arguments else "", ())
     return [f"{each}={STDOUT}" if each in optional else each for each in arguments]
+
+
+def _expect_text(place: int, argument: str) -> None:
+    """Raises UsageError for bytes that are no text; they could go neither to the server nor into a record."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        name = argument.partition("=")[0].encode(errors="replace").decode() if argument[:2] == "--" else ""
+        what = f" ({name})" if name else ""
+        raise UsageError(
+            f"argument {place}{what} is not valid UTF-8", "is the terminal set to UTF-8?"
+        ) from None
 
 
 def _spelt(argument: str) -> str:

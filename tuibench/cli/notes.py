@@ -1,7 +1,10 @@
 """The lines about a run that sysbench's summary has no place for."""
 
+from pathlib import Path
+
 from tuibench.model.summary import Summary
 from tuibench.record.effects import cost_line, effect_line
+from tuibench.record.recorder import SUMMARY
 
 
 def notes(summary: Summary, run_directory: str) -> list[str]:
@@ -31,8 +34,15 @@ def notes(summary: Summary, run_directory: str) -> list[str]:
         lines += [cost_line(cost) for cost in summary.costs if cost.transactions]
     lines.append(_reconciled(summary))
     lines += [f"warning: {warning}" for warning in summary.warnings]
-    lines.append(f"recorded in {run_directory}")
+    lines.append(_recorded(Path(run_directory)))
     return lines
+
+
+def _recorded(directory: Path) -> str:
+    """The summary is a record's last file: where it is missing, the disk was full or the session killed."""
+    if (directory / SUMMARY).exists():
+        return f"recorded in {directory}"
+    return f"recorded in part only, without its summary, in {directory}"
 
 
 def _named(code: str) -> str:

@@ -187,11 +187,16 @@ class Recorder:
     def _write(self, name: str, value: msgspec.Struct) -> None:
         """The whole file, or none of it."""
         draft = self.directory / f".{name}"
-        with draft.open("wb") as stream:
-            stream.write(pretty_json(value))
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.rename(self.directory / name)
+        try:
+            with draft.open("wb") as stream:
+                stream.write(pretty_json(value))
+                stream.flush()
+                os.fsync(stream.fileno())
+            draft.rename(self.directory / name)
+        except OSError:
+            with contextlib.suppress(OSError):
+                draft.unlink()
+            raise
 
 
 def pretty_json(value: msgspec.Struct) -> bytes:

@@ -12,7 +12,7 @@ from tuibench.tuning import neighbours, pairs, wording
 from tuibench.tuning.catalogue import BY_NAME
 from tuibench.tuning.control import Control
 from tuibench.tuning.journal import Journal
-from tuibench.tuning.records import Settlement
+from tuibench.tuning.records import JournalError, Settlement
 from tuibench.tuning.shares import Action, Decision, decide
 from tuibench.tuning.turn import TurnError, turn
 
@@ -121,7 +121,7 @@ async def _carry_out(control: Control, journal: Journal, clock: Clock, decision:
             outcome, text = Outcome.LEFT, wording.left(decision)
         case Action.HAND_OVER:
             outcome, text = Outcome.HANDED, wording.handed(decision)
-    await settle(journal, clock, decision, text if outcome is Outcome.LEFT else "")
+    text += await _settled(journal, clock, decision, text if outcome is Outcome.LEFT else "")
     return _restored(decision, outcome, decision.current, text)
 
 
@@ -135,8 +135,21 @@ async def _put_back(control: Control, journal: Journal, clock: Clock, decision: 
         return _restored(decision, Outcome.REFUSED, decision.current, wording.refused(decision, error))
     if value != decision.original:
         return _restored(decision, Outcome.REFUSED, value, wording.without_effect(decision, value))
-    await settle(journal, clock, decision)
-    return _restored(decision, Outcome.RESTORED, value, wording.restored(decision))
+    text = wording.restored(decision) + await _settled(journal, clock, decision)
+    return _restored(decision, Outcome.RESTORED, value, text)
+
+
+async def _settled(journal: Journal, clock: Clock, decision: Decision, why: str = "") -> str:
+    """Settles; what to add to the sentence where a journal cannot be written.
+
+    A full disk must not keep the other settings from going back. What stays in the journal is found as it
+    should be by the next restore.
+    """
+    try:
+        await settle(journal, clock, decision, why)
+    except JournalError as error:
+        return wording.not_noted(error)
+    return ""
 
 
 async def _expect_room(control: Control, decision: Decision) -> None:

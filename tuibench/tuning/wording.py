@@ -46,6 +46,11 @@ def pending(name: str, original: str, error: TuibenchError) -> str:
     return f"{name} could not be put back to {original}: {error.message}" + _by_hand(name, original)
 
 
+def not_noted(error: TuibenchError) -> str:
+    """Added to what became of a setting."""
+    return f"; it stays in the journal until the next tuibench restore: {error.message}"
+
+
 def _by_hand(name: str, value: str) -> str:
     return f"; by hand: {by_hand(name, value)}"
 

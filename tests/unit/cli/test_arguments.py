@@ -101,3 +101,17 @@ def test_an_unknown_command_is_told_the_nearest(name: str, hint: str) -> None:
     with pytest.raises(UsageError, match=f"no command '{name}'") as caught:
         unknown_command(name, ["run", "prepare", "live"])
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("given", "where"),
+    [
+        (["run", "--password=s\udcfcss"], "argument 2 (--password) is not valid UTF-8"),
+        (["run", "-ps\udcfcss"], "argument 2 is not valid UTF-8"),
+        (["\udcff"], "argument 1 is not valid UTF-8"),
+    ],
+)
+def test_bytes_that_are_no_text_are_refused_and_not_shown(given: list[str], where: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        normalised(given)
+    assert caught.value.message == where

@@ -110,7 +110,8 @@ def test_the_reconciliation_in_words(figures: Summary, words: str) -> None:
     assert words in "\n".join(notes(figures, "/runs/1"))
 
 
-def test_all_that_sysbench_has_no_place_for() -> None:
+def test_all_that_sysbench_has_no_place_for(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").touch()
     figures = summary(
         outcome="failed",
         failure="the server went away",
@@ -119,14 +120,20 @@ def test_all_that_sysbench_has_no_place_for() -> None:
         abandoned=2,
         warnings=("client-limited",),
     )
-    assert notes(figures, "/runs/1") == [
+    assert notes(figures, str(tmp_path)) == [
         "failed: the server went away",
         "errors by code: 1205 LOCK_WAIT_TIMEOUT × 2, 1213 LOCK_DEADLOCK × 3; transactions tried again: 4",
         "abandoned, in flight or due: 2",
         "the server counted the same 3,195 statements",
         "warning: client-limited",
-        "recorded in /runs/1",
+        f"recorded in {tmp_path}",
     ]
+
+
+def test_a_record_that_ended_early_is_not_passed_off_as_whole(tmp_path: Path) -> None:
+    assert notes(summary(), str(tmp_path))[-1] == (
+        f"recorded in part only, without its summary, in {tmp_path}"
+    )
 
 
 def test_an_open_loop_tells_what_was_due_and_how_fast_the_server_was() -> None:

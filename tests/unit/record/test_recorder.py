@@ -1,5 +1,6 @@
 """The run directory: what is in it at every moment, and that it holds no password."""
 
+import errno
 from pathlib import Path
 
 import msgspec
@@ -120,6 +121,15 @@ def test_a_disk_that_is_full_ends_the_record_and_not_the_run(tmp_path: Path) -> 
     assert "the record of this run ends here" in text
     assert "No space left" in text
     assert not lines(recorder.directory / "events.jsonl")
+
+
+def test_no_half_summary_is_left_on_a_full_disk(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", refuse)
+    recorder.summary(summary())
+    assert not [path.name for path in recorder.directory.iterdir() if "summary" in path.name]
 
 
 def test_an_event_takes_what_came_before_it_to_the_disk(

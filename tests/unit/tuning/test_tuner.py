@@ -1,5 +1,6 @@
 """Changing and restoring on a scripted server: the order of things, and every way it can go wrong."""
 
+import errno
 from pathlib import Path
 
 import msgspec
@@ -8,10 +9,11 @@ import pytest
 from tests.unit.tuning.fakes import DURABLE, INFO, FakeClock, FakeServer, journal_in
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError, UsageError
 from tuibench.model.server import Flavour
-from tuibench.tuning import records
+from tuibench.tuning import disk, records
+from tuibench.tuning.control import Control
 from tuibench.tuning.journal import Journal
 from tuibench.tuning.tuner import Tuner
-from tuibench.tuning.undo import Outcome, Restored
+from tuibench.tuning.undo import Outcome, Restored, undo
 from tuibench.tuning.workload import Workload
 
 UNSAFE = {"innodb_flush_log_at_trx_commit": "0", "sync_binlog": "0", "innodb_flush_log_at_timeout": "1"}
@@ -264,6 +266,31 @@ async def test_a_refused_restore_stays_pending(tmp_path: Path) -> None:
     }
     assert "Access denied (error 1227)" in restored[1].text
     assert tuner.journal.ledger.open_settings == ("sync_binlog",)
+
+
+async def test_a_full_disk_keeps_no_setting_from_going_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be crossed off stays in the journal, and the next restore finds it as it should be."""
+    server = FakeServer()
+    tuner = await opened(server, tmp_path)
+    await tuner.apply("unsafe")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(disk, "append", refuse)
+        restored = await tuner.restore()
+        await tuner.close()
+    assert server.settings == DURABLE
+    assert set(outcomes(restored).values()) == {Outcome.RESTORED}
+    assert all("stays in the journal" in one.text and "No space left" in one.text for one in restored)
+    journal = Journal.claim(tuner.journal.path)
+    assert journal is not None
+    again = await undo(Control(server.connect), journal, FakeClock())
+    assert set(outcomes(again).values()) == {Outcome.UNCHANGED}
+    assert not tuner.journal.path.exists()
 
 
 async def test_a_full_server_counts_as_away(tmp_path: Path) -> None:
