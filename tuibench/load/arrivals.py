@@ -100,11 +100,6 @@ class Arrivals:
         self._ring()
 
     @property
-    def is_limited(self) -> bool:
-        """True when there is an end to what may be scheduled."""
-        return self._limit is not None
-
-    @property
     def is_finished(self) -> bool:
         """True when nothing waits, and nothing may come any more."""
         return self._limit is not None and self.scheduled >= self._limit and not self._backlog

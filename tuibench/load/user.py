@@ -37,7 +37,6 @@ class VirtualUser:
         self._generator = generator
         self._number = number
         self._leaving = False
-        self._has_rhythm = generator.has_turns or generator.pauses.are_any
         self._line: Line | None = None
 
     @property
@@ -137,17 +136,19 @@ class VirtualUser:
 
     def _unasked(self, line: Line) -> Script:
         """A closed loop: one transaction, then the next, for as long as there is nothing to look at first."""
-        work, arrivals, one = self._work, self._work.arrivals, self.transactions.one
+        work, arrivals, generator = self._work, self._work.arrivals, self._generator
+        one, has_turns = self.transactions.one, generator.has_turns
         while True:
             arrivals.start_unasked()
             yield from one(line, None)
             if (
-                self._has_rhythm
-                or self._leaving
+                self._leaving
                 or work.paused
                 or work.failure is not None
                 or arrivals.is_open
-                or arrivals.is_limited
+                or arrivals.is_finished
+                or (has_turns and not generator.goes_on)
+                or generator.pauses.are_any
                 or line.session_sql is not work.session_sql
             ):
                 return

@@ -111,6 +111,11 @@ class Generator:
         return self._turns is not None
 
     @property
+    def goes_on(self) -> bool:
+        """Whether the next transaction may follow at once; if not, `is_spent` and the like tell why."""
+        return self._turns is None or self._turns.goes_on
+
+    @property
     def is_spent(self) -> bool:
         """Whether this connection has had all its turns."""
         return self._turns is not None and self._turns.is_spent

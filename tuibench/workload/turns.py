@@ -18,6 +18,11 @@ class TurnTaker:
     def is_spent(self) -> bool:
         return self._done >= self._total
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether another turn follows without a new login; False, too, if that is not known."""
+        return self._done < self._total and not self._turns.anew
+
     def take(self) -> int:
         """The index of the next transaction. There must be one."""
         turns, done = self._turns, self._done

@@ -1,0 +1,34 @@
+"""The turns of one connection: their order, their end, and the logins between them."""
+
+from tuibench.workload.program import Turns
+from tuibench.workload.turns import TurnTaker
+
+
+def taken(turns: Turns) -> list[int]:
+    taker, dealt = TurnTaker(turns), []
+    while not taker.is_spent:
+        dealt.append(taker.take())
+    return dealt
+
+
+def test_the_cycle_comes_round_and_the_ending_is_last() -> None:
+    assert taken(Turns(cycle=(0, 1), count=5, ending=(2,))) == [0, 1, 0, 1, 0, 2]
+
+
+def test_it_goes_on_until_the_last_turn_is_taken() -> None:
+    taker = TurnTaker(Turns(cycle=(0,), count=2, ending=(1,)))
+    told = []
+    while not taker.is_spent:
+        taker.take()
+        told.append(taker.goes_on)
+    assert told == [True, True, False]
+
+
+def test_where_new_logins_come_in_each_turn_is_to_be_looked_at() -> None:
+    taker = TurnTaker(Turns(cycle=(0, 1), count=4, anew=frozenset({0})))
+    left = []
+    while not taker.is_spent:
+        left.append(taker.takes_leave())
+        taker.take()
+        assert not taker.goes_on
+    assert left == [False, False, True, False]
