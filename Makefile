@@ -11,7 +11,7 @@ PARALLEL := -n $(JOBS) --dist worksteal
 SIDE_BY_SIDE := -n 3 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench chaos screenshots format clean setup-demo setup-test
+.PHONY: help demo test check bench chaos tpcc screenshots format clean setup-demo setup-test
 
 help:
 	@echo "make demo         a private server under load in the live monitor (ARGS=... are passed on)"
@@ -19,6 +19,7 @@ help:
 	@echo "make check        the quick loop: lint, types, import contracts, unit tests"
 	@echo "make bench        tuibench beside sysbench on the same tables"
 	@echo "make chaos        random mishaps with settings on a real server, 50 sequences (ARGS=--server=PATH)"
+	@echo "make tpcc         TPC-C with 10 warehouses, its conditions, each of them broken (ARGS=--server=PATH)"
 	@echo "make screenshots  draws the pictures in screenshots/ again"
 	@echo "make format       formats the code and mends what lint can mend"
 	@echo "make clean        removes .venv, caches and builds"
@@ -46,6 +47,9 @@ bench: setup-test
 
 chaos: setup-test
 	$(BIN)/python -m tests.integration.chaos $(ARGS)
+
+tpcc: setup-test
+	$(BIN)/python -m tests.integration.tpcc_full $(ARGS)
 
 screenshots: setup-test
 	$(BIN)/python -m tests.tui.pictures screenshots $(ARGS)

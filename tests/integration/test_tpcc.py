@@ -47,7 +47,7 @@ async def loaded(server: PrivateServer) -> AsyncIterator[Target]:
 
 async def contradictions(connection: Connection) -> set[str]:
     """The conditions that do not hold, as the tests count them."""
-    counts = {name: await connection.query(sql) for name, sql in tpcc.CONTRADICTIONS.items()}
+    counts = {name: await connection.query(sql) for name, sql in tpcc.contradictions().items()}
     return {name for name, ((count,),) in counts.items() if count}
 
 
@@ -60,7 +60,7 @@ async def test_each_condition_holds_after_the_load_and_is_broken_by_damage(loade
     assert {verdict.outcome for verdict in await check(loaded, program)} == {Outcome.HOLDS}
     async with sbtest.connected(loaded) as connection:
         assert await contradictions(connection) == set()
-        for name, damage in tpcc.DAMAGE.items():
+        for name, damage in tpcc.damage().items():
             await connection.execute("BEGIN")
             assert await connection.execute(damage) >= 1
             expected = await contradictions(connection)
@@ -149,7 +149,7 @@ async def test_check_is_a_command(any_server: PrivateServer) -> None:
         assert (good.code, good.err) == (0, "")
         assert good.out.splitlines()[-1] == "12 conditions: 12 hold"
         async with sbtest.connected(target) as connection:
-            await connection.execute(tpcc.DAMAGE["6"])
+            await connection.execute(tpcc.damage()["6"])
         bad = tuibench("check", "tpcc", "--format=json", *options, target=target)
         assert bad.code == 1
         assert '"condition": "6"' in bad.out

@@ -10,7 +10,7 @@ SMALL: dict[str, object] = {"warehouses": 2, "customers_per_district": 40, "item
 
 BOUGHT = """SELECT o_w_id, o_d_id, o_c_id, -ol_amount FROM orders, order_line
         WHERE ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id AND ol_delivery_d IS NOT NULL"""
-CONTRADICTIONS = {
+CONDITIONS = {
     "1": """SELECT COUNT(*) FROM warehouse w
         WHERE w.w_ytd <> (SELECT SUM(d.d_ytd) FROM district d WHERE d.d_w_id = w.w_id)""",
     "2": """SELECT COUNT(*) FROM district d WHERE d.d_next_o_id - 1 <>
@@ -41,29 +41,39 @@ CONTRADICTIONS = {
         UNION ALL {BOUGHT}) AS moves GROUP BY c_w_id, c_d_id, c_id HAVING SUM(amount) <> 0) AS x""",
     "11": """SELECT COUNT(*) FROM district d WHERE
           (SELECT COUNT(*) FROM orders o WHERE o.o_w_id = d.d_w_id AND o.o_d_id = d.d_id) -
-          (SELECT COUNT(*) FROM new_order n WHERE n.no_w_id = d.d_w_id AND n.no_d_id = d.d_id) <> 28""",
+          (SELECT COUNT(*) FROM new_order n WHERE n.no_w_id = d.d_w_id AND n.no_d_id = d.d_id)
+          <> {delivered}""",
     "12": f"""SELECT COUNT(*) FROM (SELECT c_id FROM (
         SELECT c_w_id, c_d_id, c_id, c_balance + c_ytd_payment AS amount FROM customer
         UNION ALL {BOUGHT}) AS moves GROUP BY c_w_id, c_d_id, c_id HAVING SUM(amount) <> 0) AS x""",
 }
-"""28 of a small district's 40 orders are delivered, as 2100 of 3000."""
+"""For each what counts its contradictions, but for the number of orders that the load delivers."""
 
-ONE_ORDER = "o_w_id = 2 AND o_d_id = 3 AND o_id = {}"
 DAMAGE = {
     "1": "UPDATE warehouse SET w_ytd = w_ytd + 0.01 WHERE w_id = 2",
     "2": "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = 2 AND d_id = 3",
-    "3": "DELETE FROM new_order WHERE no_w_id = 2 AND no_d_id = 3 AND no_o_id = 35",
+    "3": "DELETE FROM new_order WHERE no_w_id = 2 AND no_d_id = 3 AND no_o_id = {middle}",
     "4": "DELETE FROM order_line WHERE ol_w_id = 2 AND ol_d_id = 3 AND ol_o_id = 7 AND ol_number = 1",
-    "5": f"UPDATE orders SET o_carrier_id = 4 WHERE {ONE_ORDER.format(40)}",
-    "6": f"UPDATE orders SET o_ol_cnt = o_ol_cnt - 1 WHERE {ONE_ORDER.format(9)}",
+    "5": "UPDATE orders SET o_carrier_id = 4 WHERE o_w_id = 2 AND o_d_id = 3 AND o_id = {newest}",
+    "6": "UPDATE orders SET o_ol_cnt = o_ol_cnt - 1 WHERE o_w_id = 2 AND o_d_id = 3 AND o_id = 9",
     "7": "UPDATE order_line SET ol_delivery_d = NULL WHERE ol_w_id = 2 AND ol_d_id = 3 AND ol_o_id = 8",
     "8": "INSERT INTO history VALUES (5, 3, 2, 3, 2, NOW(), 1.25, 'damage')",
     "9": "UPDATE history SET h_d_id = 4 WHERE h_w_id = 2 AND h_d_id = 3 AND h_c_id = 5",
     "10": "UPDATE customer SET c_balance = c_balance - 1 WHERE c_w_id = 2 AND c_d_id = 3 AND c_id = 6",
-    "11": "DELETE FROM new_order WHERE no_w_id = 2 AND no_d_id = 3 AND no_o_id = 29",
+    "11": "DELETE FROM new_order WHERE no_w_id = 2 AND no_d_id = 3 AND no_o_id = {oldest}",
     "12": "UPDATE customer SET c_ytd_payment = 0 WHERE c_w_id = 2 AND c_d_id = 3 AND c_id = 6",
 }
 """For each condition one statement that breaks it, and perhaps others with it."""
+
+
+def contradictions(delivered: int = 28) -> dict[str, str]:
+    """The statements, for districts of which so many orders are delivered: 28 of 40, as 2100 of 3000."""
+    return {name: sql.replace("{delivered}", str(delivered)) for name, sql in CONDITIONS.items()}
+
+
+def damage(oldest: int = 29, middle: int = 35, newest: int = 40) -> dict[str, str]:
+    """The statements, with orders that are not delivered in the third district of the second warehouse."""
+    return {name: sql.format(oldest=oldest, middle=middle, newest=newest) for name, sql in DAMAGE.items()}
 
 
 def small(**options: object) -> Program:
