@@ -10,9 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 from rich.console import RenderableType
 from textual._compositor import ChopsUpdate
 from textual.app import App
+from textual.driver import Driver
 from textual.screen import Screen
 
 from tuibench.tui import themes
+from tuibench.tui.drawing import to_ascii
 from tuibench.tui.frames import CellsUpdate
 from tuibench.tui.keymap import Keymap
 
@@ -29,6 +31,7 @@ class Look(NamedTuple):
 
 
 PLAIN = Look()
+COERCED = "C.UTF-8"
 
 
 class StyledApp(App[Answer]):
@@ -43,6 +46,8 @@ class StyledApp(App[Answer]):
         if without_colour is not None:
             os.environ["NO_COLOR"] = without_colour
         self.look = look
+        if look.ascii_only:
+            self.driver_class = plain(self.driver_class)
         self.animation_level = "none"
         for ours in themes.OURS:
             self.register_theme(ours)
@@ -59,7 +64,26 @@ class StyledApp(App[Answer]):
         return themes.variable_defaults(self.current_theme)
 
 
+def plain(driver: type[Driver]) -> type[Driver]:
+    """The driver, sending ASCII only: dialogs and their frames, too, which no panel has drawn."""
+
+    class PlainDriver(driver):  # type: ignore[misc, valid-type]
+        def write(self, data: str) -> None:
+            super().write(to_ascii(data))
+
+    return PlainDriver
+
+
 def needs_ascii() -> bool:
-    """Whether the terminal cannot be trusted with block characters."""
+    """Whether the terminal cannot be trusted with block characters: by its encoding, locale or kind."""
     encoding = (sys.__stdout__.encoding if sys.__stdout__ else None) or "ascii"
-    return "utf" not in encoding.lower() or os.environ.get("TERM") in ("linux", "vt100", "vt220")
+    if "utf" not in encoding.lower() or os.environ.get("TERM") in ("linux", "vt100", "vt220"):
+        return True
+    return _locale() in ("C", "POSIX")
+
+
+def _locale() -> str:
+    """The locale that the user has named. Python itself sets LC_CTYPE where that is C."""
+    ctype = os.environ.get("LC_CTYPE", "")
+    named = "" if ctype == COERCED else ctype
+    return os.environ.get("LC_ALL") or named or os.environ.get("LANG", "")
