@@ -115,7 +115,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     threads: int
     seconds: float
     rate: float
-    percentiles: dict[str, float]
+    percentiles: dict[str, float | None]
     outcome: Outcome
     failure: str = ""
     transactions: TransactionTotals

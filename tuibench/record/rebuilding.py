@@ -98,7 +98,7 @@ def nothing(plan: PlanRecord) -> Summary:
         threads=plan.plan.threads,
         seconds=0.0,
         rate=plan.plan.rate,
-        percentiles={f"{each:g}": 0.0 for each in plan.plan.percentiles},
+        percentiles=dict.fromkeys(f"{each:g}" for each in plan.plan.percentiles),
         outcome="cut short",
         transactions=TransactionTotals(total=0, per_second=0.0),
         queries=QueryTotals(read=0, write=0, other=0, total=0, per_second=0.0),

@@ -56,7 +56,7 @@ class FullReport(msgspec.Struct, frozen=True, kw_only=True):
     errors: int
     reconnects: int
     latency: Latency | None
-    percentiles: dict[str, float]
+    percentiles: dict[str, float | None]
     latency_sum_ms: float
     fairness: Fairness
 
@@ -139,9 +139,10 @@ Threads fairness:
 
 
 def _percentile_lines(report: FullReport) -> str:
+    """sysbench has 0.00 where there is none."""
     if not report.percentiles:
         return "         percentile stats:               disabled"
     return "\n".join(
-        f"{f'        {wanted:>3}th percentile:':<43}{value:10.2f}"
+        f"{f'        {wanted:>3}th percentile:':<43}{value or 0.0:10.2f}"
         for wanted, value in report.percentiles.items()
     )

@@ -209,7 +209,10 @@ def _errors(totals: Counters) -> ErrorTotals:
     )
 
 
-def _percentiles(histogram: Histogram, wanted: tuple[float, ...]) -> dict[str, float]:
+def _percentiles(histogram: Histogram, wanted: tuple[float, ...]) -> dict[str, float | None]:
+    """In milliseconds, by their number; None where nothing was done that could have taken its time."""
+    if not histogram.count:
+        return dict.fromkeys(f"{each:g}" for each in wanted)
     found_us = histogram.percentiles(wanted)
     return {f"{each:g}": us / US_PER_MS for each, us in zip(wanted, found_us, strict=True)}
 

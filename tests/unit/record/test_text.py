@@ -75,7 +75,7 @@ def test_a_run_without_a_transaction_has_a_summary_too() -> None:
             transactions=TransactionTotals(total=0, per_second=0.0),
             queries=QueryTotals(read=0, write=0, other=0, total=0, per_second=0.0),
             latency_ms=None,
-            percentiles={"95": 0.0},
+            percentiles={"95": None},
             latency_sum_ms=0.0,
         )
     )
