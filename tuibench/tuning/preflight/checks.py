@@ -25,6 +25,7 @@ CHECKS = (
     Check(limits.prepared_statements, before_run=True),
     Check(limits.open_tables, before_run=True),
     Check(limits.open_files, before_run=True),
+    Check(limits.idle_connections, before_run=True),
     Check(server_state.read_only, before_run=True),
     Check(server_state.replicas, before_run=True),
     Check(server_state.clients, before_run=True),

@@ -1,5 +1,7 @@
 """Checks of the server's limits against what the run asks for."""
 
+import math
+
 from tuibench.model.finding import Finding
 from tuibench.tuning.preflight.demand import OWN_CONNECTIONS
 from tuibench.tuning.preflight.facts import Facts
@@ -10,6 +12,9 @@ ROOM_FOR_OPERATOR = 10
 
 LARGEST_PREPARED_LIMIT = 4_194_304
 """The most that servers of either flavour take for max_prepared_stmt_count."""
+
+SPREAD = 5
+"""How many times the mean a wait for work at random may well last."""
 
 FILES_FOR_ITSELF = 100
 """Logs, system tables and temporary files of the server."""
@@ -94,3 +99,19 @@ def open_files(facts: Facts) -> Finding:
     if needed <= limit:
         return ok(name, said)
     return warning(name, said, f"open_files_limit={2 * needed} in the server's option file, and a restart")
+
+
+def idle_connections(facts: Facts) -> Finding:
+    """How long connections wait for work at the run's rate, against the server's wait_timeout."""
+    name, limit = "wait_timeout", facts.server.number("wait_timeout")
+    if limit is None:
+        return unseen(name, "wait_timeout")
+    rate, threads = facts.demand.rate, facts.demand.threads
+    if not rate or (idle := SPREAD * threads / rate) < limit:
+        return ok(name, f"the server lets a connection be idle for {limit:,} s")
+    return warning(
+        name,
+        f"at {rate:g} transactions/s {threads} connections may be idle for {idle:.0f} s, "
+        f"the server hangs up after {limit:,} s: transactions will fail for it",
+        f"SET GLOBAL wait_timeout={math.ceil(idle * 2)}, or run with fewer --threads",
+    )

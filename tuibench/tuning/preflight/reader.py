@@ -27,6 +27,7 @@ VARIABLES = (
     "slow_query_log",
     "super_read_only",
     "table_open_cache",
+    "wait_timeout",
 )
 GAUGES = ("Prepared_stmt_count", "Threads_connected")
 WRITES = (

@@ -25,6 +25,7 @@ VARIABLES = {
     "read_only": "OFF",
     "slow_query_log": "OFF",
     "table_open_cache": "2000",
+    "wait_timeout": "28800",
 }
 DEMAND = Demand(threads=16, workers=1, tables=4, statements=36, stems=("sbtest",), data_bytes=100_000_000)
 MACHINE = Machine(
