@@ -222,7 +222,7 @@ class TuibenchApp(StyledApp[Ended]):
     def _made(self, place: places.Place, view: View) -> MainScreen:
         """The place's screen: made the first time, kept from then on."""
         if not self.is_screen_installed(place.name):
-            frame = Frame(partial(tab_line, places.tabs, place.name), self._ascii_only)
+            frame = Frame(partial(tab_line, places.tabs, place.name), self._ascii_only, self.size)
             self.install_screen(place.make(view, frame), place.name)
         return self.get_screen(place.name, MainScreen)
 

@@ -60,6 +60,13 @@ class StyledApp(App[Answer]):
         cells = CellsUpdate.of(renderable) if isinstance(renderable, ChopsUpdate) else renderable
         super()._display(screen, cells)
 
+    def refresh_css(self, animate: bool = True) -> None:
+        """The theme it begins with is no reason to read the stylesheets twice."""
+        if self.screen_stack:
+            super().refresh_css(animate)
+        else:
+            self.stylesheet.set_variables(self.get_css_variables())
+
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return themes.variable_defaults(self.current_theme)
 

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.events import Resize
+from textual.events import Resize, ScreenResume
 from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
@@ -32,10 +32,11 @@ ARRANGEMENTS = frozenset(("-full", "-compact", "-small", "-tall", "-short"))
 
 
 class Frame(NamedTuple):
-    """What a screen gets from the app: how the tab line is drawn, and whether the terminal is plain."""
+    """What a screen gets from the app: how the tab line is drawn, whether the terminal is plain, its size."""
 
     tabs: Draw
     ascii_only: bool = False
+    size: tuple[int, int] = SMALLEST
 
 
 class MainScreen(Screen[None]):
@@ -69,14 +70,18 @@ class MainScreen(Screen[None]):
         self.view = view
         self.frame = frame
         self._is_built = False
+        self._styled_in = ""
+        self.set_class(is_noted(view), "-noted", update=False)
+        self.add_class(*arrangement(*frame.size), update=False)
 
     def body(self) -> ComposeResult:
         """The screen's own part, between the tabs and the last answer."""
         yield from ()
 
     def compose(self) -> ComposeResult:
+        self._styled_in = self.app.theme
         yield Palette()
-        yield Static(id="too-small")
+        yield Static(too_small(*self.frame.size, self.view.plan.profile), id="too-small")
         with Vertical(id="main"):
             yield self.panel(head, id="head")
             yield self.panel(self.frame.tabs, id="tabs")
@@ -99,13 +104,21 @@ class MainScreen(Screen[None]):
         self._is_built = True
         self.show(self.view)
 
+    def post_message(self, message: Message) -> bool:
+        """Whenever a screen is shown, Textual styles all of it anew; only another theme asks for that."""
+        if isinstance(message, ScreenResume) and self._styled_in in ("", self.app.theme):
+            return super().post_message(ScreenResume(refresh_styles=False))
+        return super().post_message(message)
+
     def on_screen_resume(self) -> None:
-        """It may have been resized while it was hidden."""
+        """It may have been resized while it was hidden, and the theme may be another."""
+        self._styled_in = self.app.theme
         self._arrange(self.app.size)
 
     def on_resize(self, event: Resize) -> None:
         self._arrange(event.size)
-        self.query_one("#too-small", Static).update(too_small(*event.size, self.view.plan.profile))
+        if self.has_class("-small"):
+            self.query_one("#too-small", Static).update(too_small(*event.size, self.view.plan.profile))
 
     def _arrange(self, size: Size) -> None:
         """Wear the classes of this size before Textual lays the screen out: no picture is painted twice."""
@@ -120,13 +133,18 @@ class MainScreen(Screen[None]):
         if not self._is_built:
             return
         with self.app.batch_update():
-            self.set_class(bool(work(view, SMALLEST[0])) or view.note is not None, "-noted")
+            self.set_class(is_noted(view), "-noted")
             self.prepare(view)
             for panel in self.query(Panel):
                 panel.show(view)
 
     def prepare(self, view: View) -> None:
         """Classes and sizes of the body that depend on the view."""
+
+
+def is_noted(view: View) -> bool:
+    """Whether the line above the keys says something."""
+    return view.note is not None or bool(work(view, SMALLEST[0]))
 
 
 def arrangement(width: int, height: int) -> frozenset[str]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -50,6 +50,7 @@ class Panel(Widget, can_focus=False):
         self._ascii_only = ascii_only
         self._view: View | None = None
         self._lines: list[Line] = []
+        self._painted: Size | None = None
         self._styles: dict[str, Style] = {}
 
     def show(self, view: View) -> None:
@@ -67,6 +68,8 @@ class Panel(Widget, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
+        if self._painted != self.size and self._view is not None:
+            self._lines = self._drawn(self._view)
         base = self.rich_style
         if y >= len(self._lines):
             return Strip.blank(width, base)
@@ -86,13 +89,18 @@ class Panel(Widget, can_focus=False):
     def _paint(self) -> None:
         if self._view is None or not self.size.width or not self.size.height:
             return
-        lines = list(self._draw(self._view, self.size.width, self.size.height))
-        if self._ascii_only:
-            lines = [tuple(span._replace(text=to_ascii(span.text)) for span in line) for line in lines]
-        before, self._lines = self._lines, lines
-        for row, (old, new) in enumerate(zip_longest(before, lines, fillvalue=())):
+        before, self._lines = self._lines, self._drawn(self._view)
+        for row, (old, new) in enumerate(zip_longest(before, self._lines, fillvalue=())):
             if old != new:
                 self.refresh(*self._stretches(row, old, new))
+
+    def _drawn(self, view: View) -> list[Line]:
+        """The lines for the size that the panel has now."""
+        self._painted = self.size
+        lines = self._draw(view, self.size.width, self.size.height)
+        if not self._ascii_only:
+            return list(lines)
+        return [tuple(span._replace(text=to_ascii(span.text)) for span in line) for line in lines]
 
     def _stretches(self, row: int, old: Line, new: Line) -> list[Region]:
         """The cells of a row that differ, as regions of this widget."""
