@@ -3,6 +3,7 @@
 What an option does not say, the sections [screen] and [keys] of the configuration file do.
 """
 
+import gc
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from tuibench.tui.look import Look
 
 LARGEST_FPS = 60
+COLLECTED_AFTER = 20_000
+"""New objects: the toolkit makes many that stay, and looking through them again and again is slow."""
 FPS_VARIABLE = "TEXTUAL_FPS"
 """Read when textual is imported, and never again."""
 
@@ -51,6 +54,7 @@ class ScreenOptions:
         if not 1 <= fps <= LARGEST_FPS:
             raise UsageError(f"--fps must be between 1 and {LARGEST_FPS}, not {fps}")
         os.environ[FPS_VARIABLE] = str(fps)
+        gc.set_threshold(COLLECTED_AFTER, *gc.get_threshold()[1:])
         from tuibench.tui import keymap, themes
         from tuibench.tui.look import Look, needs_ascii
 

@@ -30,7 +30,7 @@ from tuibench.model.message import READ_ONLY, Ended, Status
 from tuibench.model.replay import REFUSED
 from tuibench.model.sample import Sample
 from tuibench.session.client import SessionClient
-from tuibench.tui import looking, places, terminal
+from tuibench.tui import ahead, looking, places, terminal
 from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, is_refused, key_of, possible
 from tuibench.tui.bridge import Arrived, Client, Connect, Player, read
 from tuibench.tui.dialogs import DIALOGS, Dialog
@@ -106,11 +106,15 @@ class TuibenchApp(StyledApp[Ended]):
         self._threads = ThreadSteering()
         self._outstanding = Outstanding()
 
+    async def on_load(self) -> None:
+        """The session answers while the stylesheet is read."""
+        self._joining = asyncio.ensure_future(self._connect())
+
     async def on_mount(self) -> None:
         for number in LEAVE_SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, self.exit)
         try:
-            self._client = await self._connect()
+            self._client = await self._joining
         except TuibenchError as error:
             self._fail(error)
             return
@@ -119,8 +123,10 @@ class TuibenchApp(StyledApp[Ended]):
         await self.push_screen(self._made(places.BY_NAME[places.HOME], self.view))
         terminal.watch(self)
         self.run_worker(read(self._client, self.post_message), name="reader", exit_on_error=True)
+        self.run_worker(self._prepare(), name="screens", exit_on_error=True)
 
     async def on_unmount(self) -> None:
+        self._joining.cancel()
         for number in LEAVE_SIGNALS:
             asyncio.get_running_loop().remove_signal_handler(number)
         if self._client is not None:
@@ -225,6 +231,13 @@ class TuibenchApp(StyledApp[Ended]):
             frame = Frame(partial(tab_line, places.tabs, place.name), self._ascii_only, self.size)
             self.install_screen(place.make(view, frame), place.name)
         return self.get_screen(place.name, MainScreen)
+
+    async def _prepare(self) -> None:
+        """Make the other screens while nothing happens, one at a time: then their keys find them ready."""
+        for place in places.PLACES:
+            await asyncio.sleep(ahead.PAUSE_SECONDS)
+            if self.view is not None and place.offered(self.view):
+                await ahead.prepared(self, self._made(place, self.view))
 
     def _ask_on(self) -> None:
         """The session tells some things only for as long as it is asked again."""

@@ -68,8 +68,9 @@ def bars(values: Sequence[float | None], top: float, height: int, *, ascii_only:
     empty, so that a gap is a break in the baseline.
     """
     glyphs = _ASCII_EIGHTHS if ascii_only else _EIGHTHS
-    eighths = [_eighths(value, top, height) for value in values]
-    return ["".join(glyphs[_part(level, row)] for level in eighths) for row in range(height - 1, -1, -1)]
+    columns = [_column(_eighths(value, top, height), glyphs).ljust(height) for value in values]
+    rows = ["".join(cells) for cells in zip(*columns, strict=True)] or [""] * height
+    return rows[::-1]
 
 
 def _eighths(value: float | None, top: float, height: int) -> int:
@@ -78,9 +79,10 @@ def _eighths(value: float | None, top: float, height: int) -> int:
     return min(max(1, round(value / top * height * FULL)), height * FULL)
 
 
-def _part(level: int, row: int) -> int:
-    """How many eighths of the cell in `row` (0 is the lowest) a bar of `level` eighths fills."""
-    return min(max(level - row * FULL, 0), FULL)
+def _column(level: int, glyphs: str) -> str:
+    """The cells of a bar of `level` eighths, from the baseline up."""
+    whole, part = divmod(level, FULL)
+    return glyphs[FULL] * whole + (glyphs[part] if part else "")
 
 
 def strike(row: str, columns: Mapping[int, int], mark: str = MARKER) -> str:

@@ -51,8 +51,10 @@ class History:
     @classmethod
     def of(cls, points: Iterable[Point]) -> "History":
         """The history of some points."""
-        fresh = list(points)
-        return cls(tuple(_blocks(fresh, FACTOR**level)[-KEPT:] for level in range(LEVELS)))
+        levels = [tuple(points)]
+        for level in range(1, LEVELS):
+            levels.append(_blocks(levels[-1], FACTOR**level))
+        return cls(tuple(level[-KEPT:] for level in levels))
 
     def added(self, point: Point) -> "History":
         """The history once this tick has come."""
