@@ -11,6 +11,9 @@ WIDTHS = (10, 11, 10, 9, 11, 9)
 TAKEN = "host CPU taken by others"
 """A limiter that is no fault of the load generator, though it could not do its work."""
 
+SMALL_PERCENT = 10.0
+"""A change that is within this for certain is none worth talking of."""
+
 REASONS = {
     ProbeEnd.SLO: "the objectives were lost before the server was saturated",
     ProbeEnd.COLLAPSE: "throughput collapsed",
@@ -147,7 +150,10 @@ def _recovery(result: ProbeResult) -> Iterator[str]:
     if found is None:
         return
     margin = f" ± {found.margin:.1f}" if found.margin is not None else ""
-    verdict = "differs" if found.differs else "no difference"
+    is_small = found.margin is not None and abs(found.percent) + found.margin <= SMALL_PERCENT
+    verdict = (
+        "differs" if found.differs else "no difference" if is_small else "no difference beyond the noise"
+    )
     yield (
         f"Back at {level_words(result.order, found.level)}: {count(found.before)} TPS before the highest "
         f"load, {count(found.after)} after it: {verdict} ({signed(found.percent, 1)}{margin} %)."

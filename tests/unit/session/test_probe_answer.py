@@ -216,3 +216,18 @@ def test_the_table_is_by_level_and_then_what_came_back() -> None:
     back = [step for step in found.steps if step.purpose is Purpose.BACK]
     assert levels[: -len(back)] == sorted(levels[: -len(back)])
     assert levels[-len(back) :] == [step.level for step in back]
+
+
+@pytest.mark.parametrize(
+    ("percent", "margin", "words"),
+    [
+        (1.0, 3.0, "no difference (+1.0 ± 3.0 %)"),
+        (33.8, 71.4, "no difference beyond the noise (+33.8 ± 71.4 %)"),
+        (33.8, None, "no difference beyond the noise (+33.8 %)"),
+    ],
+)
+def test_noise_is_not_sold_as_sameness(percent: float, margin: float | None, words: str) -> None:
+    found = answered(probed())
+    assert found.recovery is not None
+    recovery = replace(found.recovery, percent=percent, margin=margin, differs=False)
+    assert words in "\n".join(probe_lines(replace(found, recovery=recovery)))
