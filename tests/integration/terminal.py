@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import pty
+import select
 import signal
 import struct
 import subprocess
@@ -12,11 +13,14 @@ import termios
 import threading
 from collections.abc import Iterator, Mapping
 
+import psutil
+
 from tests.integration.painted import Painted
 from tests.integration.processes import until
 
 ROWS, COLUMNS = 36, 120
 PATIENCE_SECONDS = 30.0
+READ_SECONDS = 0.05
 
 
 class Terminal:
@@ -48,6 +52,11 @@ class Terminal:
         """The exit code, once it has ended."""
         return self._program.poll()
 
+    @property
+    def threads(self) -> int:
+        """How many the program's process has."""
+        return psutil.Process(self._program.pid).num_threads()
+
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 
@@ -66,21 +75,27 @@ class Terminal:
         self._program.wait()
 
     def hang_up(self) -> None:
-        """What a dropped connection means to its programs."""
-        os.killpg(self._program.pid, signal.SIGHUP)
+        """What a dropped connection means to its programs: hung up, continued, and no terminal any more."""
+        self._is_open = False
+        self._reader.join()
+        os.close(self._master)
+
+    def signal(self, number: signal.Signals) -> None:
+        self._program.send_signal(number)
 
     def close(self) -> None:
         """Ends the program if it still runs, and takes its terminal away."""
         if not self.has_ended:
             self.kill()
-        self._is_open = False
-        with contextlib.suppress(OSError):
-            os.close(self._master)
+        if self._is_open:
+            self.hang_up()
 
     def _read(self) -> None:
+        """Never waits for long: a terminal that somebody reads from cannot be taken away."""
         with contextlib.suppress(OSError):
-            while self._is_open and (drawn := os.read(self._master, 65536)):
-                self._painted.feed(drawn)
+            while self._is_open:
+                if select.select([self._master], [], [], READ_SECONDS)[0]:
+                    self._painted.feed(os.read(self._master, 65536))
 
 
 def _own_the_terminal() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 from pathlib import Path
 
 from tests.integration.support import ask, assert_nothing_left, eventually, reach, tuibench
@@ -59,3 +60,22 @@ async def test_a_run_outlives_its_viewers_and_ends_in_order_after_the_grace(
     summary = json.loads((run / "summary.json").read_text())
     assert summary["outcome"] == "stopped"
     assert summary["seconds"] >= now.elapsed_seconds + GRACE_SECONDS - 0.5
+
+
+async def test_a_viewer_that_was_stopped_and_goes_on_still_hears_keys_and_ends(
+    tables: PrivateServer, tuibench_home: Path
+) -> None:
+    """As with Ctrl+Z and fg, or with a debugger; the driver must not read keys twice from then on."""
+    target, env = tables.target, {"MYSQL_PWD": tables.target.password}
+    with terminal("live", "oltp_read_write", *SIZE, *reach(target), env=env) as viewer:
+        assert await asyncio.to_thread(viewer.shows, "DURABILITY")
+        before = viewer.threads
+        viewer.signal(signal.SIGSTOP)
+        viewer.signal(signal.SIGCONT)
+        viewer.type("3")
+        assert await asyncio.to_thread(viewer.shows, "COMMANDS")
+        assert viewer.threads == before
+        viewer.type("q")
+        assert await asyncio.to_thread(ends, viewer), viewer.text
+        assert viewer.code == 0
+    await asyncio.to_thread(assert_nothing_left, tuibench_home)

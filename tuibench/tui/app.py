@@ -30,7 +30,7 @@ from tuibench.model.message import READ_ONLY, Ended, Status
 from tuibench.model.replay import REFUSED
 from tuibench.model.sample import Sample
 from tuibench.session.client import SessionClient
-from tuibench.tui import ahead, looking, places, terminal
+from tuibench.tui import ahead, looking, places
 from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, is_refused, key_of, possible
 from tuibench.tui.bridge import Arrived, Client, Connect, Player, read
 from tuibench.tui.dialogs import DIALOGS, Dialog
@@ -121,7 +121,6 @@ class TuibenchApp(StyledApp[Ended]):
         view = begin(self._client.hello, self.look.keymap.shown)
         self.view = msgspec.structs.replace(view, read_only=self._read_only)
         await self.push_screen(self._made(places.BY_NAME[places.HOME], self.view))
-        terminal.watch(self)
         self.run_worker(read(self._client, self.post_message), name="reader", exit_on_error=True)
         self.run_worker(self._prepare(), name="screens", exit_on_error=True)
 

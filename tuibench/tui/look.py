@@ -13,7 +13,7 @@ from textual.app import App
 from textual.driver import Driver
 from textual.screen import Screen
 
-from tuibench.tui import themes
+from tuibench.tui import terminal, themes
 from tuibench.tui.drawing import to_ascii
 from tuibench.tui.frames import CellsUpdate
 from tuibench.tui.keymap import Keymap
@@ -54,6 +54,12 @@ class StyledApp(App[Answer]):
         standing_in = themes.DEFAULT if without_colour is None else themes.WITHOUT_COLOUR
         self.theme = look.theme or standing_in
         self.set_keymap(dict(look.keymap.bound))
+
+    async def on_mount(self) -> None:
+        terminal.watch(self)
+
+    async def on_unmount(self) -> None:
+        terminal.leave()
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         """Sends no more cells than were refreshed, see `frames`."""
