@@ -66,7 +66,8 @@ def has_restarted(before: Reading, after: Reading) -> bool:
     """True if this is another life of the server, or another server.
 
     One sign alone proves nothing: the server's clock may be set back, a connection may be killed, counters
-    may be reset; and a proxy keeps our connection over a restart. Two signs do.
+    may be reset; and a proxy keeps our connection over a restart. Two signs do. A life shorter than the slack
+    may show one only, and pass for counters that were reset.
     """
     if before.identity != after.identity:
         return True
