@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from tuibench.cli.run_options import RunOptions
+from tuibench.cli.run_options import RunOptions, within
 from tuibench.errors import UsageError
 from tuibench.metrics.objectives import objectives_in
 from tuibench.model.limits import MAX_RATE, MAX_THREADS
@@ -91,12 +91,12 @@ class ProbeOptions:
     def order(self) -> ProbeOrder:
         """What is to be probed."""
         by = _quantity(self.by)
-        _within("--max-step-time", self.max_step_time, SHORTEST_STEP_SECONDS, LONGEST_STEP_SECONDS)
-        _within("--max-time", self.max_time - self.warmup_time, SHORTEST_SECONDS, LONGEST_SECONDS)
-        _within("--min-threads", self.min_threads, 1, MAX_THREADS)
-        _within("--max-threads", self.max_threads, 0, MAX_THREADS)
-        _within("--min-rate", self.min_rate, 0, MAX_RATE)
-        _within("--max-rate", self.max_rate, 0, MAX_RATE)
+        within("--max-step-time", self.max_step_time, SHORTEST_STEP_SECONDS, LONGEST_STEP_SECONDS)
+        within("--max-time", self.max_time - self.warmup_time, SHORTEST_SECONDS, LONGEST_SECONDS)
+        within("--min-threads", self.min_threads, 1, MAX_THREADS)
+        within("--max-threads", self.max_threads, 0, MAX_THREADS)
+        within("--min-rate", self.min_rate, 0, MAX_RATE)
+        within("--max-rate", self.max_rate, 0, MAX_RATE)
         least, most = (
             (float(self.min_threads), float(self.max_threads))
             if by is Quantity.THREADS
@@ -119,8 +119,3 @@ def _quantity(word: str) -> Quantity:
     if word not in tuple(Quantity):
         raise UsageError(f"--by is one of {', '.join(Quantity)}, not '{word}'")
     return Quantity(word)
-
-
-def _within(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise UsageError(f"{name} must be between {low:,.12g} and {high:,.12g}, not {value:,.12g}")

@@ -187,15 +187,15 @@ class RunOptions:
         )
 
     def _check_ranges(self) -> None:
-        _within("--threads", 1 if self.threads is None else self.threads, 1, MAX_THREADS)
-        _within("--time", self.time or 0, 0, 10**9)
-        _within("--events", self.events, 0, 10**15)
-        _within("--warmup-time", self.warmup_time, 0, 10**9)
-        _within("--rate", self.rate, 0, MAX_RATE)
-        _within("--interval", self.interval, 0.1, 3600)
-        _within("--max-retries", self.max_retries, 0, 10**9)
-        _within("--thread-init-timeout", self.thread_init_timeout, 0.1, 86_400)
-        _within("--workers", self.workers, 0, 1024)
+        within("--threads", 1 if self.threads is None else self.threads, 1, MAX_THREADS)
+        within("--time", self.time or 0, 0, 10**9)
+        within("--events", self.events, 0, 10**15)
+        within("--warmup-time", self.warmup_time, 0, 10**9)
+        within("--rate", self.rate, 0, MAX_RATE)
+        within("--interval", self.interval, 0.1, 3600)
+        within("--max-retries", self.max_retries, 0, 10**9)
+        within("--thread-init-timeout", self.thread_init_timeout, 0.1, 86_400)
+        within("--workers", self.workers, 0, 1024)
 
 
 def checkpoints(text: str) -> tuple[int, ...]:
@@ -208,7 +208,7 @@ def checkpoints(text: str) -> tuple[int, ...]:
             "for example 10,60,300",
         ) from error
     for seconds in wanted:
-        _within("--report-checkpoints", seconds, 0, LATEST_CHECKPOINT)
+        within("--report-checkpoints", seconds, 0, LATEST_CHECKPOINT)
     if len(wanted) > MOST_CHECKPOINTS:
         raise UsageError(f"--report-checkpoints takes {MOST_CHECKPOINTS} checkpoints at most")
     return tuple(seconds for seconds in wanted if seconds)
@@ -264,7 +264,8 @@ def profile_options(arguments: Sequence[str]) -> dict[str, OptionValue]:
     return options
 
 
-def _within(name: str, value: float, low: float, high: float) -> None:
+def within(name: str, value: float, low: float, high: float) -> None:
+    """Raises UsageError for a value of the option `name` out of range."""
     if not low <= value <= high:
         raise UsageError(f"{name} must be between {low:,.12g} and {high:,.12g}, not {value:,.12g}")
 
@@ -289,7 +290,7 @@ def _percentiles(text: str) -> tuple[float, ...]:
     except ValueError as error:
         raise UsageError(f"--percentile takes numbers separated by commas, not '{text}'") from error
     for percentile in wanted:
-        _within("--percentile", percentile, 0, 100)
+        within("--percentile", percentile, 0, 100)
     return tuple(percentile for percentile in wanted if percentile)
 
 

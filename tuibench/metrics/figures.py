@@ -62,11 +62,20 @@ def table_misses_percent(growths: Mapping[str, float]) -> float | None:
     return None if found is None else 100 * found
 
 
+def is_used_up(cpu_total: float | None) -> bool:
+    """Whether a host, by its processors' percent, has no time left; one that is not seen is not judged."""
+    return (cpu_total or 0.0) >= BUSY_PERCENT
+
+
+def takes_much(part: float | None, cpu_total: float | None) -> bool:
+    """Whether somebody takes a good part of a host that is used up."""
+    return is_used_up(cpu_total) and (part or 0.0) >= MUCH * (cpu_total or 0.0)
+
+
 def is_late_like_all(worker_cpu: float, cpu_total: float | None, cpu_rest: float | None) -> bool:
     """Whether a client that is late has time to spare, and shares a host that the server uses up with it.
 
     It could ask for more than it does; only its latencies are longer than the server's. `worker_cpu` is a
     share of a core, the host's figures are percent.
     """
-    total = cpu_total or 0.0
-    return worker_cpu <= CPU_LIMIT and total >= BUSY_PERCENT and (cpu_rest or 0.0) < MUCH * total
+    return worker_cpu <= CPU_LIMIT and is_used_up(cpu_total) and not takes_much(cpu_rest, cpu_total)

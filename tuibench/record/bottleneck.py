@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tuibench.metrics.figures import (
-    BUSY_PERCENT,
     COMMIT_FSYNCS,
     COMMIT_SHARE,
     DISK_READS,
@@ -15,6 +14,8 @@ from tuibench.metrics.figures import (
     MUCH,
     TABLE_MISSES_PERCENT,
     is_late_like_all,
+    is_used_up,
+    takes_much,
 )
 from tuibench.record.evidence import Evidence
 from tuibench.record.run import Run
@@ -40,14 +41,6 @@ class Rule(NamedTuple):
     shown: Sequence[str]
 
 
-def _used_up(evidence: Evidence) -> bool:
-    return (evidence.cpu_total or 0.0) >= BUSY_PERCENT
-
-
-def _takes_much(part: float | None, evidence: Evidence) -> bool:
-    return _used_up(evidence) and (part or 0.0) >= MUCH * (evidence.cpu_total or 0.0)
-
-
 def _at_a_rate(_: Evidence, run: Run) -> bool:
     """What was due was done, so nothing was looked for."""
     figures = run.summary
@@ -60,7 +53,7 @@ RULES = (
         "client",
         lambda e, run: (
             run.summary.client.limited
-            and not _takes_much(e.cpu_rest, e)
+            and not takes_much(e.cpu_rest, e.cpu_total)
             and not is_late_like_all(e.worker_cpu, e.cpu_total, e.cpu_rest)
         ),
         "The load generator was the limit, not the server: the figures say what this client can do.",
@@ -83,21 +76,21 @@ RULES = (
     ),
     Rule(
         "cpu shared with tuibench",
-        lambda e, _: _takes_much(e.cpu_tuibench, e),
+        lambda e, _: takes_much(e.cpu_tuibench, e.cpu_total),
         "The host's processors were used up, and tuibench itself took a good part of them.",
         "Drive the load from another host to see the server's own limit.",
         ("cpu", "running"),
     ),
     Rule(
         "cpu taken by others",
-        lambda e, _: _takes_much(e.cpu_rest, e),
+        lambda e, _: takes_much(e.cpu_rest, e.cpu_total),
         "The host's processors were used up, and programs other than the server took a good part of them.",
         "Look what else runs there, and run again without it.",
         ("cpu", "running"),
     ),
     Rule(
         "server cpu",
-        lambda e, _: _used_up(e),
+        lambda e, _: is_used_up(e.cpu_total),
         "The server's processors were the limit.",
         "More or faster cores, or less work for each transaction; more threads will only make it slower.",
         ("cpu", "running"),

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tuibench.metrics.figures import (
-    BUSY_PERCENT,
     COMMIT_FSYNCS,
     COMMIT_SHARE,
     DISK_READS,
@@ -17,6 +16,8 @@ from tuibench.metrics.figures import (
     MUCH,
     TABLE_MISSES_PERCENT,
     is_late_like_all,
+    is_used_up,
+    takes_much,
 )
 from tuibench.model.probe import Evidence, Limiter, ProbeStep
 from tuibench.record.probe_text import TAKEN
@@ -95,18 +96,10 @@ SHOWN: dict[str, Callable[[Evidence], str]] = {
 """A figure of the evidence in words; empty where it was not measured."""
 
 
-def _is_used_up(evidence: Evidence) -> bool:
-    return (evidence.cpu_total or 0.0) >= BUSY_PERCENT
-
-
 def _limits(evidence: Evidence) -> bool:
     """Whether the client could not ask for more."""
     is_late_only = is_late_like_all(evidence.worker_cpu, evidence.cpu_total, evidence.cpu_rest)
     return evidence.limited_share >= LIMITED_SHARE and not is_late_only
-
-
-def _takes_much(part: float | None, evidence: Evidence) -> bool:
-    return _is_used_up(evidence) and (part or 0.0) >= MUCH * (evidence.cpu_total or 0.0)
 
 
 def _is_log_bound(evidence: Evidence, _: float) -> bool:
@@ -124,13 +117,15 @@ def _misses_tables(evidence: Evidence, _: float) -> bool:
 
 OTHERS = Rule(
     TAKEN,
-    lambda e, _: _takes_much(e.cpu_rest, e),
+    lambda e, _: takes_much(e.cpu_rest, e.cpu_total),
     "this host's CPU, of which other programs take a good part",
     ("cpu", "running"),
     "look what else runs there, and probe again",
 )
 RULES = (
-    OTHERS._replace(holds=lambda e, _: _is_used_up(e) and (e.cpu_rest or 0.0) >= MOST * (e.cpu_total or 0.0)),
+    OTHERS._replace(
+        holds=lambda e, _: is_used_up(e.cpu_total) and (e.cpu_rest or 0.0) >= MOST * (e.cpu_total or 0.0)
+    ),
     Rule(
         CLIENT,
         lambda e, _: _limits(e),
@@ -147,7 +142,7 @@ RULES = (
     ),
     Rule(
         "host CPU shared with tuibench",
-        lambda e, _: _takes_much(e.cpu_tuibench, e),
+        lambda e, _: takes_much(e.cpu_tuibench, e.cpu_total),
         "this host's CPU, of which tuibench itself takes a good part: not the server's limit alone",
         ("cpu", "running", "late"),
         "drive the load from another host to see the server's own limit",
@@ -155,7 +150,7 @@ RULES = (
     OTHERS,
     Rule(
         "server CPU",
-        lambda e, _: _is_used_up(e) and (e.cpu_server or 0.0) >= 2 * MUCH * (e.cpu_total or 0.0),
+        lambda e, _: is_used_up(e.cpu_total) and (e.cpu_server or 0.0) >= 2 * MUCH * (e.cpu_total or 0.0),
         "the server's CPU",
         ("cpu", "running", "late"),
         "more or faster cores, or less work for each transaction",
