@@ -74,7 +74,7 @@ class SQLError(TuibenchError):
 
 
 class DeniedError(SQLError):
-    """The server refuses a statement for want of a privilege."""
+    """The server refuses a statement: to this login, for want of a privilege, or to everybody."""
 
     exit_code = ExitCode.SERVER_UNAVAILABLE
 

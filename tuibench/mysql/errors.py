@@ -4,6 +4,7 @@ Here is decided which error codes mean a broken connection, a server that is awa
 """
 
 import errno
+import re
 import ssl
 import struct
 
@@ -26,8 +27,27 @@ CONNECTION_LOST_CODES = frozenset({1053, 1077, 1152, 1927, 2006, 2013, 2014, 205
 TOO_MANY_CONNECTIONS_CODES = frozenset({1040, 1203, 1226})
 """Too many connections: for the server, for this user, for this account's resource limits."""
 
-DENIED_CODES = frozenset({1044, 1142, 1143, 1227, 1370})
-"""No privilege: for the database, the table, the column, a global one, a routine."""
+EXPIRED_CODES = frozenset({1820, 1862})
+"""The password has expired: the server lets one in to change it, and nothing else; or not even that."""
+
+RENEWAL = "give the account a new password with ALTER USER"
+PRIVILEGE = "grant the privilege, or log in as another user"
+READ_ONLY = "use the primary; or SET GLOBAL read_only = OFF (and super_read_only) if it may take writes"
+STARTED_READ_ONLY = "use the primary, or start the server without innodb_read_only and innodb_force_recovery"
+
+DENIED = {
+    # No privilege: for the database, the table, the column, a global one, a routine.
+    **dict.fromkeys((1044, 1142, 1143, 1227, 1370), PRIVILEGE),
+    **dict.fromkeys(EXPIRED_CODES, RENEWAL),
+    **dict.fromkeys((1036, 1836, 1874, 1881), STARTED_READ_ONLY),
+    1290: "",
+    1792: "its connections only read: SET GLOBAL transaction_read_only = OFF (older: tx_read_only)",
+    3989: "ALTER SCHEMA … READ ONLY = 0 lets it take writes again",
+}
+"""What the server does for nobody like us, and what to do about it."""
+
+FORBIDDEN_BY_OPTION = 1290
+_READ_ONLY = re.compile("read[-_]only", re.IGNORECASE)
 
 CLIENT_CANNOT_CONNECT = 2003
 AWAY_CODES = CONNECTION_LOST_CODES | {CLIENT_CANNOT_CONNECT}
@@ -43,8 +63,8 @@ PLUGIN_CODES = frozenset({1251, 1524, 2059, 2061})
 OTHER_PLUGIN = "use an account IDENTIFIED with caching_sha2_password, mysql_native_password or ed25519"
 
 LOGIN_HINTS = {
-    1820: "give it a new password with ALTER USER",
-    1862: "give it a new password with ALTER USER",
+    **dict.fromkeys(EXPIRED_CODES, RENEWAL),
+    3032: "it lets in administrators only: SET GLOBAL offline_mode = OFF lets others in again",
     3118: "unlock it with ALTER USER … ACCOUNT UNLOCK",
     4151: "unlock it with ALTER USER … ACCOUNT UNLOCK",
     3159: "encrypt the connection with --ssl-mode=required",
@@ -89,8 +109,9 @@ def refusal(code: int, text: str) -> SQLError:
     """What the server's code means, or the driver's."""
     if code in CONNECTION_LOST_CODES:
         return ConnectionLostError(code, f"connection lost: {text}")
-    if code in DENIED_CODES:
-        return DeniedError(code, text, "grant the privilege, or log in as another user")
+    if code in DENIED:
+        is_read_only = code == FORBIDDEN_BY_OPTION and _READ_ONLY.search(text)
+        return DeniedError(code, text, READ_ONLY if is_read_only else DENIED[code])
     return SQLError(code, text)
 
 
@@ -118,6 +139,14 @@ def connect_error(error: BaseException, target: Target) -> TuibenchError:
         )
     return ServerUnavailableError(
         f"cannot log in at {target.where}: {text} (error {code})", LOGIN_HINTS.get(code, "")
+    )
+
+
+def expired(error: SQLError, target: Target) -> ServerUnavailableError:
+    """What it means that the server lets one in and takes nothing but a new password."""
+    return ServerUnavailableError(
+        f"the password of user '{target.user}' at {target.where} has expired (error {error.code})",
+        LOGIN_HINTS[error.code],
     )
 
 

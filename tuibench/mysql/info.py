@@ -12,6 +12,7 @@ from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
+from tuibench.mysql.errors import EXPIRED_CODES, expired
 
 VARIABLES = ("version", "version_comment", "hostname", "port", "datadir", "pid_file", "socket")
 
@@ -25,7 +26,7 @@ _REPLICATION_PREFIX = "5.5.5-"
 async def server_info(connection: Connection) -> ServerInfo:
     """Asks the server who it is, with two statements.
 
-    Raises ConnectionLostError when it went away meanwhile.
+    Raises ConnectionLostError when it went away meanwhile, ServerUnavailableError when it answers nothing.
     """
     variables = await _pairs(connection, _VARIABLES_SQL)
     uptime = await _pairs(connection, _UPTIME_SQL)
@@ -94,10 +95,15 @@ def _absolute(path: str, datadir: str) -> str:
 
 
 async def _pairs(connection: Connection, sql: str) -> dict[str, str]:
-    """Name and value of a SHOW statement; none where the server refuses it."""
+    """Name and value of a SHOW statement; none where the server refuses it.
+
+    Raises ServerUnavailableError where it refuses everything, for want of a new password.
+    """
     try:
         return {str(name): str(value) for name, value in await connection.query(sql)}
     except ConnectionLostError:
         raise
-    except SQLError:
+    except SQLError as error:
+        if error.code in EXPIRED_CODES:
+            raise expired(error, connection.target) from error
         return {}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from tuibench import files
 from tuibench.errors import UsageError
 from tuibench.mysql.optionvalues import KEYS, OptionValues, meaning, unknown
 
@@ -51,22 +52,22 @@ def read_options(defaults_file: str | None = None, group_suffix: str = "") -> Op
     that cannot be read, a line that is no option, a value that cannot be, an unknown key in [tuibench].
     """
     if defaults_file is None:
-        found = (entry for name in DEFAULT_FILES for entry in _entries(Path(name).expanduser()))
+        found = (entry for name in DEFAULT_FILES for entry in _entries(files.path(name)))
         return values(found, group_suffix)
-    path = Path(defaults_file).expanduser()
+    path = files.path(defaults_file)
     try:
-        path.read_bytes()
+        text = _text(path)
     except OSError as error:
         raise UsageError(f"cannot read the option file {path}: {error.strerror}") from error
-    return values(_entries(path), group_suffix)
+    return values(_entries_in(text, path), group_suffix)
 
 
-def group_suffixes(files: Iterable[str]) -> list[str]:
+def group_suffixes(names: Iterable[str]) -> list[str]:
     """The suffixes of our groups that these files have, in their order: "" for [client] itself.
 
     Raises UsageError for a line that is no option.
     """
-    groups = [entry.group for name in files for entry in _entries(Path(name).expanduser())]
+    groups = [entry.group for name in names for entry in _entries(files.path(name))]
     found = (group.removeprefix(ours) for group in groups for ours in GROUPS if group.startswith(ours))
     return list(dict.fromkeys(suffix for suffix in found if suffix not in NOT_OURS))
 
@@ -146,13 +147,21 @@ def _unquoted(text: str) -> str:
 
 
 def _entries(path: Path, depth: int = 0) -> Iterator[Entry]:
-    """All entries of a file and of what it includes. A file that is not there, or not for us, has none."""
+    """All entries of a file and of what it includes. What is not there, not for us or no file has none."""
     if depth > MAX_INCLUDES:
         return
     try:
-        text = path.read_text("utf-8-sig", errors="replace")
+        text = _text(path)
     except OSError:
         return
+    yield from _entries_in(text, path, depth)
+
+
+def _text(path: Path) -> str:
+    return files.text(path, encoding="utf-8-sig", errors="replace")
+
+
+def _entries_in(text: str, path: Path, depth: int = 0) -> Iterator[Entry]:
     for item in parse(text, str(path)):
         if isinstance(item, Entry):
             yield item
@@ -163,5 +172,5 @@ def _entries(path: Path, depth: int = 0) -> Iterator[Entry]:
 
 def _included(include: Include, base: Path) -> list[Path]:
     """The files an include means; of a folder, its `.cnf` files by name."""
-    path = base / Path(include.path).expanduser()
+    path = base / files.path(include.path)
     return sorted(path.glob("*.cnf")) if include.is_folder else [path]

@@ -10,6 +10,7 @@ from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.mysql import info
 from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.errors import EXPIRED_CODES, expired
 
 DEFAULTS = {
     "sql_mode": "'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
@@ -43,7 +44,7 @@ async def connect_own(
 async def settle(connection: Connection) -> None:
     """Gives the session the servers' own defaults; one that may not be set stays as it is.
 
-    Raises ServerUnavailableError if the server hangs up on the first statement.
+    Raises ServerUnavailableError if the server hangs up on the first statement, or takes none.
     """
     wanted = {**DEFAULTS, NO_TIME_LIMIT[info.flavour(connection.version_text, "")]: "0"}
     if not await _set(connection, wanted):
@@ -60,6 +61,9 @@ async def _set(connection: Connection, values: dict[str, str]) -> bool:
     except SQLError as error:
         if isinstance(error, ConnectionLostError) or error.code == INIT_CONNECT_FAILED:
             raise _hung_up(connection, error) from error
+        if error.code in EXPIRED_CODES:
+            connection.abort()
+            raise expired(error, connection.target) from error
         return False
     return True
 

@@ -5,9 +5,11 @@ import socket
 
 import pytest
 
+from tests.fakes import FakeServer
+from tuibench.errors import ServerUnavailableError, SQLError
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
-from tuibench.mysql.info import describe, flavour, identity, runs_here
+from tuibench.mysql.info import describe, flavour, identity, runs_here, server_info
 
 MARIADB = {
     "version": "10.11.19-MariaDB-0+deb12u1-log",
@@ -64,6 +66,13 @@ def test_two_instances_on_one_host_are_told_apart() -> None:
     assert identity(MARIADB) == "db1:3306:/var/lib/mysql/"
     assert identity(MARIADB) != identity(MARIADB | {"port": "3307"})
     assert identity({}) == ""
+
+
+async def test_a_server_that_first_wants_a_new_password_is_none_to_describe() -> None:
+    server = FakeServer([SQLError(1820, "You must SET PASSWORD before executing this statement")])
+    connection = await server.connect(Target(user="app"))
+    with pytest.raises(ServerUnavailableError, match=r"password of user 'app' .* has expired"):
+        await server_info(connection)
 
 
 async def test_an_address_of_this_host_is_here(monkeypatch: pytest.MonkeyPatch) -> None:

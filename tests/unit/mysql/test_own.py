@@ -61,6 +61,17 @@ async def test_a_server_that_hangs_up_at_once_is_told_with_the_likely_cause(refu
     assert not server.open_connections
 
 
+async def test_an_expired_password_is_a_login_that_is_refused() -> None:
+    server = FakeServer([SQLError(1820, "You must SET PASSWORD before executing this statement")])
+    with pytest.raises(ServerUnavailableError) as caught:
+        await settled(server)
+    assert caught.value.message == (
+        "the password of user 'app' at socket /run/mysql.sock has expired (error 1820)"
+    )
+    assert "ALTER USER" in caught.value.hint
+    assert not server.open_connections
+
+
 async def test_a_connection_lost_on_the_way_is_no_reason_to_go_on() -> None:
     refusals = [SQLError(UNKNOWN_VARIABLE, "no"), ConnectionLostError(2013, "connection lost")]
     with pytest.raises(ServerUnavailableError):
