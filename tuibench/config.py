@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from tuibench import paths
+from tuibench import files, paths
 from tuibench.errors import UsageError
 from tuibench.workload import nearest
 
@@ -32,7 +32,7 @@ def section(name: str, path: Path | None = None) -> dict[str, Any]:
     """One section of the file, empty without it. Raises UsageError when the file cannot be read."""
     path = path or config_file()
     try:
-        text = path.read_text(encoding="utf-8")
+        text = files.text(path)
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:

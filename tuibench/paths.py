@@ -11,7 +11,7 @@ APP = "tuibench"
 def home() -> Path | None:
     """The folder that replaces all the usual ones, if the user names one."""
     value = os.environ.get("TUIBENCH_HOME")
-    return Path(value).expanduser() if value else None
+    return Path(os.path.expanduser(value)) if value else None
 
 
 def data_dir() -> Path:

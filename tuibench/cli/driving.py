@@ -11,7 +11,7 @@ from tuibench.cli.csv_file import csv_file
 from tuibench.cli.loop import ENDING_SIGNALS
 from tuibench.cli.notes import notes
 from tuibench.cli.outlet import Outlet, Write, to_stdout
-from tuibench.cli.talk import say, to_stderr
+from tuibench.cli.talk import moment, say, to_stderr
 from tuibench.cli.trial_options import announcement
 from tuibench.errors import ExitCode, UsageError
 from tuibench.metrics.histogram import Histogram
@@ -88,7 +88,7 @@ class Printer:
 
     def note(self, message: Downward) -> None:
         if isinstance(message, Event) and message.kind in NOTED:
-            say(f"[ {message.elapsed_seconds:.0f}s ] {message.text}")
+            say(f"{moment(message.elapsed_seconds)} {message.text}")
 
 
 async def drive(spec: SessionSpec, output: Output) -> tuple[Summary, ExitCode]:

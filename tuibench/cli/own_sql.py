@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 import msgspec
 import typer
 
+from tuibench import files
 from tuibench.cli.run_options import profile_and_options, profile_options
 from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue, Plan
@@ -88,7 +89,7 @@ class OwnSql:
 
 def _from_file(path: str) -> Text:
     try:
-        text = Path(path).expanduser().read_text(encoding="utf-8")
+        text = files.text(files.path(path), pipes=True)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--sql-file: cannot read {path}: {error}") from error
     stem = "".join(letter if letter.isalnum() else "_" for letter in Path(path).stem.lower())

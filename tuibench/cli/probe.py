@@ -13,7 +13,7 @@ from tuibench.cli.own_sql import OwnSql
 from tuibench.cli.probe_options import ProbeOptions
 from tuibench.cli.run_options import CONTEXT, session_spec
 from tuibench.cli.server_options import ServerOptions
-from tuibench.cli.talk import say
+from tuibench.cli.talk import moment, say
 from tuibench.errors import ExitCode, RunError
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Downward
@@ -107,7 +107,7 @@ class Progress:
         match message:
             case ProbeState():
                 for step in message.steps[self._told :]:
-                    say(f"[ {message.elapsed_seconds:.0f}s ] {step_line(message.order, step)}")
+                    say(f"{moment(message.elapsed_seconds)} {step_line(message.order, step)}")
                 self._told = len(message.steps)
             case Event() if message.kind in NOTED:
-                say(f"[ {message.elapsed_seconds:.0f}s ] {message.text}")
+                say(f"{moment(message.elapsed_seconds)} {message.text}")

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from tuibench import files
 from tuibench.cli.run_options import LARGEST_SEED
 from tuibench.errors import UsageError
 from tuibench.model.limits import MAX_THREADS
@@ -169,7 +170,7 @@ class Statements:
 
 def _file_or_text(name: str, text: str) -> str:
     try:
-        return Path(text).read_text(encoding="utf-8") if text and os.path.isfile(text) else text
+        return files.text(Path(text)) if text and os.path.isfile(text) else text
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{name}: cannot read {text}: {error}") from error
 

@@ -3,8 +3,8 @@
 import os
 import time
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 
+from tuibench import files
 from tuibench.cli.recents import Recent
 from tuibench.cli.server_options import DEFAULT_SOCKETS, ServerOptions
 from tuibench.demo import binaries
@@ -68,8 +68,8 @@ def _private(private: Private) -> ServerOffer:
 
 def _found() -> Iterator[ServerOffer]:
     """What option files name, by their groups, and what listens on this host."""
-    files = [name for name in DEFAULT_FILES if os.access(Path(name).expanduser(), os.R_OK)]
-    for suffix in group_suffixes(files):
+    names = [name for name in DEFAULT_FILES if os.access(files.path(name), os.R_OK)]
+    for suffix in group_suffixes(names):
         try:
             target = ServerOptions(defaults_group_suffix=suffix).target()
         except UsageError as error:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tuibench import units
-from tuibench.cli.talk import say
+from tuibench.cli.talk import moment, say
 from tuibench.load.prepare_load import Progress
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Downward
@@ -59,7 +59,7 @@ class SweepTalk:
             gone = message.elapsed_seconds + self._plan.base.warmup_seconds
             self._move(self._done + min(0.99, gone / load), self._words)
         elif isinstance(message, Event) and message.kind in NOTED:
-            self.tell(f"[ {message.elapsed_seconds:.0f}s ] {message.text}")
+            self.tell(f"{moment(message.elapsed_seconds)} {message.text}")
 
     def ended(self, result: CellResult, place: int, sweep: Sweep) -> None:
         self._done = len(sweep.done)

@@ -10,6 +10,11 @@ def say(text: str) -> None:
     to_stderr(f"{text}\n")
 
 
+def moment(elapsed_seconds: float) -> str:
+    """When something happened, before what is said of it; the run's time begins after its warm-up."""
+    return "[ warm-up ]" if elapsed_seconds < 0 else f"[ {elapsed_seconds:.0f}s ]"
+
+
 def to_stderr(text: str) -> None:
     """A piece of talk as it is."""
     with contextlib.suppress(BrokenPipeError):

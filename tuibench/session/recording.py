@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from tuibench import __version__
+from tuibench import __version__, files
 from tuibench.clock import Clock
 from tuibench.errors import UsageError
 from tuibench.model.event import Event
@@ -82,6 +82,6 @@ def plan_record(spec: SessionSpec, server: ServerInfo, program: Program, started
 def profile_text(profile: str) -> str:
     """The profile's file as it is now; empty if it went away since it was read."""
     try:
-        return library.find(profile).read_text(encoding="utf-8")
-    except (UsageError, OSError):
+        return files.text(library.find(profile))
+    except (UsageError, OSError, UnicodeDecodeError):
         return ""

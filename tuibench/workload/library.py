@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from tuibench import paths
+from tuibench import files, paths
 from tuibench.errors import UsageError
 from tuibench.workload import compile as compiler
 from tuibench.workload import nearest
@@ -42,7 +42,7 @@ def find(name: str) -> Path:
     Raises UsageError with the nearest name when there is none.
     """
     if "/" in name or name.endswith(SUFFIX):
-        path = Path(name).expanduser()
+        path = files.path(name)
         if path.is_file() and path.suffix != LUA:
             return path
         raise UsageError(f"there is no profile file {name}", _for_script(path))
@@ -74,7 +74,7 @@ def parse(text: str, source: str) -> Profile:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return files.text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the profile {path}: {error}") from error
 

@@ -81,6 +81,19 @@ def test_what_an_operator_must_know_is_said_on_stderr(capsys: pytest.CaptureFixt
     assert (captured.out, captured.err) == ("", "[ 12s ] restarted\n")
 
 
+def test_what_is_said_before_the_measured_time_is_of_the_warm_up(capsys: pytest.CaptureFixture[str]) -> None:
+    printer = Printer(1, (95.0,))
+    for elapsed in (-1.4, -0.1, 0.0):
+        printer.note(
+            msgspec.structs.replace(EVENT, kind=EventKind.RESTART, elapsed_seconds=elapsed, text="restarted")
+        )
+    assert capsys.readouterr().err.splitlines() == [
+        "[ warm-up ] restarted",
+        "[ warm-up ] restarted",
+        "[ 0s ] restarted",
+    ]
+
+
 # Notes below the summary
 
 

@@ -180,6 +180,14 @@ def test_a_named_file_must_exist(tmp_path: Path) -> None:
         read_options(str(tmp_path / "none.cnf"))
     with pytest.raises(UsageError, match="Is a directory"):
         read_options(str(tmp_path))
+    with pytest.raises(UsageError, match="/dev/full: not a regular file"):
+        read_options("/dev/full")
+
+
+def test_what_includes_a_device_goes_on_without_it(tmp_path: Path) -> None:
+    main = tmp_path / "main.cnf"
+    main.write_text("[client]\nuser=ann\n!include /dev/zero\n!include a\0b\n!include ~nobody-we-know/x\n")
+    assert read_options(str(main)) == {"user": "ann"}
 
 
 def test_default_files_may_be_missing_and_the_last_one_wins(
