@@ -10,7 +10,7 @@ from typing import Protocol
 from tuibench.clock import NS_PER_SECOND, Clock, Tick, ticks
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
-from tuibench.model.sample import LoadPart, Sample
+from tuibench.model.sample import HostPart, LoadPart, Sample
 from tuibench.session import anew
 from tuibench.session.beats import until
 from tuibench.session.comparing import Comparing
@@ -161,13 +161,13 @@ class Measuring:
             for text in await run.settings.catch_up(restarted=observed.restarted):
                 run.tell(EventKind.RESTORE, text)
         if measured.is_heard:
-            self._doubt(measured.part)
+            self._doubt(measured.part, observed.host)
         self.tell_refused(measured.refused)
 
-    def _doubt(self, load: LoadPart) -> None:
+    def _doubt(self, load: LoadPart, host: HostPart | None) -> None:
         """Raises or lowers the warning that the client, not the server, is the bottleneck."""
         before = self.limit.now
-        self.limit.look(load)
+        self.limit.look(load, host)
         if self.limit.now != before:
             for warning in self.limit.standing:
                 self._run.tell(EventKind.WARNING, warning)

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.examples import LATENCY, load_part
+from tests.unit.record.steady import HOST
 from tuibench.model.sample import LoadPart
 from tuibench.session.honesty import ClientLimit, is_limited
 
@@ -47,11 +48,12 @@ def after(*parts: LoadPart) -> ClientLimit:
         ([BAD, BAD], False),
         ([BAD, BAD, BAD], True),
         ([BAD, GOOD, BAD, GOOD, BAD], True),
-        ([BAD, BAD, BAD, GOOD, GOOD], True),
-        ([BAD, BAD, BAD, GOOD, GOOD, GOOD], False),
+        ([BAD, BAD, BAD, *[GOOD] * 9], True),
+        ([BAD, BAD, BAD, *[GOOD] * 10], False),
+        ([BAD, BAD, BAD, *[GOOD] * 9, BAD, *[GOOD] * 9], True),
     ],
 )
-def test_the_alarm_stands_while_most_of_the_last_five_ticks_were_limited(
+def test_the_alarm_is_raised_by_most_of_five_ticks_and_lowered_by_ten_good_ones(
     parts: list[LoadPart], now: bool
 ) -> None:
     assert after(*parts).now is now
@@ -64,10 +66,28 @@ def test_a_run_is_in_doubt_when_more_than_a_quarter_of_it_was(good: int, bad: in
     assert after(*[GOOD] * good, *[BAD] * bad).overall is overall
 
 
-def test_the_words_tell_of_the_worst_tick_and_what_to_do() -> None:
-    words = after(load(cpu=0.9, lag_ms=3), load(cpu=0.97, lag_ms=12.34), load(cpu=0.91), GOOD).words()
-    assert words.startswith("client-limited: a worker used 97% of a core, its loop ran 12.3 ms late")
-    assert "--workers" in words
+@pytest.mark.parametrize(
+    ("worst", "cpu_total", "expected"),
+    [
+        (
+            load(cpu=0.97, lag_ms=12.34),
+            100.0,
+            "a worker used 97 % of a core, its loop ran 12.3 ms late (p99)",
+        ),
+        (load(lag_ms=12.34), 100.0, "this host has no CPU left, a worker's loop ran 12.3 ms late (p99)"),
+        (load(lag_ms=12.34), 40.0, "a worker's loop ran 12.3 ms late (p99)"),
+        (load(lag_ms=12.34), None, "a worker's loop ran 12.3 ms late (p99)"),
+    ],
+)
+def test_the_words_begin_with_what_the_limit_was_in_the_worst_tick(
+    worst: LoadPart, cpu_total: float | None, expected: str
+) -> None:
+    host = None if cpu_total is None else msgspec.structs.replace(HOST, cpu_total=cpu_total)
+    limit = ClientLimit()
+    for part in (load(lag_ms=3), worst, load(lag_ms=2.5), GOOD):
+        limit.look(part, host)
+    assert limit.words().startswith(f"client-limited: {expected}")
+    assert "another host" in limit.words()
 
 
 def test_without_a_doubt_there_are_no_words() -> None:

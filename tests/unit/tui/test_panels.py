@@ -178,11 +178,26 @@ def test_a_simulated_delay_and_the_mix_stand_in_the_head() -> None:
 
 def test_what_is_least_missed_gives_way_in_the_head() -> None:
     status = script.status(
-        weights={"old": 90, "new": 10}, client_delay_ms=20, warnings=("client-limited " * 9,)
+        weights={"old": 90, "new": 10}, client_delay_ms=20, warnings=("client-limited: " + "why " * 40,)
     )
-    assert text(head(begin(script.hello(10, status)), 78, 2)[1:]).startswith(
-        "oltp_read_write · 64 threads · simulated +20ms   ▲ client"
+    assert text(head(begin(script.hello(10, status)), 78, 2)[1:]) == (
+        "oltp_read_write · 64 threads · simulated +20ms       ▲ client-limited (? help)"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("client-limited: a worker is full", "▲ client-limited (? help)"),
+        ("data: none", "▲ data: none (? help)"),
+        ("a warning that has no name at all", "▲ warning (? help)"),
+    ],
+)
+def test_where_the_words_of_a_warning_say_nothing_its_name_does(words: str, shown: str) -> None:
+    status = script.status(warnings=(words,))
+    line = text(head(begin(script.hello(10, status)), 78, 2)[1:])
+    assert line.startswith("oltp_read_write · 4 × 100,000 rows · 64 threads  ")
+    assert line.endswith(f"  {shown}")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,9 @@ from tuibench.units import clock, count, duration
 DOT = Span(" · ", "faint")
 _STILL = {PlanPhase.HELD: "held (H)", PlanPhase.PAUSED: "paused", PlanPhase.WAITING: "waits"}
 WIDE = 100
-LEAST_WARNING = len("   ▲ warning (? help)")
+LEAST_WARNING = len("   ▲ client-limited (? help)")
+LEAST_WORDS = 12
+"""Fewer characters than these of a warning's text say nothing: then it is its name alone."""
 _STATES = {
     RunState.STARTING: Span("○ starting", "muted"),
     RunState.WARMING: Span("◐ warming up", "warn"),
@@ -131,7 +133,12 @@ def _warnings(view: View, room: int) -> Line:
         return ()
     more = f" +{len(warnings) - 1}" if len(warnings) > 1 else ""
     pointer = f"{more} (? help)"
-    text = shorten(f"▲ {warnings[-1]}", room - len(pointer))
-    if len(text) < len("▲ warning"):
-        text = "▲ warning"
-    return (Span(text, "warn"), Span(pointer, "muted"))
+    return (Span(_warning(warnings[-1], room - len(pointer)), "warn"), Span(pointer, "muted"))
+
+
+def _warning(words: str, room: int) -> str:
+    """As much of it as says something: the words, or their first one, or what they are."""
+    name = words.partition(":")[0]
+    if len(name) + LEAST_WORDS <= room:
+        return shorten(f"▲ {words}", room)
+    return f"▲ {name}" if len(name) + 2 <= room else "▲ warning"
