@@ -219,6 +219,18 @@ async def test_the_help_lists_keys_and_warnings() -> None:
         assert isinstance(it.app.screen, HelpScreen)
 
 
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [("w", "one kind of transaction"), ("H", "T types one"), ("8", "P starts one"), ("comma", "")],
+)
+async def test_a_key_that_does_nothing_here_says_why_unless_it_was_never_named(key: str, told: str) -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press(key)
+        assert told in it.shown("note")
+        assert bool(it.shown("note").strip()) is bool(told)
+        assert it.client.submitted == []
+
+
 async def test_keys_of_a_dialog_do_not_steer_the_run() -> None:
     async with viewer(script.hello(60)) as it:
         await it.press("question_mark", "plus", "space", "p")

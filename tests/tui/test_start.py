@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -69,6 +70,16 @@ async def test_enter_starts_a_demonstration_at_once() -> None:
         await it.press("enter")
         assert it.app.return_value == Path("/run/1.sock")
     assert backstage.asked == [("launch", backstage.first)]
+
+
+async def test_keys_that_come_in_one_burst_with_tab_reach_the_next_field() -> None:
+    async with form(FakeBackstage()) as it:
+        it.app.screen.query_one("#field-threads", Input).focus()
+        await it.press()
+        for key, character in (("1", "1"), ("tab", "\t"), ("7", "7"), ("shift+tab", None), ("2", "2")):
+            it.app.post_message(Key(key, character))
+        await it.press()
+        assert (it.screen.answers.threads, it.screen.answers.seconds) == ("2", "7")
 
 
 async def test_a_server_that_is_not_ours_is_looked_at_first() -> None:

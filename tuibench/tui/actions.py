@@ -32,7 +32,7 @@ class Action(NamedTuple):
     `keys` are Textual's names of the keys, `shown` is what the footer prints for them. `states` are those in
     which it can be done; in others it is dimmed. Entries with the same `label` share a place in the footer;
     a `rare` one gives way where there is no room, one that is not `in_footer` is only in the help. Where one
-    does not apply it is not offered at all.
+    does not apply it is not offered at all; whoever presses its key is told why, by `absent`.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Action(NamedTuple):
     look: ViewChange | None = None
     in_footer: bool = True
     play: Callable[[Player], None] | None = None
+    absent: str = ""
 
     @property
     def steers(self) -> bool:
@@ -135,6 +136,7 @@ ACTIONS = (
         "Type the weights of the profile's transactions",
         rare=True,
         applies=lambda view: bool(view.status.weights),
+        absent="this load has one kind of transaction only: there is nothing to weigh",
     ),
     Action("delay", "n", "n", "network", "Simulate a longer network: a delay on each round trip", rare=True),
     Action(
@@ -146,6 +148,7 @@ ACTIONS = (
         command=_hold_or_resume_plan,
         rare=True,
         applies=lambda view: view.plan_under_way is not None,
+        absent="no plan is under way: T types one",
     ),
     Action(
         "type_plan", "T", "T", "plan", "Type a plan: threads and rate that change by themselves", rare=True
@@ -231,6 +234,11 @@ def possible(action: Action, view: View) -> bool:
 def is_refused(action: Action, view: View) -> bool:
     """Whether it would steer from a screen that may only look; going to another screen does not."""
     return view.read_only and action.steers and not action.place
+
+
+def missing(action: Action, view: View) -> str:
+    """Why the key of an action that does not apply does nothing; empty for one that was never named."""
+    return "" if action.applies(view) else action.absent
 
 
 def offered(action: Action, view: View) -> bool:

@@ -31,7 +31,7 @@ from tuibench.model.replay import REFUSED
 from tuibench.model.sample import Sample
 from tuibench.session.client import SessionClient
 from tuibench.tui import ahead, looking, places
-from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, is_refused, key_of, possible
+from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, is_refused, key_of, missing, possible
 from tuibench.tui.bridge import Arrived, Client, Connect, Player, read
 from tuibench.tui.dialogs import DIALOGS, Dialog
 from tuibench.tui.look import PLAIN, Look, StyledApp
@@ -161,6 +161,7 @@ class TuibenchApp(StyledApp[Ended]):
             self._show(noted(view, READ_ONLY, ok=False))
             return
         if not possible(action, view):
+            self._say(missing(action, view))
             return
         if action.play is not None and self._player is not None:
             action.play(self._player)
@@ -180,7 +181,10 @@ class TuibenchApp(StyledApp[Ended]):
     def action_go(self, name: str) -> None:
         """Show a screen of the tab line, if there is something to be seen there."""
         place, view, here = places.BY_NAME[name], self.view, self._main
-        if view is None or here is None or not place.offered(view):
+        if view is None or here is None:
+            return
+        if not place.offered(view):
+            self._say(place.absent)
             return
         there = self._made(place, view)
         if there is not here:
@@ -335,6 +339,11 @@ class TuibenchApp(StyledApp[Ended]):
         self.view = view
         if self._main is not None:
             self._main.show(picture(view))
+
+    def _say(self, refusal: str) -> None:
+        """Why a key does nothing here, if there is anything to say."""
+        if self.view is not None and refusal:
+            self._show(noted(self.view, refusal, ok=False))
 
     def _look(self, look: ViewChange) -> None:
         if self.view is not None and self._main is not None:

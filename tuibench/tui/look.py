@@ -5,11 +5,12 @@ Decided here: which theme stands in for NO_COLOR, and when a terminal gets plain
 
 import os
 import sys
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from rich.console import RenderableType
 from textual._compositor import ChopsUpdate
 from textual.app import App
+from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.screen import Screen
 
@@ -39,6 +40,11 @@ class StyledApp(App[Answer]):
 
     ALLOW_SELECT = False
     TITLE = "tuibench"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "focus_next", "Next field", show=False, priority=True),
+        Binding("shift+tab", "focus_previous", "Field before", show=False, priority=True),
+    ]
+    """With priority: the focus moves before the next key is handed out, also if both come in one burst."""
 
     def __init__(self, look: Look) -> None:
         without_colour = os.environ.get("NO_COLOR")

@@ -26,7 +26,8 @@ from tuibench.tui.view import View
 class Place(NamedTuple):
     """A screen, the key that leads to it, and when there is something to be seen there.
 
-    `short` is its name where there is little room. A place without `on_tabs` has a key only.
+    `short` is its name where there is little room. A place without `on_tabs` has a key only. `absent` is told
+    to whoever wants to go there while it is not `offered`.
     """
 
     key: str
@@ -37,6 +38,7 @@ class Place(NamedTuple):
     make: Callable[[View, Frame], MainScreen]
     offered: Callable[[View], bool] = lambda _: True
     on_tabs: bool = True
+    absent: str = ""
 
     def tab(self, view: View) -> Tab:
         return Tab(key_of(self, view), self.name, self.label, self.short)
@@ -59,6 +61,7 @@ PLACES = (
         "who is on the server, who waits for a lock",
         SessionsScreen,
         offered=lambda view: view.replay is None,
+        absent="a recorded run holds no sessions",
     ),
     Place("7", "events", "Events", "Evts", "what happened, and what each change did", EventsScreen),
     Place(
@@ -69,6 +72,7 @@ PLACES = (
         "throughput and p95 against threads, by a probe",
         SaturationScreen,
         offered=lambda view: view.probe is not None,
+        absent="no probe was run yet: P starts one",
     ),
     Place("b", "big", "Big", "Big", "numbers for a projector", BigScreen, on_tabs=False),
 )
