@@ -112,11 +112,12 @@ def _looks(style: Style | None) -> tuple[str, str, bool]:
 
 
 def animated(frames: list[Frame]) -> str:
-    """All frames in one picture that begins again at its end."""
+    """All frames in one picture that begins again at its end; where nothing moves, the last but one."""
     whole = sum(frame.seconds for frame in frames)
+    still = whole - sum(frame.seconds for frame in frames[-2:])
     looks: dict[tuple[str, bool], str] = {}
     body = "".join(
-        _drawn(row, runs, spans, whole, looks)
+        _drawn(row, runs, spans, (still, whole), looks)
         for row in range(SIZE[1])
         for runs, spans in _spans(frames, row).items()
     )
@@ -152,14 +153,16 @@ def _spans(frames: list[Frame], row: int) -> dict[tuple[Run, ...], list[Span]]:
 
 
 def _drawn(
-    row: int, runs: tuple[Run, ...], spans: list[Span], whole: float, looks: dict[tuple[str, bool], str]
+    row: int, runs: tuple[Run, ...], spans: list[Span], times: Span, looks: dict[tuple[str, bool], str]
 ) -> str:
+    still, whole = times
     shapes = "".join(_run(row, run, looks) for run in runs)
     if not shapes:
         return ""
     if spans == [(0.0, whole)]:
         return f"<g>{shapes}</g>"
-    return f'<g class="r">{_shown(spans, whole)}{shapes}</g>'
+    hidden = "" if any(start <= still < end for start, end in spans) else ' class="r"'
+    return f"<g{hidden}>{_shown(spans, whole)}{shapes}</g>"
 
 
 def _shown(spans: list[Span], whole: float) -> str:

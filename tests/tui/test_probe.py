@@ -11,6 +11,7 @@ from tests.tui.probed import OVER, UNDER_WAY
 from tuibench.model.command import Command, NextStep, StartProbe, StopProbe
 from tuibench.model.probe import ProbeOrder, ProbeState
 from tuibench.model.schedule import Quantity
+from tuibench.tui.panels.saturation import ENDS
 from tuibench.tui.screens.ask import AskScreen
 from tuibench.tui.screens.saturation import SaturationScreen
 
@@ -70,7 +71,8 @@ async def test_it_follows_the_probe_to_its_answer() -> None:
         assert "waiting for throughput known to ±4.1%" in it.shown("probe")
         assert it.shown("found").split()[0] == "16"
         await it.hear(OVER)
-        assert "over: " in it.shown("probe")
+        assert OVER.result is not None
+        assert f"done: {ENDS[OVER.result.end]}" in it.shown("probe")
         assert it.shown("found").startswith("Saturated at ")
 
 

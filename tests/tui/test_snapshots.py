@@ -1,5 +1,6 @@
 """The pictures of the screens, to be looked at when they change: `pytest --snapshot-update`."""
 
+import re
 from collections.abc import Callable, Mapping
 from itertools import product
 from typing import NamedTuple
@@ -109,3 +110,9 @@ async def test_the_animated_toggle_tells_the_story_and_stays_small() -> None:
     ):
         assert words in drawn
     assert drawn.count("<animate ") > 100
+
+
+async def test_a_viewer_that_shows_no_motion_sees_the_effect_of_the_toggle() -> None:
+    still = re.sub(r'<g class="r">.*?</g>', "", animated(await story()))
+    assert "+55 % (49..61 %)" in still
+    assert "Preset unsafe" not in still

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tuibench.metrics.objectives import objectives_in
-from tuibench.model.probe import ProbeState, ProbeStep, Purpose
+from tuibench.model.probe import ProbeEnd, ProbeState, ProbeStep, Purpose
 from tuibench.model.schedule import Quantity
 from tuibench.tui.panels.plot import AXIS_WIDTH
 from tuibench.tui.spans import Line, Span, fit, joined, pad, wrapped
@@ -23,6 +23,17 @@ SPARE = 1.15
 """The axis goes so much farther than the highest level."""
 
 _GAP = Span(" · ", "faint")
+
+ENDS = {
+    ProbeEnd.KNEE: "throughput stopped growing",
+    ProbeEnd.SLO: "the objective was missed",
+    ProbeEnd.COLLAPSE: "throughput collapsed",
+    ProbeEnd.CONNECTIONS: "no more connections were let in",
+    ProbeEnd.LIMIT: "the highest level was reached",
+    ProbeEnd.TIME: "the time was up",
+    ProbeEnd.ABORTED: "it was ended early",
+}
+"""Why a probe is over, in the words of a heading."""
 
 
 class Figure(NamedTuple):
@@ -83,7 +94,7 @@ def standing(view: View, width: int, height: int) -> list[Line]:
     slo: Line = (Span(" and ".join(state.order.slo), "warn"),) if state.order.slo else ()
     spent = (Span(f"{state.elapsed_seconds:.0f} of about {state.order.seconds:.0f} s", "muted"),)
     if state.result is not None:
-        end = (Span(f"over: {state.result.end}", "strong"),)
+        end = (Span(f"done: {ENDS[state.result.end]}", "strong"),)
         return [pad(line, width) for line in (joined((title, end, slo, spent), _GAP), ())][:height]
     under_way = joined((title, _now(state), slo, spent), _GAP)
     waits = f"waiting for {state.waiting}" if state.waiting else "setting the next level"
