@@ -29,6 +29,11 @@ async def connected(target: Target, *, use_database: bool = True) -> AsyncIterat
         await connection.close()
 
 
+async def run(connection: Connection, made: Statement | TextStatement, values: Row = ()) -> int:
+    """Runs a statement over the hot path; returns rows affected, or those of a result."""
+    return int(await connection.ask(made.packet(values)))
+
+
 async def fetch(connection: Connection, made: Statement | TextStatement, values: Row = ()) -> list[Row]:
     """Runs a statement over the hot path; returns its rows."""
     return made.rows.read(await connection.ask(Whole(made.packet(values))))

@@ -66,7 +66,7 @@ class Engine:
         if index not in self._ready:
             made = self._connection.prepare(flat.sql) if flat.prepared else None
             self._ready[index] = await made if made else TextStatement(self._connection, flat.sql)
-        return await self._ready[index].execute(values)
+        return await sbtest.run(self._connection, self._ready[index], values)
 
     async def _fetch(self, sql: str, values: tuple[Any, ...]) -> Sequence[Sequence[Any]]:
         parts = sql.split("?")

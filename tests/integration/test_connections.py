@@ -60,7 +60,7 @@ async def cipher(target: Target) -> str:
     """The cipher of a new connection that has done all kinds of work; empty without TLS."""
     async with sbtest.connected(target) as connection:
         statement = await connection.prepare("SELECT ?")
-        assert [await statement.execute((number,)) for number in range(3)] == [1, 1, 1]
+        assert [await sbtest.run(connection, statement, (number,)) for number in range(3)] == [1, 1, 1]
         large = await connection.query(f"SELECT REPEAT('x', {LARGE})")
         assert len(large[0][0]) == LARGE
         return str((await connection.query("SHOW SESSION STATUS LIKE 'Ssl_cipher'"))[0][1])
@@ -277,7 +277,7 @@ async def test_a_server_with_little_room_for_prepared_statements(server: Private
         with pytest.raises(SQLError) as refused:
             await connection.prepare("SELECT ? + 1")
         assert refused.value.code == 1461
-        assert await TextStatement(connection, "SELECT ? + 1").execute((1,)) == 1
+        assert await sbtest.run(connection, TextStatement(connection, "SELECT ? + 1"), (1,)) == 1
 
 
 async def in_use(connection: Connection) -> int:

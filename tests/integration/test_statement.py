@@ -1,4 +1,4 @@
-"""Prepared statements of the load, whose rows the driver is told to step over."""
+"""Statements of the load over the hot path, prepared and as text, whose rows nobody reads."""
 
 import asyncio
 
@@ -25,8 +25,12 @@ async def test_the_rows_of_a_result_are_counted_however_many_pieces_it_comes_in(
     try:
         await _numbers(connection, 1000)
         statement = await connection.prepare("SELECT word FROM numbers WHERE id <= ?")
-        assert [await statement.execute((rows,)) for _ in range(3)] == [rows] * 3
-        assert [await statement.execute((wanted,)) for wanted in (1000, 1, 1000)] == [1000, 1, 1000]
+        assert [await sbtest.run(connection, statement, (rows,)) for _ in range(3)] == [rows] * 3
+        assert [await sbtest.run(connection, statement, (wanted,)) for wanted in (1000, 1, 1000)] == [
+            1000,
+            1,
+            1000,
+        ]
     finally:
         await connection.close()
 
@@ -37,12 +41,12 @@ async def test_an_error_leaves_the_statement_and_its_connection_usable(server: P
         await _numbers(connection, 3)
         insert = await connection.prepare("INSERT INTO numbers VALUES (?, ?)")
         select = await connection.prepare("SELECT * FROM numbers WHERE id = ?")
-        assert await select.execute((3,)) == 1
+        assert await sbtest.run(connection, select, (3,)) == 1
         with pytest.raises(SQLError) as raised:
-            await insert.execute((3, "again"))
+            await sbtest.run(connection, insert, (3, "again"))
         assert raised.value.code == 1062
-        assert await insert.execute((4, "new")) == 1
-        assert await select.execute((4,)) == 1
+        assert await sbtest.run(connection, insert, (4, "new")) == 1
+        assert await sbtest.run(connection, select, (4,)) == 1
         assert await connection.query("SELECT word FROM numbers WHERE id = 4") == (("new",),)
     finally:
         await connection.close()
@@ -53,7 +57,7 @@ async def test_a_statement_sent_as_text_does_the_same(server: PrivateServer) -> 
     try:
         await _numbers(connection, 3)
         update = TextStatement(connection, "UPDATE numbers SET word = ? WHERE id = ?")
-        assert await update.execute(("it's", 2)) == 1
+        assert await sbtest.run(connection, update, ("it's", 2)) == 1
         assert await connection.query("SELECT word FROM numbers WHERE id = 2") == (("it's",),)
     finally:
         await connection.close()
@@ -78,8 +82,8 @@ async def test_a_call_that_gives_results_is_one_statement(server: PrivateServer)
             "CREATE PROCEDURE twice() BEGIN SELECT * FROM numbers; SELECT * FROM numbers LIMIT 1; END"
         )
         call = await connection.prepare("CALL twice()")
-        assert [await call.execute(()) for _ in range(3)] == [5] * 3
-        assert await TextStatement(connection, "CALL twice()").execute(()) == 5
+        assert [await sbtest.run(connection, call, ()) for _ in range(3)] == [5] * 3
+        assert await sbtest.run(connection, TextStatement(connection, "CALL twice()"), ()) == 5
         assert await connection.query("SELECT COUNT(*) FROM numbers") == ((5,),)
     finally:
         await connection.close()
@@ -89,7 +93,7 @@ async def test_a_killed_connection_is_told_to_the_statement_that_waits(server: P
     connection, other = await connect(server.target), await connect(server.target)
     try:
         statement = await connection.prepare("SELECT SLEEP(?)")
-        waiting = asyncio.create_task(statement.execute((20,)))
+        waiting = asyncio.create_task(sbtest.run(connection, statement, (20,)))
         found = "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {} AND info LIKE '%SLEEP%'"
         while await other.query(found.format(connection.thread_id)) != ((1,),):
             continue
@@ -106,9 +110,9 @@ async def test_columns_that_may_be_left_out_are_missed_by_nobody(server: Private
     try:
         await _numbers(connection, 9)
         statement = await connection.prepare("SELECT * FROM numbers WHERE id <= ?")
-        assert [await statement.execute((rows,)) for rows in (9, 1, 0, 9)] == [9, 1, 0, 9]
+        assert [await sbtest.run(connection, statement, (rows,)) for rows in (9, 1, 0, 9)] == [9, 1, 0, 9]
         await connection.execute("ALTER TABLE numbers ADD COLUMN more INT NULL")
-        assert [await statement.execute((rows,)) for rows in (9, 1, 0, 9)] == [9, 1, 0, 9]
+        assert [await sbtest.run(connection, statement, (rows,)) for rows in (9, 1, 0, 9)] == [9, 1, 0, 9]
         assert await connection.query("SELECT id, more FROM numbers WHERE id = 9") == ((9, None),)
     finally:
         await connection.close()

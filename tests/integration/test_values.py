@@ -84,7 +84,7 @@ async def _play(connection: Connection, program: Program, times: int) -> None:
             captures = flat[index].captures
             answer = await sbtest.fetch(connection, statement, values) if captures else None
             if not captures:
-                await statement.execute(values)
+                await sbtest.run(connection, statement, values)
 
 
 @pytest.mark.parametrize("prepared", ["true", "false"])

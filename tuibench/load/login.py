@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 from tuibench.errors import ConnectionLostError, ServerAwayError, ServerBusyError, SQLError
 from tuibench.load.work import Work
-from tuibench.mysql.connection import Connection, Statement, TextStatement
+from tuibench.mysql.connection import Connection, Packet, Statement, TextStatement
 from tuibench.mysql.errors import (
     CLIENT_CANNOT_CONNECT,
     CONNECTION_LOST_CODES,
@@ -22,9 +21,6 @@ PASSING_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
 """What a login may meet while a server goes down and comes back."""
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 1.0
-
-Packet = Callable[[tuple[Any, ...]], bytes]
-"""A statement with its values, as it is sent."""
 
 ReadRows = Callable[[bytes], Rows]
 """Reads the rows of an answer to a statement."""

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from tuibench.load.engine import Engine
 from tuibench.load.report import HandOver
+from tuibench.load.scheduling import wake_for_several
 from tuibench.load.wire import (
     AskConnections,
     Begin,
@@ -43,12 +44,14 @@ async def obey(channel: WorkerEnd) -> None:
     if not isinstance(begin, Begin):
         return
     engine = Engine(begin, tell=channel.send)
+    wake_for_several(True)
     while (message := await channel.receive()) is not None:
         match message:
             case SetConnections(numbers=numbers):
                 engine.set_connections(numbers)
             case SetRate(rate=rate):
                 engine.set_rate(rate)
+                wake_for_several(rate == 0)
             case SetWeights(weights=weights):
                 engine.set_weights(weights)
             case SetDelay(delay_ns=delay_ns):

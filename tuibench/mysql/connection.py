@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from asyncmy import connection as driver
@@ -22,51 +22,45 @@ from tuibench.workload.placeholders import pieces
 
 __all__ = ["Connection", "Row", "Statement", "TextStatement", "connect"]
 
+Packet = Callable[[tuple[Any, ...]], bytes]
+"""A statement with its values, as it is sent."""
+
 RECEIVE_BUFFER_BYTES = 1 << 14
 """The driver starts with 256 KiB a connection, too much for thousands; it grows the buffer at need."""
 
 
 class Statement:
-    """A statement prepared on the server, bound to its connection.
+    """A statement prepared on the server: `packet` is what is sent to run it, `rows` reads its answers."""
 
-    What is sent as `packet` gives its rows through `rows`; `execute` drops them.
-    """
-
-    __slots__ = ("_connection", "packet", "rows")
+    __slots__ = ("packet", "rows")
 
     def __init__(self, connection: "Connection", prepared: Prepared, encoding: str) -> None:
-        self._connection = connection
         self.packet = Execution(prepared.identity, prepared.parameters, encoding).packet
         self.rows = connection.rows(in_binary, prepared.definitions)
 
-    async def execute(self, values: tuple[Any, ...]) -> int:
-        """Runs it and drops the rows. Returns rows affected, or rows returned by a SELECT."""
-        return int(await self._connection.ask(self.packet(values)))
-
 
 class TextStatement:
-    """A statement sent as text, its values written into it: for servers that take no more prepared ones."""
+    """The same sent as text, its values written into it: for servers that take no more prepared ones."""
 
-    __slots__ = ("_connection", "_form", "_whole", "rows")
+    __slots__ = ("packet", "rows")
 
     def __init__(self, connection: "Connection", sql: str) -> None:
-        self._connection = connection
-        parts = pieces(sql)
-        self._form = "%s".join(part.replace("%", "%%") for part in parts)
-        self._whole = connection.packet(sql) if len(parts) == 1 else None
+        self.packet = _filled(connection, pieces(sql))
         self.rows = connection.rows(in_text)
 
-    def packet(self, values: tuple[Any, ...]) -> bytes:
-        """What is sent to run it."""
-        return self._whole or self._connection.packet(self._text(values))
 
-    async def execute(self, values: tuple[Any, ...]) -> int:
-        """Runs it and drops the rows. Returns rows affected, or rows returned by a SELECT."""
-        return int(await self._connection.ask(self.packet(values)))
+def _filled(connection: "Connection", parts: Sequence[str]) -> Packet:
+    """The function that writes values between the parts; one that never differs is made beforehand."""
+    if len(parts) == 1:
+        whole = connection.packet(parts[0])
+        return lambda values: whole
+    form = "%s".join(part.replace("%", "%%") for part in parts)
+    packet, quote = connection.packet, connection.quote
 
-    def _text(self, values: tuple[Any, ...]) -> str:
-        quote = self._connection.quote
-        return self._form % tuple([value if type(value) is int else quote(value) for value in values])
+    def filled(values: tuple[Any, ...]) -> bytes:
+        return packet(form % tuple([value if type(value) is int else quote(value) for value in values]))
+
+    return filled
 
 
 class Connection:

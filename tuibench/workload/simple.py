@@ -96,6 +96,8 @@ def _step(step: Step, indexes: Mapping[FlatStatement, int], tables: int, source:
     draws = [source.draw(value) for value in step.let.values() if not isinstance(value, DERIVED)]
     sums = [setter(value, places, source) for value in derived.values()]
     table = None if step.table is None else int(fixed(source.own(step.table))) % tables
+    if table is None and not step.let and _is_bare(step.statements):
+        return _play_bare(repeat, tables, binds[0][0], source.numbers)
     return _play(repeat, tables, table, draws, sums, binds, source.numbers)
 
 
@@ -103,8 +105,24 @@ def _varies(statement: Statement) -> bool:
     return len(statement.sql) > 1 or bool(statement.bind) or statement.part is not None
 
 
+def _is_bare(statements: tuple[Statement, ...]) -> bool:
+    """Whether there is but one, and without values."""
+    return len(statements) == 1 and not statements[0].bind and statements[0].part is None
+
+
 def _constant(fixed_calls: list[Call]) -> Play:
     return lambda calls: calls.extend(fixed_calls)
+
+
+def _play_bare(repeat: int, tables: int, first: int, numbers: Random) -> Play:
+    """A statement without values, on a table that is drawn."""
+    random = numbers.random
+
+    def play(calls: list[Call]) -> None:
+        call: Call = (first + int(random() * tables), ())
+        calls.extend([call] * repeat)
+
+    return play
 
 
 def _play(

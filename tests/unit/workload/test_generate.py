@@ -164,5 +164,13 @@ def test_a_statement_without_variables_still_has_a_table() -> None:
     assert {call[0] for kind, (call,) in drawn if kind == 0} == {0, 1, 2, 3}
 
 
+def test_a_statement_without_variables_keeps_to_its_table_when_repeated() -> None:
+    generator = Generator(compiled(MIX.replace("steps = [{", "steps = [{ repeat = 3,")), 0, 0)
+    drawn = [generator.next_transaction() for _ in range(100)]
+    counts = [[index for index, _ in calls] for kind, calls in drawn if kind == 0]
+    assert {len(indexes) for indexes in counts} == {3}
+    assert {len(set(indexes)) for indexes in counts} == {1}
+
+
 def compiled(text: str) -> Program:
     return compile_profile(library.parse(text, "mix.toml"), {"tables": 4})

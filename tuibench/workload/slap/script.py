@@ -22,6 +22,9 @@ PROFILE = "slap"
 MOST_TURNS = 2_000_000
 """A cycle of queries and commits holds no more."""
 
+MOST_WRITTEN_OUT = 2_000
+"""A statement is written out once for each key, as long as that makes no more of them."""
+
 COMMIT = Transaction(
     name="commit",
     weight=1.0,
@@ -92,11 +95,12 @@ def client_program(script: Script, rhythm: Rhythm, keys: Keys) -> Program:
     """What every client does. Raises UsageError for a commit and a list that never meet."""
     distinct = list(dict.fromkeys(script.queries))
     places = [distinct.index(query) for query in script.queries]
-    transactions = [_transaction(number, query, keys) for number, query in enumerate(distinct, 1)]
+    literals = _written_out(distinct, keys)
+    transactions = [_transaction(number, query, keys, literals) for number, query in enumerate(distinct, 1)]
     return Program(
         profile=PROFILE,
         data_set="none",
-        tables=(),
+        tables=literals,
         options={},
         transactions=(*transactions, *[COMMIT] * bool(rhythm.commit)),
         turns=turns(places, rhythm, len(distinct)),
@@ -138,17 +142,28 @@ def statements_in(text: str, delimiter: str) -> tuple[str, ...]:
     return found
 
 
-def _transaction(number: int, query: Query, keys: Keys) -> Transaction:
+def _written_out(queries: Sequence[Query], keys: Keys) -> tuple[str, ...]:
+    """The keys as SQL, in the place of a program's tables: one is drawn for each statement, its text is made
+    beforehand. None where that would make too many statements.
+    """
+    by_key = sum(query.by_key for query in queries)
+    if by_key * len(keys) > MOST_WRITTEN_OUT:
+        return ()
+    return tuple("'" + str(key).replace("'", "''") + "'" for key in keys)
+
+
+def _transaction(number: int, query: Query, keys: Keys, literals: tuple[str, ...]) -> Transaction:
     name = f"{query.sql.split(maxsplit=1)[0].lower()} {number}"
-    let = _key(keys) if query.by_key else {}
+    is_bound = query.by_key and not literals
+    behind = [f" {literal}" for literal in literals or ("?",)] if query.by_key else [""]
     statement = Statement(
         name=name,
         cls=class_of(query.sql),
-        sql=(f"{query.sql} ?" if query.by_key else query.sql,),
-        bind=("key",) if query.by_key else (),
+        sql=tuple(query.sql + each for each in behind),
+        bind=("key",) if is_bound else (),
         prepared=False,
     )
-    step = Step(repeat=1, let=let, statements=(statement,))
+    step = Step(repeat=1, let=_key(keys) if is_bound else {}, statements=(statement,))
     return Transaction(name=name, weight=1.0, explicit=False, steps=(step,))
 
 

@@ -13,6 +13,7 @@ from tuibench.errors import UsageError
 from tuibench.workload.program import StatementClass
 from tuibench.workload.slap.generated import Columns, LoadType, Query, queries
 from tuibench.workload.slap.script import (
+    MOST_WRITTEN_OUT,
     Engine,
     Rhythm,
     Script,
@@ -87,8 +88,23 @@ def test_a_key_is_one_of_those_that_are_there(keys: Sequence[int] | Sequence[str
     script = Script(queries=(Query("SELECT 1 FROM t1 WHERE id = ", by_key=True),))
     player = Player(client_program(script, Rhythm(queries=200), keys), nothing)
     sent = [player.play()[0] for _ in range(200)]
-    assert {one.values[0] for one in sent} == set(keys)
+    assert {one.sql for one in sent} == {f"SELECT 1 FROM t1 WHERE id =  '{key}'" for key in keys}
+    assert {one.values for one in sent} == {()}
+
+
+@pytest.mark.parametrize(
+    "keys", [range(1, MOST_WRITTEN_OUT + 2), [f"x-{number}" for number in range(MOST_WRITTEN_OUT + 1)]]
+)
+def test_with_many_keys_the_statement_is_not_written_out_for_each(
+    keys: Sequence[int] | Sequence[str],
+) -> None:
+    script = Script(queries=(Query("SELECT 1 FROM t1 WHERE id = ", by_key=True),))
+    player = Player(client_program(script, Rhythm(queries=200), keys), nothing)
+    sent = [player.play()[0] for _ in range(200)]
     assert {one.sql for one in sent} == {"SELECT 1 FROM t1 WHERE id =  ?"}
+    drawn = {one.values[0] for one in sent}
+    assert drawn <= set(keys)
+    assert len(drawn) > 150
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,58 @@
+"""The scheduling policy of a worker, tried in processes of its own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.unit.load.programs import SINGLE, begin
+from tuibench.load.wire import Finish, Report, SetRate
+from tuibench.load.worker_process import Worker
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the policy")
+
+ASK = """
+import os
+from tuibench.load.scheduling import wake_for_several
+{first}
+names = {{os.SCHED_OTHER: "other", os.SCHED_BATCH: "batch", os.SCHED_IDLE: "idle"}}
+for wanted in (True, False):
+    wake_for_several(wanted)
+    print(names[os.sched_getscheduler(0)])
+"""
+
+
+def policies(first: str = "") -> list[str]:
+    """The policies after asking for several answers at a time, and after asking for each."""
+    command = [sys.executable, "-c", ASK.format(first=first)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_answers_are_taken_several_at_a_time_or_each_as_it_comes() -> None:
+    assert policies() == ["batch", "other"]
+
+
+def test_a_policy_that_somebody_chose_is_left_alone() -> None:
+    assert policies("os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))") == ["idle", "idle"]
+
+
+def test_a_system_that_forbids_it_is_no_obstacle() -> None:
+    forbid = "def no(*_): raise PermissionError\nos.sched_setscheduler = no"
+    assert policies(forbid) == ["other", "other"]
+
+
+async def test_a_worker_takes_several_at_a_time_unless_it_works_on_a_schedule() -> None:
+    worker = await Worker.start()
+    worker.channel.send(begin(SINGLE))
+    policies = []
+    for rate in (0.0, 50.0, 0.0):
+        worker.channel.send(SetRate(rate))
+        worker.channel.send(Report())
+        await worker.report()
+        policies.append(os.sched_getscheduler(worker.process.pid))
+    worker.channel.send(Finish(0))
+    await worker.report()
+    await worker.process.wait()
+    await worker.channel.close()
+    assert policies == [os.SCHED_BATCH, os.SCHED_OTHER, os.SCHED_BATCH]
