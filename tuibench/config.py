@@ -44,7 +44,7 @@ def parse(text: str, source: str, name: str) -> dict[str, Any]:
     """One section of a configuration file's text; `source` names the file in errors."""
     try:
         raw = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except files.UNREADABLE as error:
         raise UsageError(f"{source}: not valid TOML: {error}") from None
     for key in raw:
         if key not in SECTIONS:

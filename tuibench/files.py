@@ -11,6 +11,10 @@ from pathlib import Path
 MOST_BYTES = 16 << 20
 """Option files, profiles and scripts are far below it."""
 
+UNREADABLE = (ValueError, RecursionError)
+"""What decoding JSON or TOML raises: no text, no document, a number of endless digits, other types (msgspec's
+and tomllib's own errors are ValueErrors), or a nesting that does not end."""
+
 
 def path(name: str) -> Path:
     """A path as a user writes it; a `~` of nobody we know stays what it is."""

@@ -1,11 +1,13 @@
 """Where files go. `TUIBENCH_HOME` moves all of it, for tests and for hosts whose home is read-only."""
 
 import os
+import stat
 from pathlib import Path
 
 import platformdirs
 
 APP = "tuibench"
+OWNER_ONLY = 0o700
 
 
 def home() -> Path | None:
@@ -66,6 +68,7 @@ def journal_dir() -> Path:
 
 def private(directory: Path) -> Path:
     """The directory, made if need be, readable by its owner only."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    directory.chmod(0o700)
+    directory.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
+    if stat.S_IMODE(directory.stat().st_mode) != OWNER_ONLY:
+        directory.chmod(OWNER_ONLY)
     return directory

@@ -16,6 +16,16 @@ ALL = (
 )
 
 
+def test_a_private_folder_is_made_and_later_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a disk that can only be read, there is nothing to be changed either."""
+    (tmp_path / "open").mkdir(mode=0o755)
+    assert paths.private(tmp_path / "open").stat().st_mode & 0o777 == 0o700
+    monkeypatch.setattr(Path, "chmod", lambda *_: pytest.fail("needs no change"))
+    assert paths.private(tmp_path / "open").stat().st_mode & 0o777 == 0o700
+
+
 def test_one_variable_moves_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TUIBENCH_HOME", str(tmp_path))
     assert all(directory().is_relative_to(tmp_path) for directory in ALL)

@@ -167,11 +167,16 @@ def _misread(error: Any) -> str:
 
 
 def _mishap(error: Exception) -> str:
-    """A mistake of ours: one line for the user, the details in a file."""
+    """A mistake of ours: one line for the user, the details in a file; without one, where it happened."""
     import traceback
 
     from tuibench import paths
 
-    file = paths.private(paths.state_dir()) / "crash.log"
-    file.write_text("".join(traceback.format_exception(error)))
-    return f"this is a mistake of tuibench, not yours: {type(error).__name__}: {error} (details in {file})"
+    said = f"this is a mistake of tuibench, not yours: {type(error).__name__}: {error}"
+    try:
+        file = paths.private(paths.state_dir()) / "crash.log"
+        file.write_text("".join(traceback.format_exception(error)), errors="replace")
+    except OSError:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{said} (in {last.name}, {last.filename}:{last.lineno})"
+    return f"{said} (details in {file})"

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tuibench import paths
+from tuibench.files import UNREADABLE
 
 FILE = "recent.json"
 MOST = 8
@@ -34,7 +35,7 @@ def recents() -> tuple[Recent, ...]:
     """Newest first; none where the file is not there or not understood: it is a convenience only."""
     try:
         return msgspec.json.decode(_file().read_bytes(), type=tuple[Recent, ...])
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *UNREADABLE):
         return ()
 
 

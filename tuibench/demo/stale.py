@@ -16,6 +16,7 @@ import msgspec
 
 from tuibench.demo.instance import Mark, remove_directory
 from tuibench.demo.layout import PREFIX, Layout
+from tuibench.files import UNREADABLE
 
 DEATH_SECONDS = 10.0
 POLL_SECONDS = 0.02
@@ -36,7 +37,7 @@ def clear(layout: Layout) -> bool:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             mark = msgspec.json.decode(file.read(), type=Mark)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, *UNREADABLE):
             return False
         if mark.keep:
             return False

@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from tuibench.errors import RunError
+from tuibench.files import UNREADABLE
 from tuibench.record import hdrlog
 from tuibench.record.hdrlog import LogLine
 from tuibench.record.recorder import HISTOGRAMS, SAMPLES
@@ -29,7 +30,7 @@ class Lines(msgspec.Struct):
         for line in _whole_lines(path):
             try:
                 yield decoder.decode(line)
-            except msgspec.MsgspecError:
+            except UNREADABLE:
                 self.spoilt += 1
 
 
@@ -41,7 +42,7 @@ def document(path: Path, kind: type[T]) -> T | None:
         return None
     except OSError as error:
         raise _unreadable(path, error) from error
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise RunError(f"{path} is damaged: {error}") from error
 
 

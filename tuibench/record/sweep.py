@@ -13,6 +13,7 @@ from typing import IO
 import msgspec
 
 from tuibench.errors import RunError, UsageError
+from tuibench.files import UNREADABLE
 from tuibench.model.sweep import CellResult, DataDropped, DataReady, Sweep, SweepLine, SweepRecord
 from tuibench.record.recorder import pretty_json
 
@@ -81,7 +82,7 @@ def _record(directory: Path) -> SweepRecord:
         raise UsageError(
             f"there is no sweep in {directory}: {error.strerror}", f"a sweep's folder holds {RECORD}"
         ) from error
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise UsageError(f"cannot read {directory / RECORD}: {error}") from error
 
 
@@ -100,7 +101,7 @@ def _read(path: Path) -> Iterator[SweepLine]:
     for line in lines:
         try:
             yield _lines.decode(line)
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             continue
 
 

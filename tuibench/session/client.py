@@ -10,6 +10,7 @@ import msgspec
 
 from tuibench import __version__
 from tuibench.errors import SessionAwayError
+from tuibench.files import UNREADABLE
 from tuibench.model.activity import Activity
 from tuibench.model.command import Command
 from tuibench.model.cost import Costs
@@ -178,7 +179,7 @@ def _greeted(line: bytes, path: Path) -> Hello:
         raise _hung_up(path)
     try:
         opening = msgspec.json.decode(line, type=_Opening)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise OtherVersionError(
             f"what listens at {path} is no session of this tuibench", "use the one it was started with"
         ) from error
@@ -200,6 +201,6 @@ def _decoded(line: bytes) -> Downward | None:
     """A message of the session; None for a line that is none."""
     try:
         message: Downward = msgspec.json.decode(line, type=Downward)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return None
     return message

@@ -48,8 +48,7 @@ async def launch(spec: ServiceSpec, log: Path, pass_fds: Sequence[int] = ()) -> 
 
 
 def _spawn(log: Path, pass_fds: tuple[int, ...]) -> Process:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as stderr:
+    with _opened(log) as stderr:
         return subprocess.Popen(
             _COMMAND,
             stdin=subprocess.PIPE,
@@ -59,6 +58,16 @@ def _spawn(log: Path, pass_fds: tuple[int, ...]) -> Process:
             start_new_session=True,
             pass_fds=pass_fds,
         )
+
+
+def _opened(log: Path) -> IO[bytes]:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return log.open("ab")
+    except OSError as error:
+        raise RunError(
+            f"cannot write the sessions' log {log}: {error.strerror}", "set TUIBENCH_HOME to another place"
+        ) from error
 
 
 def _bury(process: Process) -> None:

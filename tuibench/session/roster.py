@@ -71,7 +71,8 @@ async def _ask(path: Path, patience_seconds: float) -> Entry | None:
     except SessionAwayError as error:
         pid = _listener(path)
         if pid is None:
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.unlink()
             return None
         return Entry(path.name.removesuffix(SUFFIX), path, None, pid, error.message)
     await client.close()

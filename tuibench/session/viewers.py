@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from tuibench.errors import TuibenchError
+from tuibench.files import UNREADABLE
 from tuibench.model.command import Command, WatchActivity
 from tuibench.model.message import READ_ONLY, Answer, Downward, Join, Submit, Upward
 from tuibench.session.outbox import Outbox, line_of
@@ -95,7 +96,7 @@ class Viewer:
     def _request(self, line: bytes) -> Upward | None:
         try:
             request: Upward = _decoder.decode(line)
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             self.send(Answer(id=_number_of(line), ok=False, text=f"not a command: {error}"))
             return None
         return request
@@ -134,5 +135,5 @@ def steers(command: Command) -> bool:
 def _number_of(line: bytes) -> int:
     try:
         return msgspec.json.decode(line, type=_Numbered).id
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return 0

@@ -10,6 +10,7 @@ import msgspec
 
 from tuibench import paths
 from tuibench.errors import TuibenchError, UsageError
+from tuibench.files import UNREADABLE
 
 OPTION = "--yes-this-server"
 
@@ -59,5 +60,5 @@ class Consent:
         for line in lines:
             try:
                 yield msgspec.json.decode(line, type=Yes)
-            except msgspec.MsgspecError:
+            except UNREADABLE:
                 continue

@@ -5,11 +5,15 @@ ended; so unlike a process id, a lock is never mistaken for somebody else's. Rai
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 from pathlib import Path
 
 from tuibench import paths
+
+UNWRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+"""What opening for writing meets where a file can only be read, as on a disk that failed."""
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
 
@@ -36,11 +40,11 @@ def create(path: Path, first_line: bytes) -> int:
 def take_over(path: Path) -> int | None:
     """A locked descriptor of the file that has this name now; None if there is none.
 
-    BlockingIOError if a live process holds it.
+    It is good for reading only where the file cannot be written. BlockingIOError if a live process holds it.
     """
     while True:
         try:
-            fd = os.open(path, _FLAGS)
+            fd = _opened(path)
         except FileNotFoundError:
             return None
         try:
@@ -51,6 +55,15 @@ def take_over(path: Path) -> int | None:
             os.close(fd)
             raise
         os.close(fd)
+
+
+def _opened(path: Path) -> int:
+    try:
+        return os.open(path, _FLAGS)
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def is_held(path: Path) -> bool:
@@ -70,6 +83,8 @@ def is_held(path: Path) -> bool:
 
 def append(fd: int, line: bytes, *, sync: bool) -> None:
     """Adds a line, whole or not at all; with `sync` it is on the disk afterwards."""
+    if not _is_writable(fd):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
     before = os.fstat(fd).st_size
     try:
         rest = memoryview(line)
@@ -81,6 +96,16 @@ def append(fd: int, line: bytes, *, sync: bool) -> None:
         with contextlib.suppress(OSError):
             os.ftruncate(fd, before)
         raise
+
+
+def cut(fd: int, length: int) -> None:
+    """Drops what is behind this many bytes, in a file that can be written."""
+    if _is_writable(fd):
+        os.ftruncate(fd, length)
+
+
+def _is_writable(fd: int) -> bool:
+    return fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
 
 
 def set_aside(path: Path, suffix: str) -> None:

@@ -69,7 +69,7 @@ class Journal:
     def _read(cls, path: Path, fd: int) -> "Journal":
         data = path.read_bytes()
         contents = records.decode(data, str(path))
-        os.ftruncate(fd, records.whole_length(data))
+        disk.cut(fd, records.whole_length(data))
         journal = cls(path, contents.header)
         journal.ledger = Ledger(contents.entries)
         journal.faults = contents.faults
@@ -118,13 +118,17 @@ class Journal:
             self._append(Handed(seqs=seqs, heir=heir, at=at), sync=True)
 
     def close(self) -> None:
-        """Lets go of the journal. A file with changes to put back stays, one without goes."""
+        """Lets go of the journal. A file with changes to put back stays, one without goes.
+
+        One that cannot be taken away harms nobody; whoever looks next tries again.
+        """
         with self._turn:
             if self._fd < 0:
                 return
             if self.ledger.open_settings:
                 self._release()
-            else:
+                return
+            with contextlib.suppress(JournalError):
                 self._remove()
 
     def _append(self, entry: Entry, *, sync: bool) -> None:

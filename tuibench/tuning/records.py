@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from tuibench.errors import RunError
+from tuibench.files import UNREADABLE
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.tuning.statements import by_hand
@@ -119,7 +120,7 @@ def decode(data: bytes, name: str) -> Contents:
     for number, line in enumerate(lines[1:], 2):
         try:
             entries.append(_entry_decoder.decode(line))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             faults.append(f"line {number} cannot be read: {error}")
     return Contents(_header(lines[0], name, entries), entries, tuple(faults))
 
@@ -128,7 +129,7 @@ def _header(line: bytes, name: str, entries: list[Entry]) -> Header:
     rescue = "; ".join(_by_hand(entries)) or "it holds no change"
     try:
         header = _header_decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise JournalError(
             f"the settings journal {name} does not say its server: line 1 cannot be read: {error}",
             f"put back by hand and remove the file: {rescue}",

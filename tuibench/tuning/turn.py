@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tuibench import paths
 from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.tuning import disk
 from tuibench.tuning.records import JournalError
 
 PATIENCE_SECONDS = 30.0
@@ -48,13 +49,24 @@ async def turn(journals: Path, identity: str, clock: Clock) -> AsyncIterator[Non
 def _open(folder: Path, identity: str) -> int:
     path = folder / f"{hashlib.sha256(identity.encode()).hexdigest()[:16]}.lock"
     try:
-        paths.private(folder)
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            paths.private(folder)
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            if error.errno not in disk.UNWRITABLE:
+                raise
+            return _readable(path)
     except OSError as error:
         raise JournalError(
             f"cannot use {path}: {error.strerror or error}",
             "without it no setting is changed; TUIBENCH_HOME moves it elsewhere",
         ) from error
+
+
+def _readable(path: Path) -> int:
+    """What all agree on who can only read, so that settings go back: the lock, or else the folder above."""
+    place = path if path.exists() else path.parent.parent
+    return os.open(place, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _locked(fd: int) -> bool:

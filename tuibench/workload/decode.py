@@ -7,6 +7,7 @@ from typing import Any, get_args
 import msgspec
 
 from tuibench.errors import UsageError
+from tuibench.files import UNREADABLE
 from tuibench.workload import nearest
 from tuibench.workload.options import Kind
 from tuibench.workload.profile import ELEMENTS, MAKES, Profile, key_names
@@ -20,10 +21,10 @@ def decode(text: str, source: str) -> Profile:
     """The profile that `text` holds. Raises UsageError naming `source`, the key and what was expected."""
     try:
         raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{source}: not valid TOML: {error}") from None
     except RecursionError:
         raise UsageError(f"{source}: something is nested too deep") from None
+    except UNREADABLE as error:
+        raise UsageError(f"{source}: not valid TOML: {error}") from None
     try:
         return msgspec.convert(raw, Profile)
     except msgspec.ValidationError as error:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from tuibench.errors import UsageError
+from tuibench.files import UNREADABLE
 from tuibench.workload import nearest, sql
 from tuibench.workload.expression import names as names_in
 from tuibench.workload.parse import is_name, parse
@@ -114,7 +115,7 @@ def _parameter(name: str, text: str) -> _Parameter:
 def _demand_table(name: str, text: str) -> None:
     try:
         tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError as error:
+    except UNREADABLE as error:
         raise UsageError(
             f"--sql-param {name}: '{text}' is no table: {error}", '{ make = "digits", groups = 10 }'
         ) from error

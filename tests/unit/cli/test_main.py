@@ -149,6 +149,18 @@ def test_a_mistake_of_ours_is_one_line_with_the_details_in_a_file(
     assert "Traceback" in log.read_text()
 
 
+def test_a_mistake_that_cannot_be_written_down_is_one_line_with_its_place(
+    tuibench: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TUIBENCH_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr(program, "app", failing(ZeroDivisionError("oh")))
+    code, _, err = tuibench("run")
+    assert code == ExitCode.RUN_FAILED
+    assert err.count("\n") == 1
+    assert "ZeroDivisionError: oh (in app, " in err
+
+
 # A fresh interpreter
 
 

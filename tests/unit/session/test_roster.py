@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 from pathlib import Path
 
@@ -34,6 +35,17 @@ async def test_what_runs_is_listed_and_what_is_dead_is_swept_away(tuibench_home:
     assert "does not answer" in listed[1].trouble
     assert not dead.exists()
     assert (paths.runtime_dir() / "note.sock").exists()
+
+
+async def test_what_is_dead_and_cannot_be_swept_away_is_not_listed(
+    tuibench_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    listening(path_of("dead")).close()
+    monkeypatch.setattr(Path, "unlink", refuse)
+    assert await roster.sessions() == []
 
 
 async def test_a_session_of_another_version_is_listed_with_the_reason(tuibench_home: Path) -> None:

@@ -250,6 +250,8 @@ async def test_a_refusal_is_an_answer_in_words(serve: Serve) -> None:
         b'{"type":"submit","id":1,"command":{"type":"format disk"}}\n',
         b'{"type":"submit","id":"one","command":{"type":"stop"}}\n',
         b"\xff\xfe\n",
+        b'{"\xff":1}\n',
+        b'{"type":"submit","id":1,"command":{"type":"mark","text":"\xff"}}\n',
         b"\n",
     ],
 )
@@ -422,6 +424,7 @@ async def test_nobody_behind_the_socket_is_said(tuibench_home: Path) -> None:
     [
         (b"", "hung up"),
         (b"HTTP/1.1 400 Bad Request\r\n", "is no session of this"),
+        (b'{"protocol":"\xff","\xff":1}\n', "is no session of this"),
         (
             msgspec.json.encode(hello(protocol=PROTOCOL_VERSION + 1)) + b"\n",
             f"protocol {PROTOCOL_VERSION + 1}",

@@ -1,0 +1,75 @@
+"""Whatever bytes a file of ours holds: it is understood, passed over, or refused in words."""
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tuibench import config
+from tuibench.errors import TuibenchError
+from tuibench.mysql.optionfile import read_options
+from tuibench.record import reader
+from tuibench.record.lines import PlanRecord, StatusLine
+from tuibench.tuning.consent import Consent
+from tuibench.tuning.records import decode
+from tuibench.tuning.restore import leftovers
+from tuibench.workload import library
+
+
+def journal(path: Path) -> object:
+    return decode(path.read_bytes(), str(path))
+
+
+def claimed(path: Path) -> object:
+    path.rename(path.with_name("a.jsonl"))
+    return leftovers(path.parent)
+
+
+def record_lines(path: Path) -> object:
+    return list(reader.Lines().of(path, StatusLine))
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "journal": journal,
+    "leftover": claimed,
+    "record": lambda path: reader.document(path, PlanRecord),
+    "lines": record_lines,
+    "consent": lambda path: Consent(path).is_given("box"),
+    "configuration": lambda path: config.section("screen", path),
+    "profile": lambda path: library.load(str(path)),
+    "option file": lambda path: read_options(str(path)),
+}
+
+ODD = (
+    b'{"\xff": 1}\n\n',
+    b'{"options": ' + b"[" * 5000 + b"\n\n",
+    b"x = " + b"9" * 5000 + b"\n",
+    b"x = " + b"[" * 5000 + b"\n",
+    b"[client]\n!include a\0b\n!includedir ~nobody-we-know/x\n",
+    b"",
+)
+
+
+def read(name: str, data: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "file.toml"
+        path.write_bytes(data)
+        with contextlib.suppress(TuibenchError):
+            READERS[name](path)
+
+
+@pytest.mark.parametrize("data", ODD)
+@pytest.mark.parametrize("name", READERS)
+def test_what_is_odd(name: str, data: bytes) -> None:
+    read(name, data)
+
+
+@pytest.mark.parametrize("name", READERS)
+@given(data=st.binary(max_size=200) | st.text(max_size=60).map(lambda text: text.encode("utf-8", "replace")))
+@example(data=b"\xff\n")
+def test_any_bytes(name: str, data: bytes) -> None:
+    read(name, data)
