@@ -4,6 +4,7 @@ They are made from the types themselves; a test sees to it that those in docs/sc
 """
 
 import sys
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,8 +68,22 @@ SCHEMAS = {
 def text(name: str) -> bytes:
     """One schema, as its file has it."""
     title, kind = SCHEMAS[name]
-    schema = {"$schema": DIALECT, "title": title, **msgspec.json.schema(kind)}
+    schema = {"$schema": DIALECT, "title": title, **_cleaned(msgspec.json.schema(kind))}
     return msgspec.json.format(msgspec.json.encode(schema), indent=2) + b"\n"
+
+
+def _cleaned(schema: Any) -> Any:
+    """Descriptions are docstrings: Python up to 3.12 keeps their indentation, 3.13 does not."""
+    match schema:
+        case dict():
+            return {
+                name: cleandoc(part) if (name, type(part)) == ("description", str) else _cleaned(part)
+                for name, part in schema.items()
+            }
+        case list():
+            return [_cleaned(part) for part in schema]
+        case _:
+            return schema
 
 
 def main(folder: Path) -> None:
