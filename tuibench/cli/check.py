@@ -8,10 +8,11 @@ import typer
 from tuibench.cli.formats import JSON, TEXT, TextOrJson, demand_format, echo_json
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
+from tuibench.cli.option_words import one_of
+from tuibench.cli.profile_options import CONTEXT, profile_and_options
 from tuibench.cli.progress import checking_bar
-from tuibench.cli.run_options import CONTEXT, profile_and_options
 from tuibench.cli.server_options import ServerOptions
-from tuibench.errors import ExitCode, UsageError
+from tuibench.errors import ExitCode
 from tuibench.load.check import Outcome, Verdict
 from tuibench.load.check import check as ask
 from tuibench.model.target import Target
@@ -41,11 +42,10 @@ def check(
     output: TextOrJson = TEXT,
 ) -> None:
     demand_format(output)
-    if after_load not in FRESH:
-        raise UsageError(f"--after-load is one of {', '.join(FRESH)}, not '{after_load}'")
+    fresh = FRESH[one_of("--after-load", after_load, FRESH)]
     name, options = profile_and_options(profile, context.args)
     name = name if name in library.available() else PROFILES.get(name, name)
-    verdicts = run_async(_ask(server.target(), library.program(name, options), FRESH[after_load]))
+    verdicts = run_async(_ask(server.target(), library.program(name, options), fresh))
     if output == JSON:
         echo_json(verdicts)
     else:

@@ -6,7 +6,7 @@ import typer
 
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
-from tuibench.cli.run_options import CONTEXT, profile_and_options
+from tuibench.cli.profile_options import CONTEXT, profile_and_options
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.talk import say
 from tuibench.load.cleanup import cleanup as drop

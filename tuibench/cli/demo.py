@@ -12,8 +12,10 @@ from tuibench.cli.metrics_options import MetricsOptions
 from tuibench.cli.own_sql import OwnSql
 from tuibench.cli.planning import PLAN_HELP, RAMP_HELP
 from tuibench.cli.prepare import make_tables
-from tuibench.cli.run_options import CONTEXT, RunOptions, profile_options, session_spec
+from tuibench.cli.profile_options import CONTEXT, profile_options
+from tuibench.cli.run_options import RunOptions
 from tuibench.cli.screen_options import ScreenOptions
+from tuibench.cli.spec import session_spec
 from tuibench.cli.talk import say
 from tuibench.cli.trial_options import TrialOptions
 from tuibench.cli.watching import is_on_terminal, left_running, tell, watch

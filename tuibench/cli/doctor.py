@@ -8,7 +8,8 @@ import typer
 from tuibench.cli.formats import JSON, TEXT, TextOrJson, demand_format, echo_json
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
-from tuibench.cli.run_options import CONTEXT, RunOptions, profile_and_options, profile_options
+from tuibench.cli.profile_options import CONTEXT, profile_and_options, profile_options
+from tuibench.cli.run_options import RunOptions
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.talk import say
 from tuibench.clock import SystemClock

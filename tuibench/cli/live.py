@@ -10,9 +10,11 @@ from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.metrics_options import MetricsOptions
 from tuibench.cli.own_sql import OwnSql
-from tuibench.cli.run_options import CONTEXT, RunOptions, session_spec
+from tuibench.cli.profile_options import CONTEXT
+from tuibench.cli.run_options import RunOptions
 from tuibench.cli.screen_options import ScreenOptions
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.spec import session_spec
 from tuibench.cli.trial_options import TrialOptions
 from tuibench.cli.watching import demand_terminal, left_running, tell, watch
 

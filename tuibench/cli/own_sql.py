@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from tuibench import files
-from tuibench.cli.run_options import profile_and_options, profile_options
+from tuibench.cli.profile_options import profile_and_options, profile_options
 from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue, Plan
 from tuibench.model.weights import weights_in

@@ -7,14 +7,15 @@ import typer
 
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
+from tuibench.cli.option_words import one_of
+from tuibench.cli.profile_options import CONTEXT, profile_and_options
 from tuibench.cli.progress import loading_bar
-from tuibench.cli.run_options import CONTEXT, profile_and_options
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.talk import say
 from tuibench.errors import UsageError
 from tuibench.load.prepare import prepare as load
 from tuibench.load.prepare_load import Method
-from tuibench.load.prepare_ways import WAYS, Way
+from tuibench.load.prepare_ways import WAYS
 from tuibench.model.target import Target
 from tuibench.workload import library
 from tuibench.workload.datasets import data_set
@@ -51,16 +52,11 @@ def prepare(
     name, options = profile_and_options(profile, context.args)
     program = library.program(name, {**options, **planned})
     method = Method(
-        parallel=threads or 2 * (os.cpu_count() or 1), way=_way(load_with), binlog=not without_binlog
+        parallel=threads or 2 * (os.cpu_count() or 1),
+        way=one_of("--load-with", load_with, WAYS),
+        binlog=not without_binlog,
     )
     run_async(make_tables(server.target(), program, method, create_database=create_database))
-
-
-def _way(text: str) -> Way:
-    for way in WAYS:
-        if way == text:
-            return way
-    raise UsageError(f"--load-with is one of {', '.join(WAYS)}, not '{text}'")
 
 
 async def make_tables(

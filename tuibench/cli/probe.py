@@ -11,8 +11,9 @@ from tuibench.cli.groups import grouped
 from tuibench.cli.loop import ENDING_SIGNALS, run_async
 from tuibench.cli.own_sql import OwnSql
 from tuibench.cli.probe_options import ProbeOptions
-from tuibench.cli.run_options import CONTEXT, session_spec
+from tuibench.cli.profile_options import CONTEXT
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.spec import session_spec
 from tuibench.cli.talk import moment, say
 from tuibench.errors import ExitCode, RunError
 from tuibench.model.event import Event, EventKind

@@ -6,7 +6,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from tuibench.cli.run_options import RunOptions, within
+from tuibench.cli.option_words import one_of, within
+from tuibench.cli.run_options import RunOptions
 from tuibench.errors import UsageError
 from tuibench.metrics.objectives import objectives_in
 from tuibench.model.limits import MAX_RATE, MAX_THREADS
@@ -90,7 +91,7 @@ class ProbeOptions:
 
     def order(self) -> ProbeOrder:
         """What is to be probed."""
-        by = _quantity(self.by)
+        by = one_of("--by", self.by, Quantity)
         within("--max-step-time", self.max_step_time, SHORTEST_STEP_SECONDS, LONGEST_STEP_SECONDS)
         within("--max-time", self.max_time - self.warmup_time, SHORTEST_SECONDS, LONGEST_SECONDS)
         within("--min-threads", self.min_threads, 1, MAX_THREADS)
@@ -113,9 +114,3 @@ class ProbeOptions:
             step_seconds=self.max_step_time,
             seconds=self.max_time - self.warmup_time,
         )
-
-
-def _quantity(word: str) -> Quantity:
-    if word not in tuple(Quantity):
-        raise UsageError(f"--by is one of {', '.join(Quantity)}, not '{word}'")
-    return Quantity(word)

@@ -9,7 +9,7 @@ import typer
 from tuibench.cli.arguments import STDOUT
 from tuibench.cli.driving import Output
 from tuibench.cli.formats import ONE_FORM
-from tuibench.cli.run_options import checkpoints, switch
+from tuibench.cli.option_words import checkpoints, switch
 from tuibench.errors import UsageError
 from tuibench.metrics import threshold
 from tuibench.model.plan import Plan

@@ -1,15 +1,13 @@
-"""How hard and how long to run: sysbench's options, and the profile's own behind them."""
+"""How hard and how long to run: sysbench's options, and the Plan they make."""
 
 import os
 import secrets
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import typer
 
-from tuibench import paths
+from tuibench.cli.option_words import client_delay_ms, error_numbers, one_of, percentiles, within
 from tuibench.cli.planning import (
     PLAN_HELP,
     RAMP_HELP,
@@ -20,26 +18,10 @@ from tuibench.cli.planning import (
     seconds_of,
     unused_threads,
 )
-from tuibench.errors import UsageError
-from tuibench.model.duration import delay_ms_in
 from tuibench.model.limits import MAX_RATE, MAX_THREADS
 from tuibench.model.plan import IGNORED_ERRORS, Arrival, Backlog, OnError, OptionValue, Plan
-from tuibench.model.target import Target
-from tuibench.session.ranges import checked_delay_ms
-from tuibench.session.spec import SessionSpec
-from tuibench.workload import library
-
-CONTEXT = {
-    "help_option_names": ["--help"],
-    "ignore_unknown_options": True,
-    "allow_extra_args": True,
-    "allow_interspersed_args": True,
-}
-"""Options the parser does not know are the profile's: --tables, --table-size, --point-selects, …"""
 
 LARGEST_SEED = 2**31
-MOST_CHECKPOINTS, LATEST_CHECKPOINT = 256, 2**31 - 1
-"""sysbench's limits."""
 
 
 def _option(*names: str, help: str, section: str | None = None) -> typer.models.OptionInfo:
@@ -56,7 +38,7 @@ RUN_SECONDS = 10.0
 
 ALL = "all"
 ISOLATION_LEVELS = ("read-uncommitted", "read-committed", "repeatable-read", "serializable")
-SWITCH = {"auto": True, "disable": False}
+PREPARED = {"auto": True, "disable": False}
 
 
 @dataclass(frozen=True)
@@ -169,140 +151,30 @@ class RunOptions:
             warmup_seconds=self.warmup_time,
             rate=first_rate(schedule, self.rate),
             schedule=schedule,
-            arrival=Arrival(_choice("--arrival", self.arrival, tuple(Arrival))),
-            backlog=Backlog(_choice("--backlog", self.backlog, tuple(Backlog))),
+            arrival=one_of("--arrival", self.arrival, Arrival),
+            backlog=one_of("--backlog", self.backlog, Backlog),
             interval_seconds=self.interval,
             opening_seconds=self.thread_init_timeout,
             seed=self.rand_seed or secrets.randbelow(LARGEST_SEED),
-            percentiles=_percentiles(self.percentile),
+            percentiles=percentiles(self.percentile),
             ignored_errors=None
             if self.mysql_ignore_errors == ALL
-            else _numbers("--mysql-ignore-errors", self.mysql_ignore_errors),
-            on_error=OnError(_choice("--on-error", self.on_error, tuple(OnError))),
+            else error_numbers("--mysql-ignore-errors", self.mysql_ignore_errors),
+            on_error=one_of("--on-error", self.on_error, OnError),
             max_retries=self.max_retries,
-            prepared=SWITCH[_choice("--db-ps-mode", self.db_ps_mode, tuple(SWITCH))],
-            isolation=self.isolation and _choice("--isolation", self.isolation, ISOLATION_LEVELS),
+            prepared=PREPARED[one_of("--db-ps-mode", self.db_ps_mode, PREPARED)],
+            isolation=self.isolation and one_of("--isolation", self.isolation, ISOLATION_LEVELS),
             workers=self.workers or None,
             client_delay_ms=client_delay_ms(self.client_delay),
         )
 
     def _check_ranges(self) -> None:
         within("--threads", 1 if self.threads is None else self.threads, 1, MAX_THREADS)
-        within("--time", self.time or 0, 0, 10**9)
+        within("--time", self.time or 0, 0)
         within("--events", self.events, 0, 10**15)
-        within("--warmup-time", self.warmup_time, 0, 10**9)
+        within("--warmup-time", self.warmup_time, 0)
         within("--rate", self.rate, 0, MAX_RATE)
         within("--interval", self.interval, 0.1, 3600)
-        within("--max-retries", self.max_retries, 0, 10**9)
+        within("--max-retries", self.max_retries, 0)
         within("--thread-init-timeout", self.thread_init_timeout, 0.1, 86_400)
         within("--workers", self.workers, 0, 1024)
-
-
-def checkpoints(text: str) -> tuple[int, ...]:
-    """`10,60`: seconds after the start, in any order. Raises UsageError for what sysbench refuses, too."""
-    try:
-        wanted = sorted({int(part) for part in text.split(",") if part.strip()})
-    except ValueError as error:
-        raise UsageError(
-            f"--report-checkpoints takes whole seconds separated by commas, not '{text}'",
-            "for example 10,60,300",
-        ) from error
-    for seconds in wanted:
-        within("--report-checkpoints", seconds, 0, LATEST_CHECKPOINT)
-    if len(wanted) > MOST_CHECKPOINTS:
-        raise UsageError(f"--report-checkpoints takes {MOST_CHECKPOINTS} checkpoints at most")
-    return tuple(seconds for seconds in wanted if seconds)
-
-
-def session_spec(
-    plan: Plan, target: Target, inherit_fds: tuple[int, ...] = (), *, yes_this_server: bool = False
-) -> SessionSpec:
-    """A session that starts now, named after its time and profile."""
-    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.path.basename(plan.profile).removesuffix('.toml')}"
-    directory = paths.runs_dir() / stem
-    number = 2
-    while directory.exists():
-        directory = paths.runs_dir() / f"{stem}-{number}"
-        number += 1
-    return SessionSpec(
-        session=directory.name,
-        plan=plan,
-        target=target,
-        run_directory=str(directory),
-        inherit_fds=inherit_fds,
-        yes_this_server=yes_this_server,
-    )
-
-
-def profile_and_options(first: str, arguments: Sequence[str]) -> tuple[str, dict[str, OptionValue]]:
-    """The profile's name and its options, wherever the name stands among them, as sysbench allows.
-
-    `first` is what the parser took for the name: an option of the profile, if those come first.
-    """
-    if not first.startswith("--"):
-        return first, profile_options(arguments)
-    words = [first, *arguments]
-    for place, word in enumerate(words):
-        follows_option = place > 0 and words[place - 1].startswith("--") and "=" not in words[place - 1]
-        if not word.startswith("--") and (not follows_option or word in library.available()):
-            return word, profile_options(words[:place] + words[place + 1 :])
-    raise UsageError("no profile is named", "give one, such as oltp_read_write")
-
-
-def profile_options(arguments: Sequence[str]) -> dict[str, OptionValue]:
-    """The profile's options in what the parser left over: `--name=value`, `--name value`, `--flag`."""
-    options: dict[str, OptionValue] = {}
-    left = list(arguments)
-    while left:
-        argument = left.pop(0)
-        if not argument.startswith("--"):
-            raise UsageError(f"'{argument}' is not an option", "options look like --table-size=1000")
-        name, equals, value = argument[2:].partition("=")
-        if not equals and left and not left[0].startswith("--"):
-            value = left.pop(0)
-        options[name.replace("-", "_")] = value
-    return options
-
-
-def within(name: str, value: float, low: float, high: float) -> None:
-    """Raises UsageError for a value of the option `name` out of range."""
-    if not low <= value <= high:
-        raise UsageError(f"{name} must be between {low:,.12g} and {high:,.12g}, not {value:,.12g}")
-
-
-def _numbers(name: str, text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(",") if part.strip())
-    except ValueError as error:
-        raise UsageError(f"{name} takes error numbers separated by commas, not '{text}'") from error
-
-
-def _choice(name: str, word: str, choices: Sequence[str]) -> str:
-    if word not in choices:
-        raise UsageError(f"{name} is one of {', '.join(choices)}, not '{word}'")
-    return word
-
-
-def _percentiles(text: str) -> tuple[float, ...]:
-    """`95`, or several: `50,95,99.9`. `0` is none."""
-    try:
-        wanted = tuple(float(part) for part in text.split(","))
-    except ValueError as error:
-        raise UsageError(f"--percentile takes numbers separated by commas, not '{text}'") from error
-    for percentile in wanted:
-        within("--percentile", percentile, 0, 100)
-    return tuple(percentile for percentile in wanted if percentile)
-
-
-def client_delay_ms(text: str) -> float:
-    """The delay of `--client-delay`. Raises UsageError for one that is none, or too long."""
-    try:
-        return checked_delay_ms(delay_ms_in(text))
-    except UsageError as error:
-        raise UsageError(f"--client-delay: {error.message}", error.hint) from error
-
-
-def switch(name: str, text: str) -> bool:
-    """`on` or `off`, and their kin. Raises UsageError for anything else."""
-    words = {"on": True, "off": False, "1": True, "0": False, "true": True, "false": False}
-    return words[_choice(name, text.lower(), tuple(words))]

@@ -13,6 +13,7 @@ from tuibench.cli.arguments import STDOUT
 from tuibench.cli.formats import JSON, ONE_FORM, TEXT, TextOrJson, demand_format, echo_json
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
+from tuibench.cli.option_words import within
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.slap_options import (
     Generation,
@@ -20,7 +21,6 @@ from tuibench.cli.slap_options import (
     clients_in,
     engines_in,
     seed_of,
-    within,
 )
 from tuibench.cli.talk import say
 from tuibench.errors import UsageError

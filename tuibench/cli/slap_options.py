@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from tuibench import files
+from tuibench.cli.option_words import within
 from tuibench.cli.run_options import LARGEST_SEED
 from tuibench.errors import UsageError
 from tuibench.model.limits import MAX_THREADS
 from tuibench.workload.slap.generated import Columns, LoadType, Query, create_sql, insert, queries
 from tuibench.workload.slap.script import Engine, Script, statements_in
 
-MOST = 10**9
 ESCAPES = {r"\n": "\n", r"\t": "\t"}
 
 
@@ -188,13 +188,6 @@ def engines_in(text: str) -> tuple[Engine, ...]:
     """`innodb,memory:max_rows=1000`."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     return tuple(Engine(name, options) for name, _, options in (part.partition(":") for part in parts))
-
-
-def within(name: str, value: int, low: int, high: int = MOST) -> int:
-    """The value. Raises UsageError for one out of its range."""
-    if not low <= value <= high:
-        raise UsageError(f"{name} must be between {low:,} and {high:,}, not {value:,}")
-    return value
 
 
 def seed_of(given: int) -> int:

@@ -1,39 +1,32 @@
-"""Behind the start screen: checks the form, looks at the server, makes tables, starts the run.
+"""Behind the start screen: looks at the server, makes tables, starts the run.
 
 Everything that takes its time goes on beside the screen, in a thread, and is undone when it is cancelled.
 """
 
-import shlex
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 from tuibench.cli import recents, start_offers
 from tuibench.cli.aside import aside
 from tuibench.cli.background import GRACE_SECONDS, start_session
-from tuibench.cli.run_options import RunOptions, profile_options, session_spec
-from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.spec import session_spec
+from tuibench.cli.start_form import faults, is_private, plan_of, program_of, target_of
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
-from tuibench.errors import RunError, ServerUnavailableError, TuibenchError, UsageError
+from tuibench.errors import RunError, ServerUnavailableError, TuibenchError
 from tuibench.load.prepare import prepare
 from tuibench.load.prepare_check import check_free
 from tuibench.load.prepare_load import Method, Progress
-from tuibench.model.duration import seconds_in
 from tuibench.model.finding import Finding, Severity
-from tuibench.model.plan import Plan
 from tuibench.model.target import Target
 from tuibench.mysql.own import connect_own
 from tuibench.session.preflight import diagnose
 from tuibench.tui.start.backstage import Answers, Outlook, ProfileOffer, ServerOffer, Step, Tell
 from tuibench.tuning.restore import leftovers
 from tuibench.units import count
-from tuibench.workload import library
 from tuibench.workload.datasets import data_set
 from tuibench.workload.program import Program
 
-T = TypeVar("T")
 LOADING_CONNECTIONS = 4
 DEFAULTS = Answers(database="sbtest", threads="8")
 
@@ -51,14 +44,9 @@ class StartBackstage:
 
     def faults(self, answers: Answers) -> dict[str, str]:
         """What is wrong, by field; empty if a run could be made of it."""
-        checks: dict[str, Callable[[Answers], object]] = {
-            "place": self._server_checked,
-            "threads": lambda given: RunOptions(threads=_whole(given.threads)).plan(given.profile, {}),
-            "seconds": lambda given: RunOptions(time=_seconds(given.seconds)).plan(given.profile, {}),
-            "database": _database_checked,
-            "options": lambda given: _options_checked(given.profile, given.options),
-        }
-        return {name: reason for name, check in checks.items() if (reason := _fault(check, answers))}
+        if is_private(answers) and isinstance(self._binary, TuibenchError):
+            return {"place": str(self._binary), **faults(answers)}
+        return faults(answers)
 
     async def examine(self, answers: Answers) -> Outlook:
         """Looks at server, host and data; changes nothing."""
@@ -66,43 +54,29 @@ class StartBackstage:
 
     async def make(self, answers: Answers, tell: Tell) -> str:
         """Makes the tables, and their database if need be."""
-        return await aside(_made(self.target(answers), _program(answers), tell))
+        return await aside(_made(target_of(answers), program_of(answers), tell))
 
     async def launch(self, answers: Answers, tell: Tell) -> Path:
         """Starts the run; the socket of its session."""
         socket = await aside(self._launched(answers, tell))
-        recents.remember(_as_recent(answers, self._is_private(answers)))
+        recents.remember(_as_recent(answers))
         return socket
 
-    def target(self, answers: Answers) -> Target:
-        """The server meant; what the form does not say is taken from option files. Raises UsageError."""
-        suffix = answers.server.removeprefix(start_offers.FILES)
-        place = _place(answers.place)
-        return ServerOptions(
-            host=place.get("host"),
-            port=place.get("port"),
-            socket=place.get("socket"),
-            user=answers.user or None,
-            password=answers.password or None,
-            database=answers.database.strip(),
-            defaults_group_suffix=suffix if suffix != answers.server else "",
-        ).target()
-
     async def _examined(self, answers: Answers) -> Outlook:
-        target, plan, program = self.target(answers), _plan(answers), _program(answers)
+        target, plan, program = target_of(answers), plan_of(answers), program_of(answers)
         findings = await diagnose(target, plan, program, SystemClock())
         makeable = data_set(program).describe() if await _makeable(target, program) else ""
         return Outlook((*_left_over(), *findings), makeable)
 
     async def _launched(self, answers: Answers, tell: Tell) -> Path:
-        plan = _plan(answers)
-        if not self._is_private(answers):
+        plan = plan_of(answers)
+        if not is_private(answers):
             tell(Step("starting the run"))
-            return await start_session(session_spec(plan, self.target(answers)), GRACE_SECONDS)
+            return await start_session(session_spec(plan, target_of(answers)), GRACE_SECONDS)
         tell(Step("starting a private server"))
         server = await PrivateServer.start()
         try:
-            await _made(server.target, _program(answers), tell)
+            await _made(server.target, program_of(answers), tell)
             tell(Step("starting the run"))
             spec = session_spec(plan, server.target, (server.watch_fd,))
             socket = await start_session(spec, GRACE_SECONDS, (server.watch_fd,))
@@ -111,18 +85,6 @@ class StartBackstage:
             raise
         self.private = server
         return socket
-
-    def _is_private(self, answers: Answers) -> bool:
-        return answers.server == start_offers.PRIVATE
-
-    def _server_checked(self, answers: Answers) -> None:
-        if self._is_private(answers):
-            if isinstance(self._binary, TuibenchError):
-                raise self._binary
-        elif not answers.place.strip():
-            raise UsageError("a host, host:port, or the path of a socket")
-        else:
-            self.target(answers)
 
     def _first(self, past: tuple[recents.Recent, ...]) -> Answers:
         """The form as it was left, or a demonstration."""
@@ -187,84 +149,10 @@ async def _makeable(target: Target, program: Program) -> bool:
     return True
 
 
-def _plan(answers: Answers) -> Plan:
-    options = RunOptions(threads=_whole(answers.threads), time=_seconds(answers.seconds))
-    return options.plan(answers.profile, _options(answers))
-
-
-def _program(answers: Answers) -> Program:
-    return library.program(answers.profile, {**_options(answers), "threads": _whole(answers.threads)})
-
-
-@lru_cache
-def _options_fault(profile: str, options: str) -> TuibenchError | None:
-    """Compiling a profile takes its time, and this is asked at every key."""
-    try:
-        library.program(profile, _read_options(options))
-    except TuibenchError as error:
-        return error
-    return None
-
-
-def _options_checked(profile: str, options: str) -> None:
-    if fault := _options_fault(profile, options):
-        raise fault
-
-
-def _options(answers: Answers) -> dict[str, Any]:
-    return _read_options(answers.options)
-
-
-def _read_options(text: str) -> dict[str, Any]:
-    try:
-        return dict(profile_options(shlex.split(text)))
-    except ValueError as error:
-        raise UsageError(f"cannot be read: {error}".lower()) from error
-
-
-def _place(text: str) -> dict[str, str]:
-    """`host`, `host:port`, `[::1]:port` or a socket's path, as server options."""
-    text = text.strip()
-    if text.startswith("/") or not text:
-        return {"socket": text} if text else {}
-    host, colon, port = text.rpartition(":")
-    if not colon or (":" in host and not host.startswith("[")):
-        return {"host": text.strip("[]")}
-    return {"host": host.strip("[]"), "port": port}
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text.replace(",", ""))
-    except ValueError:
-        raise UsageError(f"'{text}' is not a whole number") from None
-
-
-def _seconds(text: str) -> float:
-    """0 for no limit."""
-    plain = text.strip()
-    if not plain:
-        return 0.0
-    return float(plain) if plain.isdecimal() else seconds_in(plain)
-
-
-def _database_checked(answers: Answers) -> None:
-    if not answers.database.strip():
-        raise UsageError("a name is needed")
-
-
-def _fault(check: Callable[[Answers], object], answers: Answers) -> str:
-    try:
-        check(answers)
-    except TuibenchError as error:
-        return str(error).removeprefix("--threads ").removeprefix("--time ")
-    return ""
-
-
-def _as_recent(answers: Answers, is_private: bool) -> recents.Recent:
+def _as_recent(answers: Answers) -> recents.Recent:
     return recents.Recent(
-        place="" if is_private else answers.place,
-        user="" if is_private else answers.user,
+        place="" if is_private(answers) else answers.place,
+        user="" if is_private(answers) else answers.user,
         database=answers.database,
         profile=answers.profile,
         options=answers.options,

@@ -15,7 +15,8 @@ from tuibench.cli.driving import announce_leftovers, demand_writable
 from tuibench.cli.groups import Without, grouped
 from tuibench.cli.loop import ENDING_SIGNALS, run_async
 from tuibench.cli.own_sql import OwnSql
-from tuibench.cli.run_options import CONTEXT, RunOptions
+from tuibench.cli.profile_options import CONTEXT
+from tuibench.cli.run_options import RunOptions
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.sweep_options import SweepOptions
 from tuibench.cli.sweep_progress import sweep_talk

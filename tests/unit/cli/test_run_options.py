@@ -10,16 +10,10 @@ import typer
 
 from tests.examples import PLAN
 from tuibench.cli.groups import grouped
-from tuibench.cli.run_options import (
-    CONTEXT,
-    RUN_SECONDS,
-    RunOptions,
-    checkpoints,
-    profile_and_options,
-    profile_options,
-    session_spec,
-    switch,
-)
+from tuibench.cli.option_words import checkpoints, switch
+from tuibench.cli.profile_options import CONTEXT, profile_and_options, profile_options
+from tuibench.cli.run_options import RUN_SECONDS, RunOptions
+from tuibench.cli.spec import session_spec
 from tuibench.errors import UsageError
 from tuibench.model.plan import IGNORED_ERRORS, Arrival, Backlog, OnError, Plan
 from tuibench.model.target import Target

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tuibench.cli import recents, start_offers
+from tuibench.cli import recents, start_form, start_offers
 from tuibench.cli import start_backstage as backstage
 from tuibench.cli.recents import Recent
 from tuibench.cli.start_backstage import StartBackstage
@@ -140,7 +140,7 @@ def test_a_place_is_a_host_with_or_without_a_port_or_a_socket(
     files: Path, place: str, expected: tuple[str, int, str]
 ) -> None:
     behind = StartBackstage()
-    target = behind.target(answers(behind, server="other", place=place, user="me", password="p"))
+    target = start_form.target_of(answers(behind, server="other", place=place, user="me", password="p"))
     assert (target.host, target.port, target.socket) == expected
     assert (target.user, target.password, target.database) == ("me", "p", "sbtest")
 
@@ -150,6 +150,6 @@ def test_the_password_of_an_option_file_is_used_and_remembered_nowhere(
 ) -> None:
     behind = StartBackstage()
     given = answers(behind, server="files:", place="db1", user="app")
-    assert behind.target(given).password == "s3cret"
-    recents.remember(backstage._as_recent(given, is_private=False))
+    assert start_form.target_of(given).password == "s3cret"
+    recents.remember(backstage._as_recent(given))
     assert b"s3cret" not in (tuibench_home / "state" / recents.FILE).read_bytes()

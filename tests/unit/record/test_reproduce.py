@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from tests.examples import PLAN
 from tests.unit.record.steady import steady
-from tuibench.cli.run_options import RUN_SECONDS, RunOptions, profile_options
+from tuibench.cli.profile_options import profile_options
+from tuibench.cli.run_options import RUN_SECONDS, RunOptions
 from tuibench.model.event import Event, EventKind
 from tuibench.model.plan import Arrival, Backlog, OnError, Plan
 from tuibench.model.schedule import Step
