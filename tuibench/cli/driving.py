@@ -134,8 +134,9 @@ async def _driven(session: Session, output: Output) -> tuple[Summary, ExitCode]:
         for line in notes(summary, spec.run_directory):
             say(line)
     latencies = session.load.accounting.transactions
-    code = judged(session.exit_code, output.thresholds, summary, latencies)
-    return summary, reader.judged(code)
+    code = reader.judged(judged(session.exit_code, output.thresholds, summary, latencies))
+    is_cut = rows is not None and rows.is_cut
+    return summary, ExitCode.RUN_FAILED if is_cut and code is ExitCode.DONE else code
 
 
 def judged(

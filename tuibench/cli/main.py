@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from tuibench import __version__
-from tuibench.cli import arguments, values
+from tuibench.cli import arguments, streams, values
 from tuibench.cli.outlet import read_by_somebody
 from tuibench.cli.talk import say
 from tuibench.errors import ExitCode, TuibenchError
@@ -134,6 +134,7 @@ def options(
 
 def main() -> None:
     """Entry point of the program; ends the process with one of `ExitCode`."""
+    streams.complete()
     try:
         sys.argv[1:] = arguments.normalised(sys.argv[1:], COMMANDS) or _alone()
         sys.exit(app(prog_name="tuibench", standalone_mode=False) or ExitCode.DONE)
@@ -154,8 +155,8 @@ def main() -> None:
 
 def _alone() -> list[str]:
     """The program without arguments: the start screen on a terminal, else the help."""
-    streams = (sys.stdin, sys.stdout, sys.stderr)
-    return ["start"] if all(stream.isatty() for stream in streams) else ["--help"]
+    are_terminals = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    return ["start"] if are_terminals else ["--help"]
 
 
 def _misread(error: Any) -> str:

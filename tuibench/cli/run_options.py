@@ -18,6 +18,7 @@ from tuibench.cli.planning import (
     seconds_of,
     unused_threads,
 )
+from tuibench.cli.talk import say
 from tuibench.model.limits import MAX_RATE, MAX_THREADS
 from tuibench.model.plan import IGNORED_ERRORS, Arrival, Backlog, OnError, OptionValue, Plan
 
@@ -139,7 +140,7 @@ class RunOptions:
         self._check_ranges()
         schedule = schedule_of(self.plan_text, self.ramp, self.ramp_rate)
         if note := unused_threads(schedule, self.threads):
-            typer.echo(f"tuibench: {note}", err=True)
+            say(f"tuibench: {note}")
         if self.run_dir:
             os.environ["TUIBENCH_HOME"] = os.path.abspath(self.run_dir)
         return Plan(

@@ -17,5 +17,5 @@ def moment(elapsed_seconds: float) -> str:
 
 def to_stderr(text: str) -> None:
     """A piece of talk as it is."""
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(OSError):
         typer.echo(text, nl=False, err=True)

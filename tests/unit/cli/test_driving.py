@@ -1,12 +1,13 @@
 """What a run without a screen prints: data to stdout, talk to stderr."""
 
+import errno
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tests.examples import EVENT, LATENCY, sample, summary
-from tuibench.cli.csv_file import csv_file
+from tuibench.cli.csv_file import CsvFile, csv_file
 from tuibench.cli.driving import Printer, judged, write_json
 from tuibench.cli.notes import notes
 from tuibench.errors import ExitCode, UsageError
@@ -225,6 +226,8 @@ def test_rows_go_to_stdout_or_nowhere(tmp_path: Path, capsys: pytest.CaptureFixt
         assert rows is not None
         rows.tick(1.0, second_of(3))
     assert capsys.readouterr().out.startswith(HEADER + "1,8,3.00,")
+    with pytest.raises(UsageError, match="cannot write /dev/full"), csv_file("/dev/full", 1.0, ()):
+        pass
     with csv_file("", 1.0, ()) as rows:
         assert rows is None
     nowhere = str(tmp_path / "no" / "file")
@@ -233,6 +236,25 @@ def test_rows_go_to_stdout_or_nowhere(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 # JSON
+
+
+def test_a_csv_that_finds_no_more_room_is_said_once_and_ends_no_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    written: list[str] = []
+
+    def write(text: str) -> None:
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(text)
+
+    rows = CsvFile(write, 1.0, ())
+    for number in range(1, 4):
+        rows.tick(float(number), second_of(10))
+    assert (len(written), rows.is_cut) == (2, True)
+    assert capsys.readouterr().err == (
+        "tuibench: no more rows of CSV can be written: No space left on device\n"
+    )
 
 
 def test_json_goes_to_a_file_or_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

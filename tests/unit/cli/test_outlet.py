@@ -1,5 +1,6 @@
 """Whoever reads what a command prints may go away: `| head -1`."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -31,6 +32,26 @@ def test_a_run_that_nobody_reads_is_ended_once(monkeypatch: pytest.MonkeyPatch) 
     reader.write("one\n")
     reader.write("two\n")
     assert ends == ["gone"]
+
+
+def test_a_run_whose_output_finds_no_room_is_ended_and_has_failed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(_: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    ends: list[str] = []
+    reader = Outlet(lambda: ends.append("gone"))
+    monkeypatch.setattr(outlet, "to_stdout", full)
+    monkeypatch.setattr(outlet, "drop_the_rest", lambda: None)
+    reader.write("one\n")
+    reader.write("two\n")
+    assert ends == ["gone"]
+    assert capsys.readouterr().err == (
+        "tuibench: cannot write the output: No space left on device (is the disk full?)\n"
+    )
+    assert reader.judged(ExitCode.DONE) is ExitCode.RUN_FAILED
+    assert reader.judged(ExitCode.SERVER_UNAVAILABLE) is ExitCode.SERVER_UNAVAILABLE
 
 
 @pytest.mark.parametrize(
@@ -66,3 +87,19 @@ def test_a_message_that_nobody_reads_ends_nothing() -> None:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=writing, check=False)
     os.close(writing)
     assert (done.returncode, done.stdout) == (ExitCode.WRONG_USAGE, b"")
+
+
+@pytest.mark.parametrize("line", ["--help", "--version", "profiles --format=json"])
+def test_output_that_finds_no_room_is_a_sentence(line: str) -> None:
+    command = [sys.executable, "-m", "tuibench", *line.split()]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == ExitCode.RUN_FAILED
+    assert done.stderr == "tuibench: cannot write the output: No space left on device (is the disk full?)\n"
+
+
+def test_talk_that_finds_no_room_is_no_failure() -> None:
+    command = [sys.executable, "-c", "from tuibench.cli.talk import say; say('x'); print('data')"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=full, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "data\n")
