@@ -1,6 +1,7 @@
 """What earlier sessions left changed: finding their journals, and putting the settings back."""
 
 import asyncio
+import os
 from functools import partial
 from pathlib import Path
 
@@ -53,7 +54,16 @@ def leftovers(directory: Path | None = None) -> list[Leftover]:
     What a live session will put back along with its own changes is none of them.
     """
     found = []
-    for path in sorted((directory or paths.journal_dir()).glob(f"*{SUFFIX}")):
+    directory = directory or paths.journal_dir()
+    try:
+        names = sorted(name for name in os.listdir(directory) if name.endswith(SUFFIX))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        return [
+            Leftover(path=directory, problem=f"cannot read the journals in {directory}: {error.strerror}")
+        ]
+    for path in (directory / name for name in names):
         try:
             journal = Journal.claim(path)
         except JournalBusyError:

@@ -191,6 +191,7 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.cli.sysbench_words",
         "tuibench.cli.values",
         "tuibench.cli.outlet",
+        "tuibench.cli.streams",
         "tuibench.cli.talk",
         "tuibench.errors",
     }

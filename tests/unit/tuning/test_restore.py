@@ -37,3 +37,10 @@ def test_a_damaged_journal_is_told_and_left(tmp_path: Path) -> None:
 
 def test_no_journal_directory_means_nothing_left(tmp_path: Path) -> None:
     assert leftovers(tmp_path / "none") == []
+
+
+def test_journals_that_cannot_be_looked_for_are_not_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (found,) = leftovers(tmp_path / "file")
+    assert found.header is None
+    assert found.text == f"cannot read the journals in {tmp_path / 'file'}: Not a directory"
