@@ -5,6 +5,9 @@ import math
 DASH = "–"
 """Stands where a value is missing; never a zero."""
 
+FAR = 9_999
+"""Where an interval is so wide, nothing is known."""
+
 _SI = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _ROUNDS_UP = 0.9995
@@ -74,8 +77,14 @@ def signed(value: float, digits: int = 0) -> str:
 
 
 def span(low: float, high: float, digits: int = 0) -> str:
-    """From here to there: 38..49, −36..−25."""
-    return "..".join(signed(edge, digits).removeprefix("+") for edge in (low, high))
+    """From here to there: 38..49, −36..−25. An edge beyond FAR is told as that."""
+    return "..".join(_edge(edge, digits) for edge in (low, high))
+
+
+def _edge(value: float, digits: int) -> str:
+    if value > FAR:
+        return f">{FAR:,}"
+    return signed(value, digits).removeprefix("+")
 
 
 def digits_for(*values: float) -> int:

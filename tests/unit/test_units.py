@@ -70,6 +70,14 @@ def test_data(size: float | None, text: str) -> None:
     assert units.data(size) == text
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(-31, 43, "−31..43"), (107, 9_999, "107..9,999"), (-69, 68_462_587, "−69..>9,999")],
+)
+def test_an_interval_that_knows_nothing_gives_no_figure_of_it(low: float, high: float, text: str) -> None:
+    assert units.span(low, high) == text
+
+
 @given(st.floats(min_value=1e-6, max_value=1e12))
 def test_an_axis_holds_its_value_without_wasting_half(value: float) -> None:
     maximum = units.axis_maximum(value)

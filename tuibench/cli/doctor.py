@@ -77,6 +77,10 @@ def _print(findings: Sequence[Finding], *, as_json: bool) -> None:
 def verdict(findings: Sequence[Finding]) -> str:
     """All findings in one line."""
     counts = {severity: sum(finding.severity is severity for finding in findings) for severity in Severity}
-    told = [f"{number} {severity}" for severity, number in counts.items() if number]
+    told = [_counted(number, severity) for severity, number in counts.items() if number]
     end = "a run would be wrong" if counts[Severity.STOP] else "ready to run"
     return f"{', '.join(told)}: {end}"
+
+
+def _counted(number: int, severity: Severity) -> str:
+    return f"{number} {severity}{'s' if severity is Severity.WARNING and number > 1 else ''}"

@@ -142,7 +142,9 @@ def main() -> None:
         say(f"tuibench: {error}")
         sys.exit(error.exit_code)
     except PARSER_ERROR as error:
-        say(f"tuibench: {_misread(error)}")
+        from tuibench.cli import misreading
+
+        say(f"tuibench: {misreading.said(error)}")
         sys.exit(ExitCode.WRONG_USAGE)
     except typer.Abort:
         sys.exit(ExitCode.INTERRUPTED)
@@ -157,14 +159,6 @@ def _alone() -> list[str]:
     """The program without arguments: the start screen on a terminal, else the help."""
     are_terminals = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     return ["start"] if are_terminals else ["--help"]
-
-
-def _misread(error: Any) -> str:
-    """What the parser could not make sense of, on one line."""
-    context = error.ctx
-    command = f" {context.info_name}" if context is not None and context.parent is not None else ""
-    text = error.format_message().rstrip(".")
-    return f"{text[:1].lower()}{text[1:]} (see tuibench{command} --help)"
 
 
 def _mishap(error: Exception) -> str:

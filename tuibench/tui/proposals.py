@@ -1,11 +1,14 @@
 """The durability choices: presets, then each setting by itself, each with its question or its obstacle."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from tuibench.model.command import ApplyPreset, ChangeSetting
 from tuibench.model.setting import PresetState, SettingState
-from tuibench.tui.screens.confirm import Proposal
+from tuibench.tui.screens.confirm import JOURNALLED, Proposal
 from tuibench.tui.view import View
+
+BACK = "That is how it was at first: nothing is left then to be put back when the run ends."
 
 
 class Choice(NamedTuple):
@@ -40,7 +43,14 @@ def _preset(preset: PresetState, view: View) -> Choice:
         label=f"{preset.name:<9} {values}",
         current=all(setting is not None and setting.value == value for setting, _, value in settings),
         obstacle=obstacles[0] if obstacles else "",
-        proposal=Proposal(ApplyPreset(preset.name), f"Preset {preset.name}", steps, preset.risk, at_risk),
+        proposal=Proposal(
+            ApplyPreset(preset.name),
+            f"Preset {preset.name}",
+            steps,
+            preset.risk,
+            at_risk,
+            _promise((setting, value) for setting, _, value in settings),
+        ),
     )
 
 
@@ -56,8 +66,17 @@ def _value(setting: SettingState, value: str, meaning: str) -> Choice:
         label=f"{value:<5} {meaning}",
         current=value == setting.value,
         obstacle=setting.unavailable,
-        proposal=Proposal(command, setting.name, steps, meaning, value in setting.risky),
+        proposal=Proposal(
+            command, setting.name, steps, meaning, value in setting.risky, _promise([(setting, value)])
+        ),
     )
+
+
+def _promise(changes: Iterable[tuple[SettingState | None, str]]) -> str:
+    """What becomes of it afterwards: a change may be the way back."""
+    known = [(setting, value) for setting, value in changes if setting is not None]
+    is_back = all(setting.original == value for setting, value in known)
+    return BACK if is_back and any(setting.changed for setting, _ in known) else JOURNALLED
 
 
 def _step(name: str, old: str, new: str) -> str:

@@ -42,7 +42,8 @@ def test_the_version(tuibench: Program) -> None:
     [
         ("rnu", "there is no command 'rnu' (did you mean 'run'?)"),
         ("rnu oltp_read_write", "there is no command 'rnu' (did you mean 'run'?)"),
-        ("--xyzzy", "no such option: --xyzzy"),
+        ("--xyzzy", "unknown option --xyzzy (see tuibench --help)"),
+        ("sessions --hlp", "unknown option --hlp (did you mean '--help'?)"),
         (
             "run",
             "missing argument 'profile' (give one, such as oltp_read_write, or SQL of your own with --sql)",
@@ -55,7 +56,10 @@ def test_the_version(tuibench: Program) -> None:
         ("run oltp_read_write --threads 1000000", "not 1,000,000"),
         ("run oltp_read_write --time=-1", "--time must be between 0 and"),
         ("run oltp_read_write --interval=0", "--interval must be between 0.1 and"),
-        ("run oltp_read_write --threads many", "invalid value for '--threads'"),
+        ("run oltp_read_write --threads many", "--threads takes a whole number (see tuibench run --help)"),
+        ("run oltp_read_write --time 5x", "--time takes a number"),
+        ("run oltp_read_write --rate", "--rate takes a value, and none is given"),
+        ("sessions extra", "it cannot be told what this stands for: extra"),
         ("run oltp_read_write --table-sice=5", "unknown option --table-sice (did you mean '--table-size'?)"),
         ("run oltp_read_write --tables=0", "--tables: 0 is too small (at least 1)"),
         ("run oltp_read_write --point-selects=ten", "--point-selects: 'ten' is not a whole number"),
@@ -87,7 +91,7 @@ def test_the_version(tuibench: Program) -> None:
         ("ctl pause --wait", "--wait is for stop, not for pause"),
         ("ctl status now", "ctl status takes nothing after it, not 'now'"),
         ("ctl status --format=table", "--format: 'table' is unknown"),
-        ("restore --xyzzy", "no such option: --xyzzy (see tuibench restore --help)"),
+        ("restore --xyzzy", "unknown option --xyzzy (see tuibench restore --help)"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(tuibench: Program, line: str, words: str) -> None:

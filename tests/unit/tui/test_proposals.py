@@ -2,7 +2,8 @@
 
 from tests.tui import script
 from tuibench.model.command import ApplyPreset, ChangeSetting
-from tuibench.tui.proposals import groups
+from tuibench.tui.proposals import BACK, groups
+from tuibench.tui.screens.confirm import JOURNALLED
 from tuibench.tui.view import begin
 
 
@@ -31,6 +32,13 @@ def test_a_proposal_says_from_to_and_risk() -> None:
     ]
     assert proposal.at_risk
     assert proposal.verdict.startswith("▲ Any crash")
+
+
+def test_the_way_back_is_called_that_and_leaves_nothing_to_put_back() -> None:
+    at_first, relaxed = (groups(begin(script.hello(seconds))) for seconds in (60, 84))
+    assert [choice.proposal.promise for choice in relaxed[0].choices] == [BACK, JOURNALLED, JOURNALLED]
+    assert [choice.proposal.promise for choice in relaxed[1].choices] == [BACK, JOURNALLED, JOURNALLED]
+    assert {choice.proposal.promise for choice in at_first[0].choices} == {JOURNALLED}
 
 
 def test_what_is_safe_is_not_called_a_risk() -> None:

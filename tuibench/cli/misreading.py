@@ -1,0 +1,36 @@
+"""What the parser of command lines could not make sense of, in our words: the parser's own name its library.
+
+Each line of the table is a pattern of what it says, and what is said instead.
+"""
+
+import re
+from typing import Any
+
+WORDS = (
+    (r"invalid value for '(-[^']*)'.*: input should be a valid integer.*", r"\1 takes a whole number"),
+    (r"invalid value for '(-[^']*)'.*: input should be a valid number.*", r"\1 takes a number"),
+    (
+        r"no such option: (\S+) \((?:did you mean|possible options:) (--[\w-]+)\b.*",
+        r"unknown option \1 (did you mean '\2'?)",
+    ),
+    (r"no such option: (\S+)", r"unknown option \1"),
+    (r"option '([^']*)' requires an argument", r"\1 takes a value, and none is given"),
+    (r"got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"it cannot be told what this stands for: \1"),
+)
+
+
+def said(error: Any) -> str:
+    """The error on one line, with the command whose help explains it."""
+    context = error.ctx
+    command = f" {context.info_name}" if context is not None and context.parent is not None else ""
+    text = error.format_message().rstrip(".")
+    words = in_our_words(text[:1].lower() + text[1:])
+    return words if words.endswith("?)") else f"{words} (see tuibench{command} --help)"
+
+
+def in_our_words(text: str) -> str:
+    """What stands in the table for it, else the text as it is."""
+    for pattern, words in WORDS:
+        if found := re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL):
+            return found.expand(words)
+    return text
