@@ -126,16 +126,16 @@ async def test_own_sql_is_a_load_like_any_other(tables: PrivateServer, tmp_path:
     assert summary["server"]["deltas"]["Com_update"] == writes
 
 
-def test_own_sql_is_swept_and_probed(any_tables: PrivateServer, tuibench_home: Path) -> None:
+def test_own_sql_is_swept_and_probed(tables: PrivateServer, tuibench_home: Path) -> None:
     own = ("--sql=SELECT c FROM sbtest1 WHERE id=:id", "--sql-param=id=1..500", "--workers=1")
     quick = ("--time=0.5", "--warmup-time=0", "--interval=0.25")
-    swept = tuibench("sweep", *own, *quick, "--threads=2", "--format=json", target=any_tables.target)
+    swept = tuibench("sweep", *own, *quick, "--threads=2", "--format=json", target=tables.target)
     assert swept.code == 0, swept.err
     results = demand_valid("sweep", swept.out)["results"]
     assert [one["cell"]["threads"] for one in results] == [2]
     assert all(one["figures"]["tps"] == one["figures"]["qps"] > 0 for one in results)
     times = ("--interval=0.2", "--warmup-time=0.2", "--max-step-time=2", "--max-time=11")
-    probed = tuibench("probe", *own, *times, "--slo=p95<1us", "--format=json", target=any_tables.target)
+    probed = tuibench("probe", *own, *times, "--slo=p95<1us", "--format=json", target=tables.target)
     assert probed.code == 0, probed.err
     command = demand_valid("probe", probed.out)["commands"]["tuibench"]
     assert command.startswith("tuibench run '--sql=SELECT c FROM sbtest1 WHERE id=:id' ")

@@ -30,9 +30,9 @@ async def is_running() -> bool:
 
 
 async def test_the_form_looks_makes_the_tables_starts_the_run_and_q_ends_it(
-    any_server: PrivateServer, tuibench_home: Path, tmp_path: Path
+    server: PrivateServer, tuibench_home: Path, tmp_path: Path
 ) -> None:
-    async with sbtest.empty_database(any_server.target, "of_the_form") as target:
+    async with sbtest.empty_database(server.target, "of_the_form") as target:
         (tmp_path / ".my.cnf").write_text(option_file(target))
         recents.remember(LAST)
         with terminal(env={"HOME": str(tmp_path)}) as form:

@@ -58,12 +58,6 @@ def curve(points: Iterable[Point]) -> list[Point]:
     return [_together(list(same)) for _, same in groupby(ordered, key=lambda point: point.level)]
 
 
-def tps_at(points: Sequence[Point], level: float) -> float | None:
-    """Throughput at any level within the curve; None outside of it."""
-    height = _height(points, math.log(level)) if level > 0 else None
-    return None if height is None else math.exp(height)
-
-
 def gain(before: Point, after: Point) -> Gain:
     """From one measured level to another."""
     if before.tps <= 0 or after.tps <= 0:

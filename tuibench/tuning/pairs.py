@@ -4,7 +4,7 @@ MySQL cuts a value that breaks the limit; MariaDB moves the *other* setting out 
 for and nobody would put back. So the limit is kept here, and settings are changed in an order that keeps it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from tuibench.errors import UsageError
 
@@ -44,13 +44,3 @@ def ordered(wanted: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 def _put_before(names: list[str], first: str, second: str) -> None:
     places = sorted((names.index(first), names.index(second)))
     names[places[0]], names[places[1]] = first, second
-
-
-def in_conflict(name: str, value: str, others: Iterable[tuple[str, str]]) -> bool:
-    """True if the value is beyond that of its partner among the others."""
-    other = dict(others).get(partner(name) or "")
-    try:
-        check(name, value, other)
-    except UsageError:
-        return True
-    return False

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.session.probing import Curve
-from tuibench.metrics.knee import GAIN, Point, curve, gain, knee, tps_at
+from tuibench.metrics.knee import GAIN, Point, curve, gain, knee
 
 DOUBLED = [2.0**power for power in range(11)]
 
@@ -66,12 +66,6 @@ def test_what_was_measured_twice_is_one_point_weighed_by_its_interval() -> None:
     assert point.half_width == pytest.approx(0.00894, rel=0.01)
     (point,) = curve([Point(4, 100, 0.01), Point(4, 200, math.inf)])
     assert point.tps == 100
-
-
-def test_between_levels_it_is_straight_in_logarithms() -> None:
-    points = [Point(4, 100), Point(16, 400)]
-    assert tps_at(points, 8) == pytest.approx(200)
-    assert tps_at(points, 17) is None
 
 
 def test_a_gain_within_the_noise_is_not_sure() -> None:

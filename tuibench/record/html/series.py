@@ -56,11 +56,6 @@ class Axis:
         self.start = min(first - max(second - first, 0.0), 0.0) if first > 0 else first
         self.end = max(samples[-1].elapsed_seconds, self.start + 1e-3)
 
-    @property
-    def is_merged(self) -> bool:
-        """True when a point stands for several samples."""
-        return any(len(slot) > 1 for slot in self._slots)
-
     def series(self, name: str, figure: Figure, *, dashed: bool = False) -> Series:
         """A figure of each sample as a line."""
         columns: list[list[float]] = []

@@ -97,7 +97,6 @@ def test_many_samples_are_merged_and_keep_their_extremes() -> None:
     samples = [sample(number) for number in range(1, 2 * MOST_POINTS + 1)]
     axis = Axis(samples)
     series = axis.series("n", lambda one: float(one.number))
-    assert axis.is_merged
     assert len(axis.times) == MOST_POINTS
     assert (series.means[0], series.lows[0], series.highs[0]) == (1.5, 1.0, 2.0)
     assert (axis.start, axis.end) == (0.0, 2.0 * MOST_POINTS)
