@@ -17,11 +17,7 @@ from tuibench.demo.server import PrivateServer
 from tuibench.model.target import Target
 
 AVERAGE = re.compile(r"Average number of seconds to run all queries: ([\d.]+) seconds")
-LOADS = {
-    "mixed, by key": "--auto-generate-sql-add-autoincrement",
-    "write": "--auto-generate-sql-load-type=write --auto-generate-sql-add-autoincrement",
-    "key": "--auto-generate-sql-load-type=key --auto-generate-sql-guid-primary",
-}
+LOADS = ("mixed", "read", "write", "key", "update")
 CLIENTS = (16, 32)
 HEAD = """\
 | load | clients | ratio of the averages (min–max) | mysqlslap | tuibench slap |
@@ -53,7 +49,11 @@ def _pair(
     words = [
         *("--auto-generate-sql", f"--concurrency={','.join(map(str, CLIENTS))}", "--iterations=3"),
         *("--number-int-cols=1", "--number-char-cols=2", f"--number-of-queries={options.queries}"),
-        *("--engine=innodb", *LOADS[load].split()),
+        *(
+            "--engine=innodb",
+            f"--auto-generate-sql-load-type={load}",
+            "--auto-generate-sql-add-autoincrement",
+        ),
         *(f"--socket={target.socket}", f"--user={target.user}"),
     ]
     theirs = [options.mysqlslap, "--no-defaults", *words]

@@ -121,7 +121,9 @@ async def _log_in(work: Work, number: int, needed: Collection[int] | None) -> Li
 
 async def _make_ready(work: Work, line: Line, indexes: Sequence[int]) -> None:
     """Prepares statements, or has them sent as text where that is wanted, or the server takes no more."""
-    flat, connection = work.statements, line.connection
+    flat, connection, fixed = work.statements, line.connection, work.fixed_packets
+    line.packets.update(fixed)
+    indexes = [index for index in indexes if index not in fixed]
     wanted = [index for index in indexes if flat[index].prepared and work.rules.prepared]
     made = await connection.prepare_all([flat[index].sql for index in wanted]) if wanted else []
     prepared = dict(zip(wanted, made, strict=True))
@@ -130,6 +132,8 @@ async def _make_ready(work: Work, line: Line, indexes: Sequence[int]) -> None:
         line.packets[index] = statement.packet
         if flat[index].captures:
             line.rows[index] = statement.rows.read
+        elif index not in prepared and isinstance(statement, TextStatement) and statement.is_fixed:
+            fixed[index] = statement.packet
 
 
 def _usable(work: Work, made: Statement | SQLError | None) -> Statement | None:

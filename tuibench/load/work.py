@@ -12,14 +12,17 @@ from tuibench.load.resting import Reveille
 from tuibench.load.rules import Rules
 from tuibench.model.plan import Backlog
 from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection
+from tuibench.mysql.connection import Connection, Packet
 from tuibench.workload.program import Program, flat_statements
 
 Connect = Callable[[Target], Awaitable[Connection]]
 
 
 class Work:
-    """The common ground of a worker's connections."""
+    """The common ground of a worker's connections.
+
+    `fixed_packets` are those of the statements that are the same on each of them, by their flat index.
+    """
 
     def __init__(
         self,
@@ -46,6 +49,7 @@ class Work:
         self.opening = opening
         self.connect = connect
         self.clock = clock
+        self.fixed_packets: dict[int, Packet] = {}
         self.session_sql: tuple[str, ...] = ()
         self.paused = False
         self.connected = 0

@@ -33,6 +33,7 @@ SEQUENCES = bytes(range(256)) * (MANY // 256 + 1)
 
 _WIDTHS = {0xFC: 2, 0xFD: 3, 0xFE: 8}
 _header = struct.Struct("<HBB").unpack_from
+_first_byte = struct.Struct("<IB").unpack_from
 _short = struct.Struct("<H").unpack_from
 
 
@@ -114,16 +115,35 @@ class Answer:
     def _row(self, data: bytes, following: int, size: int) -> int:
         """Counts a row, and those behind it if they are alike; returns where they end."""
         self._affected += 1
-        self._skip = size == WHOLE
-        if not self._are_alike:
+        if size == WHOLE:
+            self._skip = 1
             return following
-        rows = alike(data, following, size, self._sequence)
+        rows = alike(data, following, size, self._sequence) if self._are_alike else None
         if rows is None:
             self._are_alike = False
-            return following
+            return self._walk(data, following)
         self._affected += rows
         self._sequence = self._sequence + rows & 0xFF
         return following + rows * (HEADER_BYTES + size)
+
+    def _walk(self, data: bytes, place: int) -> int:
+        """Counts the rows from this place on, one after the other, up to what is not plainly a row.
+
+        Their sequences are not looked at: that of the packet behind them tells whether all were rows.
+        """
+        start_of_last, end, unpack = len(data) - HEADER_BYTES, len(data), _first_byte
+        rows = 0
+        while place < start_of_last:
+            header, kind = unpack(data, place)
+            size = header & WHOLE
+            following = place + HEADER_BYTES + size
+            if kind >= EOF or following > end or size == WHOLE:
+                break
+            place = following
+            rows += 1
+        self._sequence = self._sequence + rows & 0xFF
+        self._affected += rows
+        return place
 
     def _read(self, data: bytes, body: int, following: int) -> bool:
         """Reads the first packet of an answer, or its last; True if there is nothing behind it."""

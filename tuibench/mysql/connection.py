@@ -40,12 +40,17 @@ class Statement:
 
 
 class TextStatement:
-    """The same sent as text, its values written into it: for servers that take no more prepared ones."""
+    """The same sent as text, its values written into it: for servers that take no more prepared ones.
 
-    __slots__ = ("packet", "rows")
+    One that `is_fixed` has no values, and one packet on all connections.
+    """
+
+    __slots__ = ("is_fixed", "packet", "rows")
 
     def __init__(self, connection: "Connection", sql: str) -> None:
-        self.packet = _filled(connection, pieces(sql))
+        parts = pieces(sql)
+        self.is_fixed = len(parts) == 1
+        self.packet = _filled(connection, parts)
         self.rows = connection.rows(in_text)
 
 

@@ -47,7 +47,7 @@ A program with `turns` is done when `generator.is_spent`; when `generator.takes_
 be closed and made anew before the next draw.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from random import Random
 
@@ -75,15 +75,22 @@ class Generator:
     """Draws transactions for one connection, numbered from 0 over the whole run.
 
     `draw` gives the index of the next transaction, drawn by weight, dealt from the deck, or by turns.
+    `indexes` are the program's `flat_indexes`; whoever makes many generators computes them once.
     """
 
     __slots__ = ("_deck", "_numbers", "_plays", "_starts", "_turns", "draw", "needed", "pauses")
 
     draw: Callable[[], int]
 
-    def __init__(self, program: Program, seed: int, connection: int) -> None:
+    def __init__(
+        self,
+        program: Program,
+        seed: int,
+        connection: int,
+        indexes: Mapping[FlatStatement, int] | None = None,
+    ) -> None:
         source = Source(seed, connection)
-        indexes = flat_indexes(program)
+        indexes = flat_indexes(program) if indexes is None else indexes
         tables = len(program.tables)
         self._plays: dict[int, tuple[Play, ...]] = {}
         self._starts: dict[int, Callable[[], Conversation]] = {}
@@ -197,7 +204,7 @@ def _dealer(cards: list[int], numbers: Random) -> Callable[[], int]:
     return deal
 
 
-def _needed(program: Program, indexes: dict[FlatStatement, int], source: Source) -> frozenset[int] | None:
+def _needed(program: Program, indexes: Mapping[FlatStatement, int], source: Source) -> frozenset[int] | None:
     steps = [step for transaction in program.transactions for step in all_steps(transaction.steps)]
     if all(step.table is None for step in steps):
         return None
@@ -205,7 +212,9 @@ def _needed(program: Program, indexes: dict[FlatStatement, int], source: Source)
     return frozenset(index for step in steps for index in _needed_by(step, indexes, tables, source))
 
 
-def _needed_by(step: Step, indexes: dict[FlatStatement, int], tables: int, source: Source) -> Iterable[int]:
+def _needed_by(
+    step: Step, indexes: Mapping[FlatStatement, int], tables: int, source: Source
+) -> Iterable[int]:
     """All tables' statements, unless the step keeps to one table on this connection."""
     own = None if step.table is None else source.own(step.table)
     for statement in step.statements:

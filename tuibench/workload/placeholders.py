@@ -20,6 +20,8 @@ def plain(sql: str) -> str:
 
 def pieces(sql: str) -> tuple[str, ...]:
     """The SQL between its placeholders, one piece more than there are of them."""
+    if "?" not in sql:
+        return (sql,)
     found, begin = [], 0
     for match in _PLACEHOLDER_OR_LETTERS.finditer(sql):
         if match[1]:
