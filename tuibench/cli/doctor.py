@@ -83,4 +83,4 @@ def verdict(findings: Sequence[Finding]) -> str:
 
 
 def _counted(number: int, severity: Severity) -> str:
-    return f"{number} {severity}{'s' if severity is Severity.WARNING and number > 1 else ''}"
+    return f"{number} {severity}{'s' if severity is not Severity.OK and number > 1 else ''}"

@@ -65,17 +65,25 @@ def test_the_last_deadlock() -> None:
     )
 
 
+DENIED = "Access denied; you need (at least one of) the PROCESS privilege(s) for this operation"
+REFUSED = msgspec.structs.replace(BLIND, gaps=tuple(gap.replace("no PROCESS", DENIED) for gap in BLIND.gaps))
+HIDDEN = "those of others are hidden from this login"
+
+
 @pytest.mark.parametrize(
-    ("activity", "waits", "opened", "deadlock"),
+    ("activity", "waits", "opened", "deadlock", "others"),
     [
-        (EMPTY, "nobody waits for a row lock", "none", "none since the server started"),
-        (BLIND, *("not to be seen: no PROCESS",) * 3),
+        (EMPTY, "nobody waits for a row lock", "none", "none since the server started", "nobody else"),
+        (BLIND, *("not to be seen: no PROCESS",) * 3, HIDDEN),
+        (REFUSED, *("not to be seen: it takes the PROCESS privilege",) * 3, HIDDEN),
     ],
 )
-def test_nothing_to_show_says_why(activity: Activity, waits: str, opened: str, deadlock: str) -> None:
+def test_nothing_to_show_says_why(
+    activity: Activity, waits: str, opened: str, deadlock: str, others: str
+) -> None:
     assert waits in text(panels.waits(activity, 78, 1))
     assert text(panels.transactions(activity, 78, 1)) == f"OPEN TRANSACTIONS  {opened}"
-    assert "nobody else, 0 ours" in text(panels.sessions(activity, Selection(), 78, 1))
+    assert f"{others}, 0 ours" in text(panels.sessions(activity, Selection(), 78, 1))
     assert deadlock in text(panels.deadlock(activity, 78, 3))
 
 

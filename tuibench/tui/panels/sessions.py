@@ -1,5 +1,7 @@
 """The server's sessions as lines: who waits for whom, who does what and for how long, the last deadlock."""
 
+import re
+
 from tuibench.model.activity import (
     Activity,
     Deadlock,
@@ -18,6 +20,8 @@ WIDE = 110
 """From this width on there is room for the database and the state beside the statement."""
 
 MOST_WAITS = 6
+LACKING = re.compile(r"you need \(at least one of\) the ([\w ,]+) privilege")
+"""The server's words for a privilege that a login has not."""
 
 
 def waits(activity: Activity | None, width: int, height: int) -> list[Line]:
@@ -26,9 +30,8 @@ def waits(activity: Activity | None, width: int, height: int) -> list[Line]:
         return [pad((Span("LOCK WAITS", "title"),), width)][:height]
     found = activity.waits
     said = Span(f"  {len(found)}", "risk") if found else Span("  nobody waits for a row lock", "muted")
-    hidden = next((gap for gap in activity.gaps if gap.startswith("lock waits")), "")
-    if hidden:
-        said = Span(f"  not to be seen: {hidden.partition(': ')[2]}", "muted")
+    if hidden := _hidden(activity, "lock waits"):
+        said = Span(f"  {hidden}", "muted")
     heading = pad((Span("LOCK WAITS", "title"), said), width)
     return [heading, *(_wait(wait, width) for wait in found)][:height]
 
@@ -44,9 +47,8 @@ def transactions(activity: Activity | None, width: int, height: int) -> list[Lin
     if activity is None:
         return [pad((title,), width)][:height]
     told = activity.transactions
-    hidden = next((gap for gap in activity.gaps if gap.startswith("open transactions")), "")
-    if hidden:
-        said: Line = (Span(f"  not to be seen: {hidden.partition(': ')[2]}", "muted"),)
+    if hidden := _hidden(activity, "open transactions"):
+        said: Line = (Span(f"  {hidden}", "muted"),)
     elif not told:
         said = (Span("  none", "muted"),)
     else:
@@ -82,10 +84,17 @@ def deadlock(activity: Activity | None, width: int, height: int) -> list[Line]:
         return []
     told = activity.deadlock
     if told is None:
-        hidden = next((gap for gap in activity.gaps if gap.startswith("the last deadlock")), "")
-        said = f"not to be seen: {hidden.partition(': ')[2]}" if hidden else "none since the server started"
+        said = _hidden(activity, "the last deadlock") or "none since the server started"
         return [pad((Span("LAST DEADLOCK", "title"), Span(f"  {said}", "muted")), width)][:height]
     return [_deadlock_heading(told, width), *(_party(party, width) for party in told.parties)][:height]
+
+
+def _hidden(activity: Activity, what: str) -> str:
+    """Why this login does not see it, in few words; empty if it does."""
+    reason = next((gap.partition(": ")[2] for gap in activity.gaps if gap.startswith(what)), "")
+    if needed := LACKING.search(reason):
+        return f"not to be seen: it takes the {needed[1]} privilege"
+    return f"not to be seen: {reason}" if reason else ""
 
 
 def _wait(wait: LockWait, width: int) -> Line:
@@ -112,7 +121,10 @@ def _named(id: int, is_ours: bool, *, is_idle: bool = False) -> str:
 def _heading(activity: Activity, width: int) -> Line:
     shown, there = len(activity.sessions), activity.others
     ours = sum(own.count for own in activity.own)
-    others = f"  {there:,} of others" if there else "  nobody else"
+    nobody = (
+        "  those of others are hidden from this login" if _hidden(activity, "open trans") else "  nobody else"
+    )
+    others = f"  {there:,} of others" if there else nobody
     counted = others + (f", {shown} shown" if shown < there else "") + f", {ours:,} ours"
     return pad((Span("SESSIONS", "title"), Span(counted, "muted")), width)
 

@@ -33,16 +33,22 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
         self._groups = groups(view)
         self._caution = view.status.caution
         self._choices = [choice for group in self._groups for choice in group.choices]
+        obstacles = [choice.obstacle for choice in self._choices]
+        self._obstacle = "; ".join(dict.fromkeys(obstacles)) if all(obstacles) else ""
+        """Why nothing can be chosen; empty if something can."""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Durability: what survives a crash"
             dialog.border_subtitle = "● now  ▲ at risk    ↑ ↓ choose    enter asks once more    esc back"
             yield OptionList(*self._options(), markup=False)
-            yield Static("", id="verdict", markup=False)
+            why = f"None of this can be changed: {self._obstacle}" if self._obstacle else ""
+            yield Static(why, id="verdict", markup=False, classes="-at-risk" if why else "")
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         choice = self._choice(event.option_id)
+        if choice is None and self._obstacle:
+            return
         verdict = self.query_one("#verdict", Static)
         verdict.update(choice.proposal.verdict if choice else "")
         verdict.set_class(choice is not None and choice.proposal.at_risk, "-at-risk")
@@ -67,18 +73,20 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
             options += [None] if options else []
             options.append(Option(Content.styled(group.heading, "bold"), disabled=True))
             for choice in group.choices:
-                options.append(Option(_label(choice, width), id=str(number), disabled=bool(choice.obstacle)))
+                options.append(
+                    Option(self._label(choice, width), id=str(number), disabled=bool(choice.obstacle))
+                )
                 number += 1
         return options
 
     def _choice(self, option_id: str | None) -> Choice | None:
         return None if option_id is None else self._choices[int(option_id)]
 
-
-def _label(choice: Choice, width: int) -> str:
-    now = "●" if choice.current else " "
-    risk = "▲" if choice.proposal.at_risk else " "
-    text = choice.label
-    if choice.obstacle:
-        text = f"{text.split('  ')[0]:<10}cannot be changed: {choice.obstacle}"
-    return f"{now} {risk} {shorten(text, width)}"
+    def _label(self, choice: Choice, width: int) -> str:
+        """What it is; where it cannot be chosen, why, unless nothing can."""
+        now = "●" if choice.current else " "
+        risk = "▲" if choice.proposal.at_risk else " "
+        text = choice.label
+        if choice.obstacle and not self._obstacle:
+            text = f"{text.split('  ')[0]:<10}cannot be changed: {choice.obstacle}"
+        return f"{now} {risk} {shorten(text, width)}"
