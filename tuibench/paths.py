@@ -40,7 +40,12 @@ def runtime_dir() -> Path:
     if base:
         return base / "run"
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    return Path(runtime) / APP if runtime and Path(runtime).is_dir() else state_dir() / "run"
+    return Path(runtime) / APP if runtime and _is_usable(runtime) else state_dir() / "run"
+
+
+def _is_usable(runtime: str) -> bool:
+    """False also for another user's, as it is left in the environment by `su`."""
+    return os.path.isdir(runtime) and os.access(runtime, os.W_OK | os.X_OK)
 
 
 def runtime_dirs() -> list[Path]:

@@ -61,3 +61,13 @@ def test_a_private_folder_is_made_and_closed_to_others(tmp_path: Path) -> None:
     made = paths.private(tmp_path / "a" / "b")
     made.chmod(0o755)
     assert paths.private(made).stat().st_mode & 0o777 == 0o700
+
+
+def test_the_runtime_folder_of_another_user_is_not_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `su` leaves it in the environment."""
+    monkeypatch.delenv("TUIBENCH_HOME", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert paths.runtime_dir() == paths.state_dir() / "run"

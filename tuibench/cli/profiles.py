@@ -1,6 +1,7 @@
 """`tuibench profiles`: which there are, what one does, and whether a file is one."""
 
 from collections.abc import Callable
+from os.path import isfile
 from pathlib import Path
 from typing import Annotated
 
@@ -126,7 +127,7 @@ def _play(profile: Profile) -> None:
 
 def _located(name: str) -> str:
     """A file in this folder may be given without its folder, whatever its suffix."""
-    return str(Path(name).absolute()) if Path(name).is_file() else name
+    return str(Path(name).absolute()) if isfile(name) else name
 
 
 ACTIONS: dict[str, Callable[[str, bool], None]] = {"list": _list, "show": _show, "check": _check}

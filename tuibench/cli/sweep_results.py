@@ -1,6 +1,7 @@
 """What is done with the results of sweeps: which are meant, how they are written, what is told of them."""
 
 from dataclasses import dataclass
+from os.path import exists
 from pathlib import Path
 from typing import Annotated
 
@@ -88,4 +89,4 @@ def recorded(places: list[str], results: ResultOptions) -> str:
 def located(place: str) -> Path:
     """The folder of a sweep, given as such or by its name among all sweeps."""
     named = paths.sweeps_dir() / place
-    return named if not Path(place).exists() and named.exists() else Path(place)
+    return named if not exists(place) and exists(named) else Path(place)

@@ -5,6 +5,7 @@ A cell of a sweep is a run as well, called SWEEP/CELL.
 
 import shutil
 from collections.abc import Iterable
+from os.path import isfile
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -69,7 +70,7 @@ def find(wanted: str) -> Path:
 
 def find_run(wanted: str) -> Path:
     """Likewise, where it must be a run; a cell of a sweep is one."""
-    if (Path(wanted) / PLAN).is_file():
+    if isfile(Path(wanted) / PLAN):
         return Path(wanted)
     name, slash, cell = wanted.partition("/")
     meant = _sweeps_meant(name)
@@ -84,7 +85,7 @@ def find_run(wanted: str) -> Path:
 
 
 def _cell(sweep: Path, wanted: str) -> Path:
-    cells = sorted(each.name for each in (sweep / CELLS).glob("*") if (each / PLAN).is_file())
+    cells = sorted(each.name for each in (sweep / CELLS).glob("*") if isfile(each / PLAN))
     meant = nearest.matching(wanted, cells)
     if not meant:
         hint = nearest.hint(wanted, cells) if cells else ""
@@ -116,8 +117,7 @@ def has_tables(sweep: Sweep) -> bool:
 
 
 def _sweeps() -> list[Path]:
-    folder = paths.sweeps_dir()
-    return sorted(each for each in folder.iterdir() if is_sweep(each)) if folder.is_dir() else []
+    return [each for each in reader.entries(paths.sweeps_dir()) if is_sweep(each)]
 
 
 def _sweeps_meant(wanted: str) -> list[str]:

@@ -69,6 +69,16 @@ def is_being_written(directory: Path, locked: str = SAMPLES) -> bool:
     return False
 
 
+def entries(folder: Path) -> list[Path]:
+    """What is in a folder, by name; nothing if it is not there. Raises RunError if it may not be read."""
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+
+
 def _whole_lines(path: Path) -> Iterator[bytes]:
     try:
         with path.open("rb") as stream:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from os.path import isfile
 from pathlib import Path
 from typing import Literal
 
@@ -74,7 +75,7 @@ def find(wanted: str) -> Path:
 
     Raises UsageError when there is none, with the nearest, or when several are meant.
     """
-    if (Path(wanted) / PLAN).is_file():
+    if isfile(Path(wanted) / PLAN):
         return Path(wanted)
     known = {directory.name: directory for directory in _directories()}
     if not known:
@@ -150,9 +151,7 @@ def _unended(line: RunLine, directory: Path) -> RunLine:
 
 
 def _directories() -> Iterator[Path]:
-    folder = paths.runs_dir()
-    if folder.is_dir():
-        yield from (each for each in sorted(folder.iterdir()) if (each / PLAN).is_file())
+    return (each for each in reader.entries(paths.runs_dir()) if isfile(each / PLAN))
 
 
 def _by_start(known: dict[str, Path]) -> list[str]:

@@ -7,6 +7,7 @@ for nothing: its cell is run again.
 import fcntl
 import shutil
 from collections.abc import Iterator
+from os.path import isfile
 from pathlib import Path
 from typing import IO
 
@@ -28,7 +29,7 @@ def load(directory: Path) -> Sweep:
 
 
 def is_sweep(directory: Path) -> bool:
-    return (directory / RECORD).is_file()
+    return isfile(directory / RECORD)
 
 
 class SweepFolder:

@@ -1,6 +1,7 @@
 """Where profiles are found: built in, in the user's configuration folder, or anywhere by path."""
 
 from collections.abc import Mapping
+from os.path import isfile
 from pathlib import Path
 
 from tuibench import files, paths
@@ -43,7 +44,7 @@ def find(name: str) -> Path:
     """
     if "/" in name or name.endswith(SUFFIX):
         path = files.path(name)
-        if path.is_file() and path.suffix != LUA:
+        if isfile(path) and path.suffix != LUA:
             return path
         raise UsageError(f"there is no profile file {name}", _for_script(path))
     plain = name.removesuffix(LUA)

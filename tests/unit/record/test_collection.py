@@ -1,5 +1,6 @@
 """Runs and sweeps together: which there are, how far a sweep is, which of all is meant."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from tests import sweeps
 from tests.unit.record.written import written
 from tuibench import paths
 from tuibench.errors import RunError, UsageError
-from tuibench.record import collection
+from tuibench.record import collection, shelf
 from tuibench.record.sweep import SweepFolder
 from tuibench.session.sweeping.matrix import cells_of
 
@@ -117,3 +118,18 @@ def test_a_sweep_is_removed_but_not_while_it_is_run(recorded: Path) -> None:
     running.close()
     collection.remove(recorded / HALF)
     assert [line.id for line in collection.lines()] == [RUN, WHOLE]
+
+
+@pytest.mark.parametrize("wanted", ["9" * 5000, "\0"])
+def test_what_can_be_no_name_of_a_file_is_no_run(tuibench_home: Path, wanted: str) -> None:
+    with pytest.raises(UsageError):
+        collection.find(wanted)
+
+
+def test_records_that_may_not_be_read_are_said(tuibench_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(RunError, match=r"cannot read .*runs: Permission denied"):
+        shelf.ids()

@@ -44,7 +44,7 @@ def test_a_profile_may_be_given_by_path(tmp_path: Path) -> None:
     assert library.load(str(own(tmp_path, "by path"))).summary.startswith("by path")
 
 
-@pytest.mark.parametrize("name", ["/nowhere/x.toml", "nowhere.toml", "some/dir"])
+@pytest.mark.parametrize("name", ["/nowhere/x.toml", "nowhere.toml", "some/dir", f"/{'9' * 5000}"])
 def test_a_missing_file_is_a_usage_error(name: str) -> None:
     with pytest.raises(UsageError, match="there is no profile file"):
         library.load(name)
