@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import psutil
 
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 30.0
 STAYS_SECONDS = 0.3
 POLL_SECONDS = 0.02
 

@@ -18,7 +18,7 @@ from tuibench.model.event import Event
 from tuibench.model.message import Status
 from tuibench.model.sample import Sample
 from tuibench.model.summary import Summary
-from tuibench.record import hdrlog, reader, rebuilding
+from tuibench.record import cut_short, hdrlog, reader, rebuilding
 from tuibench.record.hdr import decoded
 from tuibench.record.hdrlog import LogLine
 from tuibench.record.lines import (
@@ -111,12 +111,12 @@ def load(directory: Path) -> Run:
         states=states,
         reports=tuple(lines.of(directory / REPORTS, ReportLine)),
         costs=costs,
-        summary=summary or rebuilding.nothing(plan),
+        summary=summary or cut_short.nothing(plan),
         cut_short=summary is None,
         is_live=summary is None and reader.is_being_written(directory),
         spoilt_lines=lines.spoilt,
     )
-    return run if summary else msgspec.structs.replace(run, summary=rebuilding.summary(run))
+    return run if summary else msgspec.structs.replace(run, summary=cut_short.summary(run))
 
 
 def zero_of(samples: tuple[Sample, ...], events: tuple[Event, ...], plan: PlanRecord) -> float:

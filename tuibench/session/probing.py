@@ -13,9 +13,7 @@ from msgspec.structs import replace
 
 from tuibench.errors import TuibenchError, UsageError
 from tuibench.metrics.objectives import objectives_in
-from tuibench.metrics.slots import Slot
 from tuibench.model.event import Event, EventKind
-from tuibench.model.limits import MAX_RATE
 from tuibench.model.message import Downward, RunState
 from tuibench.model.plan import Plan
 from tuibench.model.probe import ProbeOrder, ProbeResult, ProbeState, Purpose, UslFit
@@ -30,14 +28,8 @@ from tuibench.session.probe import ProbePlan
 from tuibench.session.probe_answer import answer, usl_of
 from tuibench.session.probe_commands import commands
 from tuibench.session.probe_ladder import Gone
-from tuibench.session.probe_step import ProbeTick
+from tuibench.session.probe_reading import ceiling, tick_of
 from tuibench.session.steered import SteeredLoad
-
-MOST_THREADS = 1024
-"""Nobody needs more to see a knee; an order may say otherwise."""
-
-RESERVE, RESERVE_SHARE = 5, 20
-"""Connections that are left to the operator: so many, or one of so many that the server allows."""
 
 DISTURBING = frozenset({EventKind.SETTING, EventKind.FOREIGN, EventKind.WEIGHTS, EventKind.DELAY})
 BY_HAND = "set by hand"
@@ -157,7 +149,7 @@ class Probing:
         if self._is_away(sample, interval):
             self._wait_for_server(plan, now)
         else:
-            plan.take(_tick(sample, interval, now, self._session.pace.threads), now)
+            plan.take(tick_of(sample, interval, now, self._session.pace.threads), now)
         self._follow()
         self._tell()
 
@@ -202,7 +194,7 @@ class Probing:
 
     def _begin(self, order: ProbeOrder, sample: Sample, now: float) -> None:
         self._ordered = None
-        self._plan = ProbePlan(order, _ceiling(order, sample), now)
+        self._plan = ProbePlan(order, ceiling(order, sample), now)
         self._follow()
 
     def _abort(self, reason: str) -> None:
@@ -279,36 +271,3 @@ class Probing:
 async def fitted(gone: Gone) -> UslFit:
     """The curve through what was measured; in a thread, as its library takes a second to load."""
     return await asyncio.to_thread(usl_of, gone)
-
-
-def _ceiling(order: ProbeOrder, sample: Sample) -> float:
-    """The highest level: what was ordered, and room for the operator below the server's limit."""
-    if order.by is Quantity.RATE:
-        return order.most or float(MAX_RATE)
-    most = order.most or float(MOST_THREADS)
-    if sample.server is None:
-        return most
-    ours = sample.load.connections if sample.load is not None else 0
-    others = max(0, sample.server.threads_connected - ours)
-    allowed = sample.server.max_connections
-    return max(1.0, min(most, allowed - others - max(RESERVE, allowed // RESERVE_SHARE)))
-
-
-def _tick(sample: Sample, interval: Interval, now: float, threads: int) -> ProbeTick:
-    latency = sample.load.latency if sample.load else None
-    slot = Slot(
-        end_seconds=now,
-        seconds=interval.seconds or 1e-9,
-        transactions=interval.transactions,
-        latency=interval.latency,
-        p95_ms=latency.p95 if latency else None,
-    )
-    return ProbeTick(
-        slot,
-        sample,
-        queries=interval.reads + interval.writes + interval.others,
-        errors=interval.errors,
-        reconnects=interval.reconnects,
-        connections=sample.load.connections if sample.load else None,
-        threads=threads,
-    )

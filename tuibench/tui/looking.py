@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 import msgspec
 
+from tuibench.tui.columns import grid_of
 from tuibench.tui.comparing import compared
 from tuibench.tui.grid import ZOOMS
 from tuibench.tui.lens import MARKS, Lens
-from tuibench.tui.view import View, grid_of, noted, picture
+from tuibench.tui.view import View, noted, picture
 
 ViewChange = Callable[[View, int], View]
 

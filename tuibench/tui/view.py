@@ -14,7 +14,7 @@ from tuibench.metrics.shape import spread_out
 from tuibench.model.activity import Activity
 from tuibench.model.cost import CommitCost, Costs
 from tuibench.model.effect import Effect
-from tuibench.model.event import CHANGES, Event
+from tuibench.model.event import Event
 from tuibench.model.headline import Headline
 from tuibench.model.message import Ended, Gap, Hello, RunState, Status
 from tuibench.model.plan import Plan
@@ -24,7 +24,7 @@ from tuibench.model.replay import Replaying
 from tuibench.model.sample import HostPart, LoadPart, Sample, ServerPart
 from tuibench.model.server import ServerInfo
 from tuibench.model.setting import SettingState
-from tuibench.tui.grid import Grid, grid, slot_of
+from tuibench.tui.grid import slot_of
 from tuibench.tui.history import History, Point, packed
 from tuibench.tui.lens import Lens
 
@@ -225,35 +225,6 @@ def picture(view: View) -> View:
         picture_of=view.elapsed_seconds,
         replay=view.replay,
     )
-
-
-def grid_of(view: View, columns: int) -> Grid:
-    """The time that each of so many columns stands for."""
-    return grid(view.history, view.lens.zoomed, columns, view.plan.interval_seconds)
-
-
-def window(view: View, columns: int) -> list[Point | None]:
-    """A point for each column, merged where a column is longer than a tick; None where no tick came."""
-    chosen = grid_of(view, columns)
-    return view.history.window(chosen.slots, chosen.last, columns)
-
-
-def markers(view: View, columns: int) -> dict[int, int]:
-    """Column → number of the changes inside the window.
-
-    A change belongs to the first sample that ends after it: that is the first one it can have touched.
-    """
-    if not view.points:
-        return {}
-    chosen = grid_of(view, columns)
-    placed: dict[int, int] = {}
-    for event in view.events:
-        if event.marker is None or event.kind not in CHANGES or event.elapsed_seconds > view.elapsed_seconds:
-            continue
-        column = chosen.column_at(event.elapsed_seconds)
-        if 0 <= column < columns:
-            placed[column] = event.marker
-    return placed
 
 
 def _point(sample: Sample, interval_seconds: float) -> Point:

@@ -5,6 +5,7 @@ import pytest
 
 from tests.tui import script
 from tuibench.model.event import Event, EventKind
+from tuibench.tui.columns import grid_of, markers, window
 from tuibench.tui.grid import ZOOMS
 from tuibench.tui.looking import ViewChange, cleared, marked, moved, newest, oldest, pointed, zoomed
 from tuibench.tui.panels.difference import card
@@ -13,7 +14,7 @@ from tuibench.tui.panels.measures import P95, TPS
 from tuibench.tui.panels.plot import AXIS_WIDTH, plot, time_axis
 from tuibench.tui.panels.tabs import tab_line
 from tuibench.tui.spans import Line, plain
-from tuibench.tui.view import View, after, begin, grid_of, markers, window
+from tuibench.tui.view import View, after, begin
 
 COLUMNS = 50
 

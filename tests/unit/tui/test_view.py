@@ -5,8 +5,9 @@ import msgspec
 from tests.tui import script
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState
+from tuibench.tui.columns import markers, window
 from tuibench.tui.looking import frozen
-from tuibench.tui.view import KEPT_SAMPLES, View, after, begin, markers, noted, picture, window
+from tuibench.tui.view import KEPT_SAMPLES, View, after, begin, noted, picture
 
 
 def change(elapsed: float, number: int, kind: EventKind = EventKind.MARK) -> Event:

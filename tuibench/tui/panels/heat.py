@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from tuibench.metrics.shape import BUCKETS, UPPER_US
 from tuibench.tui import drawing
+from tuibench.tui.columns import window
 from tuibench.tui.history import Point
 from tuibench.tui.panels.plot import AXIS_WIDTH, cursor_column, overlaid
 from tuibench.tui.spans import Line, Span, pad
-from tuibench.tui.view import View, window
+from tuibench.tui.view import View
 
 _UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
 _JUST_BELOW = 0.999

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 from tuibench.tui import drawing
 from tuibench.tui.actions import BY_NAME, key_of
+from tuibench.tui.columns import grid_of, markers, window
 from tuibench.tui.panels.measures import Measure
 from tuibench.tui.spans import Line, Span, pad
-from tuibench.tui.view import View, grid_of, markers, window
+from tuibench.tui.view import View
 from tuibench.units import DASH, axis_maximum, clock
 
 AXIS_WIDTH = 7
