@@ -1,4 +1,4 @@
-"""The form: a server, a load, and what a look at both has shown. Enter does what comes next."""
+"""The start screen: what was chosen, what a look at it has shown, and the work that enter begins."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -7,28 +7,21 @@ from typing import ClassVar, TypeVar
 import msgspec
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Resize
 from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
 
 from tuibench.errors import TuibenchError
-from tuibench.tui.drawing import to_ascii
-from tuibench.tui.start import telling
-from tuibench.tui.start.backstage import FIELDS, Backstage, Outlook, ServerOffer, Step
+from tuibench.tui.start import form, telling
+from tuibench.tui.start.backstage import Backstage, Outlook, ServerOffer, Step
+from tuibench.tui.start.form import StartForm
 from tuibench.tui.start.stage import Next, following
 
 SMALLEST = (80, 24)
 TALL = 32
 """From this height on the lists are longer."""
-LOGIN = ("place", "user", "password")
-LOAD = ("threads", "seconds", "database")
-DATA = ("options",)
-PLACEHOLDERS = {"seconds": "until q", "password": "if any", "options": "--tables=4 …"}
 PAINT_SECONDS = 0.2
-LABEL_WIDTH = 28
 
 Offer = TypeVar("Offer")
 
@@ -45,36 +38,19 @@ class StartScreen(Screen[None]):
         super().__init__()
         self.VERTICAL_BREAKPOINTS = [(0, "-short"), (TALL, "-tall")]
         self._backstage = backstage
-        self._ascii_only = ascii_only
+        self._form = StartForm(backstage, ascii_only=ascii_only)
         self.answers = backstage.first
         self._outlook: Outlook | None = None
         self._said: Content | None = None
         self._step: Step | None = None
         self._work: asyncio.Task[None] | None = None
-        self._marked: frozenset[str] = frozenset()
-        self._shown_keys = ""
 
     def compose(self) -> ComposeResult:
         yield Static(id="too-small")
-        with Vertical(id="form"):
-            with Horizontal(id="title"):
-                yield Static(" tuibench ", id="brand", markup=False)
-                yield Static("  what shall run, and where?", id="question", markup=False)
-            yield Static("SERVER", classes="heading")
-            yield self._list("servers", [(offer.label, offer.detail) for offer in self._backstage.servers])
-            yield from self._fields("login", LOGIN)
-            yield Static("LOAD", classes="heading")
-            yield self._list("profiles", [(offer.name, offer.summary) for offer in self._backstage.profiles])
-            yield from self._fields("load", LOAD)
-            yield from self._fields("data", DATA)
-            with VerticalScroll(id="telling", can_focus=False):
-                yield Static(id="told", markup=False)
-            yield Static(id="keys")
+        yield self._form
 
     def on_mount(self) -> None:
-        self.query_one("#servers", OptionList).highlighted = self._place_of_server()
-        self.query_one("#profiles", OptionList).highlighted = self._place_of_profile()
-        self.query_one("#servers").focus()
+        self._form.begin(self._place_of_server(), self._place_of_profile())
         self.set_interval(PAINT_SECONDS, self._paint_work)
         self._paint()
 
@@ -106,9 +82,9 @@ class StartScreen(Screen[None]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         match event.option_list.id:
-            case "servers":
+            case form.SERVERS:
                 self._choose_server(self._backstage.servers[event.option_index])
-            case "profiles":
+            case form.PROFILES:
                 self._choose_profile(event.option_index)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -118,7 +94,7 @@ class StartScreen(Screen[None]):
         self.action_go()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        name = (event.input.id or "").removeprefix("field-")
+        name = form.field_of(event.input)
         if getattr(self.answers, name) != event.value:
             self._change(**{name: event.value})
 
@@ -191,7 +167,7 @@ class StartScreen(Screen[None]):
             return
         database = offer.database or self.answers.database
         self._change(server=offer.id, place=offer.place, user=offer.user, password="", database=database)
-        self._fill("place", "user", "password", "database")
+        self._form.fill(self.answers, "place", "user", "password", "database")
 
     def _choose_profile(self, index: int) -> None:
         before, offer = self._backstage.profiles[self._place_of_profile()], self._backstage.profiles[index]
@@ -199,7 +175,7 @@ class StartScreen(Screen[None]):
             return
         own = self.answers.options.split() != before.options.split()
         self._change(profile=offer.name, options=self.answers.options if own else offer.options)
-        self._fill("options")
+        self._form.fill(self.answers, "options")
 
     def _change(self, **fields: str) -> None:
         """What was seen holds no more."""
@@ -207,37 +183,19 @@ class StartScreen(Screen[None]):
         self._outlook = self._said = None
         self._paint()
 
-    def _fill(self, *names: str) -> None:
-        for name in names:
-            field = self.query_one(f"#field-{name}", Input)
-            if field.value != getattr(self.answers, name):
-                field.value = getattr(self.answers, name)
-
     # Painting.
 
     def _paint(self) -> None:
         """What changed: a field that was right and is wrong, what is told, the keys."""
         wrong = self._backstage.faults(self.answers)
         self.set_class(self.server.is_private, "-private")
-        for name in FIELDS:
-            if (name in wrong) != (name in self._marked):
-                self._mark(name, is_wrong=name in wrong)
-        self._marked = frozenset(wrong)
-        self.query_one("#told", Static).update(self._plain_content(self._told(wrong)))
-        if (keys := self._keys(can_go=not wrong)) != self._shown_keys:
-            self._shown_keys = keys
-            self.query_one("#keys", Static).update(self._plain(keys))
-
-    def _mark(self, name: str, *, is_wrong: bool) -> None:
-        """Never by colour alone: the name gets a glyph, too."""
-        self.query_one(f"#field-{name}").set_class(is_wrong, "-wrong")
-        label = self.query_one(f"#label-{name}", Static)
-        label.set_class(is_wrong, "-wrong")
-        label.update(self._plain(f"{'▲' if is_wrong else ' '}{FIELDS[name]}"))
+        self._form.mark(wrong)
+        self._form.tell(self._told(wrong))
+        self._form.show_keys(self._keys(can_go=not wrong))
 
     def _paint_work(self) -> None:
         if self._step is not None:
-            self.query_one("#told", Static).update(self._plain_content(telling.work(self._step)))
+            self._form.tell(telling.work(self._step))
 
     def _told(self, wrong: Mapping[str, str]) -> Content:
         if self._step is not None:
@@ -264,43 +222,15 @@ class StartScreen(Screen[None]):
         moves = "[b]tab[/] [$muted]next field[/]"
         return "   ".join(part for part in (go, moves, look, leave) if part)
 
-    def _list(self, id: str, entries: Sequence[tuple[str, str]]) -> OptionList:
-        options = [Option(self._plain_content(_entry(*entry))) for entry in entries]
-        return OptionList(*options, id=id, compact=True)
-
-    def _fields(self, id: str, names: Sequence[str]) -> ComposeResult:
-        with Horizontal(id=id, classes="fields"):
-            for name in names:
-                yield Static(f" {FIELDS[name]}", id=f"label-{name}", classes="label", markup=False)
-                field = Input(
-                    getattr(self.answers, name),
-                    id=f"field-{name}",
-                    compact=True,
-                    password=name == "password",
-                    placeholder=PLACEHOLDERS.get(name, ""),
-                )
-                field.cursor_blink = False
-                yield field
-
     def _place_of_server(self) -> int:
         return _index(self._backstage.servers, lambda offer: offer.id == self.answers.server)
 
     def _place_of_profile(self) -> int:
         return _index(self._backstage.profiles, lambda offer: offer.name == self.answers.profile)
 
-    def _plain(self, text: str) -> str:
-        return to_ascii(text) if self._ascii_only else text
-
-    def _plain_content(self, text: Content) -> Content:
-        return Content(to_ascii(text.plain), list(text.spans)) if self._ascii_only else text
-
 
 def _index(offers: Sequence[Offer], wanted: Callable[[Offer], bool]) -> int:
     return next((place for place, offer in enumerate(offers) if wanted(offer)), 0)
-
-
-def _entry(label: str, detail: str) -> Content:
-    return Content.assemble((f"{label:<{LABEL_WIDTH}} ", ""), (detail, "$muted"))
 
 
 def _too_small(width: int, height: int) -> str:

@@ -1,0 +1,117 @@
+"""The widgets of the start form: how they are arranged, filled and marked. What they mean is the screen's."""
+
+from collections.abc import Collection, Sequence
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from tuibench.tui.drawing import to_ascii
+from tuibench.tui.start.backstage import FIELDS, Answers, Backstage
+
+SERVERS, PROFILES = "servers", "profiles"
+"""Ids of the two lists."""
+
+FIELD = "field-"
+LOGIN = ("place", "user", "password")
+LOAD = ("threads", "seconds", "database")
+DATA = ("options",)
+PLACEHOLDERS = {"seconds": "until q", "password": "if any", "options": "--tables=4 …"}
+LABEL_WIDTH = 28
+
+
+def field_of(input: Input) -> str:
+    """Which of the answers is typed there."""
+    return (input.id or "").removeprefix(FIELD)
+
+
+class StartForm(Vertical):
+    """What the operator chooses and types leaves it as the widgets' own messages."""
+
+    def __init__(self, backstage: Backstage, *, ascii_only: bool) -> None:
+        super().__init__(id="form")
+        self._backstage = backstage
+        self._ascii_only = ascii_only
+        self._marked: frozenset[str] = frozenset()
+        self._shown_keys = ""
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="title"):
+            yield Static(" tuibench ", id="brand", markup=False)
+            yield Static("  what shall run, and where?", id="question", markup=False)
+        yield Static("SERVER", classes="heading")
+        yield self._list(SERVERS, [(offer.label, offer.detail) for offer in self._backstage.servers])
+        yield from self._fields("login", LOGIN)
+        yield Static("LOAD", classes="heading")
+        yield self._list(PROFILES, [(offer.name, offer.summary) for offer in self._backstage.profiles])
+        yield from self._fields("load", LOAD)
+        yield from self._fields("data", DATA)
+        with VerticalScroll(id="telling", can_focus=False):
+            yield Static(id="told", markup=False)
+        yield Static(id="keys")
+
+    def begin(self, server: int, profile: int) -> None:
+        """Stands at these places of the lists."""
+        self.query_one(f"#{SERVERS}", OptionList).highlighted = server
+        self.query_one(f"#{PROFILES}", OptionList).highlighted = profile
+        self.query_one(f"#{SERVERS}").focus()
+
+    def fill(self, answers: Answers, *names: str) -> None:
+        """Writes the answers into their fields."""
+        for name in names:
+            field = self.query_one(f"#{FIELD}{name}", Input)
+            if field.value != getattr(answers, name):
+                field.value = getattr(answers, name)
+
+    def mark(self, wrong: Collection[str]) -> None:
+        """Shows which fields are wrong; touches only those that were not, or are not any more."""
+        for name in self._marked.symmetric_difference(wrong):
+            self._mark(name, is_wrong=name in wrong)
+        self._marked = frozenset(wrong)
+
+    def tell(self, words: Content) -> None:
+        """What is said below the fields."""
+        self.query_one("#told", Static).update(self._plain_content(words))
+
+    def show_keys(self, keys: str) -> None:
+        """The last line, as markup."""
+        if keys != self._shown_keys:
+            self._shown_keys = keys
+            self.query_one("#keys", Static).update(self._plain(keys))
+
+    def _mark(self, name: str, *, is_wrong: bool) -> None:
+        """Never by colour alone: the name gets a glyph, too."""
+        self.query_one(f"#{FIELD}{name}").set_class(is_wrong, "-wrong")
+        label = self.query_one(f"#label-{name}", Static)
+        label.set_class(is_wrong, "-wrong")
+        label.update(self._plain(f"{'▲' if is_wrong else ' '}{FIELDS[name]}"))
+
+    def _list(self, id: str, entries: Sequence[tuple[str, str]]) -> OptionList:
+        options = [Option(self._plain_content(_entry(*entry))) for entry in entries]
+        return OptionList(*options, id=id, compact=True)
+
+    def _fields(self, id: str, names: Sequence[str]) -> ComposeResult:
+        with Horizontal(id=id, classes="fields"):
+            for name in names:
+                yield Static(f" {FIELDS[name]}", id=f"label-{name}", classes="label", markup=False)
+                field = Input(
+                    getattr(self._backstage.first, name),
+                    id=f"{FIELD}{name}",
+                    compact=True,
+                    password=name == "password",
+                    placeholder=PLACEHOLDERS.get(name, ""),
+                )
+                field.cursor_blink = False
+                yield field
+
+    def _plain(self, text: str) -> str:
+        return to_ascii(text) if self._ascii_only else text
+
+    def _plain_content(self, text: Content) -> Content:
+        return Content(to_ascii(text.plain), list(text.spans)) if self._ascii_only else text
+
+
+def _entry(label: str, detail: str) -> Content:
+    return Content.assemble((f"{label:<{LABEL_WIDTH}} ", ""), (detail, "$muted"))
