@@ -5,6 +5,7 @@ where the system has no names for open directories, from inside it.
 """
 
 import contextlib
+import errno
 import hashlib
 import os
 import socket
@@ -50,15 +51,21 @@ def address(path: Path) -> Iterator[str]:
 
 
 def listening(path: Path) -> socket.socket:
-    """A socket that listens there, for its owner only. Raises RunError when that is not possible."""
-    sock = socket.socket(socket.AF_UNIX)
+    """A socket that listens there, for its owner only. Raises RunError when that is not possible.
+
+    It gets its name when it listens: one that is there and answers nobody would be taken for a dead one's.
+    """
+    sock, unnamed = socket.socket(socket.AF_UNIX), path.with_name(f"{path.name}.new")
     try:
         paths.private(path.parent)
-        with address(path) as name:
+        if path.exists():
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+        with address(unnamed) as name:
             sock.bind(name)
-        path.chmod(0o600)
+        unnamed.chmod(0o600)
         sock.listen()
         sock.setblocking(False)
+        unnamed.rename(path)
     except OSError as error:
         sock.close()
         raise RunError(

@@ -34,6 +34,24 @@ def test_one_calls_where_the_other_listens(tuibench_home: Path, way: None, folde
     assert Path.cwd() == before
 
 
+def test_a_socket_has_its_name_only_when_it_listens(
+    tuibench_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looks for sessions takes a socket that answers nobody for a dead one's, and removes it."""
+    path, rename, named = tuibench_home / "s.sock", Path.rename, []
+
+    def named_now(before: Path, after: Path) -> Path:
+        assert not after.exists()
+        calling(before).close()
+        named.append(after)
+        return rename(before, after)
+
+    monkeypatch.setattr(Path, "rename", named_now)
+    listening(path).close()
+    assert named == [path]
+    assert list(tuibench_home.iterdir()) == [path]
+
+
 def test_nobody_listens(tuibench_home: Path) -> None:
     with pytest.raises(FileNotFoundError):
         calling(tuibench_home / "s.sock")
