@@ -1,5 +1,6 @@
 """`tuibench demo`: a private server, small data, and the live monitor on it."""
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,6 +20,7 @@ from tuibench.cli.spec import session_spec
 from tuibench.cli.talk import say
 from tuibench.cli.trial_options import TrialOptions
 from tuibench.cli.watching import is_on_terminal, left_running, tell, watch
+from tuibench.demo.binaries import examine
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
 from tuibench.load.prepare_load import Method
@@ -68,6 +70,9 @@ def demo(
     headless: Annotated[
         bool, typer.Option("--headless", help="No screen: interval lines and summary.")
     ] = False,
+    program_file: Annotated[
+        str, typer.Option("--server", help="Server program, mariadbd or mysqld [the first one found].")
+    ] = "",
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the server running, and say how to reach it.")
     ] = False,
@@ -89,7 +94,7 @@ def demo(
     metrics.demand_free()
     look = screen.look() if on_screen and not background.detach else None
     code = ExitCode.DONE
-    server = run_async(_start(keep=keep))
+    server = run_async(_start(program_file, keep=keep))
     try:
         run_async(make_tables(server.target, program, Method(parallel=LOADING_CONNECTIONS)))
         spec = metrics.spec(session_spec(plan, server.target, (server.watch_fd,)))
@@ -111,9 +116,10 @@ def _data(profile: str) -> dict[str, OptionValue]:
     return DATA if set(DATA) <= set(known) else {}
 
 
-async def _start(*, keep: bool) -> PrivateServer:
+async def _start(program_file: str, *, keep: bool) -> PrivateServer:
+    binary = await asyncio.to_thread(examine, program_file) if program_file else None
     say("starting a private server …")
-    server = await PrivateServer.start(keep=keep)
+    server = await PrivateServer.start(binary, keep=keep)
     say(f"{server.binary.flavour} {server.binary.version} in {server.directory}")
     return server
 

@@ -82,6 +82,7 @@ TAKES = {
     "--report-interval": "SECONDS",
     "--resume": "DIR",
     "--run-dir": "DIR",
+    "--server": "FILE",
     "--setting": "NAME=V,…",
     "--slo": "CONDITION",
     "--socket": "FILE",
@@ -108,7 +109,13 @@ TAKES = {
 NUMBER = "N"
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "demo": ("", "--profile tpcc --warehouses=2", "--headless --time=10", "--ramp 1..64/60s"),
+    "demo": (
+        "",
+        "--profile tpcc --warehouses=2",
+        "--headless --time=10",
+        "--ramp 1..64/60s",
+        "--server=/usr/sbin/mysqld",
+    ),
     "live": (
         "oltp_read_write --tables=4 --table-size=100000 --threads=16 -h db1 -u app -p",
         "oltp_write_only --plan 8:30s,16:30s,64:1m -h db1 -u app -p",

@@ -81,7 +81,7 @@ def _list(named: Sequence[str], as_json: bool, _: bool) -> None:
             if line.trouble:
                 say(f"{line.id}: {line.trouble}")
     else:
-        say(f"no run is recorded in {paths.runs_dir()}")
+        say(f"no run is recorded in {paths.runs_dir()} (tuibench run … makes one)")
 
 
 def table(lines: Sequence[RunLine], room: int | None = None) -> str:

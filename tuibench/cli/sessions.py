@@ -54,7 +54,7 @@ def sessions(
         echo_json(lines)
         return
     if not lines:
-        say("no session is running")
+        say("no session is running (start one with tuibench live … or run … --detach)")
         return
     typer.echo(table(lines, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
     for line in lines:

@@ -43,7 +43,9 @@ def test_sessions_are_listed_for_people_and_for_programs(
 
 
 def test_without_a_session_there_is_no_data(tuibench: Program) -> None:
-    assert tuibench("sessions") == (ExitCode.DONE, "", "no session is running\n")
+    code, out, err = tuibench("sessions")
+    assert (code, out) == (ExitCode.DONE, "")
+    assert err == "no session is running (start one with tuibench live … or run … --detach)\n"
     assert tuibench("sessions", "--format=json") == (ExitCode.DONE, "[]\n", "")
 
 

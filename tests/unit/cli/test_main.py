@@ -33,6 +33,16 @@ def test_each_command_has_help_and_h_is_not_it(tuibench: Program, command: str) 
     assert "-h, --help" not in out
 
 
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [("/none/mysqld", "cannot run /none/mysqld"), ("/bin/ls", "/bin/ls is not a MariaDB or MySQL server")],
+)
+def test_a_demonstration_on_what_is_no_server(tuibench: Program, program: str, words: str) -> None:
+    code, out, err = tuibench("demo", "--headless", f"--server={program}")
+    assert (code, out) == (ExitCode.SERVER_UNAVAILABLE, "")
+    assert err.startswith(f"tuibench: {words}")
+
+
 def test_the_version(tuibench: Program) -> None:
     assert tuibench("--version") == (ExitCode.DONE, f"tuibench {__version__}\n", "")
 
