@@ -301,15 +301,12 @@ class TuibenchApp(StyledApp[Ended]):
         if self.view is not None and (command := self._threads.press(change, self.view.status.threads)):
             self._submit(command)
 
-    def _submit(self, command: Command) -> bool:
+    def _submit(self, command: Command) -> None:
         """Send it, unless one of its kind is on its way, or nothing may be steered from here."""
         if self.view is not None and self.view.read_only and not isinstance(command, WatchActivity):
             self._show(noted(self.view, READ_ONLY, ok=False))
-            return False
-        if self._client is None or not self._outstanding.take(command):
-            return False
-        self.run_worker(self._answered(self._client, command), exit_on_error=True)
-        return True
+        elif self._client is not None and self._outstanding.take(command):
+            self.run_worker(self._answered(self._client, command), exit_on_error=True)
 
     async def _answered(self, client: Client, command: Command) -> None:
         """Wait for the session's answer and show it, in its words."""

@@ -13,17 +13,8 @@ from tests.examples import load_part, sample
 from tests.unit.record.written import detail, server_part, tick
 from tuibench.model.sample import HostPart, Latency, LoadPart, Sample, ServerPart, Shape
 from tuibench.record.lines import TickCounts
-from tuibench.record.ticks import (
-    Changing,
-    HostLine,
-    LoadLine,
-    SampleLine,
-    ServerLine,
-    TickReader,
-    TickWriter,
-    latency_of,
-    row_of,
-)
+from tuibench.record.short import Changing, latency_of, row_of
+from tuibench.record.ticks import HostLine, LoadLine, SampleLine, ServerLine, TickReader, TickWriter
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "runs.md"
 HOST = HostPart(
