@@ -166,6 +166,10 @@ def test_the_head_names_server_and_run() -> None:
     ).replace("  ", "")
 
 
+def test_a_server_that_does_not_answer_is_not_called_up() -> None:
+    assert "mysqld.sock · no answer  " in text(head(without("server"), 118, 2))
+
+
 def test_a_simulated_delay_and_the_mix_stand_in_the_head() -> None:
     status = script.status(weights={"old": 90, "new": 10}, client_delay_ms=20)
     lines = head(begin(script.hello(10, status)), 118, 2)

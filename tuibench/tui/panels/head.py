@@ -34,14 +34,21 @@ def head(view: View, width: int, height: int) -> list[Line]:
 
 def _server_line(view: View, width: int) -> Line:
     info = view.server_info
-    uptime = view.server.uptime_seconds if view.server else info.uptime_seconds
     brand = Span(" tuibench ", "brand")
     name: Line = (Span(f"{info.flavour} {info.version}", "strong"),)
-    up: Line = (Span(f"up {duration(uptime)}", "muted"),)
+    up: Line = (_up(view),)
     state = _state(view, width)
     taken = sum(width_of(part) for part in ((brand,), name, up, state)) + 10
     where: Line = (Span(shorten_start(info.where, max(width - taken, 8)), "muted"),)
     return spread((brand, Span("  "), *joined((name, where, up), DOT)), state, width)
+
+
+def _up(view: View) -> Span:
+    """How long the server is up; that it does not say so, once it was asked."""
+    if view.sample is not None and view.server is None:
+        return Span("no answer", "warn")
+    uptime = view.server.uptime_seconds if view.server else view.server_info.uptime_seconds
+    return Span(f"up {duration(uptime)}", "muted")
 
 
 def _state(view: View, width: int) -> Line:
