@@ -57,6 +57,16 @@ def started(
     )
 
 
+def heard(process: "subprocess.Popen[str]", words: str) -> None:
+    """Reads the talk of a program up to a line with these words; its end fails, with all that was said."""
+    assert process.stderr is not None
+    talk = ""
+    while words not in talk:
+        line = process.stderr.readline()
+        assert line, talk
+        talk += line
+
+
 def finished(process: "subprocess.Popen[str]", seconds: float = DEADLINE_SECONDS) -> Finished:
     """Waits for the end of a program; kills one that hangs, which fails the test."""
     try:

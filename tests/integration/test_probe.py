@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.integration import sbtest
-from tests.integration.support import ask, finished, started, tuibench
+from tests.integration.support import ask, finished, heard, started, tuibench
 from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE, session_spec, watched
 from tests.validation import demand_valid
 from tuibench.demo.server import PrivateServer
@@ -65,12 +65,7 @@ async def test_interrupted_it_answers_for_what_there_is(tables: PrivateServer, h
     with started(
         "probe", "oltp_read_write", *QUICK, target=tables.target, env={"TUIBENCH_HOME": str(home)}
     ) as process:
-        assert process.stderr is not None
-        talk = ""
-        while "] 1 thread: " not in talk:
-            line = process.stderr.readline()
-            assert line, talk
-            talk += line
+        heard(process, "] 1 thread: ")
         process.send_signal(signal.SIGINT)
         done = finished(process)
     assert done.code == 130, done.err

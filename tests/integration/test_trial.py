@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.support import Finished, ask, finished, started, tuibench
+from tests.integration.support import Finished, ask, finished, heard, started, tuibench
 from tuibench.demo.server import PrivateServer
 from tuibench.model.effect import Figure
 
@@ -74,12 +74,7 @@ async def test_interrupted_it_tells_what_it_has(any_tables: PrivateServer, home:
         target=any_tables.target,
         env={"TUIBENCH_HOME": str(home)},
     ) as process:
-        assert process.stderr is not None
-        talk = ""
-        while "1 of 50 cycles are too few" not in talk:
-            line = process.stderr.readline()
-            assert line, talk
-            talk += line
+        heard(process, "1 of 50 cycles are too few")
         process.send_signal(signal.SIGINT)
         done = finished(process)
     assert done.code == 130, done.err

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tests import examples
 from tuibench.metrics.shape import bucket_of_us
 from tuibench.model.cost import CommitCost
 from tuibench.model.effect import Comparison, Effect, Figure
@@ -20,16 +21,6 @@ from tuibench.model.sample import HostPart, Latency, LoadPart, Sample, ServerPar
 from tuibench.model.schedule_text import schedule_in
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.setting import PresetState, SettingState
-from tuibench.model.summary import (
-    ClientTotals,
-    ErrorTotals,
-    Fairness,
-    QueryTotals,
-    Reconciliation,
-    ServerTotals,
-    Summary,
-    TransactionTotals,
-)
 from tuibench.model.target import Target
 
 START = 1_760_000_000.0
@@ -424,39 +415,5 @@ def without(sample: Sample, *parts: str) -> Sample:
 
 def ended() -> Ended:
     """An orderly end."""
-    summary = Summary(
-        session="a1b2c3",
-        profile="oltp_read_write",
-        threads=64,
-        seconds=84.0,
-        rate=0.0,
-        percentiles={"95": 0.0},
-        outcome="stopped",
-        transactions=TransactionTotals(total=1, per_second=1.0),
-        queries=QueryTotals(read=1, write=0, other=0, total=1, per_second=1.0),
-        errors=ErrorTotals(total=0, by_code={}),
-        retries=0,
-        reconnects=0,
-        scheduled=1,
-        failed=0,
-        abandoned=0,
-        latency_ms=None,
-        service_ms=None,
-        latency_sum_ms=0.0,
-        latency_histogram="",
-        fairness=Fairness(events_avg=0.0, events_stddev=0.0, seconds_avg=0.0, seconds_stddev=0.0),
-        statements={},
-        server=ServerTotals(version="10.11.19", flavour="MariaDB", deltas={}),
-        reconciliation=Reconciliation(
-            questions_client=1,
-            questions_server=None,
-            own=0,
-            foreign=None,
-            commits_client=1,
-            commits_server=None,
-        ),
-        client=ClientTotals(workers=1, cpu_share=0.1, cpu_seconds=1.0, limited=False),
-        events=(),
-        warnings=(),
-    )
+    summary = examples.summary(session="a1b2c3", threads=64, seconds=84.0, outcome="stopped")
     return Ended(summary=summary, text="SQL statistics:", run_directory="/runs/1")
