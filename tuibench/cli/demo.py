@@ -77,7 +77,6 @@ def demo(
         bool, typer.Option("--keep", help="Leave the server running, and say how to reach it.")
     ] = False,
 ) -> None:
-    grace_seconds = background.grace_seconds
     on_screen = not headless and is_on_terminal()
     options = {**_data(profile), **profile_options(context.args)}
     program = library.program(profile, options)
@@ -93,18 +92,11 @@ def demo(
     plan = trial.plan(plan, time)
     metrics.demand_free()
     look = screen.look() if on_screen and not background.detach else None
-    code = ExitCode.DONE
     server = run_async(_start(program_file, keep=keep))
     try:
         run_async(make_tables(server.target, program, Method(parallel=LOADING_CONNECTIONS)))
         spec = metrics.spec(session_spec(plan, server.target, (server.watch_fd,)))
-        if background.detach:
-            code = detached(spec, background, pass_fds=(server.watch_fd,))
-            server.release()
-        elif look is not None:
-            code = _on_screen(spec, server, look, grace_seconds)
-        else:
-            _, code = run_async(drive(spec, Output()))
+        code = _driven(spec, server, background, look)
     finally:
         _end(server)
     raise typer.Exit(code)
@@ -122,6 +114,20 @@ async def _start(program_file: str, *, keep: bool) -> PrivateServer:
     server = await PrivateServer.start(binary, keep=keep)
     say(f"{server.binary.flavour} {server.binary.version} in {server.directory}")
     return server
+
+
+def _driven(
+    spec: SessionSpec, server: PrivateServer, background: Background, look: "Look | None"
+) -> ExitCode:
+    """In the background, on the screen, or headless."""
+    if background.detach:
+        code = detached(spec, background, pass_fds=(server.watch_fd,))
+        server.release()
+        return code
+    if look is not None:
+        return _on_screen(spec, server, look, background.grace_seconds)
+    _, code = run_async(drive(spec, Output()))
+    return code
 
 
 def _on_screen(
