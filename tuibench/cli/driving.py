@@ -173,4 +173,5 @@ def demand_writable(path: str) -> None:
 def announce_leftovers() -> None:
     """Tells of settings that a crashed session left changed, before anything new is begun."""
     for leftover in leftovers():
-        say(f"tuibench: left changed by an earlier session: {leftover.text}; `tuibench restore` puts it back")
+        remedy = "; `tuibench restore` puts it back" if leftover.settings else ""
+        say(f"tuibench: {leftover.warning}{remedy}")

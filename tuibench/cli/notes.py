@@ -1,5 +1,6 @@
 """The lines about a run that sysbench's summary has no place for."""
 
+import os
 from pathlib import Path
 
 from tuibench.model.summary import Summary
@@ -40,7 +41,7 @@ def notes(summary: Summary, run_directory: str) -> list[str]:
 
 def _recorded(directory: Path) -> str:
     """The summary is a record's last file: where it is missing, the disk was full or the session killed."""
-    if (directory / SUMMARY).exists():
+    if os.path.exists(directory / SUMMARY):
         return f"recorded in {directory}"
     return f"recorded in part only, without its summary, in {directory}"
 

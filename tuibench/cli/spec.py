@@ -16,7 +16,7 @@ def session_spec(
     stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.path.basename(plan.profile).removesuffix('.toml')}"
     directory = paths.runs_dir() / stem
     number = 2
-    while directory.exists():
+    while os.path.exists(directory):
         directory = paths.runs_dir() / f"{stem}-{number}"
         number += 1
     return SessionSpec(

@@ -114,7 +114,7 @@ def _left_over() -> tuple[Finding, ...]:
         Finding(
             id="leftover",
             severity=Severity.WARNING,
-            found=f"left changed by an earlier session: {leftover.text}",
+            found=leftover.warning,
             remedy="tuibench restore puts it back",
         )
         for leftover in leftovers()

@@ -160,6 +160,6 @@ def _new_folder(plan: SweepPlan) -> Path:
     more = f"-and-{len(others)}-more" if others else ""
     stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{first}{more}"
     directory, number = paths.sweeps_dir() / stem, 2
-    while directory.exists():
+    while os.path.exists(directory):
         directory, number = paths.sweeps_dir() / f"{stem}-{number}", number + 1
     return directory

@@ -54,19 +54,18 @@ class Worker:
 
     @classmethod
     async def start(cls, pass_on: Callable[[HandOver], None] = lambda _: None) -> "Worker":
-        """Starts a process in a session of its own, out of reach of the terminal's Ctrl-C."""
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "tuibench.load.worker",
-                str(theirs.fileno()),
-                pass_fds=(theirs.fileno(),),
-                stdin=asyncio.subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        return cls(process, await Channel.over(ours, FromWorker), pass_on)
+        """Starts a process in a session of its own, out of reach of the terminal's Ctrl-C.
+
+        Raises RunError where the system gives no process, or no more open files.
+        """
+        try:
+            process, line = await _spawned()
+            return cls(process, await Channel.over(line, FromWorker), pass_on)
+        except OSError as error:
+            raise RunError(
+                f"cannot start a worker process: {error.strerror or error}",
+                "what may this account have? ulimit -u tells for processes, ulimit -n for open files",
+            ) from error
 
     def allow(self, message: Begin | StartOver | HandOver) -> None:
         """Gives it something to start; until it has told that all of that is done, it has not finished."""
@@ -148,3 +147,23 @@ class Worker:
                 case _:
                     assert_never(message)
         self._reports.put_nowait(None)
+
+
+async def _spawned() -> tuple[asyncio.subprocess.Process, socket.socket]:
+    """The process, and our end of the line to it."""
+    ours, theirs = socket.socketpair()
+    try:
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "tuibench.load.worker",
+                str(theirs.fileno()),
+                pass_fds=(theirs.fileno(),),
+                stdin=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+            )
+    except BaseException:
+        ours.close()
+        raise
+    return process, ours

@@ -49,15 +49,18 @@ async def launch(spec: ServiceSpec, log: Path, pass_fds: Sequence[int] = ()) -> 
 
 def _spawn(log: Path, pass_fds: tuple[int, ...]) -> Process:
     with _opened(log) as stderr:
-        return subprocess.Popen(
-            _COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            bufsize=0,
-            start_new_session=True,
-            pass_fds=pass_fds,
-        )
+        try:
+            return subprocess.Popen(
+                _COMMAND,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                bufsize=0,
+                start_new_session=True,
+                pass_fds=pass_fds,
+            )
+        except OSError as error:
+            raise RunError(f"cannot start the session's process: {error.strerror}") from error
 
 
 def _opened(log: Path) -> IO[bytes]:

@@ -80,15 +80,18 @@ class Guardian:
 
 
 def _spawn(order: Order, pass_fds: tuple[int, ...]) -> Process:
-    process = subprocess.Popen(
-        _COMMAND,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        start_new_session=True,
-        pass_fds=pass_fds,
-    )
+    try:
+        process = subprocess.Popen(
+            _COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+            pass_fds=pass_fds,
+        )
+    except OSError as error:
+        raise _did_not_start(str(error.strerror)) from error
     try:
         _hand_over(process, order)
     except BaseException:
@@ -109,10 +112,14 @@ def _hand_over(process: Process, order: Order) -> None:
         process.kill()
         words = stderr.read().decode(errors="replace").strip().splitlines()
         why = words[-1] if words else f"no answer within {START_SECONDS:.0f} s"
-        raise RunError(
-            f"the guardian, which puts settings back after a crash, did not start: {why}",
-            "no setting is changed without it",
-        )
+        raise _did_not_start(why)
+
+
+def _did_not_start(why: str) -> RunError:
+    return RunError(
+        f"the guardian, which puts settings back after a crash, did not start: {why}",
+        "no setting is changed without it",
+    )
 
 
 def _read(fd: int, length: int, seconds: float) -> bytes:

@@ -47,6 +47,11 @@ class Leftover(msgspec.Struct, frozen=True, kw_only=True):
         text = f"{changes or 'nothing'} on {self.header.target.where} (session {self.header.session})"
         return f"{text}; {self.problem}" if self.problem else text
 
+    @property
+    def warning(self) -> str:
+        """What to know before anything new is begun."""
+        return self.problem if self.header is None else f"left changed by an earlier session: {self.text}"
+
 
 def leftovers(directory: Path | None = None) -> list[Leftover]:
     """The journals that no live process holds, the oldest name first. Those with nothing to put back go.

@@ -1,7 +1,7 @@
 """Where profiles are found: built in, in the user's configuration folder, or anywhere by path."""
 
 from collections.abc import Mapping
-from os.path import isfile
+from os.path import isdir, isfile
 from pathlib import Path
 
 from tuibench import files, paths
@@ -32,7 +32,7 @@ def available() -> dict[str, Path]:
     """All profiles by name. A user's own profile stands before a built-in one of the same name."""
     found = {}
     for directory in (built_in_dir(), user_dir()):
-        if directory.is_dir():
+        if isdir(directory):
             found.update({path.stem: path for path in sorted(directory.glob(f"*{SUFFIX}"))})
     return found
 

@@ -57,6 +57,12 @@ async def test_an_inherited_descriptor_stays_open_until_it_ends(tmp_path: Path) 
     os.close(reader)
 
 
+async def test_a_process_that_cannot_be_had_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guardian, "_COMMAND", ("/nowhere/python",))
+    with pytest.raises(RunError, match="did not start: No such file"):
+        await guardian.start(TARGET, tmp_path / "none.jsonl")
+
+
 async def test_one_that_cannot_start_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guardian, "_COMMAND", (sys.executable, "-c", "raise SystemExit('no module')"))
     with pytest.raises(RunError, match="did not start: no module"):

@@ -20,6 +20,7 @@ def test_only_dead_sessions_with_open_changes_are_found(tmp_path: Path) -> None:
     assert found.path == dead.path
     assert found.settings == (LeftSetting("sync_binlog", "1", "0"),)
     assert found.text == "sync_binlog 1 → 0 on socket /run/s.sock (session dead)"
+    assert found.warning == f"left changed by an earlier session: {found.text}"
     assert not done.path.exists()
     assert alive.path.exists()
     alive.close()
@@ -44,3 +45,4 @@ def test_journals_that_cannot_be_looked_for_are_not_nothing(tmp_path: Path) -> N
     (found,) = leftovers(tmp_path / "file")
     assert found.header is None
     assert found.text == f"cannot read the journals in {tmp_path / 'file'}: Not a directory"
+    assert found.warning == found.text

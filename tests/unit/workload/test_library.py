@@ -1,6 +1,9 @@
 """Where profiles are found."""
 
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,3 +58,15 @@ def test_a_file_that_is_no_text_is_a_usage_error(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="cannot read the profile"):
         library.load(str(path))
+
+
+def test_a_folder_of_profiles_that_may_not_be_looked_at_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    status = os.stat
+
+    def refuse(path: Any, *rest: Any, **words: Any) -> os.stat_result:
+        if str(path) == str(library.user_dir()):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return status(path, *rest, **words)
+
+    monkeypatch.setattr(os, "stat", refuse)
+    assert set(BUILT_IN) <= set(library.available())
