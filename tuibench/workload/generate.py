@@ -13,7 +13,6 @@ deadlock again). Then, for every attempt, one of two, as `program.transactions[w
 
 Not interactive: `generator.calls(which)` is the list of all its calls. Each `(index, values)` is the flat
 statement `flat_statements(program)[index]` with the values of its placeholders; its rows are dropped.
-`generator.next_transaction()` is `draw` and `calls` in one, for programs that are not interactive.
 
 Interactive: `generator.converse(which)` is a Python generator that yields such calls one by one. The engine
 sends back what it asks for::
@@ -146,11 +145,6 @@ class Generator:
         if which in self._starts:
             return self._starts[which]()
         return _told(self.calls(which))
-
-    def next_transaction(self) -> tuple[int, list[Call]]:
-        """`draw` and `calls` in one."""
-        which = self.draw()
-        return which, self.calls(which)
 
 
 def _told(calls: Iterable[Call]) -> Conversation:

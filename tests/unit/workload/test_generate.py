@@ -27,7 +27,13 @@ def program(name: str = "oltp_read_write", **options: object) -> Program:
 
 
 def calls(of: Program, seed: int = 0, connection: int = 0) -> list[Call]:
-    return Generator(of, seed, connection).next_transaction()[1]
+    return drawn_by(Generator(of, seed, connection))[1]
+
+
+def drawn_by(generator: Generator) -> tuple[int, list[Call]]:
+    """Which transaction comes next, and its calls."""
+    which = generator.draw()
+    return which, generator.calls(which)
 
 
 def names(of: Program) -> list[str]:
@@ -113,7 +119,7 @@ def test_one_seed_gives_one_sequence_for_each_connection() -> None:
 def test_the_stream_of_a_seed_never_changes() -> None:
     """These numbers are a promise: a run with the same seed is the same run after an upgrade."""
     generator = Generator(program(), 42, 3)
-    drawn = [generator.next_transaction() for _ in range(5)]
+    drawn = [drawn_by(generator) for _ in range(5)]
     assert [values for _, values in drawn[0][1][1:5]] == [(505,), (468,), (497,), (504,)]
     assert hashlib.sha256(repr(drawn).encode()).hexdigest()[:16] == "298e0c9bfd723117"
 
@@ -147,26 +153,26 @@ statements = [{ name = "two", sql = "SELECT ?, '?', ?", bind = ["a", "b"] }]
 def test_transactions_are_drawn_by_weight() -> None:
     of = compiled(MIX)
     generator = Generator(of, 0, 0)
-    kinds = Counter(generator.next_transaction()[0] for _ in range(10_000))
+    kinds = Counter(drawn_by(generator)[0] for _ in range(10_000))
     assert kinds[0] == pytest.approx(7500, abs=200)
 
 
 def test_sums_take_variables_and_options() -> None:
     generator = Generator(compiled(MIX), 0, 0)
-    drawn = [generator.next_transaction() for _ in range(100)]
+    drawn = [drawn_by(generator) for _ in range(100)]
     pairs = {call[1] for kind, (call,) in drawn if kind == 1}
     assert pairs == {(5, 14), (6, 16)}
 
 
 def test_a_statement_without_variables_still_has_a_table() -> None:
     generator = Generator(compiled(MIX), 0, 0)
-    drawn = [generator.next_transaction() for _ in range(100)]
+    drawn = [drawn_by(generator) for _ in range(100)]
     assert {call[0] for kind, (call,) in drawn if kind == 0} == {0, 1, 2, 3}
 
 
 def test_a_statement_without_variables_keeps_to_its_table_when_repeated() -> None:
     generator = Generator(compiled(MIX.replace("steps = [{", "steps = [{ repeat = 3,")), 0, 0)
-    drawn = [generator.next_transaction() for _ in range(100)]
+    drawn = [drawn_by(generator) for _ in range(100)]
     counts = [[index for index, _ in calls] for kind, calls in drawn if kind == 0]
     assert {len(indexes) for indexes in counts} == {3}
     assert {len(set(indexes)) for indexes in counts} == {1}

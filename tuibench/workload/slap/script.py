@@ -128,11 +128,6 @@ def turns(places: Sequence[int], rhythm: Rhythm, commit: int) -> Turns:
     return Turns(cycle=tuple(dealt), count=count, ending=(commit,) if every else (), anew=frozenset(anew))
 
 
-def queries_in(text: str, delimiter: str) -> tuple[Query, ...]:
-    """A user's queries, told apart by the delimiter as mysqlslap does: wherever it stands."""
-    return tuple(Query(sql) for sql in statements_in(text, delimiter))
-
-
 def statements_in(text: str, delimiter: str) -> tuple[str, ...]:
     """A user's statements, told apart by the delimiter. Raises UsageError for a placeholder."""
     found = tuple(part.strip() for part in text.split(delimiter) if part.strip())
