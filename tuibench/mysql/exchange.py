@@ -25,6 +25,7 @@ from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.mysql.answer import Answer
 from tuibench.mysql.glance import glance
 from tuibench.mysql.keeper import Keeper
+from tuibench.mysql.recall import Recall, memory_of
 
 
 class Whole(msgspec.Struct, frozen=True, gc=False):
@@ -48,8 +49,10 @@ class Exchange(asyncio.Protocol):
         self._raw = raw
         self._transport = raw._transport
         self._driver = raw._proto
-        self._answer: Answer | Keeper
-        self._answer = self._plain = Answer(without_eof=raw._deprecate_eof)
+        self._answer: Recall | Keeper
+        self._answer = self._plain = Recall(
+            Answer(without_eof=raw._deprecate_eof), memory_of(without_eof=raw._deprecate_eof)
+        )
         self._descriptor = _descriptor(raw._transport)
         self._script: Script = _silence()
         self._ended: asyncio.Future[Wish | None] | None = None

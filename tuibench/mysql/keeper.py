@@ -1,24 +1,24 @@
 """An answer that is wanted itself: it is kept while `answer` finds its end.
 
-Stands in the place of the `Answer` for as long as that takes, so that all others pay nothing for it.
+Stands in the place of what reads the answers for as long as that takes, so that others pay nothing for it.
 """
 
 from collections.abc import Callable
 
 from tuibench.errors import SQLError
-from tuibench.mysql.answer import Answer
 from tuibench.mysql.glance import glance
+from tuibench.mysql.recall import Recall
 
 
 class Keeper:
-    """Takes one answer for an `Answer`; at its end, good or bad, calls `leave`."""
+    """Takes one answer for its reader; at its end, good or bad, calls `leave`."""
 
     __slots__ = ("_answer", "_leave", "_pieces")
 
     is_new = False
     """Nobody else is to look at what comes."""
 
-    def __init__(self, answer: Answer, leave: Callable[[], None]) -> None:
+    def __init__(self, answer: Recall, leave: Callable[[], None]) -> None:
         self._answer = answer
         self._leave = leave
         self._pieces: list[bytes] = []
