@@ -37,11 +37,15 @@ class Background:
         typer.Option("--grace", help="Seconds it goes on when nobody watches [60; with --detach: for good]."),
     ] = None
 
+    def demand_sane(self) -> None:
+        """Raises UsageError for a grace that is no time."""
+        if self.grace is not None and not 0 <= self.grace <= LONGEST_GRACE_SECONDS:
+            raise UsageError(f"--grace is a number of seconds, not {self.grace:g}")
+
     @property
     def grace_seconds(self) -> float | None:
         """None for as long as it likes. Raises UsageError for what is no time."""
-        if self.grace is not None and not 0 <= self.grace <= LONGEST_GRACE_SECONDS:
-            raise UsageError(f"--grace is a number of seconds, not {self.grace:g}")
+        self.demand_sane()
         if self.grace is None:
             return None if self.detach else GRACE_SECONDS
         return self.grace

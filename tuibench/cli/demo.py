@@ -91,6 +91,7 @@ def demo(
     plan = own.into(given.plan(profile, {} if own.is_given else options, seconds))
     plan = trial.plan(plan, time)
     metrics.demand_free()
+    background.demand_sane()
     look = screen.look() if on_screen and not background.detach else None
     server = run_async(_start(program_file, keep=keep))
     try:
