@@ -56,16 +56,16 @@ class Engine:
         self._begin = begin
         self._program = begin.program
         self._indexes = flat_indexes(begin.program)
-        self._recorder = Recorder(
-            tuple(self._indexes), [transaction.name for transaction in begin.program.transactions]
-        )
+        transactions, statements = begin.program.transactions, tuple(self._indexes)
+        self._recorder = Recorder(statements, [transaction.name for transaction in transactions])
         pacer = Pacer(stream(begin.seed, -1 - begin.worker), begin.arrival, begin.worker / begin.workers)
         self._arrivals = Arrivals(pacer, clock, alarm, begin.limit)
         self._delay = Delay(clock, alarm)
         self._reveille = Reveille(clock, alarm)
         self._work = Work(
             begin.target,
-            begin.program,
+            transactions,
+            statements,
             self._recorder,
             begin.rules,
             self._arrivals,

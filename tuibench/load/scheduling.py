@@ -2,8 +2,8 @@
 
 In a closed loop the next statement leaves when an answer is read. On a busy host, a worker that is woken for
 each answer drives out the server's thread that was about to write another. Under Linux's batch policy
-(sched(7)) that thread ends its turn first, and the worker finds several answers: half as many wake-ups, a
-third less processor time for each query. On a schedule, to be woken in time is worth more.
+(sched(7)) that thread ends its turn first, and the worker finds several answers: fewer wake-ups, and a fifth
+less processor time for each query. On a schedule, to be woken in time is worth more.
 """
 
 import os

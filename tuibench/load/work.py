@@ -1,7 +1,7 @@
 """What all connections of a worker share: where to go, what to run, by which rules, and how much is left."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from tuibench.clock import Clock
 from tuibench.errors import TuibenchError
@@ -13,7 +13,7 @@ from tuibench.load.rules import Rules
 from tuibench.model.plan import Backlog
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, Packet
-from tuibench.workload.program import Program, flat_statements
+from tuibench.workload.program import FlatStatement, Transaction
 
 Connect = Callable[[Target], Awaitable[Connection]]
 
@@ -27,7 +27,8 @@ class Work:
     def __init__(
         self,
         target: Target,
-        program: Program,
+        transactions: Sequence[Transaction],
+        statements: Sequence[FlatStatement],
         recorder: Recorder,
         rules: Rules,
         arrivals: Arrivals,
@@ -39,8 +40,8 @@ class Work:
         clock: Clock,
     ) -> None:
         self.target = target
-        self.statements = flat_statements(program)
-        self.transactions = program.transactions
+        self.transactions = transactions
+        self.statements = statements
         self.recorder = recorder
         self.rules = rules
         self.arrivals = arrivals

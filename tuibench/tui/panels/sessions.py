@@ -121,10 +121,9 @@ def _named(id: int, is_ours: bool, *, is_idle: bool = False) -> str:
 def _heading(activity: Activity, width: int) -> Line:
     shown, there = len(activity.sessions), activity.others
     ours = sum(own.count for own in activity.own)
-    nobody = (
-        "  those of others are hidden from this login" if _hidden(activity, "open trans") else "  nobody else"
-    )
-    others = f"  {there:,} of others" if there else nobody
+    is_blind = bool(_hidden(activity, "open transactions"))
+    nobody = "those of others are hidden from this login" if is_blind else "nobody else"
+    others = f"  {there:,} of others" if there else f"  {nobody}"
     counted = others + (f", {shown} shown" if shown < there else "") + f", {ours:,} ours"
     return pad((Span("SESSIONS", "title"), Span(counted, "muted")), width)
 
