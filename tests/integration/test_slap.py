@@ -1,5 +1,6 @@
 """`tuibench slap` and `--sql` on real servers: what the server counts, what stays, and what must not go."""
 
+import asyncio
 import json
 import os
 import re
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration import sbtest
-from tests.integration.support import ask, tuibench
+from tests.integration.support import ask, eventually, finished, started, tuibench
 from tests.validation import demand_valid
 from tuibench.demo.server import PrivateServer
 from tuibench.load.cleanup import cleanup
@@ -171,3 +172,39 @@ def test_mysqlslap_itself_prints_the_same_labels(any_server: PrivateServer) -> N
         capture_output=True, text=True, check=True, env={**os.environ, "MYSQL_PWD": target.password},
     )  # fmt: skip
     assert masked(slap(target, *GENERATED)[1]) == masked(theirs.stdout)
+
+
+LONG = ("--auto-generate-sql", "--concurrency=4", "--number-of-queries=10000000")
+CLIENTS = "SELECT id FROM information_schema.processlist WHERE db = 'mysqlslap' ORDER BY id DESC"
+
+
+async def a_client(target: Target) -> int:
+    """The server's id of one of the clients, once they and the connection that fills the schema are there."""
+    found: list[int] = []
+
+    async def are_there() -> bool:
+        found[:] = [row[0] for row in await ask(target, CLIENTS)]
+        return len(found) == 5
+
+    assert await eventually(are_there)
+    return found[0]
+
+
+async def test_a_killed_connection_ends_it_and_leaves_nothing(server: PrivateServer) -> None:
+    with started("slap", *LONG, target=server.target) as process:
+        await ask(server.target, f"KILL {await a_client(server.target)}")
+        ended = await asyncio.to_thread(finished, process)
+    assert (ended.code, ended.out) == (1, ""), ended.err
+    assert " hung up in iteration 1 of 1 with 4 clients: " in ended.err
+    assert await ask(server.target, SCHEMAS) == []
+
+
+async def test_a_restarted_server_ends_it_and_keeps_nothing(any_restartable: PrivateServer) -> None:
+    with started("slap", *LONG, target=any_restartable.target) as process:
+        await a_client(any_restartable.target)
+        await any_restartable.kill()
+        await any_restartable.start_again()
+        ended = await asyncio.to_thread(finished, process)
+    assert (ended.code, ended.out) == (1, ""), ended.err
+    assert " hung up in iteration 1 of 1 with 4 clients: " in ended.err
+    assert await ask(any_restartable.target, SCHEMAS) == []

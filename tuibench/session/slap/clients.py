@@ -4,14 +4,15 @@ As in mysqlslap, the time has logins and goodbyes in it, and not the start of pr
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.errors import RunError
+from tuibench.errors import ConnectionLostError, RunError
 from tuibench.load.fleet import Fleet
 from tuibench.model.plan import Plan
 from tuibench.model.target import Target
+from tuibench.mysql.errors import AWAY_CODES
 from tuibench.session.accounting import Accounting
 from tuibench.session.loading import Load, most_workers
 from tuibench.workload.program import Program
@@ -78,8 +79,19 @@ class Clients:
         return self._clock.now_ns()
 
     async def _look(self) -> None:
-        if refused := (await self._load.tick()).refused:
+        """Raises what keeps them from their work: as in mysqlslap, none may lose its connection."""
+        load = self._load
+        if refused := (await load.tick()).refused:
             raise RunError(f"not all clients could log in: {refused}", "raise the server's max_connections")
+        demand_none_lost(load.accounting.totals.errors)
+
+
+def demand_none_lost(errors: Mapping[int, int]) -> None:
+    """Raises ConnectionLostError if errors, by their codes, tell that a client lost its connection."""
+    lost = {code: times for code, times in errors.items() if code in AWAY_CODES}
+    if lost:
+        words = ", ".join(f"error {code} ({times} ×)" for code, times in lost.items())
+        raise ConnectionLostError(min(lost), words)
 
 
 def plan_of(clients: int, turns: int, seed: int, workers: int | None) -> Plan:

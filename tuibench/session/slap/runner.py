@@ -9,6 +9,7 @@ Whatever happens, a schema that we have made does not stay behind.
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import NamedTuple
 
 from tuibench.clock import Clock, SystemClock
@@ -20,6 +21,7 @@ from tuibench.model.summary import QueryTotals
 from tuibench.mysql.connection import Connection, connect
 from tuibench.observe.counters import kept
 from tuibench.session.slap.clients import Clients, Played, plan_of
+from tuibench.session.slap.ending import Ending, told_as_lost
 from tuibench.session.slap.schema import Schema
 from tuibench.session.slap.spec import SlapSpec
 from tuibench.workload.slap.generated import TABLE
@@ -54,32 +56,26 @@ class Slapper:
     async def run(self) -> AsyncIterator[Benchmark]:
         """One benchmark after the other. Raises TuibenchError for what goes wrong, with the SQL that did."""
         spec = self._spec
-        self._connection = await connect(spec.target, use_database=False)
-        try:
+        dial = partial(connect, spec.target, use_database=False)
+        self._connection = await dial()
+        async with Ending(self._connection, dial, self._say, self._clock) as ending:
             self._schema = Schema(self._connection, spec.target.database)
             if spec.drops:
+                ending.schema = self._schema
                 await self._schema.demand_droppable(may_drop=spec.may_drop)
             elif not spec.script.create:
                 await self._schema.enter()
             for engine in spec.engines or (None,):
                 for clients in spec.clients:
                     yield await self._benchmark(engine, clients)
-        finally:
-            await self._leave()
-
-    async def _leave(self) -> None:
-        try:
-            if self._schema_is_to_go():
-                await self._schema.drop()
-        finally:
-            await self._connection.close()
-
-    def _schema_is_to_go(self) -> bool:
-        return hasattr(self, "_schema") and self._schema.is_ours and self._spec.drops
 
     async def _benchmark(self, engine: Engine | None, clients: int) -> Benchmark:
-        done = [await self._iteration(engine, clients, number) for number in range(self._spec.iterations)]
-        return _summed(self._spec, engine, clients, done)
+        spec, done = self._spec, []
+        for number in range(spec.iterations):
+            doing = f"iteration {number + 1} of {spec.iterations} with {clients} client{'s' * (clients != 1)}"
+            with told_as_lost(spec.target, doing):
+                done.append(await self._iteration(engine, clients, number))
+        return _summed(spec, engine, clients, done)
 
     async def _iteration(self, engine: Engine | None, clients: int, number: int) -> _Iteration:
         spec = self._spec
@@ -141,7 +137,7 @@ class Slapper:
         try:
             await self._connection.execute(sql)
         except SQLError as error:
-            raise SQLError(
+            raise type(error)(
                 error.code, f"cannot run {_shortened(sql)}: {error.message}", error.hint
             ) from error
 

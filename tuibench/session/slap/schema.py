@@ -6,7 +6,7 @@ dropped only if it is mysqlslap's by its name, holds nothing but mysqlslap's tab
 
 from collections.abc import Iterable
 
-from tuibench.errors import RunError, SQLError, UsageError
+from tuibench.errors import ConnectionLostError, RunError, SQLError, UsageError
 from tuibench.mysql.connection import Connection
 from tuibench.workload.slap.generated import TABLE
 
@@ -56,14 +56,23 @@ class Schema:
             "name another one with --create-schema, or say --drop-schema if it may go",
         )
 
-    async def drop(self) -> None:
-        await self._connection.execute(f"DROP SCHEMA IF EXISTS {quoted(self._name)}")
+    @property
+    def quoted(self) -> str:
+        """Its name as SQL takes it."""
+        return quoted(self._name)
+
+    async def drop(self, connection: Connection | None = None) -> None:
+        """Drops it, over another connection if one is given."""
+        await (connection or self._connection).execute(f"DROP SCHEMA IF EXISTS {self.quoted}")
         self.is_ours = False
 
     async def make(self) -> None:
         """Makes it, and goes there. Raises RunError when it is there."""
         try:
-            await self._connection.execute(f"CREATE SCHEMA {quoted(self._name)}")
+            await self._connection.execute(f"CREATE SCHEMA {self.quoted}")
+        except ConnectionLostError:
+            self.is_ours = True  # It may be there now.
+            raise
         except SQLError as error:
             if error.code != DATABASE_EXISTS:
                 raise
@@ -76,7 +85,7 @@ class Schema:
     async def enter(self) -> None:
         """Goes there. Raises RunError when it is not there."""
         try:
-            await self._connection.execute(f"USE {quoted(self._name)}")
+            await self._connection.execute(f"USE {self.quoted}")
         except SQLError as error:
             if error.code != NO_SUCH_DATABASE:
                 raise
