@@ -38,7 +38,9 @@ class SweepOptions:
     order: Annotated[
         str,
         typer.Option(
-            "--order", help="interleaved: rounds to and fro, against drift; random: shuffled rounds; given."
+            "--order",
+            help="interleaved: settings side by side, rounds to and fro, against drift; "
+            "random: shuffled rounds; given.",
         ),
     ] = Order.INTERLEAVED
     time: Annotated[

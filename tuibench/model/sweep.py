@@ -21,8 +21,10 @@ TPS = "TPS"
 class Order(StrEnum):
     """In which order cells run.
 
-    INTERLEAVED: all cells once, then all again the other way round, and so on, so that a drift of the machine
-    cancels out. RANDOM: likewise in rounds, each shuffled. GIVEN: as they were asked for.
+    INTERLEAVED: all cells once, then all again the other way round, and so on; in a round the variants of
+    each number of threads stand side by side, to and fro. So a drift of the machine cancels out, and even in
+    a single round it hardly touches their ratios. RANDOM: likewise in rounds, each shuffled. GIVEN: as they
+    were asked for.
     """
 
     INTERLEAVED = "interleaved"

@@ -5,7 +5,7 @@ themselves they are ordered as the plan says.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import product
+from itertools import cycle, product
 from random import Random
 
 from msgspec.structs import replace
@@ -39,9 +39,22 @@ def _in_order(plan: SweepPlan, cells: Sequence[Cell]) -> Iterable[Cell]:
     for number, cells_once in enumerate(rounds):
         if plan.order is Order.RANDOM:
             Random(f"{plan.base.seed}/{number}/{cells_once[0].case.data}").shuffle(cells_once)
-        elif number % 2:
-            cells_once.reverse()
+        else:
+            cells_once[:] = _side_by_side(cells_once)[:: -1 if number % 2 else 1]
     return (cell for cells_once in rounds for cell in cells_once)
+
+
+def _side_by_side(cells: Iterable[Cell]) -> list[Cell]:
+    """The variants of each case and number of threads next to each other, every other time backwards.
+
+    What is compared then runs at about the same time. It costs nothing: each cell makes its own settings and
+    puts them back, whichever cell comes next.
+    """
+    groups: dict[tuple[str, int], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.case.name, cell.threads), []).append(cell)
+    there_and_back = cycle((1, -1))
+    return [cell for group in groups.values() for cell in group[:: next(there_and_back)]]
 
 
 def plan_of(plan: SweepPlan, cell: Cell) -> Plan:

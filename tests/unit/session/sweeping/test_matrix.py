@@ -1,10 +1,14 @@
 """Which cells a sweep has, and in which order they run."""
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice, pairwise
+
 import msgspec
 import pytest
 
 from tests import sweeps
-from tuibench.model.sweep import Case, Order, SweepPlan
+from tuibench.model.sweep import Case, Cell, Order, SweepPlan, Variant
 from tuibench.session.sweeping.matrix import cells_of, ordered, plan_of
 
 
@@ -18,12 +22,37 @@ def said(order: Order, **changes: object) -> list[str]:
     ]
 
 
+def batched(cells: Iterable[Cell], size: int) -> Iterator[tuple[Cell, ...]]:
+    """So many at a time."""
+    left = iter(cells)
+    while batch := tuple(islice(left, size)):
+        yield batch
+
+
 def test_as_given_the_repeats_of_a_cell_follow_each_other() -> None:
     assert said(Order.GIVEN) == ["d4#1", "d4#2", "d8#1", "d8#2", "u4#1", "u4#2", "u8#1", "u8#2"]
 
 
-def test_interleaved_rounds_go_to_and_fro() -> None:
-    assert said(Order.INTERLEAVED) == ["d4#1", "d8#1", "u4#1", "u8#1", "u8#2", "u4#2", "d8#2", "d4#2"]
+def test_interleaved_variants_stand_side_by_side_and_rounds_go_to_and_fro() -> None:
+    assert said(Order.INTERLEAVED) == ["d4#1", "u4#1", "u8#1", "d8#1", "d8#2", "u8#2", "u4#2", "d4#2"]
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 3])
+@pytest.mark.parametrize("variants", [1, 2, 3])
+@pytest.mark.parametrize("threads", [(4,), (4, 8), (4, 8, 16)])
+def test_what_is_compared_runs_at_a_time(repeats: int, variants: int, threads: tuple[int, ...]) -> None:
+    """Each group of a case and a number of threads is whole, and no variant always leads."""
+    named = tuple(Variant(name=str(number)) for number in range(variants))
+    cases = tuple(msgspec.structs.replace(sweeps.CASE, name=name) for name in ("a", "b"))
+    wanted = plan(Order.INTERLEAVED, cases=cases, repeats=repeats, variants=named, threads=threads)
+    groups = list(batched(ordered(wanted), variants))
+    assert len(groups) == 2 * len(threads) * repeats
+    assert all(len({(cell.case.name, cell.threads, cell.repeat) for cell in group}) == 1 for group in groups)
+    leaders = Counter(group[0].variant.name for group in groups)
+    assert len(leaders) == min(variants, 2)
+    assert max(leaders.values()) - min(leaders.values()) <= (len(groups) % 2 if variants > 1 else 0)
+    follows = [group[0].variant == before[-1].variant for before, group in pairwise(groups)]
+    assert all(follows)
 
 
 def test_interleaved_a_linear_drift_hits_every_combination_alike() -> None:
