@@ -30,6 +30,11 @@ async def told() -> Hello:
     return entry.hello
 
 
+async def is_steered(threads: int, rate: float) -> bool:
+    status = (await told()).status
+    return (status.threads, status.rate) == (threads, rate)
+
+
 async def test_a_run_outlives_its_viewers_and_ends_in_order_after_the_grace(
     tables: PrivateServer, tuibench_home: Path
 ) -> None:
@@ -65,7 +70,10 @@ async def test_a_run_outlives_its_viewers_and_ends_in_order_after_the_grace(
 async def test_a_viewer_that_was_stopped_and_goes_on_still_hears_keys_and_ends(
     tables: PrivateServer, tuibench_home: Path
 ) -> None:
-    """As with Ctrl+Z and fg, or with a debugger; the driver must not read keys twice from then on."""
+    """As with Ctrl+Z and fg, or with a debugger; the driver must not read keys twice from then on.
+
+    It hears them also when they come all at once, as from a macro.
+    """
     target, env = tables.target, {"MYSQL_PWD": tables.target.password}
     with terminal("live", "oltp_read_write", *SIZE, *reach(target), env=env) as viewer:
         assert await asyncio.to_thread(viewer.shows, "DURABILITY")
@@ -75,6 +83,8 @@ async def test_a_viewer_that_was_stopped_and_goes_on_still_hears_keys_and_ends(
         viewer.type("3")
         assert await asyncio.to_thread(viewer.shows, "COMMANDS")
         assert viewer.threads == before
+        viewer.type("t7\rr50\r1")
+        assert await eventually(lambda: is_steered(7, 50.0)), viewer.text
         viewer.type("q")
         assert await asyncio.to_thread(ends, viewer), viewer.text
         assert viewer.code == 0

@@ -1,9 +1,12 @@
 """A viewer on a scripted session, driven by keys."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
+from textual.events import Key
+from textual.keys import key_to_character
 from textual.pilot import Pilot
 
 from tests.tui.fake import FakeClient
@@ -14,6 +17,7 @@ from tuibench.tui.view import Message
 from tuibench.tui.widgets.panel import Panel
 
 LARGE, SMALL = (120, 36), (80, 24)
+DEADLINE_SECONDS = 30.0
 
 
 class Viewer(NamedTuple):
@@ -26,6 +30,18 @@ class Viewer(NamedTuple):
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
         await self.settle()
+
+    async def burst(self, *keys: str) -> None:
+        """All at once, as a macro types them: none waits for what the one before it does."""
+        for key in keys:
+            self.app.post_message(Key(key, key_to_character(key)))
+        await self.settle()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until it holds."""
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while not condition():
+                await self.settle()
 
     async def hear(self, *messages: Message) -> None:
         """The session says this; afterwards the screen has painted it."""

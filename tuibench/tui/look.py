@@ -3,6 +3,7 @@
 Decided here: which theme stands in for NO_COLOR, and when a terminal gets plain characters.
 """
 
+import asyncio
 import os
 import sys
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -12,11 +13,13 @@ from textual._compositor import ChopsUpdate
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
+from textual.events import Event
 from textual.screen import Screen
 
 from tuibench.tui import terminal, themes
 from tuibench.tui.drawing import to_ascii
 from tuibench.tui.frames import CellsUpdate
+from tuibench.tui.keyboard import Keyboard, Typed
 from tuibench.tui.keymap import Keymap
 
 Answer = TypeVar("Answer")
@@ -60,11 +63,21 @@ class StyledApp(App[Answer]):
         standing_in = themes.DEFAULT if without_colour is None else themes.WITHOUT_COLOUR
         self.theme = look.theme or standing_in
         self.set_keymap(dict(look.keymap.bound))
+        self._keyboard = Keyboard(self, super().on_event)
+
+    async def on_event(self, event: Event) -> None:
+        """A key that comes from the terminal waits for its turn; one that a widget has passed on had it."""
+        if isinstance(event, Typed) and not event.is_forwarded:
+            self._keyboard.take(event)
+        else:
+            await super().on_event(event)
 
     async def on_mount(self) -> None:
         terminal.watch(self)
+        self._typing = asyncio.ensure_future(self._keyboard.run())
 
     async def on_unmount(self) -> None:
+        self._typing.cancel()
         terminal.leave()
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
