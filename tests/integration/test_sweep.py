@@ -46,7 +46,9 @@ def summary_of(directory: Path, result: CellResult) -> Summary:
 
 
 async def test_a_sweep_measures_everything_and_leaves_nothing(database: Target, tuibench_home: Path) -> None:
-    ended = await asyncio.to_thread(tuibench, *COMMAND, "--preset=unsafe", target=database)
+    await ask(database, f"DROP DATABASE {database.database}")
+    made = ("--preset=unsafe", "--create-database")
+    ended = await asyncio.to_thread(tuibench, *COMMAND, *made, target=database)
     assert ended.code == 0, ended.err
     assert ended.out.startswith("oltp_write_only (1 × 500 rows): TPS by threads; one run of 0.5 s\n")
     assert await ask(database, DURABILITY) == [DURABLE]

@@ -23,8 +23,10 @@ from tuibench.cli.sweep_progress import sweep_talk
 from tuibench.cli.sweep_results import ResultOptions, afterwards, located, recorded
 from tuibench.cli.talk import say
 from tuibench.errors import ExitCode, TuibenchError, UsageError
+from tuibench.load.prepare import make_database
 from tuibench.model.sweep import SweepPlan
 from tuibench.model.target import Target
+from tuibench.mysql.errors import NoDatabaseError
 from tuibench.record.sweep import SweepFolder
 from tuibench.record.sweep_runs import ping_ms
 from tuibench.record.sweep_text import checked, written
@@ -69,13 +71,25 @@ def sweep(
         folder = SweepFolder.resume(located(results.resume))
     elif plan is not None:
         login = server.target()
-        folder = run_async(sweeping.begin(plan, login, _new_folder(plan)))
+        folder = run_async(_begin(plan, login, create_database=axes.create_database))
     else:
         raise UsageError("no profile is named", "give one, such as oltp_read_write, --sql, or --resume DIR")
     with closing(folder):
         target = _same_again(folder, plan, server, options) if results.resume else login
         code = _conduct(folder, target, results, yes_this_server=options.yes_this_server)
     raise typer.Exit(code)
+
+
+async def _begin(plan: SweepPlan, target: Target, *, create_database: bool) -> SweepFolder:
+    """A new sweep, on a database that is made if it is to be."""
+    if create_database:
+        await make_database(target)
+    try:
+        return await sweeping.begin(plan, target, _new_folder(plan))
+    except NoDatabaseError as error:
+        if plan.prepare:
+            error.hint = "--create-database makes it, beside the tables of --prepare"
+        raise
 
 
 def _same_again(

@@ -52,6 +52,9 @@ class SweepOptions:
     prepare: Annotated[
         bool, typer.Option("--prepare", help="Make the tables, once for each size of them.")
     ] = False
+    create_database: Annotated[
+        bool, typer.Option("--create-database", help="With --prepare: make the database if it is missing.")
+    ] = False
     cleanup: Annotated[
         bool, typer.Option("--cleanup", help="Drop the tables that were made with --prepare, in the end.")
     ] = False
@@ -90,6 +93,8 @@ class SweepOptions:
             raise UsageError(f"--repeat must be between 1 and {MOST_REPEATS:,}, not {self.repeat:,}")
         if self.order not in tuple(Order):
             raise UsageError(f"--order: '{self.order}' is unknown", nearest.hint(self.order, tuple(Order)))
+        if self.create_database and not self.prepare:
+            raise UsageError("--create-database is for the tables of --prepare", "give that, too")
         if self.cleanup and not self.prepare:
             raise UsageError(
                 "--cleanup drops what --prepare has made, and nothing else", "see tuibench cleanup"

@@ -92,6 +92,10 @@ class AccessDeniedError(ServerUnavailableError):
     """The server does not know the user by this password."""
 
 
+class NoDatabaseError(ServerUnavailableError):
+    """The server lets us in, but the database is not there."""
+
+
 def code_and_text(error: BaseException) -> tuple[int, str]:
     """The server's error number (2013 if the driver gave none) and its words."""
     if isinstance(error, driver.MySQLError) and len(error.args) >= 2:
@@ -124,7 +128,7 @@ def connect_error(error: BaseException, target: Target) -> TuibenchError:
             _access_hint(target),
         )
     if code == NO_SUCH_DATABASE:
-        return ServerUnavailableError(
+        return NoDatabaseError(
             f"the database '{target.database}' does not exist at {target.where} (error {code})",
             f"make it with: tuibench prepare PROFILE --create-database --database {target.database}",
         )

@@ -10,8 +10,10 @@ from tuibench import paths
 from tuibench.cli.sweep_progress import SweepTalk
 from tuibench.cli.sweep_results import afterwards
 from tuibench.model.sweep import Sweep
+from tuibench.mysql.errors import NoDatabaseError
 from tuibench.record.sweep import SweepFolder
 from tuibench.record.sweep_text import written
+from tuibench.session.sweeping import sweep as sweeping
 from tuibench.session.sweeping.matrix import cells_of
 
 CELLS = cells_of(sweeps.PLAN)
@@ -39,6 +41,7 @@ def recorded(tuibench_home: Path) -> Path:
         (("oltp_read_only", "--time=0"), "each cell of a sweep must come to an end"),
         (("oltp_read_only", "--order=rnadom"), "random"),
         (("oltp_read_only", "--cleanup"), "--cleanup drops what --prepare has made"),
+        (("oltp_read_only", "--create-database"), "--create-database is for the tables of --prepare"),
         (("oltp_read_only", "--preset=safe"), "there is no preset 'safe'"),
         (("oltp_read_only", "--format=xml"), "--format: 'xml' is unknown"),
         (("oltp_read_only", "--table=chart"), "--table: 'chart' is unknown"),
@@ -57,6 +60,25 @@ def test_what_cannot_be_is_refused_before_any_server_is_asked(
     ended = tuibench("sweep", *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("--prepare",), "(--create-database makes it, beside the tables of --prepare)"),
+        ((), "(make it with: tuibench prepare)"),
+    ],
+)
+def test_a_missing_database_is_told_with_what_makes_it(
+    tuibench: Program, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], hint: str
+) -> None:
+    async def begin(*_: object) -> SweepFolder:
+        raise NoDatabaseError("the database 'x' does not exist", "make it with: tuibench prepare")
+
+    monkeypatch.setattr(sweeping, "begin", begin)
+    ended = tuibench("sweep", "oltp_read_only", *words)
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err.endswith(f"the database 'x' does not exist {hint}\n")
 
 
 def test_a_plan_that_differs_is_refused_with_what_differs(tuibench: Program, recorded: Path) -> None:
