@@ -17,6 +17,7 @@ from tests.tui import catalogue, script
 from tests.tui.animation import animated, story
 from tests.tui.driving import LARGE, SMALL
 from tests.tui.fake import FakeClient
+from tests.tui.instant import instant
 from tests.tui.probed import OVER, UNDER_WAY
 from tests.tui.sessions import ACTIVITY
 from tests.tui.start import MISSING, READY, FakeBackstage
@@ -156,4 +157,5 @@ async def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1] if len(sys.argv) > 1 else "screenshots")))
+    with instant():
+        asyncio.run(main(Path(sys.argv[1] if len(sys.argv) > 1 else "screenshots")))
