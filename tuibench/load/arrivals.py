@@ -12,6 +12,9 @@ from tuibench.load.alarm import Alarm
 from tuibench.load.pacing import Pacer
 from tuibench.load.report import HandOver
 
+UNASKED = -1
+"""The intended start of what a closed loop starts as soon as it can."""
+
 
 class Idle(Protocol):
     """A connection that waits for work."""
@@ -104,12 +107,19 @@ class Arrivals:
         """True when nothing waits, and nothing may come any more."""
         return self._limit is not None and self.scheduled >= self._limit and not self._backlog
 
-    def start_unasked(self) -> None:
-        """A closed loop starts something as soon as it can."""
-        self.scheduled += 1
+    def start(self) -> int | None:
+        """Begins the oldest due work, or what a closed loop may: its intended start (ns), or UNASKED.
 
-    def take(self) -> int | None:
-        """The intended start (ns) of the oldest due work, None if nothing is due."""
+        None if there is nothing to begin.
+        """
+        if self.is_open:
+            return self._take()
+        if self._is_exhausted():
+            return None
+        self.scheduled += 1
+        return UNASKED
+
+    def _take(self) -> int | None:
         if not self._backlog:
             return None
         intended_ns = self._backlog.popleft()

@@ -108,6 +108,7 @@ class Engine:
         self._program = with_weights(self._program, weights)
         for generator in self._generators.values():
             generator.set_weights(weights)
+        self._work.changed()
 
     def set_delay(self, delay_ns: int) -> None:
         """Answers are handed on so much later: those of the statements that are sent from now on."""
@@ -115,7 +116,7 @@ class Engine:
 
     def set_session(self, statements: tuple[str, ...]) -> None:
         """Each connection runs these before its next transaction, and each new one at its login."""
-        self._work.session_sql = statements
+        self._work.set_session(statements)
         self._wake_all()
 
     def start_over(self, limit: int | None) -> None:
@@ -143,11 +144,11 @@ class Engine:
 
     def pause(self) -> None:
         """Starts nothing more, and lets nothing come due."""
-        self._work.paused = True
+        self._work.pause()
         self._arrivals.hold()
 
     def resume(self) -> None:
-        self._work.paused = False
+        self._work.resume()
         if self._begin.rules.backlog is Backlog.DROP:
             self._forget_backlog()
         self._arrivals.release()

@@ -32,9 +32,9 @@ class Recorder:
 
     `tally` counts returned statements as reads, writes and others. `latencies_us[i]` collects the latencies
     of flat statement i; statements of one name share a list. `response_us[i]` collects those of the program's
-    transaction i. `rejected` counts statements that the server
-    answered with an error, `unanswered` those it heard beside the work: cut off ones, goodbyes, and what a
-    login takes.
+    transaction i from its intended start, `service_us` those from the real one, in an open loop. `rejected`
+    counts statements that the server answered with an error, `unanswered` those it heard beside the work: cut
+    off ones, goodbyes, and what a login takes.
     """
 
     def __init__(self, statements: Sequence[FlatStatement], transactions: Sequence[str]) -> None:
@@ -48,17 +48,6 @@ class Recorder:
         self._by_name: dict[str, list[int]] = {statement.name: [] for statement in statements}
         self.latencies_us = [self._by_name[statement.name] for statement in statements]
         self.kinds = [_KINDS[statement.cls] for statement in statements]
-
-    def completed(self, which: int, ended_ns: int, started_ns: int, intended_ns: int | None) -> None:
-        """A transaction that succeeded; `which` of the program's it was.
-
-        In a closed loop it was meant to start when it did: `intended_ns` is None.
-        """
-        if intended_ns is None:
-            self.response_us[which].append((ended_ns - started_ns) // 1000)
-        else:
-            self.response_us[which].append((ended_ns - intended_ns) // 1000)
-            self.service_us.append((ended_ns - started_ns) // 1000)
 
     def failed(self, error: SQLError) -> None:
         """A statement that ended in an error: the server answered with it, or the network swallowed it."""

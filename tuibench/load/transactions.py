@@ -4,23 +4,26 @@ A script is a generator that `mysql.exchange` plays: it yields packets and is gi
 affected, or the answer whose rows decide what comes next, without a task in between. It yields a function
 only for what is not hot: a back-off, a wait for work. Errors are thrown in where the statement was yielded.
 
-    one         a transaction, in the books from its start to whichever end
-    _attempts   its attempts; the loop over the calls is where nearly all time is spent
-    _retries    what a failed attempt calls for: a rollback, a back-off
+    in_a_row    transactions, each in the books from its start to whichever end
+    _again      what follows a failed attempt
+    _retries    what that calls for first: a rollback, a back-off
     _talk       an attempt that hangs on what it captures
 """
 
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.load.arrivals import UNASKED
 from tuibench.load.login import Line, back_off
 from tuibench.load.recorder import OTHER, WRITE
+from tuibench.load.report import Counters
 from tuibench.load.resting import Rest
 from tuibench.load.work import Work
 from tuibench.model.plan import OnError
-from tuibench.mysql.exchange import Said, Whole
+from tuibench.mysql.exchange import Said, Script, Whole
 from tuibench.workload.generate import Call, Conversation, Rows
 from tuibench.workload.generate import Generator as Values
 
@@ -30,8 +33,22 @@ INTERRUPTED = 1317
 INTENDED_ROLLBACK = "rollback"
 """The name of the statement that ends a transaction rolled back by intent."""
 
-Part = Generator[Said, Any, bool]
-"""Part of a script; true at its end if all went well."""
+Outcome = TypeVar("Outcome")
+Part = Generator[Said, Any, Outcome]
+"""Part of a script, and what came of it."""
+
+
+class Unfinished(AbstractContextManager[None]):
+    """Books the transaction that is cut short: by the end of its connection, of the run, or of the load."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._counters.in_flight -= 1
+            self._counters.abandoned += kind is GeneratorExit
+            self._counters.failed += kind is not GeneratorExit
 
 
 class Transactions:
@@ -48,12 +65,13 @@ class Transactions:
         self.rest = Rest(values)
         self._rests = values.pauses.are_any
         self._values = values
-        self._calls, self._converse = values.calls, values.converse
+        self._converse = values.converse
         self._interactive = [transaction.interactive for transaction in work.transactions]
         self._names = [transaction.name for transaction in work.transactions]
         self._explicit = [transaction.explicit for transaction in work.transactions]
         self._chance = chance
         self._is_spared = False
+        self._unfinished = Unfinished(work.recorder.counters)
 
     def spare(self) -> None:
         """The next query that is interrupted is to be tried again, whatever the rules say."""
@@ -76,73 +94,83 @@ class Transactions:
     def busy_us_since(self) -> int:
         return self.busy_us - self._busy_us_before
 
-    def one(self, line: Line, intended_ns: int | None) -> Part:
-        """One transaction with its retries; its latency covers them all, as sysbench counts it.
+    def in_a_row(self, line: Line) -> Script:
+        """One transaction after the other, until there is something to look at first, or nothing to start.
 
-        Response time counts from the intended start, service time from now; None in a closed loop, where both
-        are one.
+        All in one frame, since nearly all time is spent here. A latency ends when the last byte of the answer
+        is there; a transaction's covers its retries, as sysbench counts it. Response time counts from the
+        intended start, service time from the start; in a closed loop both are one.
         """
-        recorder, now = self._recorder, self._now
-        counters = recorder.counters
-        which = self.rest.take() if self._rests else self._values.draw()
-        started_ns = now()
-        counters.in_flight += 1
-        try:
-            done = yield from self._attempts(line, which)
-        except GeneratorExit:
-            counters.abandoned += 1
-            raise
-        except Exception:
-            counters.failed += 1
-            raise
-        finally:
-            counters.in_flight -= 1
-        if not done:
-            counters.failed += 1
-            return False
-        ended_ns = now()
-        counters.completed += 1
-        self.events += 1
-        self.busy_us += (ended_ns - started_ns) // 1000
-        recorder.completed(which, ended_ns, started_ns, intended_ns)
-        return True
-
-    def _attempts(self, line: Line, which: int) -> Part:
-        """True once one succeeded; False when it is given up. Raises what ends the connection or the run.
-
-        The loop over the calls is where nearly all time is spent: a latency ends when the last byte of the
-        answer is there.
-        """
-        recorder, packets, now, delay = self._recorder, line.packets, self._now, self._work.delay
-        tally, kinds, latencies = recorder.tally, recorder.kinds, recorder.latencies_us
-        attempt = 0
-        while True:
-            try:
-                if self._interactive[which]:
-                    is_committed = yield from self._talk(line, which)
-                else:
-                    is_committed = True
-                    for index, values in self._calls(which):
-                        packet = packets[index](values)
-                        sent_ns = now()
-                        affected = (yield from delay.answer(packet)) if delay.ns else (yield packet)
-                        latencies[index].append((now() - sent_ns) // 1000)
-                        kind = kinds[index]
-                        tally[kind if affected or kind != WRITE else OTHER] += 1
-                recorder.counters.commits += is_committed and self._explicit[which]
+        work, recorder, now, packets = self._work, self._recorder, self._now, line.packets
+        counters, delay, start, changes = recorder.counters, work.delay, work.arrivals.start, work.changes
+        tally, kinds = recorder.tally, recorder.kinds
+        latencies_us, responses_us = recorder.latencies_us, recorder.response_us
+        calls, interactive, explicit = self._values.calls, self._interactive, self._explicit
+        draw = self.rest.take if self._rests else self._values.draw
+        with self._unfinished:
+            for _ in self._values.stretch():
+                if work.changes != changes or (intended_ns := start()) is None:
+                    return
+                counters.in_flight += 1
+                which = draw()
+                started_ns = ended_ns = now()
+                is_committed: bool | None = True
+                try:
+                    if interactive[which]:
+                        is_committed = yield from self._talk(line, which)
+                        ended_ns = now()
+                    else:
+                        for index, values in calls[which]():
+                            packet = packets[index](values)
+                            sent_ns = now()
+                            affected = (yield from delay.answer(packet)) if delay.ns else (yield packet)
+                            ended_ns = now()
+                            latencies_us[index].append((ended_ns - sent_ns) // 1000)
+                            kind = kinds[index]
+                            tally[kind if affected or kind != WRITE else OTHER] += 1
+                except SQLError as error:
+                    is_committed = yield from self._again(line, which, error)
+                    ended_ns = now()
+                except GeneratorExit:
+                    recorder.unanswered += 1
+                    raise
+                counters.in_flight -= 1
+                if is_committed is None:
+                    counters.failed += 1
+                    continue
                 if not is_committed:
-                    recorder.counters.count_rollback(self._names[which])
-                return True
-            except SQLError as error:
-                if not (yield from self._retries(line, which, attempt, error)):
-                    return False
-            except GeneratorExit:
-                recorder.unanswered += 1
-                raise
-            attempt += 1
+                    counters.count_rollback(self._names[which])
+                elif explicit[which]:
+                    counters.commits += 1
+                counters.completed += 1
+                self.events += 1
+                busy_us = (ended_ns - started_ns) // 1000
+                self.busy_us += busy_us
+                if intended_ns == UNASKED:
+                    responses_us[which].append(busy_us)
+                else:
+                    responses_us[which].append((ended_ns - intended_ns) // 1000)
+                    recorder.service_us.append(busy_us)
 
-    def _retries(self, line: Line, which: int, attempt: int, error: SQLError) -> Part:
-        """What a failed attempt calls for: a rollback, then a back-off if there is to be another."""
+    def _again(self, line: Line, which: int, error: SQLError) -> Part[bool | None]:
+        """What follows an attempt that failed. None if the transaction is given up, else as `_talk`.
+
+        Raises what ends the connection or the run.
+        """
+        attempt = 0
+        while (yield from self._retries(line, which, attempt, error)):
+            attempt += 1
+            try:
+                return (yield from self._talk(line, which))
+            except SQLError as another:
+                error = another
+            except GeneratorExit:
+                self._recorder.unanswered += 1
+                raise
+        return None
+
+    def _retries(self, line: Line, which: int, attempt: int, error: SQLError) -> Part[bool]:
+        """What a failed attempt calls for: a rollback, then a back-off if there is to be another (True)."""
         rules, counters = self._work.rules, self._recorder.counters
         self._recorder.failed(error)
         if isinstance(error, ConnectionLostError):
@@ -166,7 +194,7 @@ class Transactions:
         self._is_spared = self._is_spared and not spared
         return spared
 
-    def _talk(self, line: Line, which: int) -> Part:
+    def _talk(self, line: Line, which: int) -> Part[bool]:
         """Statements that may hang on what those before them captured. False: rolled back by intent."""
         work, recorder, now = self._work, self._work.recorder, self._work.clock.now_ns
         delay = work.delay
@@ -188,7 +216,7 @@ class Transactions:
             talk.close()
         return last != INTENDED_ROLLBACK
 
-    def _roll_back(self, line: Line) -> Part:
+    def _roll_back(self, line: Line) -> Part[None]:
         recorder = self._work.recorder
         try:
             yield from self._work.delay.answer(line.connection.packet(ROLLBACK))
@@ -199,7 +227,6 @@ class Transactions:
             recorder.failed(error)
             raise
         recorder.tally[OTHER] += 1
-        return True
 
 
 def _next_call(talk: Conversation, answer: Rows | None) -> Call | None:

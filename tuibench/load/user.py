@@ -51,6 +51,7 @@ class VirtualUser:
     def leave(self) -> None:
         """Ends after the transaction in flight."""
         self._leaving = True
+        self._work.changed()
         self.wake()
 
     def wake(self) -> None:
@@ -126,32 +127,11 @@ class VirtualUser:
                 yield partial(line.set_up, work)
             elif work.paused or (not arrivals.is_open and self._rests()):
                 yield None
-            elif not arrivals.is_open:
-                yield from self._unasked(line)
-            elif (intended_ns := arrivals.take()) is not None:
-                yield from self.transactions.one(line, intended_ns)
-            else:
+            elif arrivals.is_open and not arrivals.backlog:
                 arrivals.wait(self)
                 yield None
-
-    def _unasked(self, line: Line) -> Script:
-        """A closed loop: one transaction, then the next, for as long as there is nothing to look at first."""
-        work, arrivals, generator = self._work, self._work.arrivals, self._generator
-        one, has_turns = self.transactions.one, generator.has_turns
-        while True:
-            arrivals.start_unasked()
-            yield from one(line, None)
-            if (
-                self._leaving
-                or work.paused
-                or work.failure is not None
-                or arrivals.is_open
-                or arrivals.is_finished
-                or (has_turns and not generator.goes_on)
-                or generator.pauses.are_any
-                or line.session_sql is not work.session_sql
-            ):
-                return
+            else:
+                yield from self.transactions.in_a_row(line)
 
     def _rests(self) -> bool:
         """Whether it is too early for the next transaction; it is woken in time."""

@@ -22,6 +22,7 @@ class Work:
     """The common ground of a worker's connections.
 
     `fixed_packets` are those of the statements that are the same on each of them, by their flat index.
+    `changes` counts what all have to look at before their next transaction.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Work:
         self.connect = connect
         self.clock = clock
         self.fixed_packets: dict[int, Packet] = {}
+        self.changes = 0
         self.session_sql: tuple[str, ...] = ()
         self.paused = False
         self.connected = 0
@@ -63,9 +65,27 @@ class Work:
         """True when nobody may start anything any more. While the load is held that is not decided."""
         return self.failure is not None or (self.arrivals.is_finished and not self.paused)
 
+    def pause(self) -> None:
+        """Nobody starts anything until `resume`."""
+        self.paused = True
+        self.changed()
+
+    def resume(self) -> None:
+        self.paused = False
+
+    def set_session(self, statements: tuple[str, ...]) -> None:
+        """Each connection runs these before its next transaction."""
+        self.session_sql = statements
+        self.changed()
+
     def fail(self, error: TuibenchError) -> None:
         """Nobody can go on; the first reason counts."""
         self.failure = self.failure or error
+        self.changed()
+
+    def changed(self) -> None:
+        """Each connection looks up from its work once."""
+        self.changes += 1
 
     def joined(self) -> None:
         """One more connection is ready. The first one after an outage may find a backlog to forget.

@@ -35,7 +35,8 @@ ENOUGH_FILES = (1 << 16, 10_240)
 """Open files to ask for where the hard limit itself is refused, as on macOS: one is a connection."""
 
 GC_THRESHOLD = 50_000
-"""Young objects before a collection: rows and futures die by reference count, cycles are rare here."""
+"""Young objects before a collection: rows and futures die by reference count, cycles are rare here. What the
+modules have made stays for good, and is not looked at again."""
 
 
 async def obey(channel: WorkerEnd) -> None:
@@ -108,6 +109,7 @@ def main() -> None:
         signal.signal(ignored, signal.SIG_IGN)
     allow_many_files()
     gc.set_threshold(GC_THRESHOLD)
+    gc.freeze()
     descriptor = int(sys.argv[1])
     try:
         import uvloop

@@ -94,18 +94,33 @@ class Exchange(asyncio.Protocol):
         if not self._is_waiting:
             self._hand_on(data)
             return
-        answer = self._answer
-        told: int | bytes | None = glance(data) if answer.is_new else None
-        if told is None:
-            try:
-                told = answer.take(data)
-            except SQLError as error:
-                if isinstance(error, ConnectionLostError):
-                    self._drop()
-                self._go_on(self._script.throw, error)
-                return
-        if told is not None:
-            self._go_on(self._script.send, told)
+        told: int | bytes | None = glance(data) if self._answer.is_new else None
+        if told is None and (told := self._take(data)) is None:
+            return
+        try:
+            said = self._script.send(told)
+        except StopIteration:
+            self._end(None)
+        except Exception as error:
+            self._end_with(error)
+        else:
+            if type(said) is bytes:
+                self._write(said)
+            else:
+                self._obey(said)
+
+    def _take(self, data: bytes) -> int | bytes | None:
+        """Reads what cannot be told at a glance; None while there is more to come.
+
+        None, too, for an error: the script has heard it.
+        """
+        try:
+            return self._answer.take(data)
+        except SQLError as error:
+            if isinstance(error, ConnectionLostError):
+                self._drop()
+            self._go_on(self._script.throw, error)
+            return None
 
     def _go_on(self, resume: Callable[[Any], Said], answer: Any) -> None:
         """Gives the script what it waits for, and sends at once what it yields."""
@@ -116,18 +131,22 @@ class Exchange(asyncio.Protocol):
         except Exception as error:
             self._end_with(error)
         else:
-            if isinstance(said, bytes):
-                self._is_waiting = True
-                self._write(said)
-            elif said is None:
-                self._is_waiting = False
-                self._is_silent = True
-            elif isinstance(said, Whole):
-                self._answer = Keeper(self._plain, self._keep_no_more)
-                self._is_waiting = True
-                self._write(said.packet)
-            else:
-                self._end(said)
+            self._obey(said)
+
+    def _obey(self, said: Said) -> None:
+        """Does what a script wants."""
+        if isinstance(said, bytes):
+            self._is_waiting = True
+            self._write(said)
+        elif said is None:
+            self._is_waiting = False
+            self._is_silent = True
+        elif isinstance(said, Whole):
+            self._answer = Keeper(self._plain, self._keep_no_more)
+            self._is_waiting = True
+            self._write(said.packet)
+        else:
+            self._end(said)
 
     def _keep_no_more(self) -> None:
         self._answer = self._plain

@@ -11,8 +11,8 @@ How an engine runs a transaction
 each transaction: one that is tried again keeps its kind, and gets new values (those of a deadlock would
 deadlock again). Then, for every attempt, one of two, as `program.transactions[which].interactive` tells:
 
-Not interactive: `generator.calls(which)` is the list of all its calls. Each `(index, values)` is the flat
-statement `flat_statements(program)[index]` with the values of its placeholders; its rows are dropped.
+Not interactive: `generator.calls[which]()` gives all its calls. Each `(index, values)` is the flat statement
+`flat_statements(program)[index]` with the values of its placeholders; its rows are dropped.
 
 Interactive: `generator.converse(which)` is a Python generator that yields such calls one by one. The engine
 sends back what it asks for::
@@ -43,11 +43,11 @@ roll back by itself.
 not be prepared.
 
 A program with `turns` is done when `generator.is_spent`; when `generator.takes_leave()`, the connection is to
-be closed and made anew before the next draw.
+be closed and made anew before the next draw. `generator.stretch()` tells how often these need not be asked.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, repeat
 from random import Random
 
 from tuibench.errors import RunError
@@ -64,7 +64,7 @@ from tuibench.workload.program import (
     flat_indexes,
 )
 from tuibench.workload.scoped import Conversation, Rows, conversation
-from tuibench.workload.simple import Call, Play, is_simple, plays
+from tuibench.workload.simple import Call, Calls, calls, is_simple
 from tuibench.workload.turns import TurnTaker
 
 __all__ = ["Call", "Conversation", "Generator", "Rows", "stream"]
@@ -73,11 +73,12 @@ __all__ = ["Call", "Conversation", "Generator", "Rows", "stream"]
 class Generator:
     """Draws transactions for one connection, numbered from 0 over the whole run.
 
-    `draw` gives the index of the next transaction, drawn by weight, dealt from the deck, or by turns.
+    `draw` gives the index of the next transaction, drawn by weight, dealt from the deck, or by turns; it is
+    another function after `set_weights`. `calls` has a function for each transaction.
     `indexes` are the program's `flat_indexes`; whoever makes many generators computes them once.
     """
 
-    __slots__ = ("_deck", "_numbers", "_plays", "_starts", "_turns", "draw", "needed", "pauses")
+    __slots__ = ("_deck", "_numbers", "_starts", "_turns", "calls", "draw", "needed", "pauses")
 
     draw: Callable[[], int]
 
@@ -91,14 +92,15 @@ class Generator:
         source = Source(seed, connection)
         indexes = flat_indexes(program) if indexes is None else indexes
         tables = len(program.tables)
-        self._plays: dict[int, tuple[Play, ...]] = {}
+        self.calls: list[Calls] = []
         self._starts: dict[int, Callable[[], Conversation]] = {}
         for which, transaction in enumerate(program.transactions):
             if is_simple(transaction):
-                self._plays[which] = plays(transaction, indexes, tables, source)
+                self.calls.append(calls(transaction, indexes, tables, source))
             else:
                 start = conversation(transaction, indexes, tables, source)
-                self._starts[which] = _guarded(start, program.profile, transaction.name)
+                self._starts[which] = guarded = _guarded(start, program.profile, transaction.name)
+                self.calls.append(_all_of(guarded))
         self._numbers = source.numbers
         self._deck = program.deck
         self._turns = TurnTaker(program.turns) if program.turns is not None else None
@@ -111,15 +113,13 @@ class Generator:
         turns = self._turns
         self.draw = turns.take if turns is not None else _chooser(weights, self._numbers, deck=self._deck)
 
-    @property
-    def has_turns(self) -> bool:
-        """Whether there is an order that ends, and may call for a new login."""
-        return self._turns is not None
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether the next transaction may follow at once; if not, `is_spent` and the like tell why."""
-        return self._turns is None or self._turns.goes_on
+    def stretch(self) -> Iterable[None]:
+        """Something for each of the transactions that may follow at once, before there is a pause to keep, a
+        login to be made anew, or an end.
+        """
+        if self.pauses.are_any:
+            return repeat(None, 1)
+        return repeat(None) if self._turns is None else repeat(None, self._turns.stretch)
 
     @property
     def is_spent(self) -> bool:
@@ -130,21 +130,16 @@ class Generator:
         """Whether the next transaction belongs to a new login; told once."""
         return self._turns is not None and self._turns.takes_leave()
 
-    def calls(self, which: int) -> list[Call]:
-        """The calls of a transaction that is not interactive, with fresh values."""
-        steps = self._plays.get(which)
-        if steps is None:
-            return list(self._starts[which]())
-        calls: list[Call] = []
-        for play in steps:
-            play(calls)
-        return calls
-
     def converse(self, which: int) -> Conversation:
         """A transaction with fresh values, call by call, taking rows back. Any transaction can be had so."""
         if which in self._starts:
             return self._starts[which]()
-        return _told(self.calls(which))
+        return _told(self.calls[which]())
+
+
+def _all_of(start: Callable[[], Conversation]) -> Calls:
+    """The calls of a transaction that takes no rows back."""
+    return lambda: tuple(start())
 
 
 def _told(calls: Iterable[Call]) -> Conversation:

@@ -4,8 +4,7 @@ This runs for every statement of sysbench's tests, so each step is turned into c
 variables are a short list that only it sees.
 """
 
-from collections.abc import Callable, Mapping
-from random import Random
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tuibench.workload.binding import BindRow, binder, setter
@@ -27,7 +26,8 @@ DERIVED = (Sum, Formula, Many)
 Call = tuple[int, tuple[Any, ...]]
 """A flat statement's index (see `flat_statements`) and the values of its placeholders."""
 
-Play = Callable[[list[Call]], None]
+Calls = Callable[[], Sequence[Call]]
+"""Gives the calls of a transaction, or of one of its steps, with fresh values each time."""
 
 
 def is_simple(transaction: Transaction) -> bool:
@@ -74,18 +74,29 @@ def _bound(bind: tuple[str | Expression, ...]) -> set[str]:
     return {name for one in bind for name in ([one] if isinstance(one, str) else names(one))}
 
 
-def plays(
+def calls(
     transaction: Transaction, indexes: Mapping[FlatStatement, int], tables: int, source: Source
-) -> tuple[Play, ...]:
-    """For each step the function that adds its calls to a list."""
-    return tuple(_step(step, indexes, tables, source) for step in transaction.steps)
+) -> Calls:
+    """The function that gives a simple transaction's calls."""
+    steps = [_step(step, indexes, tables, source) for step in transaction.steps]
+    return steps[0] if len(steps) == 1 else _together(steps)
 
 
-def _step(step: Step, indexes: Mapping[FlatStatement, int], tables: int, source: Source) -> Play:
+def _together(steps: Sequence[Calls]) -> Calls:
+    def together() -> list[Call]:
+        made: list[Call] = []
+        for step in steps:
+            made += step()
+        return made
+
+    return together
+
+
+def _step(step: Step, indexes: Mapping[FlatStatement, int], tables: int, source: Source) -> Calls:
     repeat = int(step.repeat) if isinstance(step.repeat, int) else 0
     if not step.let and not any(map(_varies, step.statements)):
-        once: list[Call] = [(first_index(indexes, statement), ()) for statement in step.statements]
-        return _constant(once * repeat)
+        once = [(first_index(indexes, statement), ()) for statement in step.statements]
+        return _constant(tuple(once * repeat))
     derived = {name: value for name, value in step.let.items() if isinstance(value, DERIVED)}
     drawn = [name for name in step.let if name not in derived]
     places = {name: place for place, name in enumerate((*drawn, *derived))}
@@ -97,8 +108,10 @@ def _step(step: Step, indexes: Mapping[FlatStatement, int], tables: int, source:
     sums = [setter(value, places, source) for value in derived.values()]
     table = None if step.table is None else int(fixed(source.own(step.table))) % tables
     if table is None and not step.let and _is_bare(step.statements):
-        return _play_bare(repeat, tables, binds[0][0], source.numbers)
-    return _play(repeat, tables, table, draws, sums, binds, source.numbers)
+        return _bare(repeat, tables, binds[0][0], source.numbers.random)
+    if table is None and not sums and len(draws) == len(binds) == 1:
+        return _single(repeat, tables, draws[0], binds[0], source.numbers.random)
+    return _several(repeat, tables, table, draws, sums, binds, source.numbers.random)
 
 
 def _varies(statement: Statement) -> bool:
@@ -110,61 +123,59 @@ def _is_bare(statements: tuple[Statement, ...]) -> bool:
     return len(statements) == 1 and not statements[0].bind and statements[0].part is None
 
 
-def _constant(fixed_calls: list[Call]) -> Play:
-    return lambda calls: calls.extend(fixed_calls)
+def _constant(fixed_calls: tuple[Call, ...]) -> Calls:
+    return lambda: fixed_calls
 
 
-def _play_bare(repeat: int, tables: int, first: int, numbers: Random) -> Play:
+def _bare(repeat: int, tables: int, first: int, random: Callable[[], float]) -> Calls:
     """A statement without values, on a table that is drawn."""
-    random = numbers.random
-
-    def play(calls: list[Call]) -> None:
-        call: Call = (first + int(random() * tables), ())
-        calls.extend([call] * repeat)
-
-    return play
+    return lambda: ((first + int(random() * tables), ()),) * repeat
 
 
-def _play(
+def _single(
+    repeat: int,
+    tables: int,
+    draw: Callable[[], Any],
+    bind: tuple[int, bool, BindRow],
+    random: Callable[[], float],
+) -> Calls:
+    """One variable in one statement: a point SELECT, an UPDATE by key, a DELETE."""
+    first, per_table, values = bind
+    repetitions = range(repeat)
+
+    def once() -> tuple[Call]:
+        table = int(random() * tables)
+        return ((first + table if per_table else first, values([draw()])),)
+
+    def repeated() -> list[Call]:
+        table = int(random() * tables)
+        index = first + table if per_table else first
+        return [(index, values([draw()])) for _ in repetitions]
+
+    return once if repeat == 1 else repeated
+
+
+def _several(
     repeat: int,
     tables: int,
     fixed_table: int | None,
     draws: list[Callable[[], Any]],
     sums: list[Evaluate],
     binds: list[tuple[int, bool, BindRow]],
-    numbers: Random,
-) -> Play:
-    random, repetitions = numbers.random, range(repeat)
-    if len(draws) == 1 and not sums and len(binds) == 1 and fixed_table is None:
-        return _play_one(repetitions, tables, draws[0], binds[0], random)
+    random: Callable[[], float],
+) -> Calls:
+    repetitions = range(repeat)
 
-    def play(calls: list[Call]) -> None:
+    def several() -> list[Call]:
         table = int(random() * tables) if fixed_table is None else fixed_table
         chosen = [(first + table if per_table else first, bind) for first, per_table, bind in binds]
+        made: list[Call] = []
         for _ in repetitions:
             row = [draw() for draw in draws]
             for derive in sums:
                 row.append(derive(row))
             for index, bind in chosen:
-                calls.append((index, bind(row)))
+                made.append((index, bind(row)))
+        return made
 
-    return play
-
-
-def _play_one(
-    repetitions: range,
-    tables: int,
-    draw: Callable[[], Any],
-    bind: tuple[int, bool, BindRow],
-    random: Callable[[], float],
-) -> Play:
-    """The same for one variable in one statement: a point SELECT, an UPDATE by key, a DELETE."""
-    first, per_table, values = bind
-
-    def play(calls: list[Call]) -> None:
-        table = int(random() * tables)
-        index = first + table if per_table else first
-        for _ in repetitions:
-            calls.append((index, values([draw()])))
-
-    return play
+    return several

@@ -6,10 +6,11 @@ from tuibench.workload.program import Turns
 class TurnTaker:
     """Deals the turns of one connection."""
 
-    __slots__ = ("_done", "_left_at", "_total", "_turns")
+    __slots__ = ("_count", "_cycle", "_done", "_left_at", "_length", "_total", "_turns")
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
+        self._cycle, self._length, self._count = turns.cycle, len(turns.cycle), turns.count
         self._total = turns.total
         self._done = 0
         self._left_at = 0
@@ -19,17 +20,18 @@ class TurnTaker:
         return self._done >= self._total
 
     @property
-    def goes_on(self) -> bool:
-        """Whether another turn follows without a new login; False, too, if that is not known."""
-        return self._done < self._total and not self._turns.anew
+    def stretch(self) -> int:
+        """How many turns may be taken before `is_spent` and `takes_leave` are to be looked at."""
+        left = self._total - self._done
+        return min(1, left) if self._turns.anew else left
 
     def take(self) -> int:
         """The index of the next transaction. There must be one."""
-        turns, done = self._turns, self._done
-        self._done += 1
-        if done < turns.count:
-            return turns.cycle[done % len(turns.cycle)]
-        return turns.ending[done - turns.count]
+        done = self._done
+        self._done = done + 1
+        if done < self._count:
+            return self._cycle[done % self._length]
+        return self._turns.ending[done - self._count]
 
     def takes_leave(self) -> bool:
         """Whether the connection logs in again before the next one; told once for each."""

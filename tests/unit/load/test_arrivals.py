@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import FakeClock
-from tuibench.load.arrivals import Arrivals
+from tuibench.load.arrivals import UNASKED, Arrivals
 from tuibench.load.pacing import Pacer
 from tuibench.load.report import HandOver
 from tuibench.model.plan import Arrival
@@ -50,7 +50,7 @@ class Queue:
 
     def taken(self) -> list[int]:
         taken = []
-        while (intended_ns := self.arrivals.take()) is not None:
+        while (intended_ns := self.arrivals.start()) is not None:
             taken.append(intended_ns)
         return taken
 
@@ -59,7 +59,7 @@ def test_what_is_due_and_not_taken_is_the_backlog() -> None:
     queue = Queue()
     queue.pass_gaps(7)
     assert (queue.arrivals.backlog, queue.arrivals.scheduled, queue.arrivals.rate) == (7, 7, RATE)
-    queue.arrivals.take()
+    queue.arrivals.start()
     assert (queue.arrivals.backlog, queue.arrivals.scheduled) == (6, 7)
 
 
@@ -67,7 +67,7 @@ def test_the_oldest_is_taken_first_with_its_intended_start() -> None:
     queue = Queue()
     queue.pass_gaps(3)
     assert queue.taken() == [50_000_000, 150_000_000, 250_000_000]
-    assert queue.arrivals.take() is None
+    assert queue.arrivals.start() is None
 
 
 def test_each_arrival_wakes_the_one_that_waits_longest() -> None:
@@ -95,7 +95,7 @@ def test_who_is_woken_and_goes_away_passes_the_work_on() -> None:
     queue.pass_gaps(1)
     queue.arrivals.withdraw(ann)
     assert queue.woken == ["ann", "bob"]
-    queue.arrivals.take()
+    queue.arrivals.start()
     queue.arrivals.withdraw(bob)
     assert queue.woken == ["ann", "bob"]
 
@@ -124,9 +124,9 @@ def test_the_last_one_taken_wakes_all_who_wait_in_vain() -> None:
     queue = Queue(limit=2)
     queue.pass_gaps(5)
     queue.waiting("ann", "bob", "cid")
-    queue.arrivals.take()
+    queue.arrivals.start()
     assert queue.woken == []
-    queue.arrivals.take()
+    queue.arrivals.start()
     assert queue.woken == ["ann", "bob", "cid"]
 
 
@@ -135,7 +135,8 @@ def test_a_closed_loop_is_finished_when_it_has_started_as_much_as_it_may() -> No
     assert not queue.arrivals.is_open
     for _ in range(3):
         assert not queue.arrivals.is_finished
-        queue.arrivals.start_unasked()
+        assert queue.arrivals.start() == UNASKED
+    assert queue.arrivals.start() is None
     assert (queue.arrivals.is_finished, queue.arrivals.scheduled) == (True, 3)
 
 
@@ -197,7 +198,7 @@ def test_a_closed_loop_takes_over_what_was_due_as_work_to_start() -> None:
     queue.arrivals.take_over(HandOver((1, 2), 3))
     for _ in range(6):
         assert not queue.arrivals.is_finished
-        queue.arrivals.start_unasked()
+        queue.arrivals.start()
     assert queue.arrivals.is_finished
 
 
@@ -269,7 +270,7 @@ steps = st.lists(
         st.tuples(st.just("allow"), st.sampled_from([0, 3, 20])),
         st.tuples(
             st.sampled_from(
-                ["take", "take", "forget", "hold", "release", "start", "late", "wait", "withdraw"]
+                ["start", "start", "start", "forget", "hold", "release", "late", "wait", "withdraw"]
             ),
             st.just(0),
         ),
@@ -294,8 +295,12 @@ def test_scheduled_is_what_was_taken_forgotten_started_or_waits(
                 gone += arrivals.set_rate(how_much)
             case "allow":
                 arrivals.allow(int(how_much))
-            case "take" if (intended_ns := arrivals.take()) is not None:
+            case "start" if (intended_ns := arrivals.start()) == UNASKED:
+                started += 1
+                assert not arrivals.is_open
+            case "start" if intended_ns is not None:
                 gone += 1
+                assert arrivals.is_open
                 assert last_ns < intended_ns <= queue.clock.ns
                 last_ns = intended_ns
             case "forget":
@@ -304,9 +309,6 @@ def test_scheduled_is_what_was_taken_forgotten_started_or_waits(
                 arrivals.hold()
             case "release":
                 arrivals.release()
-            case "start":
-                arrivals.start_unasked()
-                started += 1
             case "late":
                 queue.clock.overshoot_seconds = 0.5
             case "wait":

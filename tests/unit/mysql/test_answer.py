@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.unit.mysql.answers import MORE_RESULTS, err, ok, packet, result, text_row
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.mysql.answer import Answer, alike
-from tuibench.mysql.glance import MOST_ROWS, glance
+from tuibench.mysql.glance import MOST_FRAMES, MOST_ROWS, glance
 
 widths = st.one_of(st.just(119), st.integers(0, 300))
 uniform = st.tuples(st.integers(0, 600), widths).map(lambda drawn: [text_row(drawn[1])] * drawn[0])
@@ -74,6 +74,29 @@ def test_what_is_told_at_a_glance_is_what_reading_tells(
     assert read(answer[:3], answer[3:]) == [None, len(rows)]
     cut = data.draw(st.integers(0, len(answer) - 1))
     assert glance(answer[:cut]) is None
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(0, 60), st.booleans()), min_size=2, max_size=6),
+    st.data(),
+)
+@settings(deadline=None)
+def test_single_rows_are_told_rightly_whatever_was_told_before(
+    shapes: list[tuple[int, int, bool]], data: st.DataObject
+) -> None:
+    for columns, width, cached in shapes:
+        answer = bytearray(result([text_row(width)], columns=columns, cached=cached))
+        if data.draw(st.booleans()):
+            assert glance(bytes(answer)) == 1
+        answer[data.draw(st.integers(0, len(answer) - 1))] = data.draw(st.integers(0, 255))
+        if (told := glance(bytes(answer))) is not None:
+            assert read(bytes(answer)) == [told]
+
+
+def test_more_kinds_of_answers_than_are_remembered_are_told_rightly() -> None:
+    for number in range(2 * MOST_FRAMES):
+        columns = [b"\x03def" + str(number).encode()] * 2
+        assert glance(result([text_row(9)], columns=columns)) == 1
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 100, 300, MOST_ROWS])

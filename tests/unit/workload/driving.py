@@ -32,7 +32,7 @@ class Player:
         """A whole transaction, in the way that `generate` prescribes."""
         which = self.generator.draw() if which is None else which
         if not self.program.transactions[which].interactive:
-            return [self._sent(index, values) for index, values in self.generator.calls(which)]
+            return [self._sent(index, values) for index, values in self.generator.calls[which]()]
         talk = self.generator.converse(which)
         sent: list[Sent] = []
         answer: Rows | None = None

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 import pytest
@@ -27,13 +28,13 @@ def program(name: str = "oltp_read_write", **options: object) -> Program:
 
 
 def calls(of: Program, seed: int = 0, connection: int = 0) -> list[Call]:
-    return drawn_by(Generator(of, seed, connection))[1]
+    return list(drawn_by(Generator(of, seed, connection))[1])
 
 
-def drawn_by(generator: Generator) -> tuple[int, list[Call]]:
+def drawn_by(generator: Generator) -> tuple[int, Sequence[Call]]:
     """Which transaction comes next, and its calls."""
     which = generator.draw()
-    return which, generator.calls(which)
+    return which, generator.calls[which]()
 
 
 def names(of: Program) -> list[str]:

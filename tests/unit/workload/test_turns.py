@@ -15,13 +15,13 @@ def test_the_cycle_comes_round_and_the_ending_is_last() -> None:
     assert taken(Turns(cycle=(0, 1), count=5, ending=(2,))) == [0, 1, 0, 1, 0, 2]
 
 
-def test_it_goes_on_until_the_last_turn_is_taken() -> None:
+def test_all_that_are_left_may_be_taken_at_a_stretch() -> None:
     taker = TurnTaker(Turns(cycle=(0,), count=2, ending=(1,)))
-    told = []
+    told = [taker.stretch]
     while not taker.is_spent:
         taker.take()
-        told.append(taker.goes_on)
-    assert told == [True, True, False]
+        told.append(taker.stretch)
+    assert told == [3, 2, 1, 0]
 
 
 def test_where_new_logins_come_in_each_turn_is_to_be_looked_at() -> None:
@@ -29,6 +29,7 @@ def test_where_new_logins_come_in_each_turn_is_to_be_looked_at() -> None:
     left = []
     while not taker.is_spent:
         left.append(taker.takes_leave())
+        assert taker.stretch == 1
         taker.take()
-        assert not taker.goes_on
+    assert taker.stretch == 0
     assert left == [False, False, True, False]
