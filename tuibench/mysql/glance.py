@@ -68,16 +68,18 @@ def _result(data: bytes, key: bytes) -> int | None:
     last, mark, numbers, status = _end(data, end)
     if mark != EOF or numbers or status & MORE_RESULTS or last & LENGTH != END_LENGTH or columns >= NULL:
         return None
+    if header >> 24 != 1:
+        return None
     place, sequence = (header & LENGTH) + HEADER_BYTES, 2
-    if second or place == HEADER_BYTES + 1:
-        sequence += columns
-        for _ in range(columns):
-            if place > end:
-                return None
-            place += (_header(data, place)[0] & LENGTH) + HEADER_BYTES
-    rows = _rows(data, place, end, sequence & 0xFF, last >> 24)
+    for _ in range(columns if second or place == HEADER_BYTES + 1 else 0):
+        column = _header(data, place)[0] if place <= end else 0
+        if column >> 24 != sequence:
+            return None
+        place += (column & LENGTH) + HEADER_BYTES
+        sequence = sequence + 1 & 0xFF
+    rows = _rows(data, place, end, sequence, last >> 24)
     if rows == 1:
-        _remember(key, data, place, sequence & 0xFF)
+        _remember(key, data, place, sequence)
     return rows
 
 
