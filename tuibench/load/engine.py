@@ -24,7 +24,7 @@ from tuibench.load.work import Connect, Work
 from tuibench.model.plan import Backlog
 from tuibench.mysql.connection import connect as log_in
 from tuibench.workload.generate import Generator, stream
-from tuibench.workload.program import flat_indexes
+from tuibench.workload.layout import Layout
 from tuibench.workload.weights import with_weights
 
 OPENING_AT_ONCE = 32
@@ -55,8 +55,8 @@ class Engine:
         self._tell = tell
         self._begin = begin
         self._program = begin.program
-        self._indexes = flat_indexes(begin.program)
-        transactions, statements = begin.program.transactions, tuple(self._indexes)
+        self._layout = Layout(begin.program)
+        transactions, statements = begin.program.transactions, self._layout.statements
         self._recorder = Recorder(statements, [transaction.name for transaction in transactions])
         pacer = Pacer(stream(begin.seed, -1 - begin.worker), begin.arrival, begin.worker / begin.workers)
         self._arrivals = Arrivals(pacer, clock, alarm, begin.limit)
@@ -257,7 +257,7 @@ class Engine:
         """
         generator = self._generators.get(number)
         if generator is None:
-            generator = Generator(self._program, self._begin.seed, number, self._indexes)
+            generator = Generator(self._program, self._begin.seed, number, self._layout)
             self._generators[number] = generator
         user = VirtualUser(self._work, generator, number, is_patient=is_patient)
         task = asyncio.create_task(user.run(), name=f"connection {number}")

@@ -46,7 +46,7 @@ A program with `turns` is done when `generator.is_spent`; when `generator.takes_
 be closed and made anew before the next draw. `generator.stretch()` tells how often these need not be asked.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, repeat
 from random import Random
 
@@ -54,17 +54,14 @@ from tuibench.errors import RunError
 from tuibench.workload.draw import Source, stream
 from tuibench.workload.evaluate import FAULTS, fixed
 from tuibench.workload.expression import is_fixed
+from tuibench.workload.layout import Layout
 from tuibench.workload.pauses import Pauses
 from tuibench.workload.program import (
-    FlatStatement,
     Program,
     Step,
-    all_steps,
-    first_index,
-    flat_indexes,
 )
 from tuibench.workload.scoped import Conversation, Rows, conversation
-from tuibench.workload.simple import Call, Calls, calls, is_simple
+from tuibench.workload.simple import Call, Calls, calls
 from tuibench.workload.turns import TurnTaker
 
 __all__ = ["Call", "Conversation", "Generator", "Rows", "stream"]
@@ -75,7 +72,7 @@ class Generator:
 
     `draw` gives the index of the next transaction, drawn by weight, dealt from the deck, or by turns; it is
     another function after `set_weights`. `calls` has a function for each transaction.
-    `indexes` are the program's `flat_indexes`; whoever makes many generators computes them once.
+    `layout` is the program's; whoever makes many generators computes it once.
     """
 
     __slots__ = ("_deck", "_numbers", "_starts", "_turns", "calls", "draw", "needed", "pauses")
@@ -87,25 +84,24 @@ class Generator:
         program: Program,
         seed: int,
         connection: int,
-        indexes: Mapping[FlatStatement, int] | None = None,
+        layout: Layout | None = None,
     ) -> None:
         source = Source(seed, connection)
-        indexes = flat_indexes(program) if indexes is None else indexes
-        tables = len(program.tables)
+        layout = layout or Layout(program)
         self.calls: list[Calls] = []
         self._starts: dict[int, Callable[[], Conversation]] = {}
         for which, transaction in enumerate(program.transactions):
-            if is_simple(transaction):
-                self.calls.append(calls(transaction, indexes, tables, source))
+            if layout.are_simple[which]:
+                self.calls.append(calls(transaction, layout, source))
             else:
-                start = conversation(transaction, indexes, tables, source)
+                start = conversation(transaction, layout, source)
                 self._starts[which] = guarded = _guarded(start, program.profile, transaction.name)
                 self.calls.append(_all_of(guarded))
         self._numbers = source.numbers
         self._deck = program.deck
         self._turns = TurnTaker(program.turns) if program.turns is not None else None
         self.set_weights([transaction.weight for transaction in program.transactions])
-        self.needed = _needed(program, indexes, source)
+        self.needed = _needed(layout, source)
         self.pauses = Pauses(program, seed, connection)
 
     def set_weights(self, weights: Sequence[float]) -> None:
@@ -193,24 +189,20 @@ def _dealer(cards: list[int], numbers: Random) -> Callable[[], int]:
     return deal
 
 
-def _needed(program: Program, indexes: Mapping[FlatStatement, int], source: Source) -> frozenset[int] | None:
-    steps = [step for transaction in program.transactions for step in all_steps(transaction.steps)]
-    if all(step.table is None for step in steps):
+def _needed(layout: Layout, source: Source) -> frozenset[int] | None:
+    if not layout.names_tables:
         return None
-    tables = len(program.tables)
-    return frozenset(index for step in steps for index in _needed_by(step, indexes, tables, source))
+    return frozenset(index for step in layout.steps for index in _needed_by(step, layout, source))
 
 
-def _needed_by(
-    step: Step, indexes: Mapping[FlatStatement, int], tables: int, source: Source
-) -> Iterable[int]:
+def _needed_by(step: Step, layout: Layout, source: Source) -> Iterable[int]:
     """All tables' statements, unless the step keeps to one table on this connection."""
     own = None if step.table is None else source.own(step.table)
     for statement in step.statements:
-        first = first_index(indexes, statement)
+        first = layout.first(statement)
         if len(statement.sql) == 1:
             yield first
         elif own is not None and is_fixed(own):
-            yield first + int(fixed(own)) % tables
+            yield first + int(fixed(own)) % layout.tables
         else:
-            yield from range(first, first + tables)
+            yield from range(first, first + layout.tables)

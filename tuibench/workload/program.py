@@ -3,7 +3,7 @@
 Options and lists are resolved, steps that never happen are gone, each statement has its SQL for every table.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import StrEnum
 
 import msgspec
@@ -27,7 +27,7 @@ from tuibench.workload.value import (
 __all__ = [
     "Digits", "Distribution", "FlatStatement", "Gaussian", "Key", "Pareto", "Part", "Program", "Special",
     "Statement", "StatementClass", "Step", "Sum", "Transaction", "Turns", "Uniform", "Value", "Zipfian",
-    "first_index", "flat_indexes", "flat_statements",
+    "flat_indexes", "flat_of", "flat_statements",
 ]  # fmt: skip
 
 MOST_CARDS = 10_000
@@ -213,15 +213,12 @@ def flat_indexes(program: Program) -> dict[FlatStatement, int]:
 
 
 def _per_table(statement: Statement) -> tuple[FlatStatement, ...]:
-    return tuple(_flat(statement, sql) for sql in statement.sql)
+    return tuple(flat_of(statement, table) for table in range(len(statement.sql)))
 
 
-def _flat(statement: Statement, sql: str) -> FlatStatement:
+def flat_of(statement: Statement, table: int = 0) -> FlatStatement:
+    """The flat statement for a table, the first one unless told."""
+    sql = statement.sql[table]
     if statement.part is not None:
         sql = sql.replace(f"{{{statement.part.field}}}", statement.part.text)
     return FlatStatement(statement.name, statement.cls, sql, statement.prepared, statement.captures)
-
-
-def first_index(indexes: Mapping[FlatStatement, int], statement: Statement) -> int:
-    """The flat index of a statement for the first table."""
-    return indexes[_flat(statement, statement.sql[0])]

@@ -12,14 +12,13 @@ from tuibench.errors import UsageError
 from tuibench.workload.binding import BindRow, binder, setter
 from tuibench.workload.draw import Source
 from tuibench.workload.evaluate import Evaluate, Row
+from tuibench.workload.layout import Layout
 from tuibench.workload.program import (
     CONNECTION,
-    FlatStatement,
     Statement,
     Step,
     Transaction,
     all_steps,
-    first_index,
 )
 from tuibench.workload.simple import Call
 
@@ -48,13 +47,11 @@ class _Sent(NamedTuple):
     keep: _Keep | None
 
 
-def conversation(
-    transaction: Transaction, indexes: Mapping[FlatStatement, int], tables: int, source: Source
-) -> Callable[[], Conversation]:
+def conversation(transaction: Transaction, layout: Layout, source: Source) -> Callable[[], Conversation]:
     """A function that starts one transaction with variables of its own."""
     variables = _variables(transaction)
     places = {name: place for place, name in enumerate(variables)}
-    steps = _Steps(indexes, tables, source, places)
+    steps = _Steps(layout, source, places)
     runs = [steps.run(step) for step in transaction.steps]
 
     def start() -> Conversation:
@@ -80,15 +77,8 @@ def _variables(transaction: Transaction) -> list[str]:
 class _Steps:
     """Turns the steps of one transaction into functions."""
 
-    def __init__(
-        self,
-        indexes: Mapping[FlatStatement, int],
-        tables: int,
-        source: Source,
-        places: Mapping[str, int],
-    ) -> None:
-        self._indexes = indexes
-        self._tables = tables
+    def __init__(self, layout: Layout, source: Source, places: Mapping[str, int]) -> None:
+        self._layout = layout
         self._source = source
         self._places = places
 
@@ -136,7 +126,7 @@ class _Steps:
 
     def _sent(self, statement: Statement) -> _Sent:
         return _Sent(
-            first_index(self._indexes, statement),
+            self._layout.first(statement),
             len(statement.sql) > 1,
             binder(statement, self._places, self._source),
             self._keep(statement) if statement.captures else None,
@@ -157,7 +147,7 @@ class _Steps:
 
     def _table(self, step: Step) -> Callable[[Row], int]:
         """A table is drawn only for statements that have one."""
-        random, tables = self._source.numbers.random, self._tables
+        random, tables = self._source.numbers.random, self._layout.tables
         if step.table is not None:
             number = self._source.function(step.table, self._places)
             return lambda row: int(number(row)) % tables

@@ -1,24 +1,17 @@
 """The fast way: transactions whose calls are known before the first is sent, step by step independent.
 
-This runs for every statement of sysbench's tests, so each step is turned into closures once; a step's
-variables are a short list that only it sees.
+Which these are, `layout` tells. This runs for every statement of sysbench's tests, so each step is turned
+into closures once; a step's variables are a short list that only it sees.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tuibench.workload.binding import BindRow, binder, setter
 from tuibench.workload.draw import Source
 from tuibench.workload.evaluate import Evaluate, fixed
-from tuibench.workload.expression import Expression, names
-from tuibench.workload.program import (
-    CONNECTION,
-    FlatStatement,
-    Statement,
-    Step,
-    Transaction,
-    first_index,
-)
+from tuibench.workload.layout import Layout
+from tuibench.workload.program import Statement, Step, Transaction
 from tuibench.workload.value import Formula, Many, Sum
 
 DERIVED = (Sum, Formula, Many)
@@ -30,55 +23,9 @@ Calls = Callable[[], Sequence[Call]]
 """Gives the calls of a transaction, or of one of its steps, with fresh values each time."""
 
 
-def is_simple(transaction: Transaction) -> bool:
-    """Whether no step of it needs to know of another, or of the server's answers."""
-    return all(map(_is_simple_step, transaction.steps))
-
-
-def _is_simple_step(step: Step) -> bool:
-    return (
-        isinstance(step.repeat, int)
-        and step.when is step.each is None
-        and not (step.index or step.steps or step.rollback)
-        and not any(statement.captures for statement in step.statements)
-        and not any(isinstance(value, Many) for value in step.let.values())
-        and (step.table is None or set(names(step.table)) <= {CONNECTION})
-        and _used(step) <= {*step.let, CONNECTION}
-    )
-
-
-def _used(step: Step) -> set[str]:
-    """The variables that a step's formulas and statements name, without those of their parts."""
-    used: set[str] = set()
-    for value in step.let.values():
-        used |= _named(value)
-    for statement in step.statements:
-        used |= _bound(statement.bind)
-        if statement.part is not None:
-            inner = _bound(statement.part.bind).union(*map(_named, statement.part.let.values()))
-            used |= inner - set(statement.part.let)
-    return used
-
-
-def _named(value: object) -> set[str]:
-    match value:
-        case Formula(expression=expression) | Many(count=expression):
-            return set(names(expression))
-        case Sum(variables=variables):
-            return set(variables)
-        case _:
-            return set()
-
-
-def _bound(bind: tuple[str | Expression, ...]) -> set[str]:
-    return {name for one in bind for name in ([one] if isinstance(one, str) else names(one))}
-
-
-def calls(
-    transaction: Transaction, indexes: Mapping[FlatStatement, int], tables: int, source: Source
-) -> Calls:
+def calls(transaction: Transaction, layout: Layout, source: Source) -> Calls:
     """The function that gives a simple transaction's calls."""
-    steps = [_step(step, indexes, tables, source) for step in transaction.steps]
+    steps = [_step(step, layout, source) for step in transaction.steps]
     return steps[0] if len(steps) == 1 else _together(steps)
 
 
@@ -92,16 +39,16 @@ def _together(steps: Sequence[Calls]) -> Calls:
     return together
 
 
-def _step(step: Step, indexes: Mapping[FlatStatement, int], tables: int, source: Source) -> Calls:
-    repeat = int(step.repeat) if isinstance(step.repeat, int) else 0
+def _step(step: Step, layout: Layout, source: Source) -> Calls:
+    tables, repeat = layout.tables, int(step.repeat) if isinstance(step.repeat, int) else 0
     if not step.let and not any(map(_varies, step.statements)):
-        once = [(first_index(indexes, statement), ()) for statement in step.statements]
+        once = [(layout.first(statement), ()) for statement in step.statements]
         return _constant(tuple(once * repeat))
     derived = {name: value for name, value in step.let.items() if isinstance(value, DERIVED)}
     drawn = [name for name in step.let if name not in derived]
     places = {name: place for place, name in enumerate((*drawn, *derived))}
     binds = [
-        (first_index(indexes, statement), len(statement.sql) > 1, binder(statement, places, source))
+        (layout.first(statement), len(statement.sql) > 1, binder(statement, places, source))
         for statement in step.statements
     ]
     draws = [source.draw(value) for value in step.let.values() if not isinstance(value, DERIVED)]
