@@ -172,19 +172,22 @@ async def test_a_run_ends_in_order_on_a_server_that_stays_away(any_restartable: 
 async def test_a_run_without_a_single_connection_has_no_summary(
     tables: PrivateServer, tuibench_home: Path
 ) -> None:
-    """The account may have one connection at a time, and our look at the server takes it."""
+    """The account may have three at a time: one has somebody, the others our sampler and our settings."""
     await ask(
         tables.target,
-        "CREATE USER lonely@localhost IDENTIFIED BY 'pass' WITH MAX_USER_CONNECTIONS 1",
+        "CREATE USER lonely@localhost IDENTIFIED BY 'pass' WITH MAX_USER_CONNECTIONS 3",
         f"GRANT ALL ON {tables.target.database}.* TO lonely@localhost",
     )
     lonely = msgspec.structs.replace(tables.target, user="lonely", password="pass")
     options = ("--tables=2", "--table-size=500", "--time=1")
-    done = await asyncio.to_thread(tuibench, "run", "oltp_read_write", *options, target=lonely)
+    async with sbtest.connected(lonely):
+        done = await asyncio.to_thread(tuibench, "run", "oltp_read_write", *options, target=lonely)
     await ask(tables.target, "DROP USER lonely@localhost")
     assert (done.code, done.out) == (1, "")
+    assert "1 of the same user, the account may have 3 (its MAX_USER_CONNECTIONS): up to 3 will" in done.err
+    remedy = "ALTER USER … WITH MAX_USER_CONNECTIONS gives the account more"
     last = done.err.splitlines()[-1]
-    assert last == "tuibench: the server refused every connection (raise its max_connections)"
+    assert last == f"tuibench: the server refused every connection ({remedy})"
     assert_nothing_left(tuibench_home)
 
 

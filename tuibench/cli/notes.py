@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from tuibench.model.event import EventKind
 from tuibench.model.summary import Summary
 from tuibench.record.effects import cost_line, effect_line
 from tuibench.record.recorder import SUMMARY
@@ -60,7 +61,9 @@ def _reconciled(summary: Summary) -> str:
     if counted.questions_server is not None and counted.foreign is None:
         return "the server's counters cannot be compared: a worker did not tell what it did last"
     if counted.questions_server is None or counted.foreign is None:
-        return "the server's counters cannot be compared: it was restarted, or its counters were reset"
+        was_restarted = any(event.kind is EventKind.RESTART for event in summary.events)
+        why = "it was restarted" if was_restarted else "they were reset, or could not be read"
+        return f"the server's counters cannot be compared: {why}"
     if counted.foreign == 0:
         return f"the server counted the same {counted.questions_client:,} statements"
     said = f"the server counted {counted.questions_server - counted.own:,} statements"

@@ -24,7 +24,14 @@ from tuibench.model.target import Target
 CONNECTION_LOST_CODES = frozenset({1053, 1077, 1152, 1927, 2006, 2013, 2014, 2055, 4031})
 """Server shutdown, aborted or killed connection, server gone, connection lost, commands out of sync."""
 
-TOO_MANY_CONNECTIONS_CODES = frozenset({1040, 1203, 1226})
+ROOM = {
+    1040: "raise its max_connections",
+    1203: "raise its max_user_connections, which counts those of each account",
+    1226: "ALTER USER … WITH MAX_USER_CONNECTIONS gives the account more",
+}
+"""What gives room where there are too many connections, by the server's error."""
+
+TOO_MANY_CONNECTIONS_CODES = frozenset(ROOM)
 """Too many connections: for the server, for this user, for this account's resource limits."""
 
 EXPIRED_CODES = frozenset({1820, 1862})
@@ -47,6 +54,7 @@ DENIED = {
 """What the server does for nobody like us, and what to do about it."""
 
 FORBIDDEN_BY_OPTION = 1290
+_BY_THE_HOUR = re.compile(r"max_\w+_per_hour", re.IGNORECASE)
 _READ_ONLY = re.compile("read[-_]only", re.IGNORECASE)
 
 CLIENT_CANNOT_CONNECT = 2003
@@ -133,7 +141,9 @@ def connect_error(error: BaseException, target: Target) -> TuibenchError:
             f"make it with: tuibench prepare PROFILE --create-database --database {target.database}",
         )
     if code in TOO_MANY_CONNECTIONS_CODES:
-        return SQLError(code, f"the server at {target.where} takes no more connections: {text}")
+        return SQLError(
+            code, f"the server at {target.where} takes no more connections: {text}", _room(code, text)
+        )
     if errno.EAGAIN in (getattr(error, "errno", None), getattr(error.__cause__, "errno", None)):
         return ServerBusyError(f"the server at {target.where} has too many connections waiting: {text}")
     if code in AWAY_CODES or isinstance(error, OSError | TimeoutError):
@@ -152,6 +162,12 @@ def expired(error: SQLError, target: Target) -> ServerUnavailableError:
         f"the password of user '{target.user}' at {target.where} has expired (error {error.code})",
         LOGIN_HINTS[error.code],
     )
+
+
+def _room(code: int, text: str) -> str:
+    """The remedy; an account may also have a limit by the hour, which the server names."""
+    by_the_hour = _BY_THE_HOUR.search(text)
+    return ROOM[code].replace("MAX_USER_CONNECTIONS", by_the_hour[0].upper()) if by_the_hour else ROOM[code]
 
 
 def _access_hint(target: Target) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tuibench.load.report import Counters, WorkerReport
 from tuibench.model.event import EventKind
 from tuibench.model.sample import LoadPart
+from tuibench.mysql.errors import ROOM
 
 ERROR_SHARE = 0.05
 """Errors per transaction that make a burst; a few deadlocks are everyday life."""
@@ -58,6 +59,11 @@ class Alarms:
         """Connections that the server has refused since they were last asked for."""
         refused = _refused(reports)
         return sum(refused.get(code, 0) - self._refused_before.get(code, 0) for code in REFUSALS)
+
+    def remedy(self, reports: Sequence[WorkerReport]) -> str:
+        """What would let in those that were refused, whenever that was."""
+        refused = _refused(reports)
+        return "; ".join(remedy for code, remedy in ROOM.items() if code in refused)
 
     def refused(self, reports: Sequence[WorkerReport]) -> str:
         """What the server refuses, in words; empty when nothing new was refused."""

@@ -90,6 +90,7 @@ class Session:
             self.observer = Observer.of(
                 target, self.server, self._clock, plan.interval_seconds, self._own_pids, self.settings.who
             )
+            await self.observer.log_in()
             self.watch = Watching.of(
                 self.spec,
                 self.server,
@@ -242,6 +243,8 @@ class Session:
         """Undoes a half-done `open`."""
         if hasattr(self, "load"):
             await self.load.fleet.kill()
+        if hasattr(self, "observer"):
+            await self.observer.close()
         if hasattr(self, "settings"):
             await self.settings.close()
 

@@ -122,12 +122,17 @@ class Load:
             opened = sum(report.connections for report in reports)
             if opened + self.alarms.refusals(reports) >= self.threads:
                 if not opened:
-                    raise RunError("the server refused every connection", "raise its max_connections")
+                    raise RunError("the server refused every connection", self.room)
                 return await self._keep_what_opened(reports)
             if self._clock.now_ns() > deadline_ns:
                 raise self._too_slow(opened, reports)
             await self._clock.sleep(POLL_SECONDS)
         return ""
+
+    @property
+    def room(self) -> str:
+        """What the server would have to be told to let in those that it has refused."""
+        return self.alarms.remedy(self._latest)
 
     async def drain(self, seconds: float) -> None:
         """Holds the load until nothing is in flight, and forgets what is due: a warm-up leaves no trace."""

@@ -67,6 +67,10 @@ class Observer:
         host = HostSampler(find_server(server), own_pids, clock) if server.is_local else None
         return cls(sampler, host, who)
 
+    async def log_in(self) -> None:
+        """Takes its connection: a load that is let in before it may leave none, and it has more."""
+        await self._sampler.variables()
+
     async def begin(self, steering_statements: int) -> None:
         """The reading that everything later is compared with: the load has not begun yet."""
         self._variables = await self._sampler.variables()

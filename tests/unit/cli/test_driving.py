@@ -98,6 +98,9 @@ def test_what_is_said_before_the_measured_time_is_of_the_warm_up(capsys: pytest.
 # Notes below the summary
 
 
+RESTART = msgspec.structs.replace(EVENT, kind=EventKind.RESTART)
+
+
 def counted(server: int | None, foreign: int | None) -> Summary:
     return summary(
         reconciliation=Reconciliation(
@@ -117,7 +120,11 @@ def counted(server: int | None, foreign: int | None) -> Summary:
         (counted(3200, 0), "the server counted the same 3,195 statements"),
         (counted(4200, 1000), "counted 4,195 statements, 1,000 more than ours: other clients are at work"),
         (counted(3190, -10), "counted 3,185 statements, 10 fewer than ours"),
-        (counted(None, None), "the server's counters cannot be compared"),
+        (counted(None, None), "the server's counters cannot be compared: they were reset, or could not be"),
+        (
+            msgspec.structs.replace(counted(None, None), events=(RESTART,)),
+            "the server's counters cannot be compared: it was restarted",
+        ),
     ],
 )
 def test_the_reconciliation_in_words(figures: Summary, words: str) -> None:

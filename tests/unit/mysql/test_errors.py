@@ -1,8 +1,10 @@
 """What the server's error numbers mean to a user: which class, which exit code, which remedy."""
 
 import pytest
+from asyncmy import errors as driver
 
-from tuibench.errors import ConnectionLostError, DeniedError, ExitCode
+from tuibench.errors import ConnectionLostError, DeniedError, ExitCode, SQLError
+from tuibench.model.target import Target
 from tuibench.mysql import errors
 
 READ_ONLY_OPTION = "The MySQL server is running with the --{} option so it cannot execute this statement"
@@ -31,6 +33,22 @@ def test_a_server_that_refuses_says_how_to_mend_it(code: int, text: str, remedy:
 
 def test_an_option_that_is_not_read_only_has_no_such_remedy() -> None:
     assert "read_only" not in errors.refusal(1290, READ_ONLY_OPTION.format("secure-file-priv")).hint
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "remedy"),
+    [
+        (1040, "Too many connections", "max_connections"),
+        (1203, "User app already has more than 'max_user_connections' active connections", "each account"),
+        (1226, "User 'app' has exceeded the 'max_user_connections' resource", "WITH MAX_USER_CONNECTIONS"),
+        (1226, "User 'app' has exceeded the 'max_connections_per_hour' resource", "MAX_CONNECTIONS_PER_HOUR"),
+    ],
+)
+def test_a_server_that_is_full_says_what_gives_room(code: int, text: str, remedy: str) -> None:
+    error = errors.connect_error(driver.OperationalError(code, text), Target(host="db1"))
+    assert isinstance(error, SQLError)
+    assert (error.code, error.message) == (code, f"the server at db1:3306 takes no more connections: {text}")
+    assert remedy in error.hint
 
 
 def test_a_lost_connection_and_any_other_refusal_are_told_apart() -> None:

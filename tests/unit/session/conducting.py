@@ -65,6 +65,9 @@ class PlayedFleet:
 class PlayedObserver:
     """Sees neither server nor host."""
 
+    async def log_in(self) -> None:
+        return
+
     async def begin(self, _: int) -> None:
         return
 

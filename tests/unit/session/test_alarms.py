@@ -6,6 +6,7 @@ from tests.examples import load_part
 from tests.unit.session.reports import report
 from tuibench.load.report import Counters
 from tuibench.model.event import EventKind
+from tuibench.mysql.errors import ROOM
 from tuibench.session.alarms import QUIET_TICKS, Alarms
 
 TROUBLED = load_part(
@@ -55,6 +56,8 @@ def test_refused_connections_are_counted_over_all_workers_and_told_once() -> Non
         "1 refused: the account's resource limit (error 1226)"
     )
     assert (alarms.refusals(reports), alarms.refused(reports)) == (0, "")
+    assert alarms.remedy(reports) == f"{ROOM[1040]}; {ROOM[1226]}"
+    assert alarms.remedy([report(0)]) == ""
     more = [report(0, counters=refusing(e1040=4)), reports[1]]
     assert alarms.refusals(more) == 1
     assert alarms.refused(more).startswith("1 refused: too many connections")

@@ -49,6 +49,14 @@ def watched() -> Watched:
     return Watched()
 
 
+async def test_it_has_its_connection_before_the_load_takes_them_all(watched: Watched) -> None:
+    await watched.observer.log_in()
+    assert len(watched.server.connections) == 1
+    watched.server.refusal = SQLError(1040, "Too many connections")
+    await watched.observer.begin(0)
+    assert await watched.look() == []
+
+
 async def test_a_quiet_tick_has_figures_and_no_events(watched: Watched) -> None:
     await watched.observer.begin(0)
     watched.clock.advance(1)

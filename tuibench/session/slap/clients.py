@@ -82,7 +82,7 @@ class Clients:
         """Raises what keeps them from their work: as in mysqlslap, none may lose its connection."""
         load = self._load
         if refused := (await load.tick()).refused:
-            raise RunError(f"not all clients could log in: {refused}", "raise the server's max_connections")
+            raise RunError(f"not all clients could log in: {refused}", load.room)
         demand_none_lost(load.accounting.totals.errors)
 
 

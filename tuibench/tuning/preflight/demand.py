@@ -10,6 +10,9 @@ KINDS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 OWN_CONNECTIONS = 4
 """Besides the load: sampler, settings, their guardian, and the list of sessions."""
 
+OWN_AT_ONCE = 2
+"""Those of them that every run has from its beginning: sampler and settings."""
+
 DISK_PER_ROW_BYTE = 1.4
 """What InnoDB needs for a byte of a row: half-filled pages, the row's own head, one secondary index."""
 

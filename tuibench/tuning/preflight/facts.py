@@ -55,7 +55,8 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     `clients` are the connections of others; without `sees_all` only those of this user. `writes` are the
     server's counts of data changes at `read_at` (seconds of a monotonic clock), `writes_later` those of a
-    second look, `watched_seconds` after it.
+    second look, `watched_seconds` after it. `user` is who has logged in, `user_connections` how many
+    connections the account may have at a time: its own limit, else the server's for each, 0 for any number.
     """
 
     info: ServerInfo
@@ -70,6 +71,8 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     writes_later: dict[str, int] = {}
     read_at: float = 0.0
     watched_seconds: float = 0.0
+    user: str = ""
+    user_connections: int | None = None
 
     @property
     def account(self) -> str:

@@ -3,10 +3,11 @@
 import math
 
 from tuibench.model.finding import Finding
-from tuibench.tuning.preflight.demand import OWN_CONNECTIONS
+from tuibench.tuning.preflight.demand import OWN_AT_ONCE, OWN_CONNECTIONS
 from tuibench.tuning.preflight.facts import Facts
-from tuibench.tuning.preflight.findings import counted, note, ok, unseen, warning
+from tuibench.tuning.preflight.findings import counted, note, ok, stop, unseen, warning
 
+NAME = "max_connections"
 ROOM_FOR_OPERATOR = 10
 """Connections that should stay free for whoever must log in while the load runs."""
 
@@ -22,32 +23,49 @@ FILES_FOR_ITSELF = 100
 
 def connections(facts: Facts) -> Finding:
     """Threads against max_connections, those of others and of tuibench itself counted in."""
-    name, limit = "max_connections", facts.server.number("max_connections")
+    limit = facts.server.number("max_connections")
     if limit is None:
-        return unseen(name, "max_connections")
+        return unseen(NAME, "max_connections")
+    return _of_user(facts, limit) or _in_all(facts, limit)
+
+
+def _in_all(facts: Facts, limit: int) -> Finding:
     others = max(0, facts.server.status.get("Threads_connected", 1) - 1)
     needed = others + facts.demand.connections
-    said = (
-        f"{counted(facts.demand.threads, 'thread')} and {OWN_CONNECTIONS} connections of our own "
-        f"beside {others:,} of others, the server takes {limit:,}"
-    )
+    said = f"{_wanted(facts)} beside {others:,} of others, the server takes {limit:,}"
     remedy = f"SET GLOBAL max_connections = {needed + ROOM_FOR_OPERATOR}"
     if needed > limit:
-        return warning(name, f"{said}: {needed - limit:,} will be refused", remedy)
+        return warning(NAME, f"{said}: {needed - limit:,} will be refused", remedy)
     if needed + ROOM_FOR_OPERATOR > limit:
-        return note(name, f"{said}: {limit - needed} are left for you to log in", remedy)
-    return _per_user(facts) or ok(name, said)
+        return note(NAME, f"{said}: {limit - needed} are left for you to log in", remedy)
+    return ok(NAME, said)
 
 
-def _per_user(facts: Facts) -> Finding | None:
-    most, needed = facts.server.number("max_user_connections"), facts.demand.connections
-    if not most or needed <= most:
+def _of_user(facts: Facts, limit: int) -> Finding | None:
+    """The account's own limit, or the server's for each account, if it is too low and the lower one."""
+    server = facts.server
+    most = server.user_connections
+    if not most or not 0 < most < limit:
         return None
-    return warning(
-        "max_connections",
-        f"{needed:,} connections of one user, the server takes {most:,} (max_user_connections)",
-        f"SET GLOBAL max_user_connections = {needed}",
+    others = sum(client.user == server.user for client in server.clients or ())
+    needed = others + facts.demand.connections
+    of_all = server.number("max_user_connections") == most
+    which, remedy = (
+        ("max_user_connections", f"SET GLOBAL max_user_connections = {needed}")
+        if of_all
+        else ("its MAX_USER_CONNECTIONS", f"ALTER USER {server.account} WITH MAX_USER_CONNECTIONS {needed}")
     )
+    may = f"the account may have {most:,} ({which})"
+    if most <= OWN_AT_ONCE:
+        return stop(NAME, f"a run takes {OWN_AT_ONCE} connections beside its load, {may}", remedy)
+    if needed <= most:
+        return None
+    beside = f" beside {others:,} of the same user" if others else ""
+    return warning(NAME, f"{_wanted(facts)}{beside}, {may}: up to {needed - most:,} will be refused", remedy)
+
+
+def _wanted(facts: Facts) -> str:
+    return f"{counted(facts.demand.threads, 'thread')} and {OWN_CONNECTIONS} connections of our own"
 
 
 def prepared_statements(facts: Facts) -> Finding:

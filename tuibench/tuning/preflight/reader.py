@@ -45,6 +45,7 @@ WRITES = (
 _VARIABLES_SQL = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN {VARIABLES}"
 _STATUS_SQL = f"SHOW GLOBAL STATUS WHERE Variable_name IN {GAUGES + WRITES}"
 _WRITES_SQL = f"SHOW GLOBAL STATUS WHERE Variable_name IN {WRITES}"
+_LIMIT_SQL = "SELECT @@SESSION.max_user_connections"
 _CLOCK_SQL = "SELECT UNIX_TIMESTAMP(SYSDATE(6))"
 
 
@@ -70,6 +71,8 @@ async def read_server(
         clients=None if listed is None else _clients(listed, connection.thread_id),
         registered_replicas=len(await _rows(connection, _replicas_sql(info)) or ()),
         clock_ahead_seconds=await _clock_ahead(connection, wall_seconds),
+        user=connection.target.user,
+        user_connections=await _user_connections(connection),
         writes={name: value for name, value in status.items() if name in WRITES},
         read_at=begun,
     )
@@ -102,6 +105,11 @@ async def _rows(connection: Connection, sql: str) -> Sequence[Row] | None:
         raise
     except SQLError:
         return None
+
+
+async def _user_connections(connection: Connection) -> int | None:
+    rows = await _rows(connection, _LIMIT_SQL)
+    return int(rows[0][0]) if rows else None
 
 
 def _replicas_sql(info: ServerInfo) -> str:

@@ -91,9 +91,10 @@ CASES = (
     case(
         "max_connections",
         "warning",
-        "20 connections of one user, the server takes 19",
+        "the account may have 19 (max_user_connections): up to 1 will be refused",
         "SET GLOBAL max_user_connections = 20",
         variables={"max_user_connections": "19"},
+        server={"user_connections": 19},
     ),
     case("max_connections", "note", "may not see", without=("max_connections",)),
     case(

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.unit.tuning.preflight.examples import facts
+from tests.unit.tuning.preflight.examples import client, facts
 from tuibench.model.finding import Finding, Severity
 from tuibench.model.plan import Plan
 from tuibench.tuning.preflight.demand import demand_of, kinds, prepared_statements
-from tuibench.tuning.preflight.limits import LARGEST_PREPARED_LIMIT
+from tuibench.tuning.preflight.limits import LARGEST_PREPARED_LIMIT, connections
 from tuibench.tuning.preflight.limits import prepared_statements as room
 from tuibench.workload import library
 
@@ -40,6 +40,51 @@ def test_the_warning_has_the_figures_and_the_remedy() -> None:
 
 def test_a_limit_that_cannot_be_raised_is_not_advised() -> None:
     assert found(16_382, 0, LARGEST_PREPARED_LIMIT, 2).remedy == "run with --db-ps-mode=disable"
+
+
+OWN_LIMIT = "ALTER USER `app`@`localhost` WITH MAX_USER_CONNECTIONS"
+OF_EACH = "SET GLOBAL max_user_connections ="
+
+
+@pytest.mark.parametrize(
+    ("most", "of_each", "others", "severity", "words", "remedy"),
+    [
+        (None, 0, 0, Severity.OK, "the server takes 151", ""),
+        (0, 0, 9, Severity.OK, "the server takes 151", ""),
+        (-1, -1, 9, Severity.OK, "the server takes 151", ""),
+        (20, 0, 0, Severity.OK, "the server takes 151", ""),
+        (152, 0, 0, Severity.OK, "the server takes 151", ""),
+        (19, 0, 0, Severity.WARNING, "may have 19 (its MAX_USER_CONNECTIONS): up to 1", f"{OWN_LIMIT} 20"),
+        (20, 0, 3, Severity.WARNING, "beside 3 of the same user, the account may have 20", f"{OWN_LIMIT} 23"),
+        (9, 9, 0, Severity.WARNING, "have 9 (max_user_connections): up to 11 will be", f"{OF_EACH} 20"),
+        (3, 0, 0, Severity.WARNING, "up to 17 will be refused", f"{OWN_LIMIT} 20"),
+        (2, 0, 0, Severity.STOP, "a run takes 2 connections beside its load", f"{OWN_LIMIT} 20"),
+        (1, 1, 0, Severity.STOP, "the account may have 1 (max_user_connections)", f"{OF_EACH} 20"),
+    ],
+)
+def test_the_accounts_own_limit(
+    most: int | None, of_each: int, others: int, severity: Severity, words: str, remedy: str
+) -> None:
+    """16 threads and 4 connections of our own; the server takes 151."""
+    clients = [client(id=number, user="app") for number in range(others)]
+    finding = connections(
+        facts(
+            variables={"max_user_connections": str(of_each)},
+            server={"user": "app", "user_connections": most, "clients": (*clients, client())},
+        )
+    )
+    assert (finding.id, finding.severity, finding.remedy) == ("max_connections", severity, remedy)
+    assert words in finding.found
+
+
+def test_where_the_server_takes_too_few_the_lower_limit_counts() -> None:
+    def found(in_all: int, most: int) -> str:
+        return connections(
+            facts(variables={"max_connections": str(in_all)}, server={"user_connections": most})
+        ).found
+
+    assert "the server takes 10: 12 will be refused" in found(10, 15)
+    assert "the account may have 9" in found(10, 9)
 
 
 def test_what_a_connection_prepares() -> None:

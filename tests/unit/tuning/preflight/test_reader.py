@@ -24,6 +24,7 @@ ANSWERS: dict[str, Sequence[Row]] = {
         (8, "shop", "web:1", "shop", "Query", 2, "updating", "UPDATE t SET a=1", 0.0),
         (9, "idle", "web:2", None, "Sleep", 60, "", None, 0.0),
     ],
+    "SELECT @@SESSION.max_user_connections": [(20,)],
     "SHOW SLAVE HOSTS": [(2, "r1", 3306, 1)],
     "SHOW REPLICAS": [(2, "r1", 3306, 1, "uuid")],
     "SELECT UNIX_TIMESTAMP": [(1_700_000_003.5,)],
@@ -34,7 +35,7 @@ class Asked(Connection):
     """Answers by the beginning of the statement; what is not in `answers` is refused."""
 
     def __init__(self, answers: dict[str, Sequence[Row]]) -> None:
-        super().__init__(None, Target(database="sbtest"))
+        super().__init__(None, Target(user="app", database="sbtest"))
         self.answers = dict(answers)
         self.sent: list[str] = []
         self.lost = False
@@ -67,13 +68,14 @@ async def test_all_facts_in_one_round() -> None:
         wall_seconds=times(1_700_000_000, 1_700_000_002),
         monotonic_seconds=times(5.0),
     )
-    assert len(connection.sent) == 6
+    assert len(connection.sent) == 7
     assert facts.variables["max_connections"] == "151"
     assert facts.status == {"Threads_connected": 3}
     assert facts.writes == {"Com_insert": 10, "Com_update": 5}
     assert [(client.id, client.is_busy) for client in facts.clients or ()] == [(8, True), (9, False)]
     assert (facts.replicas, facts.clock_ahead_seconds, facts.database) == (1, 2.5, "sbtest")
     assert facts.sees_all
+    assert (facts.user, facts.user_connections) == ("app", 20)
 
 
 @pytest.mark.parametrize(
@@ -113,4 +115,4 @@ async def test_a_second_look_notices_writes_and_keeps_who_was_busy_before() -> N
     later = await look_again(connection, facts, monotonic_seconds=times(5.75))
     assert (later.written, later.watched_seconds) == (4, 0.75)
     assert sorted(client.id for client in later.busy) == [8, 9]
-    assert len(connection.sent) == 6 + 2
+    assert len(connection.sent) == 7 + 2
