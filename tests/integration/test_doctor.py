@@ -9,19 +9,24 @@ import msgspec
 import pytest
 
 from tests.fakes import FakeClock
+from tests.integration import sbtest
 from tests.integration.support import ask, tuibench
 from tests.integration.support_session import session_spec
 from tests.validation import demand_valid
 from tuibench.demo import layout
 from tuibench.demo.server import PrivateServer
-from tuibench.errors import UsageError
+from tuibench.errors import DeniedError, ExitCode, UsageError
+from tuibench.load.cleanup import cleanup
+from tuibench.load.prepare import prepare
 from tuibench.model.command import ChangeSetting, TrustServer
 from tuibench.model.finding import Finding
 from tuibench.model.plan import Plan
+from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
+from tuibench.mysql.readonly import ABOVE_READ_ONLY
 from tuibench.session.core import Session
-from tuibench.session.preflight import diagnose
+from tuibench.session.preflight import diagnose, look
 from tuibench.workload import library
 
 TABLES = {"tables": 2, "table_size": 500}
@@ -172,3 +177,38 @@ async def _close(session: Session) -> None:
     """Ends a session that was opened and not run."""
     session.request_stop()
     await session.run()
+
+
+async def test_a_server_that_is_read_only_says_so_to_everybody(
+    server: PrivateServer, database: Target
+) -> None:
+    """It refuses a plain login, with one exit code; one with privileges writes, and is warned."""
+    await ask(
+        server.target,
+        "CREATE USER plain@localhost IDENTIFIED BY 'plain-Pass-1'",
+        f"GRANT ALL ON {database.database}.* TO plain@localhost",
+    )
+    plain = msgspec.structs.replace(database, user="plain", password="plain-Pass-1")
+    plan, program = (
+        Plan(profile="oltp_write_only", options=dict(TABLES)),
+        sbtest.program(tables=2, table_size=500),
+    )
+    said: list[str] = []
+    async with sbtest.connected(server.target) as connection:
+        async with sbtest.set_global(connection, "read_only", "1"):
+            with pytest.raises(DeniedError, match="--read-only option"):
+                await prepare(plain, program, warn=said.append)
+            assert said == []
+            await prepare(database, program, warn=said.append)
+            with pytest.raises(DeniedError, match="the server is read only, the load does") as caught:
+                await look(plain, plan, program, nothing)
+            assert caught.value.exit_code == ExitCode.SERVER_UNAVAILABLE
+            with pytest.raises(DeniedError, match="--read-only option"):
+                await cleanup(plain, program, said.append)
+            await cleanup(database, program, said.append)
+        await connection.execute("DROP USER plain@localhost")
+    assert said == [ABOVE_READ_ONLY] * 2
+
+
+async def nothing(_: ServerInfo) -> None:
+    """What is done meanwhile."""

@@ -8,7 +8,7 @@ from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.profile_options import CONTEXT, profile_and_options
 from tuibench.cli.server_options import ServerOptions
-from tuibench.cli.talk import say
+from tuibench.cli.talk import say, warn
 from tuibench.load.cleanup import cleanup as drop
 from tuibench.workload import library
 
@@ -24,7 +24,7 @@ def cleanup(
     server: ServerOptions,
 ) -> None:
     program = library.program(*profile_and_options(profile, context.args))
-    result = run_async(drop(server.target(), program))
+    result = run_async(drop(server.target(), program, warn))
     say(f"dropped {', '.join(result.dropped) or 'nothing'}")
     for table in result.foreign:
         say(f"left {table}: its columns are not those of the data set")

@@ -11,7 +11,7 @@ from tuibench.cli.option_words import one_of
 from tuibench.cli.profile_options import CONTEXT, profile_and_options
 from tuibench.cli.progress import loading_bar
 from tuibench.cli.server_options import ServerOptions
-from tuibench.cli.talk import say
+from tuibench.cli.talk import say, warn
 from tuibench.errors import UsageError
 from tuibench.load.prepare import prepare as load
 from tuibench.load.prepare_load import Method
@@ -64,7 +64,9 @@ async def make_tables(
 ) -> None:
     """Loads the data set with a progress bar, and says what was made."""
     with loading_bar(f"loading {data_set(program).describe()}") as progress:
-        made = await load(target, program, method=method, progress=progress, create_database=create_database)
+        made = await load(
+            target, program, method=method, progress=progress, create_database=create_database, warn=warn
+        )
     tables = "1 table" if made.tables == 1 else f"{made.tables} tables"
     say(
         f"loaded {tables} with {made.rows:,} rows in {made.seconds:.1f} s "

@@ -10,6 +10,11 @@ def say(text: str) -> None:
     to_stderr(f"{text}\n")
 
 
+def warn(text: str) -> None:
+    """Something that the user should know, though the work goes on."""
+    say(f"warning: {text}")
+
+
 def moment(elapsed_seconds: float) -> str:
     """When something happened, before what is said of it; the run's time begins after its warm-up."""
     return "[ warm-up ]" if elapsed_seconds < 0 else f"[ {elapsed_seconds:.0f}s ]"

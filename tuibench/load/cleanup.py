@@ -1,10 +1,13 @@
 """Dropping the tables of a data set, and none that only look like it."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from tuibench.load.prepare_check import catalogue
 from tuibench.model.target import Target
 from tuibench.mysql.own import connect_own
+from tuibench.mysql.readonly import ABOVE_READ_ONLY, is_read_only
 from tuibench.workload.datasets import data_set
 from tuibench.workload.program import Program
 
@@ -22,8 +25,13 @@ class CleanupResult(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[str, ...]
 
 
-async def cleanup(target: Target, program: Program) -> CleanupResult:
-    """Drops the program's tables that are its data set's by name and columns."""
+async def cleanup(
+    target: Target, program: Program, warn: Callable[[str], None] | None = None
+) -> CleanupResult:
+    """Drops the program's tables that are its data set's by name and columns.
+
+    `warn` hears why some had perhaps better stayed.
+    """
     spec = data_set(program)
     names = spec.table_names()
     connection = await connect_own(target)
@@ -32,6 +40,8 @@ async def cleanup(target: Target, program: Program) -> CleanupResult:
         dropped = tuple(table for table in names if table in found.ours)
         for table in dropped:
             await connection.execute(f"DROP TABLE {table}")
+        if dropped and warn is not None and await is_read_only(connection):
+            warn(ABOVE_READ_ONLY)
     finally:
         await connection.close()
     foreign = tuple(table for table in names if table in found.foreign)

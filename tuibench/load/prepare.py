@@ -1,6 +1,7 @@
 """Making the tables of a data set: refused when any of them exists, else loaded in parallel."""
 
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
@@ -9,6 +10,7 @@ from tuibench.load.prepare_load import Load, Method, Progress
 from tuibench.load.prepare_ways import Way
 from tuibench.model.target import Target
 from tuibench.mysql.own import connect_own
+from tuibench.mysql.readonly import ABOVE_READ_ONLY, is_read_only
 from tuibench.workload.datasets import data_set
 from tuibench.workload.program import Program
 
@@ -34,10 +36,12 @@ async def prepare(
     parallel: int = 4,
     progress: Callable[[Progress], None] | None = None,
     create_database: bool = False,
+    warn: Callable[[str], None] | None = None,
 ) -> PrepareResult:
     """Makes and fills the tables of a program on the first server of a target.
 
     `method` tells how; without one, the quickest way over `parallel` connections.
+    `warn` hears, once the first table is made, why it had perhaps better not be.
 
     Raises RunError when one of them exists already, and says what to do about it. When the load fails or is
     cancelled, the tables it has not finished are dropped again.
@@ -48,10 +52,13 @@ async def prepare(
     try:
         await check_free(first, program)
         limit = int((await first.query("SELECT @@max_allowed_packet"))[0][0])
+        read_only = await is_read_only(first)
     finally:
         await first.close()
     spec = data_set(program)
     load = Load(target, spec, method or Method(parallel=parallel), limit, progress or (lambda _: None))
+    if read_only and warn is not None:
+        load.accepted = partial(warn, ABOVE_READ_ONLY)
     await load.run()
     return PrepareResult(tables=len(spec.table_names()), rows=load.rows, seconds=load.seconds, way=load.way)
 

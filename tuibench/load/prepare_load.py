@@ -54,7 +54,10 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Load:
-    """One load of a data set. `rows` and `seconds` tell how far it is."""
+    """One load of a data set. `rows` and `seconds` tell how far it is.
+
+    `accepted` is called when the server has made the first table: it lets us write.
+    """
 
     def __init__(
         self,
@@ -72,6 +75,7 @@ class Load:
         self._parallel = min(max(1, method.parallel), len(self._pieces))
         self._charset = STATEMENT_CHARSET
         self._report = report
+        self.accepted: Callable[[], None] = lambda: None
         self._connections: list[Connection] = []
         self._unfinished: set[str] = set()
         self._pieces_left = dict.fromkeys(spec.table_names(), 0)
@@ -110,6 +114,7 @@ class Load:
         names = iter(self._spec.table_names())
         # One by itself at first: what the server has against it, it has against all.
         await self._create(self._connections[0], islice(names, 1))
+        self.accepted()
         await together(self._create(connection, names) for connection in self._connections)
         work = iter(self._pieces)
         await together(self._fill(connection, work) for connection in self._connections)

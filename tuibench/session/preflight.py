@@ -13,7 +13,7 @@ import msgspec
 
 from tuibench.clock import Clock
 from tuibench.demo import layout
-from tuibench.errors import RunError, ServerUnavailableError, SQLError, TuibenchError
+from tuibench.errors import DeniedError, RunError, ServerUnavailableError, SQLError, TuibenchError
 from tuibench.load.prepare_check import check_allowed, check_ready
 from tuibench.model.finding import Finding, Severity
 from tuibench.model.machine import Machine
@@ -21,7 +21,7 @@ from tuibench.model.plan import Plan
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
-from tuibench.mysql.errors import AccessDeniedError
+from tuibench.mysql.errors import FORBIDDEN_BY_OPTION, AccessDeniedError
 from tuibench.mysql.info import server_info
 from tuibench.mysql.own import connect_own
 from tuibench.observe.machine import machine
@@ -35,6 +35,10 @@ from tuibench.workload.program import Program
 
 BETWEEN_LOOKS_SECONDS = 1.0
 """How long `doctor` watches whether others write."""
+
+
+REFUSED = {"read_only": FORBIDDEN_BY_OPTION}
+"""Findings that foresee the server's refusal, by its error."""
 
 
 class Foreseen(NamedTuple):
@@ -61,7 +65,7 @@ class Preflight:
         preflight = cls(await gather(connection, info, plan, program, ready))
         for finding in checks.before_run(preflight._facts):
             if finding.severity is Severity.STOP:
-                raise RunError(finding.found, finding.remedy)
+                raise _refusal(finding)
         return preflight
 
     async def finish(self, connection: Connection) -> Foreseen:
@@ -110,6 +114,13 @@ async def gather(
         demand=demand_of(plan, program, most_workers(plan, is_local=info.is_local)),
         data=data,
     )
+
+
+def _refusal(finding: Finding) -> TuibenchError:
+    """What keeps a run from beginning; where the server would refuse the load, its own refusal."""
+    if finding.id in REFUSED:
+        return DeniedError(REFUSED[finding.id], finding.found, finding.remedy)
+    return RunError(finding.found, finding.remedy)
 
 
 def _machine(info: ServerInfo) -> Machine:

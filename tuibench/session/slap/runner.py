@@ -19,6 +19,7 @@ from tuibench.metrics.histogram import merged
 from tuibench.model.slap import Benchmark
 from tuibench.model.summary import QueryTotals
 from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.readonly import ABOVE_READ_ONLY, is_read_only
 from tuibench.observe.counters import kept
 from tuibench.session.slap.clients import Clients, Played, plan_of
 from tuibench.session.slap.ending import Ending, told_as_lost
@@ -52,6 +53,7 @@ class Slapper:
         self._clock = clock or SystemClock()
         self._connection: Connection
         self._schema: Schema
+        self._has_doubted = False
 
     async def run(self) -> AsyncIterator[Benchmark]:
         """One benchmark after the other. Raises TuibenchError for what goes wrong, with the SQL that did."""
@@ -108,6 +110,9 @@ class Slapper:
         if not script.create:
             return
         await self._schema.make()
+        if not self._has_doubted and await is_read_only(self._connection):
+            self._say(f"warning: {ABOVE_READ_ONLY}")
+        self._has_doubted = True
         statements = script.creation(engine)
         await self._send(next(statements))
         if script.writes:

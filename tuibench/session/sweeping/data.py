@@ -28,17 +28,24 @@ class Tables(Protocol):
 
 
 class ServerTables:
-    """The real ones. `show` hears how far a load is; `threads` is the most that any cell has."""
+    """The real ones. `show` hears how far a load is, `tell` what speaks against it."""
 
-    def __init__(self, target: Target, plan: SweepPlan, show: Showing | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        plan: SweepPlan,
+        show: Showing | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
         self._target = target
         self._threads = most_threads(plan)
         self._text = plan.base.profile_text
         self._show = show
+        self._tell = tell
 
     async def make(self, case: Case) -> None:
         """Raises RunError if tables of these names are there already."""
-        await prepare(self._target, self._program(case), progress=self._show)
+        await prepare(self._target, self._program(case), progress=self._show, warn=self._tell)
 
     async def drop(self, case: Case) -> None:
         await cleanup(self._target, self._program(case))

@@ -101,7 +101,7 @@ def conductor(
     async def reach() -> None:
         await (await connect(target)).close()
 
-    keeper = DataKeeper(plan, ServerTables(target, plan, show), witness.tell)
+    keeper = DataKeeper(plan, ServerTables(target, plan, show, witness.tell), witness.tell)
     return SweepConductor(folder, keeper, attempt, reach, witness, clock)
 
 

@@ -2,6 +2,7 @@
 
 from tuibench.model.finding import Finding
 from tuibench.model.server import Flavour
+from tuibench.mysql.readonly import ABOVE_READ_ONLY, privileges_above
 from tuibench.tuning.preflight.facts import Client, Facts
 from tuibench.tuning.preflight.findings import counted, note, ok, stop, unseen, warning
 from tuibench.units import duration
@@ -37,11 +38,11 @@ def read_only(facts: Facts) -> Finding:
     kinds = ", ".join(kind for kind in facts.demand.kinds if kind != "SELECT")
     if not facts.demand.writes:
         return note(name, "the server is read only, and so is the load")
-    above = server.grants is not None and server.grants.may("SUPER", "READ_ONLY ADMIN", "CONNECTION_ADMIN")
+    above = server.grants is not None and server.grants.may(*privileges_above(server.info))
     if above and not (server.is_on("super_read_only") or server.is_on("innodb_read_only")):
         return warning(
             name,
-            "the server is read only, which does not hold for this login: it may be a replica",
+            ABOVE_READ_ONLY,
             "run on the primary, or SET GLOBAL read_only = OFF",
         )
     return stop(
