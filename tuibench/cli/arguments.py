@@ -17,6 +17,10 @@ STDOUT = "-"
 MAY_NAME_A_FILE = {"report": ("--sysbench", "--json", "--csv", "--markdown"), "slap": ("--csv",)}
 """Options of a command that mean stdout unless they are given a file: `--csv`, `--csv=run.csv`."""
 
+COMPLETE = "_TUIBENCH_COMPLETE"
+"""The environment variable by which a shell asks what the Tab key may offer."""
+COMPLETION_OPTIONS = ("--install-completion", "--show-completion")
+
 PASSWORD_OPTIONS = ("--password", "--mysql-password")
 PASSWORD_PIPE = "TUIBENCH_PASSWORD_FD"  # noqa: S105
 """Names the environment variable with the pipe's number; never the password itself."""
@@ -33,6 +37,8 @@ def normalised(arguments: Sequence[str], commands: Collection[str] = ()) -> list
     password, rest = without_password(spelt)
     if password is not None:
         _start_anew(rest, password)
+    if len(rest) == 1 and rest[0] in COMPLETION_OPTIONS:
+        return [f"{rest[0]}="]
     return _with_places(sysbench_words.translated(sysbench_words.ordered(_asked(rest), commands)))
 
 

@@ -3,6 +3,7 @@
 A command's module is imported when it is called, so that help and mistakes are answered at once.
 """
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -119,10 +120,36 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _install_completion(shell: str | None) -> None:
+    if shell is not None:
+        from tuibench.cli.completion import setup
+
+        say(setup.installed(shell))
+        raise typer.Exit
+
+
+def _show_completion(shell: str | None) -> None:
+    if shell is not None:
+        from tuibench.cli.completion import setup
+
+        typer.echo(setup.shown(shell), nl=False)
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+    install_completion: str | None = typer.Option(
+        None,
+        metavar="SHELL",
+        callback=_install_completion,
+        is_eager=True,
+        help="Complete commands, options, profiles and runs by Tab, in bash, zsh or fish.",
+    ),
+    show_completion: str | None = typer.Option(
+        None, metavar="SHELL", callback=_show_completion, is_eager=True, help="Print the script for that."
     ),
 ) -> None:
     """Drive an OLTP load into MySQL or MariaDB, watch it, and steer it live.
@@ -136,6 +163,8 @@ def main() -> None:
     """Entry point of the program; ends the process with one of `ExitCode`."""
     streams.complete()
     try:
+        if arguments.COMPLETE in os.environ:
+            sys.exit(_complete())
         sys.argv[1:] = arguments.normalised(sys.argv[1:], COMMANDS) or _alone()
         sys.exit(app(prog_name="tuibench", standalone_mode=False) or ExitCode.DONE)
     except TuibenchError as error:
@@ -153,6 +182,15 @@ def main() -> None:
     except Exception as error:
         say(f"tuibench: {_mishap(error)}")
         sys.exit(ExitCode.RUN_FAILED)
+
+
+def _complete() -> ExitCode:
+    """Tells the shell that asks what may stand at a place of its command line."""
+    from tuibench.cli.completion import shells
+
+    group: Any = typer.main.get_command(app)
+    typer.echo(shells.answer(COMMANDS, lambda name: group.get_command(None, name)), nl=False)
+    return ExitCode.DONE
 
 
 def _alone() -> list[str]:

@@ -29,6 +29,11 @@ def lines() -> list[RunLine]:
     return sorted(known, key=lambda line: (line.started_at or 0, line.id))
 
 
+def ids() -> list[str]:
+    """Runs and sweeps by their names, as they can be asked for."""
+    return [*shelf.ids(), *(each.name for each in _sweeps())]
+
+
 def line_of(directory: Path) -> RunLine:
     """What the list says of a run or a sweep."""
     return line_of_sweep(directory) if is_sweep(directory) else shelf.line_of(directory)

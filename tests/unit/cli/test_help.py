@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 
 from tests.unit.cli.program import Program
 from tuibench.cli import sysbench_words
 from tuibench.cli.arguments import normalised
 from tuibench.cli.help import EXAMPLES, ORDER, TAKES, examples, takes
-from tuibench.cli.main import COMMANDS, LazyGroup
+from tuibench.cli.main import COMMANDS, LazyGroup, app
 from tuibench.workload import library
 from tuibench.workload.compile import known_options
 
@@ -25,6 +26,11 @@ def options_of(command: str) -> set[str]:
     parser = LazyGroup(name="tuibench").get_command(None, command)
     taken = {name for each in parser.params for name in (*each.opts, *each.secondary_opts)} | {"--help"}
     return taken | profile_options() if parser.context_settings.get("ignore_unknown_options") else taken
+
+
+def own_options() -> set[str]:
+    """Those of the program itself, without a command."""
+    return {name for each in typer.main.get_command(app).params for name in each.opts} | {"--help"}
 
 
 def profile_options() -> set[str]:
@@ -66,7 +72,7 @@ def command_of(line: str) -> Iterator[list[str]]:
 def test_every_command_line_of_a_page_can_be_typed(page: Path, options: dict[str, set[str]]) -> None:
     for line in lines_of(page):
         words = normalised(line, COMMANDS)
-        if words[0] in ("--help", "--version"):
+        if words[0].partition("=")[0] in own_options():
             continue
         assert words[0] in COMMANDS, words
         assert given(words[1:]) - options[words[0]] == set(), words
@@ -74,7 +80,7 @@ def test_every_command_line_of_a_page_can_be_typed(page: Path, options: dict[str
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_option_of_a_page_exists(page: Path, options: dict[str, set[str]]) -> None:
-    every = set().union(*options.values(), sysbench_words.ONLY, [sysbench_words.SSL])
+    every = set().union(*options.values(), own_options(), sysbench_words.ONLY, [sysbench_words.SSL])
     spans = re.findall(r"`(-[^`]*)`", page.read_text(encoding="utf-8"))
     named = set().union(*(given(re.split(r"[\s/]", span)) for span in spans))
     assert {name for name in named if name.startswith("--")} - every == set()

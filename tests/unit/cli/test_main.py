@@ -196,6 +196,7 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "hdrh",
         "platformdirs",
         "cryptography",
+        "tuibench.cli.completion",
     }
     assert not loaded & heavy
     assert {name for name in loaded if name.startswith("tuibench.")} == {
