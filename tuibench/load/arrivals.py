@@ -114,7 +114,7 @@ class Arrivals:
         """
         if self.is_open:
             return self._take()
-        if self._is_exhausted():
+        if (limit := self._limit) is not None and self.scheduled >= limit:
             return None
         self.scheduled += 1
         return UNASKED

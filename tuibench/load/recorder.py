@@ -30,15 +30,17 @@ class Latencies(NamedTuple):
 class Recorder:
     """Shared by all connections of a worker; everything runs on one event loop, so nothing is locked.
 
-    `tally` counts returned statements as reads, writes and others. `latencies_us[i]` collects the latencies
-    of flat statement i; statements of one name share a list. `response_us[i]` collects those of the program's
-    transaction i from its intended start, `service_us` those from the real one, in an open loop. `rejected`
-    counts statements that the server answered with an error, `unanswered` those it heard beside the work: cut
-    off ones, goodbyes, and what a login takes.
+    What changes with every transaction and statement is kept outside the `counters`, which are complete as
+    `totals`. `tally` counts returned statements as reads, writes and others. `latencies_us[i]` collects the
+    latencies of flat statement i; statements of one name share a list. `response_us[i]` collects those of the
+    program's transaction i from its intended start, `service_us` those from the real one, in an open loop.
+    `rejected` counts statements that the server answered with an error, `unanswered` those it heard beside
+    the work: cut off ones, goodbyes, and what a login takes.
     """
 
     def __init__(self, statements: Sequence[FlatStatement], transactions: Sequence[str]) -> None:
         self.counters = Counters()
+        self.in_flight = self.completed = self.commits = 0
         self.tally = [0, 0, 0]
         self.unanswered = 0
         self.rejected = 0
@@ -59,6 +61,7 @@ class Recorder:
         """The counters as they stand, a copy."""
         reads, writes, others = self.tally
         now = self.counters + Counters()
+        now.in_flight, now.completed, now.commits = self.in_flight, self.completed, self.commits
         now.reads, now.writes, now.others = reads, writes, others
         now.questions = reads + writes + others + self.rejected + self.unanswered
         return now

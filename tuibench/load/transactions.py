@@ -18,8 +18,7 @@ from typing import Any, TypeVar
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.load.arrivals import UNASKED
 from tuibench.load.login import Line, back_off
-from tuibench.load.recorder import OTHER, WRITE
-from tuibench.load.report import Counters
+from tuibench.load.recorder import OTHER, WRITE, Recorder
 from tuibench.load.resting import Rest
 from tuibench.load.work import Work
 from tuibench.model.plan import OnError
@@ -41,14 +40,14 @@ Part = Generator[Said, Any, Outcome]
 class Unfinished(AbstractContextManager[None]):
     """Books the transaction that is cut short: by the end of its connection, of the run, or of the load."""
 
-    def __init__(self, counters: Counters) -> None:
-        self._counters = counters
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self._counters.in_flight -= 1
-            self._counters.abandoned += kind is GeneratorExit
-            self._counters.failed += kind is not GeneratorExit
+            self._recorder.in_flight -= 1
+            self._recorder.counters.abandoned += kind is GeneratorExit
+            self._recorder.counters.failed += kind is not GeneratorExit
 
 
 class Transactions:
@@ -71,7 +70,7 @@ class Transactions:
         self._explicit = [transaction.explicit for transaction in work.transactions]
         self._chance = chance
         self._is_spared = False
-        self._unfinished = Unfinished(work.recorder.counters)
+        self._unfinished = Unfinished(work.recorder)
 
     def spare(self) -> None:
         """The next query that is interrupted is to be tried again, whatever the rules say."""
@@ -102,7 +101,7 @@ class Transactions:
         intended start, service time from the start; in a closed loop both are one.
         """
         work, recorder, now, packets = self._work, self._recorder, self._now, line.packets
-        counters, delay, start, changes = recorder.counters, work.delay, work.arrivals.start, work.changes
+        delay, start, changes = work.delay, work.arrivals.start, work.changes
         tally, kinds = recorder.tally, recorder.kinds
         latencies_us, responses_us = recorder.latencies_us, recorder.response_us
         calls, interactive, explicit = self._values.calls, self._interactive, self._explicit
@@ -111,7 +110,7 @@ class Transactions:
             for _ in self._values.stretch():
                 if work.changes != changes or (intended_ns := start()) is None:
                     return
-                counters.in_flight += 1
+                recorder.in_flight += 1
                 which = draw()
                 started_ns = ended_ns = now()
                 is_committed: bool | None = True
@@ -134,15 +133,15 @@ class Transactions:
                 except GeneratorExit:
                     recorder.unanswered += 1
                     raise
-                counters.in_flight -= 1
+                recorder.in_flight -= 1
                 if is_committed is None:
-                    counters.failed += 1
+                    recorder.counters.failed += 1
                     continue
                 if not is_committed:
-                    counters.count_rollback(self._names[which])
+                    recorder.counters.count_rollback(self._names[which])
                 elif explicit[which]:
-                    counters.commits += 1
-                counters.completed += 1
+                    recorder.commits += 1
+                recorder.completed += 1
                 self.events += 1
                 busy_us = (ended_ns - started_ns) // 1000
                 self.busy_us += busy_us
