@@ -55,8 +55,10 @@ def quick(parameters: Iterable[Parameter]) -> list[Parameter]:
 
 def read(kind: Any, value: Any) -> Any:
     """A default, or what was given for it. Raises NotPlainError for what typer has to look at."""
-    if kind in (str, int, float, bool) and type(value) is kind:
+    if kind in (int, float, bool) and type(value) is kind:
         return value
+    if kind is str and isinstance(value, str):
+        return str.__str__(value)
     if kind == list[str] and isinstance(value, list | tuple) and all(type(one) is str for one in value):
         return list(value)
     if kind is float and type(value) is int:

@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 
 from tuibench.cli.main import PARSER_ERROR, LazyGroup, app
 from tuibench.cli.values import NotPlainError, QuickCommand, read
+from tuibench.model.plan import Backlog
 
 KINDS: tuple[Any, ...] = (str, int, float, bool, list[str])
 TEXTS = ("", " ", "8", "+8", "-8", "08", "8.0", "0.5", ".5", "5.", "1e3", "1_000", "nan", "yes", "٣", "a b")
@@ -55,10 +56,23 @@ def test_a_limited_number_is_typers() -> None:
         web.get_command(None, "web")(["--port=70000"], standalone_mode=False)
 
 
-def test_the_options_of_a_command_load_no_validator() -> None:
+def test_a_word_of_an_enumeration_is_plain_text() -> None:
+    found = read(str, Backlog.KEEP)
+    assert (found, type(found)) == (Backlog.KEEP.value, str)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("attach", "nobody", "--fps=30", "--run-dir=/nonexistent"),
+        ("run", "oltp_read_write", "--socket=/nonexistent"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_the_options_of_a_command_load_no_validator(arguments: tuple[str, ...]) -> None:
     code = (
         "import sys; from tuibench.cli.main import main\n"
-        "sys.argv = ['tuibench', 'attach', 'nobody', '--fps=30', '--run-dir=/nonexistent']\n"
+        f"sys.argv = {['tuibench', *arguments]}\n"
         "try: main()\n"
         "except SystemExit: print('pydantic' in sys.modules)"
     )
