@@ -1,5 +1,6 @@
 """What every test gets: a home of its own, gone afterwards, and an environment that names no server."""
 
+import gc
 import os
 import shutil
 import signal
@@ -28,6 +29,17 @@ ENDING = (signal.SIGINT, signal.SIGHUP)
 settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", settings.get_profile("explore"), derandomize=True)
 settings.load_profile("same")
+
+
+FEWER_COLLECTIONS = 10_000
+"""New objects until the garbage of the youngest is looked for; Python's own number is 700."""
+
+
+def pytest_collection_finish() -> None:
+    """What is there for the whole time is no garbage: thousands of tests, a quarter of a million objects."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(FEWER_COLLECTIONS)
 
 
 @pytest.fixture(scope="session", autouse=True)

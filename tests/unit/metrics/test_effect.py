@@ -21,9 +21,9 @@ def of(figure: Figure, before: list[Slot], after: list[Slot]) -> Comparison:
     return next(one for one in compare(before, after) if one.figure is figure)
 
 
-def coverage(phi: float, window: int, runs: int = 300) -> float:
-    """How often the interval of TPS holds the true difference of none."""
-    rng, held = random.Random(7), 0
+def coverage(phi: float, window: int) -> float:
+    """How often the interval of TPS holds the true difference of none, in a few thousand slots."""
+    rng, held, runs = random.Random(7), 0, 300 * WINDOW // window
     for _ in range(runs):
         series = ar1(rng, 2 * window + 2, phi, 40.0)
         before = Parts(series[:window], [1.0] * window)

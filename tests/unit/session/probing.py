@@ -14,7 +14,7 @@ from tuibench.model.probe import ProbeOrder
 from tuibench.session.probe import ProbePlan
 from tuibench.session.probe_step import ProbeTick
 
-PLACES = 80
+PLACES = 40
 _NORMAL = NormalDist()
 SHAPE = tuple(
     math.exp(0.5 * (_NORMAL.inv_cdf((place + 0.5) / PLACES) - _NORMAL.inv_cdf(0.95)))
