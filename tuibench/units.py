@@ -21,6 +21,12 @@ def count(value: float | None) -> str:
     return DASH if value is None else f"{value:,.0f}"
 
 
+def from_to(first: int | None, last: int | None) -> str:
+    """What a number was at first and in the end, once where that is the same: 8 → 64."""
+    known = [count(each) for each in (first, last) if each is not None]
+    return " → ".join(dict.fromkeys(known)) or DASH
+
+
 def decimal(value: float | None, digits: int = 2) -> str:
     """A number with a fixed number of digits: 1.04."""
     return DASH if value is None else f"{value:,.{digits}f}"

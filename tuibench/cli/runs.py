@@ -28,7 +28,7 @@ from tuibench.record.sweep import is_sweep
 from tuibench.record.sweep import load as load_sweep
 from tuibench.record.sweep_text import written
 from tuibench.record.transcript import ending
-from tuibench.units import DASH, clock, count, data, decimal
+from tuibench.units import DASH, clock, data, decimal, from_to
 from tuibench.workload import nearest
 
 DETAILS = (
@@ -100,7 +100,7 @@ def _cells(line: RunLine) -> tuple[str, ...]:
         DASH if started is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(started)),
         line.profile or DASH,
         _outcome(line),
-        count(line.threads),
+        from_to(line.threads_at_start, line.threads),
         DASH if line.seconds is None else clock(line.seconds),
         decimal(line.transactions_per_second, 1),
         decimal(line.p95_ms),
@@ -130,7 +130,8 @@ def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
         return
     plan, seen = run.plan, run.environment
     typer.echo(f"{run.id}: {run.summary.outcome} after {clock(run.summary.seconds)}")
-    typer.echo(f"{plan.plan.profile}, {plan.data_set or 'tables not described'}, {plan.plan.threads} threads")
+    threads = from_to(plan.plan.threads, run.summary.threads)
+    typer.echo(f"{plan.plan.profile}, {plan.data_set or 'tables not described'}, {threads} threads")
     typer.echo(f"{plan.server.version_text} at {plan.server.where}, as {plan.target.user or 'nobody'}")
     if seen is not None:
         host = seen.host

@@ -9,7 +9,7 @@ from tuibench.model.sample import Latency
 from tuibench.model.summary import StatementTotals
 from tuibench.record.effects import cost_line, effect_words
 from tuibench.record.run import Run
-from tuibench.units import clock, count, data, decimal
+from tuibench.units import clock, count, data, decimal, from_to
 
 Row = Sequence[str]
 
@@ -42,7 +42,7 @@ def _setting(run: Run) -> Iterator[str]:
     rows = [
         ("profile", f"{plan.profile} {options}".strip()),
         ("data", run.plan.data_set),
-        ("threads", count(plan.threads)),
+        ("threads", from_to(plan.threads, run.summary.threads)),
         ("rate", f"{plan.rate:,g}/s" if plan.rate else ""),
         ("seed", str(plan.seed)),
         ("server", f"{server.version_text} at {server.where}"),

@@ -26,8 +26,9 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True):
     """One run or sweep in a list. What is not known is None; `trouble` says why a record cannot be read.
 
     `started_at` is Unix time. `outcome` is that of the summary, "running" while it is being written, or
-    "cut short" without a summary. `p95_ms` is that of the whole run. A sweep has no figures of its own, but
-    so many `cells`, of which `cells_done` were measured; `seconds` is the time they took.
+    "cut short" without a summary. `threads` are those at the end. `p95_ms` is that of the whole run. A sweep
+    has no figures of its own, but so many `cells`, of which `cells_done` were measured; `seconds` is the time
+    they took.
     """
 
     id: str
@@ -46,6 +47,7 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["run", "sweep"] = "run"
     cells: int | None = None
     cells_done: int | None = None
+    threads_at_start: int | None = None
 
 
 class _Figures(msgspec.Struct):
@@ -104,6 +106,7 @@ def line_of(directory: Path) -> RunLine:
             profile=plan.plan.profile,
             server=plan.target.where,
             threads=plan.plan.threads,
+            threads_at_start=plan.plan.threads,
         )
         return _ended(known, figures) if figures else _unended(known, directory)
     except RunError as error:
@@ -135,14 +138,15 @@ def _ended(line: RunLine, figures: _Figures) -> RunLine:
 def _unended(line: RunLine, directory: Path) -> RunLine:
     """Counted from its samples; a percentile of the whole would take too long for a list."""
     samples = [
-        sample
+        (sample, sample.load)
         for sample in reader.Lines().of(directory / SAMPLES, SampleLine)
         if sample.elapsed_seconds > 0 and sample.load
     ]
-    done = sum(sample.counts.completed for sample in samples)
-    seconds = samples[-1].elapsed_seconds if samples else 0.0
+    done = sum(sample.counts.completed for sample, _ in samples)
+    seconds = samples[-1][0].elapsed_seconds if samples else 0.0
     return msgspec.structs.replace(
         line,
+        threads=samples[-1][1].threads if samples else line.threads,
         seconds=seconds,
         transactions=done,
         transactions_per_second=done / seconds if seconds else None,

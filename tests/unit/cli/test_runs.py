@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from tests import sweeps
+from tests.examples import PLAN
 from tests.unit.cli.program import Program
 from tests.unit.record.written import plan_record, written
 from tuibench import paths
@@ -39,6 +40,21 @@ def test_the_list_is_a_table_or_json(tuibench: Program, folder: Path) -> None:
     assert "cut short" in cut
     lines = json.loads(tuibench("runs", "list", "--format", "json").out)
     assert [(line["id"], line["outcome"]) for line in lines] == [(DONE, "done"), (CUT, "cut short")]
+
+
+def test_threads_are_told_as_they_were_at_first_and_in_the_end(
+    tuibench: Program, tuibench_home: Path
+) -> None:
+    """In the list and of one run alike; of one that was cut short by its samples."""
+    written(paths.runs_dir() / DONE, plan=msgspec.structs.replace(PLAN, threads=64))
+    written(paths.runs_dir() / CUT, ended=False, plan=msgspec.structs.replace(PLAN, threads=64))
+    _, done, cut = tuibench("runs").out.splitlines()
+    for line, run in ((done, DONE), (cut, CUT)):
+        told = tuibench("runs", "show", run).out.splitlines()[1]
+        last = load(paths.runs_dir() / run).summary.threads
+        assert last != 64
+        assert f" 64 → {last} " in line
+        assert told.endswith(f", 64 → {last} threads")
 
 
 def test_on_a_narrow_terminal_the_list_leaves_out_what_the_id_says(folder: Path) -> None:
