@@ -58,6 +58,12 @@ class Windows:
         if window is not None and slot.start_seconds >= window.changed_at:
             window.slots.append(slot)
 
+    def disturb(self, slot: Slot) -> None:
+        """The windows that a slot reaches into are of no use."""
+        for window in (self.at(slot.start_seconds), self.at(slot.end_seconds - 2 * ROUNDING_SECONDS)):
+            if window is not None:
+                window.disturbed = True
+
     def pairs(self, until_seconds: float) -> tuple[TrialPair, ...]:
         """The cycles that are over and were not disturbed."""
         cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))

@@ -89,7 +89,9 @@ def trial_text(result: TrialResult) -> str:
         widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADING))]
         lines += ["    " + _aligned(row, widths) for row in rows]
     if result.left_out:
-        lines.append(f"    cycles left out, disturbed by other changes: {result.left_out}")
+        lines.append(
+            f"    cycles left out, disturbed by other changes or a server that was away: {result.left_out}"
+        )
     return "\n".join([*lines, result.sentence, ""]) + "\n"
 
 

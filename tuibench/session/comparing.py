@@ -19,6 +19,7 @@ from tuibench.model.plan import Plan
 from tuibench.model.sample import Sample
 from tuibench.model.setting import SettingState
 from tuibench.model.trial import TrialResult
+from tuibench.mysql.errors import AWAY_CODES
 from tuibench.record.effects import effect_words
 from tuibench.record.text import Interval
 from tuibench.session.events import EventLog
@@ -115,10 +116,11 @@ class Comparing:
     def tick(self, sample: Sample, interval: Interval) -> None:
         """One sample of the measured run."""
         slot = _slot(sample, interval, self._log.elapsed_seconds())
-        if self._trial is None:
-            self._tell(self._watch.slot(slot))
+        is_lost = _is_lost(sample)
+        if self._trial is not None:
+            self._trial.tick(slot, is_lost=is_lost)
         else:
-            self._trial.tick(slot)
+            self._tell(self._watch.boundary() if is_lost else self._watch.slot(slot))
         if sample.server is not None and sample.load is not None and sample.server.counters:
             self._ledger.take(
                 sample.server.counters, sample.load.transactions_total, slot.end_seconds, self._values()
@@ -145,6 +147,12 @@ class Comparing:
         if effect is not None:
             self.effects.append(effect)
             self._log.tell(EventKind.EFFECT, effect_words(effect), effect)
+
+
+def _is_lost(sample: Sample) -> bool:
+    """True if the server hung up on the load and on our sampler: it went away, or still is."""
+    codes = sample.load.errors_by_code if sample.load is not None else {}
+    return sample.server is None and any(int(code) in AWAY_CODES for code in codes)
 
 
 def _slot(sample: Sample, interval: Interval, end_seconds: float) -> Slot:

@@ -1,14 +1,14 @@
 """Runs a trial (`--ab`): sets the value that is due, as an operator would, and tells what comes of it.
 
-Its changes are commands like any other: journalled, seen as events, put back at the end. Another change or a
-pause while it runs spoils the cycle it falls into.
+Its changes are commands like any other: journalled, seen as events, put back at the end. Another change, a
+pause or a server that goes away while it runs spoils the cycle it falls into.
 """
 
 import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from tuibench.errors import TuibenchError, UsageError
+from tuibench.errors import ConnectionLostError, ServerAwayError, TuibenchError, UsageError
 from tuibench.metrics.pairs import compare_pairs
 from tuibench.metrics.slots import Slot
 from tuibench.metrics.windows import Window, Windows
@@ -86,9 +86,14 @@ class TrialRun:
             await self._session.settings.restore()
             raise
 
-    def tick(self, slot: Slot) -> None:
-        """One more slot; the value that is due now, if it is not the present one."""
+    def tick(self, slot: Slot, *, is_lost: bool = False) -> None:
+        """One more slot; the value that is due now, if it is not the present one.
+
+        In one that `is_lost` the server went away, or was: what was measured is not the value's doing.
+        """
         self._windows.take(slot)
+        if is_lost:
+            self._windows.disturb(slot)
         self._tell_progress(slot.end_seconds)
         self._enter(self._windows.at(slot.end_seconds))
 
@@ -149,6 +154,10 @@ class TrialRun:
     async def _set(self, window: Window) -> None:
         try:
             await self._session.submit(command_for(self._trial.subject, window.value))
+        except (ServerAwayError, ConnectionLostError):
+            # The next window tries again. Some of a preset may have been set.
+            self._current, window.disturbed = "", True
+            return
         except TuibenchError as error:
             if self._ended_at is None:
                 self._session.fail(error)

@@ -86,7 +86,9 @@ def test_a_trial_is_a_table_and_a_sentence() -> None:
 
 
 def test_left_out_cycles_are_said() -> None:
-    assert "cycles left out, disturbed by other changes: 2\n" in trial_text(result(left_out=2))
+    assert "cycles left out, disturbed by other changes or a server that was away: 2\n" in trial_text(
+        result(left_out=2)
+    )
 
 
 def test_too_few_cycles_make_no_claim() -> None:

@@ -59,6 +59,13 @@ class Run:
                 Interval(seconds=1.0, transactions=tps, latency=Histogram.of([9_000] * 20)),
             )
 
+    def outage(self, seconds: int) -> None:
+        """The server has gone away."""
+        for _ in range(seconds):
+            self.clock.advance(1)
+            load = load_part(transactions_per_second=0, errors_by_code={"2003": 4, "1213": 1})
+            self.comparing.tick(sample(1, load=load, server=None), Interval(seconds=1.0, transactions=0))
+
     def change(self, kind: EventKind = EventKind.SETTING) -> None:
         self.clock.advance(0.1)
         self.log.tell(kind, f"{kind}!")
@@ -116,6 +123,22 @@ def test_a_standstill_is_no_effect_and_no_window_reaches_across_it(kind: EventKi
     run.change(kind)
     run.ticks(60, 0)
     assert run.effects == []
+
+
+def test_a_server_that_goes_away_is_not_the_changes_doing() -> None:
+    run = Run()
+    run.ticks(30, 100)
+    run.change()
+    run.ticks(9, 150)
+    run.outage(30)
+    run.change(EventKind.RESTART)
+    run.ticks(30, 150)
+    (effect,) = run.effects
+    assert "TPS +50" in effect.text
+    run.change()
+    run.outage(30)
+    run.ticks(30, 150)
+    assert len(run.effects) == 1
 
 
 def test_a_change_that_took_its_time_began_when_it_was_asked_for() -> None:

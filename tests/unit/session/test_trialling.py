@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.unit.session.fakes import FakeHand, FakePace
-from tuibench.errors import RunError, TuibenchError, UsageError
+from tuibench.errors import ConnectionLostError, RunError, ServerAwayError, TuibenchError, UsageError
 from tuibench.metrics.slots import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads
 from tuibench.model.effect import Figure
@@ -75,12 +75,12 @@ class Session:
     def event(self, kind: EventKind) -> None:
         self.run.heard(Event(at=0, elapsed_seconds=self.now, kind=kind, text="", marker=1))
 
-    async def drive(self, seconds: int) -> None:
+    async def drive(self, seconds: int, *, is_lost: bool = False) -> None:
         if not self.now:
             self.event(EventKind.START)
         for _ in range(seconds):
             self.now += 1.0
-            self.run.tick(Slot(self.now, 1.0, self.rates[self.value], p95_ms=10.0))
+            self.run.tick(Slot(self.now, 1.0, self.rates[self.value], p95_ms=10.0), is_lost=is_lost)
             await asyncio.sleep(0)
 
 
@@ -159,6 +159,34 @@ async def test_a_refusal_under_way_ends_the_run() -> None:
     session.refusal = RunError("no")
     await session.drive(WINDOW + 1)
     assert session.failure is session.refusal
+
+
+@pytest.mark.parametrize("error", [ServerAwayError("gone"), ConnectionLostError(2013, "gone")])
+async def test_a_server_that_is_away_costs_its_cycles_and_is_asked_again(error: TuibenchError) -> None:
+    session = Session(trial(cycles=6))
+    await session.drive(3 * WINDOW - 2)
+    session.refusal = error
+    await session.drive(WINDOW, is_lost=True)
+    session.refusal = None
+    session.event(EventKind.RESTART)
+    await session.drive(8 * WINDOW + 2)
+    assert session.failure is None
+    result = session.run.result
+    assert [pair.cycle for pair in result.pairs] == [1, 3, 4, 5, 6]
+    assert [seconds for seconds, _ in session.submitted] == [6, 18, 24, 30, 42, 54, 66]
+
+
+async def test_a_slot_of_an_outage_spoils_the_windows_that_it_reaches_into() -> None:
+    session = Session(trial())
+    await session.drive(2 * WINDOW)
+    session.now += 0.5
+    session.run.tick(Slot(session.now, 1.0, 0.0), is_lost=True)
+    await session.drive(6 * WINDOW)
+    assert [pair.cycle for pair in session.run.result.pairs] == [3, 4]
+    session = Session(trial())
+    await session.drive(1, is_lost=True)
+    await session.drive(8 * WINDOW)
+    assert [pair.cycle for pair in session.run.result.pairs] == [2, 3, 4]
 
 
 async def test_a_refusal_after_the_end_is_none() -> None:
