@@ -19,6 +19,8 @@ process (`make test` has three), one of each flavour:
   connection. What differs at its end fails the module, and the server is thrown away. Who changes a setting
   puts it back in a `finally` (`sbtest.set_global`).
 - A restartable server is held to the same after every test. Leave it running.
+- A load that only has to be there has a simulated network (`session_spec`, `--client-delay=2ms`): at full
+  speed it would take the processors from the other tests.
 - The fixtures belong to no event loop, so tests are simply `async def` and need no marker.
 
 Programs: what is found on this machine, and the paths in TUIBENCH_TEST_MYSQLD (separated like PATH).

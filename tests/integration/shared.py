@@ -26,6 +26,9 @@ from tuibench.mysql.connection import Connection, connect
 LEAVING_SECONDS = 20.0
 POLL_SECONDS = 0.05
 
+FRUGAL = ("--loose-innodb-log-writer-threads=OFF",)
+"""MySQL: no threads of the redo log that spin while they wait; a commit takes a third less processor time."""
+
 VOLATILE = frozenset(
     {
         "gtid_binlog_pos",
@@ -81,7 +84,7 @@ class Starter:
     ) -> PrivateServer:
         template = self._templates.of(binary)
         return await PrivateServer.start(
-            binary, options=options, keep=keep, base=self._base, template=template
+            binary, options=(*FRUGAL, *options), keep=keep, base=self._base, template=template
         )
 
     def places(self, binary: Binary) -> list[Path]:

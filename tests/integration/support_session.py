@@ -30,6 +30,9 @@ from tuibench.session.spec import ServiceSpec, SessionSpec
 SERVICE = "tuibench.session.service"
 DURABILITY = "SELECT @@innodb_flush_log_at_trx_commit, @@sync_binlog"
 DURABLE, UNSAFE = (1, 1), (0, 0)
+LEISURE_MS = 2.0
+"""How far away the server seems to be: a load that only has to be there leaves the processors to others."""
+FULL_SPEED_MS = 0.0
 _numbers = itertools.count(1)
 
 
@@ -128,6 +131,7 @@ def session_spec(
     *,
     threads: int = 2,
     interval_seconds: float = 0.25,
+    delay_ms: float = LEISURE_MS,
     **options: OptionValue,
 ) -> SessionSpec:
     """A session without a time limit on small tables: 2 × 500 rows unless `options` say otherwise."""
@@ -138,6 +142,7 @@ def session_spec(
         threads=threads,
         seconds=None,
         interval_seconds=interval_seconds,
+        client_delay_ms=delay_ms,
         seed=1,
     )
     return SessionSpec(session=name, plan=plan, target=target, run_directory=str(paths.runs_dir() / name))

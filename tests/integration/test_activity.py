@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.integration.support import ask
-from tests.integration.support_session import Watcher, session_spec, watched
+from tests.integration.support_session import FULL_SPEED_MS, Watcher, session_spec, watched
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError
@@ -93,7 +93,7 @@ async def test_a_viewer_sees_who_is_there_who_waits_and_kills_it(tables: Private
 
 async def test_watching_is_counted_as_our_own_sampling(tables: PrivateServer) -> None:
     """The server's Questions are ours to the last one, though a viewer watched, left, and came back."""
-    async with watched(session_spec(tables.target, threads=2)) as watcher:
+    async with watched(session_spec(tables.target, threads=2, delay_ms=FULL_SPEED_MS)) as watcher:
         await watcher.ticks()
         for _ in range(3):
             await watcher.submit(WatchActivity())

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.integration.support import Finished, tuibench
-from tests.integration.support_session import Watcher, session_spec, watched
+from tests.integration.support_session import FULL_SPEED_MS, Watcher, session_spec, watched
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.command import SetRate, Stop
@@ -36,7 +36,7 @@ async def run(server: PrivateServer, *options: str) -> tuple[Finished, Summary]:
 @contextlib.asynccontextmanager
 async def watching(server: PrivateServer, **plan: Any) -> AsyncIterator[Watcher]:
     """A session of point selects without a time limit, with such a plan."""
-    spec = session_spec(server.target, "oltp_point_select", threads=4)
+    spec = session_spec(server.target, "oltp_point_select", threads=4, delay_ms=FULL_SPEED_MS)
     spec = SessionSpec(
         session=spec.session,
         plan=msgspec.structs.replace(spec.plan, **plan),

@@ -16,7 +16,10 @@ from tests.integration.processes import until
 from tests.integration.support import DEADLINE_SECONDS, finished, ours, started, tuibench
 from tuibench.demo.server import PrivateServer
 
-RUN = ("oltp_read_write", "--tables=2", "--table-size=500", "--threads=2", "--interval=0.25", "--time=0")
+RUN = (
+    "oltp_read_write", "--tables=2", "--table-size=500", "--threads=2", "--interval=0.25", "--time=0",
+    "--client-delay=2ms",
+)  # fmt: skip
 COUNTED = ("tuibench_transactions_total", "tuibench_queries_total", "tuibench_server_questions_total")
 
 

@@ -12,6 +12,7 @@ from tests.integration.support import ask, assert_nothing_left, eventually, even
 from tests.integration.support_session import (
     DURABILITY,
     DURABLE,
+    FULL_SPEED_MS,
     SERVICE,
     UNSAFE,
     Watcher,
@@ -29,6 +30,7 @@ from tuibench.model.command import (
     Pause,
     ResetStats,
     Resume,
+    SetDelay,
     SetThreads,
     Stop,
 )
@@ -166,6 +168,7 @@ async def test_nothing_runs_while_paused(any_watcher: Watcher) -> None:
 
 async def test_figures_that_begin_anew_balance_again(tables: PrivateServer, watcher: Watcher) -> None:
     """Client and server count from the same transaction, though the load was never away."""
+    await watcher.submit(SetDelay(FULL_SPEED_MS))
     await watcher.submit(SetThreads(8))
     await watcher.ticks(4)
     assert (await watcher.submit(ResetStats())).ok

@@ -14,7 +14,7 @@ import pytest
 
 from tests.integration import sbtest
 from tests.integration.support import ask, assert_nothing_left, finished, started, tuibench
-from tests.integration.support_session import Watcher, session_spec, watched
+from tests.integration.support_session import FULL_SPEED_MS, Watcher, session_spec, watched
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.load.prepare import prepare
@@ -57,7 +57,7 @@ async def make_tables(target: Target, rows: int = 500) -> None:
 
 async def test_no_row_is_lost_to_deadlocks_and_lock_wait_timeouts(database: Target) -> None:
     await make_tables(database, rows=50)
-    spec = session_spec(database, threads=16, table_size=50, rand_type="uniform")
+    spec = session_spec(database, threads=16, delay_ms=FULL_SPEED_MS, table_size=50, rand_type="uniform")
     async with contextlib.AsyncExitStack() as locks:
         await locks.enter_async_context(locks_held(database, "sbtest1", 25))
         async with watched(spec) as watcher:
@@ -209,7 +209,7 @@ async def test_two_thousand_connections(mariadb: PrivateServer) -> None:
 
 async def crowd(target: Target) -> None:
     """Two thousand threads, then ten."""
-    spec = session_spec(target, "oltp_point_select", threads=2000, interval_seconds=1)
+    spec = session_spec(target, "oltp_point_select", threads=2000, interval_seconds=1, delay_ms=FULL_SPEED_MS)
     async with watched(spec) as watcher:
         await watcher.works()
         counted = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'tuibench'"

@@ -12,7 +12,7 @@ from tuibench.demo.server import PrivateServer
 from tuibench.model.message import Hello, RunState
 from tuibench.session import roster
 
-SIZE = ("--tables=2", "--table-size=500", "--threads=2", "--interval=0.25")
+SIZE = ("--tables=2", "--table-size=500", "--threads=2", "--interval=0.25", "--client-delay=2ms")
 GRACE_SECONDS = 2
 
 

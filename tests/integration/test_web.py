@@ -16,7 +16,10 @@ import aiohttp
 from tests.integration.support import DEADLINE_SECONDS, finished, started, tuibench
 from tuibench.demo.server import PrivateServer
 
-RUN = ("oltp_read_write", "--tables=2", "--table-size=500", "--threads=2", "--interval=0.25", "--time=0")
+RUN = (
+    "oltp_read_write", "--tables=2", "--table-size=500", "--threads=2", "--interval=0.25", "--time=0",
+    "--client-delay=2ms",
+)  # fmt: skip
 
 
 @pytest.fixture
