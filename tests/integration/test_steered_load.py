@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration import sbtest
 from tests.integration.support import tuibench
-from tests.integration.support_session import Watcher, session_spec, watched
+from tests.integration.support_session import FULL_SPEED_MS, Watcher, session_spec, watched
 from tuibench.demo.server import PrivateServer
 from tuibench.load.prepare import prepare
 from tuibench.model.command import ResumePlan, SetDelay, SetPlan, SetThreads, SetWeights, Stop
@@ -59,7 +59,7 @@ async def test_the_mix_and_the_network_are_changed_while_the_load_runs(
 ) -> None:
     profile = tmp_path / "two-kinds.toml"
     profile.write_text(TWO_KINDS)
-    async with watched(session_spec(tables.target, str(profile))) as watcher:
+    async with watched(session_spec(tables.target, str(profile), delay_ms=FULL_SPEED_MS)) as watcher:
         assert watcher.hello.status.weights == {"reading": 90, "writing": 10}
         answer = await watcher.submit(SetWeights({"reading": 0}))
         assert (answer.ok, answer.text) == (True, "weights: 0/10")
