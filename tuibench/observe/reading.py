@@ -35,16 +35,15 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """One sample of the server, and what was noticed while taking it.
 
-    `part` is None for a gap; then `trouble` says why. `restarted`, `counters_reset` and `reconnected` are
-    True once, in the first sample after it. `own_statements` is the sampler's total that the
-    counters of `part` include, for the reconciliation.
+    `part` is None for a gap; then `trouble` says why. `restarted` and `counters_reset` are True
+    once, in the first sample after it. `own_statements` is the sampler's total that the counters of `part`
+    include, for the reconciliation.
     """
 
     part: ServerPart | None
     trouble: str = ""
     restarted: bool = False
     counters_reset: bool = False
-    reconnected: bool = False
     own_statements: int = 0
 
 
@@ -57,7 +56,6 @@ def observe(before: Reading | None, after: Reading) -> Observation:
         part=_part(before, after, None if reset else interval),
         restarted=restarted,
         counters_reset=reset,
-        reconnected=before is not None and before.connection != after.connection,
         own_statements=after.own_statements,
     )
 

@@ -115,12 +115,18 @@ class Accounting:
         self.take(reports)
         tick, self._tick = self._tick, Gathering()
         self.detail = self._detail(tick)
-        backlog = sum(report.counters.backlog for report in self._last.values())
-        part = LoadPart(
+        return self._part(tick, threads, rate), self._interval(tick, threads, rate)
+
+    @property
+    def _backlog(self) -> int:
+        return sum(report.counters.backlog for report in self._last.values())
+
+    def _part(self, tick: Gathering, threads: int, rate: float) -> LoadPart:
+        return LoadPart(
             threads=threads,
             connections=self.connections,
             rate=rate,
-            backlog=backlog,
+            backlog=self._backlog,
             seconds=tick.seconds,
             transactions_per_second=tick.per_second(lambda grown: grown.completed),
             queries_per_second=tick.per_second(lambda grown: grown.queries),
@@ -139,7 +145,9 @@ class Accounting:
             lag_p99_ms=tick.lag_p99_ms,
             shape=shape(tick.transactions),
         )
-        interval = Interval(
+
+    def _interval(self, tick: Gathering, threads: int, rate: float) -> Interval:
+        return Interval(
             seconds=tick.seconds,
             threads=threads,
             rate=rate,
@@ -149,11 +157,10 @@ class Accounting:
             others=tick.counters.others,
             errors=tick.counters.failures,
             reconnects=tick.counters.reconnects,
-            backlog=backlog,
+            backlog=self._backlog,
             in_flight=sum(report.counters.in_flight for report in self._last.values()),
             latency=tick.transactions,
         )
-        return part, interval
 
     def rest(self) -> Detail | None:
         """What was taken since the last tick; None if nobody reported."""

@@ -1,8 +1,9 @@
 """Where a run took place, how it was driven, and how to have it again."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tuibench.model.duration import delay_text, duration_text
+from tuibench.model.plan import OptionValue, Plan
 from tuibench.model.schedule_text import schedule_text
 from tuibench.record.html.markup import Markup, joined, tag
 from tuibench.record.html.tables import named
@@ -71,38 +72,20 @@ def _host(run: Run) -> Iterator[tuple[str, str]]:
 def method(run: Run) -> Markup:
     """What was run, how it was driven and how measured."""
     plan = run.plan.plan
-    given = run.plan.options or plan.options
-    told = ((name, value) for name, value in sorted(given.items()) if value not in ("", None))
-    options = ", ".join(f"{name} {_said(value)}" for name, value in told)
-    limit = " or ".join(
-        filter(
-            None,
-            (
-                duration_text(plan.seconds) if plan.seconds else "",
-                f"{count(plan.events)} transactions" if plan.events else "",
-            ),
-        )
-    )
-    pace = (
-        f"open loop: {plan.rate:g} transactions a second, {plan.arrival} arrivals; latency is counted "
-        "from when a transaction was due"
-        if plan.rate
-        else "closed loop: each connection begins its next transaction when the last one is done"
-    )
     return joined(
         named(
             [
                 ("load", f"{plan.profile} on {run.plan.data_set}" if run.plan.data_set else plan.profile),
                 ("threads", count(plan.threads)),
-                ("pace", pace),
+                ("pace", _pace(plan)),
                 ("plan", schedule_text(plan.schedule) if plan.schedule else ""),
-                ("time", limit or "until it was stopped"),
+                ("time", _limit(plan) or "until it was stopped"),
                 ("warm-up", duration_text(plan.warmup_seconds) if plan.warmup_seconds else "none"),
                 ("isolation", plan.isolation),
                 ("simulated network", delay_text(plan.client_delay_ms) if plan.client_delay_ms else ""),
                 ("statements", "prepared" if plan.prepared else "sent as text"),
                 ("seed", str(plan.seed)),
-                ("options", options),
+                ("options", _options(run.plan.options or plan.options)),
             ]
         ),
         tag(
@@ -113,6 +96,26 @@ def method(run: Run) -> Markup:
             class_="note",
         ),
     )
+
+
+def _pace(plan: Plan) -> str:
+    if not plan.rate:
+        return "closed loop: each connection begins its next transaction when the last one is done"
+    return (
+        f"open loop: {plan.rate:g} transactions a second, {plan.arrival} arrivals; latency is counted "
+        "from when a transaction was due"
+    )
+
+
+def _limit(plan: Plan) -> str:
+    seconds = duration_text(plan.seconds) if plan.seconds else ""
+    events = f"{count(plan.events)} transactions" if plan.events else ""
+    return " or ".join(filter(None, (seconds, events)))
+
+
+def _options(given: Mapping[str, OptionValue]) -> str:
+    told = ((name, value) for name, value in sorted(given.items()) if value not in ("", None))
+    return ", ".join(f"{name} {_said(value)}" for name, value in told)
 
 
 def _said(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, groupby
+from typing import NamedTuple
 
 from tuibench.model.sample import HostPart
 from tuibench.tui import drawing
@@ -88,43 +89,7 @@ def _level(ends: Sequence[tuple[int, ...]], level: int) -> Line:
 def sections(view: View) -> list[Section]:
     """Processor, memory, disks and network, with their last minute."""
     hosts = [sample.host for sample in view.recent]
-    return [
-        Section(
-            "PROCESSOR",
-            [
-                _row(hosts, "Server", lambda host: host.cpu_server, percent, missing=_ABOVE),
-                _row(hosts, "tuibench", lambda host: host.cpu_tuibench, percent),
-                _row(hosts, "Rest", lambda host: host.cpu_rest, percent),
-                _row(hosts, "Idle", lambda host: 100 - host.cpu_total, percent),
-            ],
-        ),
-        Section(
-            "MEMORY",
-            [
-                _row(hosts, "Used", lambda host: host.memory_used_bytes, data, _of_memory),
-                _row(hosts, "by the server", lambda host: host.memory_server_bytes, data, missing=_ABOVE),
-                _row(hosts, "Swap", lambda host: host.swap_used_bytes, data, _of_swap),
-            ],
-        ),
-        Section(
-            "DISKS",
-            [
-                _row(hosts, "Read", lambda host: host.disk_read_bytes_per_second, _per_second),
-                _row(hosts, "Write", lambda host: host.disk_write_bytes_per_second, _per_second),
-                _row(hosts, "a read takes", lambda host: host.disk_read_ms, milliseconds, missing="no reads"),
-                _row(
-                    hosts, "a write takes", lambda host: host.disk_write_ms, milliseconds, missing="no writes"
-                ),
-            ],
-        ),
-        Section(
-            "NETWORK",
-            [
-                _row(hosts, "In", lambda host: host.net_received_bytes_per_second, _per_second),
-                _row(hosts, "Out", lambda host: host.net_sent_bytes_per_second, _per_second),
-            ],
-        ),
-    ]
+    return [Section(title, [_row(hosts, each) for each in figures]) for title, figures in _FIGURES.items()]
 
 
 def _per_second(value: float | None) -> str:
@@ -139,16 +104,44 @@ def _of_swap(host: HostPart) -> str:
     return f"of {data(host.swap_total_bytes)}" if host.swap_total_bytes else "no swap"
 
 
-def _row(
-    hosts: Sequence[HostPart | None],
-    name: str,
-    value: Callable[[HostPart], float | None],
-    write: Callable[[float | None], str],
-    beside: Callable[[HostPart], str] = lambda _: "",
-    missing: str = _WHERE_NOT,
-) -> Row:
-    values = [value(host) if host else None for host in hosts]
+class _Figure(NamedTuple):
+    """A row of the screen: what is read from a sample, how it is written, and what stands beside it."""
+
+    name: str
+    value: Callable[[HostPart], float | None]
+    write: Callable[[float | None], str]
+    beside: Callable[[HostPart], str] = lambda _: ""
+    missing: str = _WHERE_NOT
+
+
+_FIGURES = {
+    "PROCESSOR": (
+        _Figure("Server", lambda host: host.cpu_server, percent, missing=_ABOVE),
+        _Figure("tuibench", lambda host: host.cpu_tuibench, percent),
+        _Figure("Rest", lambda host: host.cpu_rest, percent),
+        _Figure("Idle", lambda host: 100 - host.cpu_total, percent),
+    ),
+    "MEMORY": (
+        _Figure("Used", lambda host: host.memory_used_bytes, data, _of_memory),
+        _Figure("by the server", lambda host: host.memory_server_bytes, data, missing=_ABOVE),
+        _Figure("Swap", lambda host: host.swap_used_bytes, data, _of_swap),
+    ),
+    "DISKS": (
+        _Figure("Read", lambda host: host.disk_read_bytes_per_second, _per_second),
+        _Figure("Write", lambda host: host.disk_write_bytes_per_second, _per_second),
+        _Figure("a read takes", lambda host: host.disk_read_ms, milliseconds, missing="no reads"),
+        _Figure("a write takes", lambda host: host.disk_write_ms, milliseconds, missing="no writes"),
+    ),
+    "NETWORK": (
+        _Figure("In", lambda host: host.net_received_bytes_per_second, _per_second),
+        _Figure("Out", lambda host: host.net_sent_bytes_per_second, _per_second),
+    ),
+}
+
+
+def _row(hosts: Sequence[HostPart | None], figure: _Figure) -> Row:
+    values = [figure.value(host) if host else None for host in hosts]
     newest = hosts[-1] if hosts else None
     if newest is None or values[-1] is None:
-        return Row(name, DASH, missing if newest else "no answer", values)
-    return Row(name, write(values[-1]), beside(newest), values)
+        return Row(figure.name, DASH, figure.missing if newest else "no answer", values)
+    return Row(figure.name, figure.write(values[-1]), figure.beside(newest), values)
