@@ -8,8 +8,9 @@ from typing import Any
 from tests.unit.mysql.answers import result
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
 from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, Row, Statement
+from tuibench.mysql.connection import ENCODING, Connection, Row, Statement
 from tuibench.mysql.exchange import Exchange, Script, Whole, Wish
+from tuibench.mysql.packets import text_packet
 from tuibench.mysql.preparing import Prepared
 from tuibench.mysql.rows import Form, Rows
 
@@ -178,15 +179,12 @@ class FakeConnection(Connection):
     def exchange(self) -> Exchange:
         return self._plays
 
-    def packet(self, sql: str) -> bytes:
-        return sql.encode()
-
     def rows(self, form: Form, definitions: Sequence[bytes] = ()) -> Rows:
         return Rows(form, "utf8", without_eof=True, definitions=definitions)
 
     async def ask(self, said: bytes | Whole) -> Any:
         assert isinstance(said, bytes)
-        return await self.execute(said.decode())
+        return await self.execute(sql_of(said))
 
     async def prepare_all(self, texts: Sequence[str]) -> list[Statement | SQLError]:
         refusals = [self._server.prepares.popleft() if self._server.prepares else None for _ in texts]
@@ -210,7 +208,7 @@ class FakeConnection(Connection):
 
 
 class FakeExchange(Exchange):
-    """Plays scripts to a `FakeServer`: a packet is the statement's text."""
+    """Plays scripts to a `FakeServer`: all packets are statements in text."""
 
     def __init__(self, connection: FakeConnection) -> None:
         self._connection = connection
@@ -231,9 +229,9 @@ class FakeExchange(Exchange):
                     answer = None
                     await self._woken.wait()
                 elif isinstance(said, bytes):
-                    answer = await self._connection.execute(said.decode())
+                    answer = await self._connection.execute(sql_of(said))
                 elif isinstance(said, Whole):
-                    answer = result([ONE_LETTER] * await self._connection.execute(said.packet.decode()))
+                    answer = result([ONE_LETTER] * await self._connection.execute(sql_of(said.packet)))
                 else:
                     return said
             except Exception as error:
@@ -245,4 +243,9 @@ class FakeStatement(Statement):
 
     def __init__(self, connection: FakeConnection, sql: str) -> None:
         super().__init__(connection, Prepared(0, sql.count("?")), "utf8")
-        self.packet = lambda values: sql.encode()
+        self.packet = lambda values: text_packet(sql, ENCODING)
+
+
+def sql_of(packet: bytes) -> str:
+    """The statement in a packet, behind its header and its command."""
+    return packet[5:].decode()

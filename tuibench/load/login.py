@@ -122,6 +122,9 @@ async def _log_in(work: Work, number: int, needed: Collection[int] | None) -> Li
 async def _make_ready(work: Work, line: Line, indexes: Sequence[int]) -> None:
     """Prepares statements, or has them sent as text where that is wanted, or the server takes no more."""
     flat, connection, fixed = work.statements, line.connection, work.fixed_packets
+    if len(fixed) == len(flat):
+        line.packets = fixed
+        return
     line.packets.update(fixed)
     indexes = [index for index in indexes if index not in fixed]
     wanted = [index for index in indexes if flat[index].prepared and work.rules.prepared]
@@ -132,8 +135,6 @@ async def _make_ready(work: Work, line: Line, indexes: Sequence[int]) -> None:
         line.packets[index] = statement.packet
         if flat[index].captures:
             line.rows[index] = statement.rows.read
-        elif index not in prepared and isinstance(statement, TextStatement) and statement.is_fixed:
-            fixed[index] = statement.packet
 
 
 def _usable(work: Work, made: Statement | SQLError | None) -> Statement | None:

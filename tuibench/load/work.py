@@ -12,7 +12,7 @@ from tuibench.load.resting import Reveille
 from tuibench.load.rules import Rules
 from tuibench.model.plan import Backlog
 from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, Packet
+from tuibench.mysql.connection import Connection, Packet, fixed_packet
 from tuibench.workload.program import FlatStatement, Transaction
 
 Connect = Callable[[Target], Awaitable[Connection]]
@@ -51,7 +51,7 @@ class Work:
         self.opening = opening
         self.connect = connect
         self.clock = clock
-        self.fixed_packets: dict[int, Packet] = {}
+        self.fixed_packets = _fixed_packets(statements, rules)
         self.changes = 0
         self.session_sql: tuple[str, ...] = ()
         self.paused = False
@@ -100,3 +100,12 @@ class Work:
     def parted(self) -> None:
         """One connection fewer."""
         self.connected -= 1
+
+
+def _fixed_packets(statements: Sequence[FlatStatement], rules: Rules) -> dict[int, Packet]:
+    return {
+        index: packet
+        for index, flat in enumerate(statements)
+        if not (flat.captures or (flat.prepared and rules.prepared))
+        and (packet := fixed_packet(flat.sql)) is not None
+    }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from asyncmy import connection as driver
+from asyncmy.charset import charset_by_name
 from asyncmy.constants.CLIENT import LOCAL_FILES
 
 from tuibench.errors import SQLError
@@ -20,10 +21,14 @@ from tuibench.mysql.preparing import Prepared, prepare
 from tuibench.mysql.rows import Form, Row, Rows, in_binary, in_text
 from tuibench.workload.placeholders import pieces
 
-__all__ = ["Connection", "Row", "Statement", "TextStatement", "connect"]
+__all__ = ["Connection", "Row", "Statement", "TextStatement", "connect", "fixed_packet"]
 
 Packet = Callable[[tuple[Any, ...]], bytes]
 """A statement with its values, as it is sent."""
+
+CHARSET = "utf8mb4"
+ENCODING = charset_by_name(CHARSET).encoding
+"""What all connections speak."""
 
 RECEIVE_BUFFER_BYTES = 1 << 14
 """The driver starts with 256 KiB a connection, too much for thousands; it grows the buffer at need."""
@@ -40,25 +45,25 @@ class Statement:
 
 
 class TextStatement:
-    """The same sent as text, its values written into it: for servers that take no more prepared ones.
+    """The same sent as text, its values written into it: for servers that take no more prepared ones."""
 
-    One that `is_fixed` has no values, and one packet on all connections.
-    """
-
-    __slots__ = ("is_fixed", "packet", "rows")
+    __slots__ = ("packet", "rows")
 
     def __init__(self, connection: "Connection", sql: str) -> None:
-        parts = pieces(sql)
-        self.is_fixed = len(parts) == 1
-        self.packet = _filled(connection, parts)
+        self.packet = fixed_packet(sql) or _filled(connection, pieces(sql))
         self.rows = connection.rows(in_text)
 
 
+def fixed_packet(sql: str) -> Packet | None:
+    """A statement in text that has no values, as it is sent on every connection; None for one that has."""
+    if len(pieces(sql)) > 1:
+        return None
+    whole = text_packet(sql, ENCODING)
+    return lambda values: whole
+
+
 def _filled(connection: "Connection", parts: Sequence[str]) -> Packet:
-    """The function that writes values between the parts; one that never differs is made beforehand."""
-    if len(parts) == 1:
-        whole = connection.packet(parts[0])
-        return lambda values: whole
+    """The function that writes values between the parts."""
     form = "%s".join(part.replace("%", "%%") for part in parts)
     packet, quote = connection.packet, connection.quote
 
@@ -120,7 +125,7 @@ class Connection:
     async def prepare_all(self, texts: Sequence[str]) -> list[Statement | SQLError]:
         """Prepares many statements in one go; for each, it or the server's refusal."""
         return [
-            each if isinstance(each, SQLError) else Statement(self, each, self.raw._encoding)
+            each if isinstance(each, SQLError) else Statement(self, each, ENCODING)
             for each in await prepare(self.raw, texts)
         ]
 
@@ -141,11 +146,11 @@ class Connection:
     def rows(self, form: Form, definitions: Sequence[bytes] = ()) -> Rows:
         """What reads the answers to one statement."""
         raw = self.raw
-        return Rows(form, raw._encoding, without_eof=raw._deprecate_eof, definitions=definitions)
+        return Rows(form, ENCODING, without_eof=raw._deprecate_eof, definitions=definitions)
 
     def packet(self, sql: str) -> bytes:
         """A statement in text, as it is sent."""
-        return text_packet(sql, self.raw._encoding)
+        return text_packet(sql, ENCODING)
 
     @property
     def is_open(self) -> bool:
@@ -237,6 +242,7 @@ async def _login(target: Target, password: str, manner: _Manner, context: Any) -
         password=password.encode(),
         connect_timeout=manner.timeout_seconds,
         autocommit=None,
+        charset=CHARSET,
         ssl=context,
         **manner.options,
     )
