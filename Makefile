@@ -4,10 +4,10 @@
 BIN := .venv/bin
 ARGS ?=
 
-# One process more than there are processors: screens wait now and then.
-JOBS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# A process for each processor: unit and screen tests do not wait.
+JOBS := $(shell getconf _NPROCESSORS_ONLN)
 PARALLEL := -n $(JOBS) --dist worksteal
-# Server tests mostly wait: three modules at a time, on servers of their own.
+# Server tests wait: three modules at a time, those with the most tests first, on servers of their own.
 SIDE_BY_SIDE := -n 3 --dist loadfile
 
 .DEFAULT_GOAL := help

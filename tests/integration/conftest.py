@@ -49,16 +49,11 @@ Binaries = Mapping[Flavour, Binary]
 FLAVOURS = {"mariadb": Flavour.MARIADB, "mysql": Flavour.MYSQL}
 
 
-LONGEST = ("test_web", "test_viewers", "test_trouble", "test_signals", "test_trial", "test_run")
-"""Modules that come first, so that no process is left alone with one of them in the end."""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Everything in this folder needs a server."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.server)
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 
 @pytest.fixture(scope="session")

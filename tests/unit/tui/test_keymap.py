@@ -6,13 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.tui import script
-from tests.tui.driving import viewer
 from tuibench.errors import UsageError
-from tuibench.model.command import Pause, SetThreads
 from tuibench.tui import keymap
-from tuibench.tui.look import Look
-from tuibench.tui.screens.help import keys
 
 
 def test_a_key_is_a_character_or_a_name_and_several_stand_side_by_side() -> None:
@@ -50,20 +45,6 @@ def test_faults_are_named(given: dict[str, Any], fault: str) -> None:
         keymap.read(given, "c.toml")
     found = str(caught.value)
     assert found.startswith(fault) or "'pause', too" in found
-
-
-async def test_the_users_keys_do_what_they_say_and_the_old_ones_nothing() -> None:
-    look = Look(keymap=keymap.read({"pause": "o", "more": "f5"}, "c.toml"))
-    async with viewer(script.hello(60), look=look) as it:
-        await it.press("p", "plus", "equals_sign")
-        assert it.client.submitted == []
-        await it.press("o", "f5")
-        assert it.client.submitted == [Pause(), SetThreads(65)]
-        assert "o pause" in it.shown("footer")
-        assert it.app.view is not None
-        assert ("o", "Pause the load, or go on") in list(keys(it.app.view))
-        commands = {command.title: command.help for command in it.app.get_system_commands(it.app.screen)}
-        assert commands["Pause the load, or go on"] == "key o"
 
 
 def test_the_actions_that_the_documentation_names_exist() -> None:

@@ -1,0 +1,22 @@
+"""Keys of the user's own on the screen: they do what they say, and the old ones nothing."""
+
+from tests.tui import script
+from tests.tui.driving import viewer
+from tuibench.model.command import Pause, SetThreads
+from tuibench.tui import keymap
+from tuibench.tui.look import Look
+from tuibench.tui.screens.help import keys
+
+
+async def test_the_users_keys_do_what_they_say_and_the_old_ones_nothing() -> None:
+    look = Look(keymap=keymap.read({"pause": "o", "more": "f5"}, "c.toml"))
+    async with viewer(script.hello(60), look=look) as it:
+        await it.press("p", "plus", "equals_sign")
+        assert it.client.submitted == []
+        await it.press("o", "f5")
+        assert it.client.submitted == [Pause(), SetThreads(65)]
+        assert "o pause" in it.shown("footer")
+        assert it.app.view is not None
+        assert ("o", "Pause the load, or go on") in list(keys(it.app.view))
+        commands = {command.title: command.help for command in it.app.get_system_commands(it.app.screen)}
+        assert commands["Pause the load, or go on"] == "key o"
