@@ -9,11 +9,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests import sweeps
 from tuibench import config
 from tuibench.errors import TuibenchError
+from tuibench.model.schedule_text import schedule_in
 from tuibench.mysql.optionfile import read_options
 from tuibench.record import reader
 from tuibench.record.lines import PlanRecord, StatusLine
+from tuibench.record.sweep import RECORD, RESULTS, SweepFolder
+from tuibench.record.sweep import load as load_sweep
 from tuibench.tuning.consent import Consent
 from tuibench.tuning.records import decode
 from tuibench.tuning.restore import leftovers
@@ -33,6 +37,17 @@ def record_lines(path: Path) -> object:
     return list(reader.Lines().of(path, StatusLine))
 
 
+def sweep(path: Path) -> object:
+    """These results of a sweep whose record is whole, then a sweep with this record."""
+    whole = path.parent / "whole"
+    SweepFolder.create(whole, sweeps.record()).close()
+    (whole / RESULTS).write_bytes(path.read_bytes())
+    with contextlib.suppress(TuibenchError):
+        load_sweep(whole)
+    path.rename(path.with_name(RECORD))
+    return load_sweep(path.parent)
+
+
 READERS: dict[str, Callable[[Path], object]] = {
     "journal": journal,
     "leftover": claimed,
@@ -40,6 +55,8 @@ READERS: dict[str, Callable[[Path], object]] = {
     "lines": record_lines,
     "consent": lambda path: Consent(path).is_given("box"),
     "configuration": lambda path: config.section("screen", path),
+    "sweep": sweep,
+    "plan": lambda path: schedule_in(path.read_text(encoding="utf-8", errors="replace")),
     "profile": lambda path: library.load(str(path)),
     "option file": lambda path: read_options(str(path)),
 }

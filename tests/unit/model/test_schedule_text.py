@@ -1,7 +1,9 @@
 """Plans as people write them."""
 
+from contextlib import suppress
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tuibench.errors import UsageError
@@ -94,6 +96,19 @@ def test_what_is_no_plan_is_refused_with_its_position_and_an_example(text: str, 
         schedule_in(text)
     assert words in refusal.value.message
     assert "8:30s,16:30s" in refusal.value.hint
+
+
+@given(st.text("0123456789.,:/ smhratedoubling-+e١²１\0\n", max_size=30))
+@example("9" * 400 + ":30s")
+@example("1..2/" + "9" * 400 + "s")
+@example("rate 1" + "0" * 5000 + ":1s")
+@example("8:" + "1h" * 5000)
+@example("5:5100ms")
+def test_whatever_is_written_is_a_plan_or_refused_in_words(text: str) -> None:
+    with suppress(UsageError):
+        schedule = schedule_in(text)
+        again = schedule_in(schedule_text(schedule))
+        assert total_seconds(again) == pytest.approx(total_seconds(schedule))
 
 
 def test_without_a_name_a_stage_is_about_what_the_option_says() -> None:

@@ -30,6 +30,9 @@ from tuibench.workload.slap.script import COMMIT, Engine, Keys, client_program
 
 KEYS_SQL = f"SELECT id FROM {TABLE} ORDER BY id"  # noqa: S608 (a name of our own)
 NO_AUTOCOMMIT = "SET SESSION autocommit=0"
+STAYS_OPEN = "SET SESSION wait_timeout=28800"
+"""Ours is silent while the clients work, for longer than a server may bear."""
+
 SHOWN_CHARACTERS = 200
 Say = Callable[[str], None]
 
@@ -61,6 +64,7 @@ class Slapper:
         dial = partial(connect, spec.target, use_database=False)
         self._connection = await dial()
         async with Ending(self._connection, dial, self._say, self._clock) as ending:
+            await self._connection.execute(STAYS_OPEN)
             self._schema = Schema(self._connection, spec.target.database)
             if spec.drops:
                 ending.schema = self._schema
