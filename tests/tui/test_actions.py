@@ -9,15 +9,19 @@ from typing import Any
 
 import pytest
 from textual.binding import Binding
+from textual.command import CommandList
 from textual.screen import Screen
 
 from tests.tui import trials
 from tests.tui.driving import Viewer, viewer
 from tests.tui.test_replay import replayed
 from tests.tui.trials import OWN_KEYS, Keys, Trial
+from tuibench.model.command import SetThreads
 from tuibench.tui import screens
 from tuibench.tui.actions import ACTIONS, BY_NAME, REPLAY, Action, possible
+from tuibench.tui.menu import KEY_WIDTH
 from tuibench.tui.places import PLACES, Place
+from tuibench.tui.screens.durability import DurabilityScreen
 from tuibench.tui.screens.main import MainScreen
 
 LEAVE = BY_NAME["leave"]
@@ -117,6 +121,27 @@ async def test_the_palette_offers_every_action_that_can_be_done() -> None:
         titles = [command.title for command in it.app.get_system_commands(it.app.screen)]
         view = it.app.view
         assert view is not None
-        wanted = [action.help for action in ACTIONS if possible(action, view)]
+        wanted = [action.help for action in ACTIONS if possible(action, view) and action.name != "menu"]
         assert len(wanted) > len(trials.CHARTS)
         assert [help for help in wanted if help not in titles] == []
+
+
+async def test_the_palette_has_a_line_for_each_key_first_in_the_order_of_the_tables() -> None:
+    async with viewer(trials.STEERABLE) as it:
+        known = it.app.get_system_commands(it.app.screen)
+        expected = [f"{command.help:<{KEY_WIDTH}}{command.title}" for command in known]
+        await it.press("ctrl+p")
+        found = it.app.screen.query_one(CommandList)
+        await it.until(lambda: [str(option.prompt) for option in found.options] == expected)
+        await it.press(*"twice")
+        line = "]".ljust(KEY_WIDTH) + "Twice the threads"
+        await it.until(lambda: [str(option.prompt) for option in found.options][:1] == [line])
+        await it.press("enter", "enter")
+        await it.until(lambda: bool(it.client.submitted))
+        assert it.client.submitted == [SetThreads(128)]
+
+
+async def test_a_dialog_has_no_palette_over_it() -> None:
+    async with viewer(trials.STEERABLE) as it:
+        await it.press("d", "ctrl+p")
+        assert isinstance(it.app.screen, DurabilityScreen)

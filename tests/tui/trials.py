@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from textual.command import CommandPalette
 from textual.widgets import Input, OptionList
 
 from tests.tui import catalogue, script
@@ -166,6 +167,7 @@ ACTIONS: Mapping[str, Trial] = {
     "pause": submits(Pause()),
     "mark": submits(Mark()),
     **CHARTS,
+    "menu": leads(LiveScreen, CommandPalette),
     "help": leads(LiveScreen, HelpScreen),
     "stop": submits(Stop()),
 }

@@ -6,7 +6,7 @@ Leaving the viewer never stops the session: only the operator's `q` does, by a c
 
 import asyncio
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import msgspec
 from textual.app import SystemCommand
 from textual.binding import BindingType
+from textual.command import Provider
 from textual.screen import Screen
 
 from tuibench.errors import RunError, TuibenchError
@@ -36,6 +37,7 @@ from tuibench.tui.bridge import Arrived, Client, Connect, Player, read
 from tuibench.tui.dialogs import DIALOGS, Dialog
 from tuibench.tui.look import PLAIN, Look, StyledApp
 from tuibench.tui.looking import ViewChange
+from tuibench.tui.menu import Menu
 from tuibench.tui.panels.tabs import tab_line
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.main import Frame, MainScreen
@@ -83,7 +85,9 @@ class TuibenchApp(StyledApp[Ended]):
 
     CSS_PATH = "tuibench.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(), *places.bindings()]
-    ENABLE_COMMAND_PALETTE = True
+    ENABLE_COMMAND_PALETTE = False
+    """Its key is a line of our table, like any other: none of a dialog's."""
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {Menu}
 
     def __init__(
         self,
@@ -95,6 +99,7 @@ class TuibenchApp(StyledApp[Ended]):
         read_only: bool = False,
     ) -> None:
         super().__init__(look)
+        self.use_command_palette = True
         self.failure: TuibenchError | None = None
         self.view: View | None = None
         self._connect = connect
@@ -216,17 +221,14 @@ class TuibenchApp(StyledApp[Ended]):
         for place in places.PLACES:
             if self.view is not None and place.offered(self.view):
                 go = partial(self.action_go, place.name)
-                yield SystemCommand(
-                    f"{place.label}: {place.help}", f"key {places.key_of(place, self.view)}", go
-                )
-        yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
+                yield SystemCommand(f"{place.label}: {place.help}", places.key_of(place, self.view), go)
+        yield SystemCommand("Theme: change the colours", "", self.action_change_theme)
 
     def _palette(self, actions: Iterable[Action]) -> Iterator[SystemCommand]:
         for action in actions:
-            if self.view is not None and possible(action, self.view):
-                yield SystemCommand(
-                    action.help, f"key {key_of(action, self.view)}", partial(self.action_act, action.name)
-                )
+            if self.view is not None and possible(action, self.view) and action.name != "menu":
+                act = partial(self.action_act, action.name)
+                yield SystemCommand(action.help, key_of(action, self.view), act)
 
     def _made(self, place: places.Place, view: View) -> MainScreen:
         """The place's screen: made the first time, kept from then on."""
@@ -267,6 +269,9 @@ class TuibenchApp(StyledApp[Ended]):
 
     def on_main_screen_wanted(self, message: MainScreen.Wanted) -> None:
         self._send(message.command)
+
+    def _open_menu(self, view: View) -> None:
+        self.action_command_palette()
 
     def _open_help(self, view: View) -> None:
         self.push_screen(HelpScreen(view))

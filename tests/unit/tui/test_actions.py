@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.tui import script
+from tests.tui.driving import SMALL
 from tuibench.errors import UsageError
 from tuibench.model.message import RunState
 from tuibench.model.replay import Replaying
@@ -13,10 +14,12 @@ from tuibench.tui import places, themes
 from tuibench.tui.actions import ACTIONS, BY_NAME, REPLAY, possible
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.dialogs import DIALOGS
-from tuibench.tui.screens.help import keys
+from tuibench.tui.screens.help import KEY_WIDTH, SUBJECTS, subjects
 from tuibench.tui.screens.main import arrangement, too_small
-from tuibench.tui.view import begin
+from tuibench.tui.view import View, begin
 
+DIALOG_WIDTH = 8
+"""What frame, padding and scroll bar take of the help."""
 REPLAYING = Replaying(position_seconds=10.0, first_seconds=0.0, last_seconds=84.0)
 
 
@@ -26,11 +29,26 @@ def test_no_key_means_two_things() -> None:
     assert max(counted.values()) == 1
 
 
+def keys(view: View) -> set[str]:
+    return {key for _, entries in subjects(view) for key, _ in entries}
+
+
+def test_every_action_has_its_subject_in_the_help() -> None:
+    told = Counter(name for names in SUBJECTS.values() for name in names)
+    assert told == Counter(BY_NAME.keys())
+
+
+def test_a_line_of_the_help_fits_beside_its_key_at_80_columns() -> None:
+    live = begin(script.hello(10))
+    lines = [text for _, entries in subjects(live) for _, text in entries]
+    assert max(map(len, lines)) <= SMALL[0] - DIALOG_WIDTH - KEY_WIDTH
+
+
 def test_the_help_lists_every_key() -> None:
     live = begin(script.hello(10))
-    listed = {key for key, _ in keys(live)}
+    listed = keys(live)
     assert {action.shown for action in ACTIONS if action not in REPLAY} <= listed
-    replayed = {key for key, _ in keys(msgspec.structs.replace(live, replay=REPLAYING))}
+    replayed = keys(msgspec.structs.replace(live, replay=REPLAYING))
     assert {action.shown for action in REPLAY} | {"p", "q", "?"} <= replayed
     assert not {"+", "t", "d", "x"} & replayed
     assert {place.key for place in places.PLACES} <= listed
@@ -57,7 +75,12 @@ def test_every_dialog_has_its_action() -> None:
 def test_nothing_but_looking_and_leaving_works_while_stopping() -> None:
     view = begin(script.hello(10, script.status(RunState.STOPPING)))
     looks = {action.name for action in ACTIONS if action.look}
-    assert {action.name for action in ACTIONS if possible(action, view)} == {"help", "leave", "stop"} | looks
+    assert {action.name for action in ACTIONS if possible(action, view)} == {
+        "help",
+        "menu",
+        "leave",
+        "stop",
+    } | looks
     assert possible(BY_NAME["more"], begin(script.hello(10)))
 
 

@@ -551,7 +551,9 @@ def test_the_footer_has_the_rare_keys_where_there_is_room() -> None:
     view = begin(script.hello(10, script.status(weights={"old": 90, "new": 10})))
     wide = text(footer(view, 118, 1))
     assert "r rate  w weights  n network  T plan  d durability" in wide
-    assert "w weights" not in text(footer(begin(script.hello()), 118, 1))
+    plain = text(footer(begin(script.hello()), 118, 1))
+    assert "w weights" not in plain
+    assert plain.endswith("space mark  ^p menu  ? help  x leave  q stop")
     narrow = text(footer(view, 78, 1))
     assert "network" not in narrow
     assert narrow.endswith("? help  x leave  q stop")

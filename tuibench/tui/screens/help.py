@@ -1,6 +1,6 @@
 """The keys, what the screen's words mean, and the warnings in full."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tuibench.tui import places
-from tuibench.tui.actions import ACTIONS, REPLAY, key_of, offered
+from tuibench.tui.actions import BY_NAME, CHARTS, REPLAY, Action, key_of, offered
 from tuibench.tui.view import View
 
 _READING = (
@@ -22,7 +22,24 @@ _READING = (
     " baseline is a second that was not measured. – is a value that is not known, never a zero.",
     "AT RISK means that a transaction that was reported as committed can be lost in a crash.",
 )
-_MORE_KEYS = (("ctrl+p", "All commands, and the themes"),)
+LOAD = (
+    *("more", "fewer", "halve", "double", "type_threads", "rate", "weights", "delay"),
+    *("type_plan", "plan", "probe", "pause"),
+)
+SUBJECTS = {
+    "REPLAY": tuple(action.name for action in REPLAY),
+    "LOAD": LOAD,
+    "SERVER": ("durability", "locks"),
+    "CHARTS": ("mark", *(action.name for action in CHARTS)),
+    "PROGRAM": ("help", "menu", "leave", "stop"),
+}
+"""The actions by what they are about."""
+SCREENS = "SCREENS"
+KEY_WIDTH = 8
+
+
+Entry = tuple[str, str]
+"""A key, and what it does."""
 
 
 class HelpScreen(ModalScreen[None]):
@@ -42,20 +59,27 @@ class HelpScreen(ModalScreen[None]):
                 yield Static(f"▲ {warning}", classes="warn", markup=False)
             if not self._view.status.warnings:
                 yield Static("No warnings about the measurement.", classes="quiet")
-            yield Static(_keys(self._view), classes="gap")
-            yield Static("\n".join(own_keys()), classes="gap", markup=False)
+            for title, entries in subjects(self._view):
+                yield Static(_section(title, entries), classes="gap")
+            yield Static("KEYS OF SINGLE SCREENS", classes="gap heading")
+            yield Static("\n".join(own_keys()), markup=False)
+            yield Static("WORDS", classes="gap heading")
             for paragraph in _READING:
                 yield Static(paragraph, classes="gap quiet", markup=False)
 
 
-def keys(view: View) -> Iterator[tuple[str, str]]:
-    """Every key and what it does."""
-    for action in ACTIONS:
-        if offered(action, view) if view.replay is not None else action not in REPLAY:
-            yield key_of(action, view), action.help
-    for place in places.PLACES:
-        yield places.key_of(place, view), f"{place.label}: {place.help}"
-    yield from _MORE_KEYS
+def subjects(view: View) -> Iterator[tuple[str, list[Entry]]]:
+    """Every key and what it does, by subject; none without a key here."""
+    for title, names in SUBJECTS.items():
+        actions = [BY_NAME[name] for name in names]
+        if entries := [(key_of(each, view), each.help) for each in actions if is_told(each, view)]:
+            yield title, entries
+    yield SCREENS, [(places.key_of(each, view), f"{each.label}: {each.help}") for each in places.PLACES]
+
+
+def is_told(action: Action, view: View) -> bool:
+    """In a run also what does not apply just now: somebody may look for it."""
+    return offered(action, view) if view.replay is not None else action not in REPLAY
 
 
 def own_keys() -> Iterator[str]:
@@ -66,6 +90,6 @@ def own_keys() -> Iterator[str]:
             yield f"On {place.label}: " + ", ".join(f"{key} {word}" for key, word in entries)
 
 
-def _keys(view: View) -> Content:
-    lines = (Content.assemble((f"{key:<8}", "bold"), text) for key, text in keys(view))
-    return Content("\n").join(lines)
+def _section(title: str, entries: Sequence[Entry]) -> Content:
+    lines = [Content.assemble((f"{key:<{KEY_WIDTH}}", "bold"), text) for key, text in entries]
+    return Content("\n").join([Content.styled(title, "bold $primary"), *lines])
