@@ -71,6 +71,34 @@ async def test_who_did_not_start_the_run_may_leave_it_at_the_question() -> None:
     assert it.app.return_value is None
 
 
+OVER_ALL = {
+    "a dialog": ("t", "4"),
+    "a question over it": ("d", "down", "down", "enter"),
+    "the help": ("question_mark",),
+    "the menu": ("ctrl+p",),
+    "the way out": ("q",),
+}
+
+
+@pytest.mark.parametrize("over", OVER_ALL)
+async def test_a_session_that_ends_takes_along_whatever_is_open(over: str) -> None:
+    async with viewer(script.hello(60), owner=False) as it:
+        await it.press(*OVER_ALL[over])
+        assert len(it.app.screen_stack) > 2
+        await it.hear(script.samples(61)[-1], script.ended())
+    assert it.app.return_value == script.ended()
+    assert it.app.failure is None
+
+
+@pytest.mark.parametrize("over", OVER_ALL)
+async def test_a_session_that_is_lost_is_told_over_whatever_is_open(over: str) -> None:
+    async with viewer(script.hello(60), owner=False) as it:
+        await it.press(*OVER_ALL[over])
+        it.client.hang_up()
+        await it.settle()
+    assert isinstance(it.app.failure, RunError)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 async def test_a_signal_leaves_quietly_and_the_session_goes_on(number: signal.Signals) -> None:
     async with viewer(script.hello(60)) as it:

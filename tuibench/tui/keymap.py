@@ -21,7 +21,7 @@ from tuibench.tui.places import PLACES
 
 RESERVED = {
     **dict.fromkeys(("ctrl+c", "ctrl+q"), "ends the program"),
-    "ctrl+p": "opens the palette",
+    "ctrl+p": "opens the menu",
     **dict.fromkeys(("up", "down", "left", "right", "tab", "shift+tab"), "moves"),
     **dict.fromkeys(("enter", "escape"), "confirms and goes back"),
 }
