@@ -58,8 +58,8 @@ def test_less_latency_is_better(name: str, factor: float, verdict: Verdict) -> N
 def test_two_runs_of_the_same_load_are_rarely_told_apart() -> None:
     pairs, judged = 30, ("tps", "p50", "p95")
     found = [
-        contrast(BY_NAME[name], run(2 * seed), run(2 * seed + 1)).verdict
-        for seed in range(pairs)
+        contrast(BY_NAME[name], first, second).verdict
+        for first, second in ((run(2 * seed), run(2 * seed + 1)) for seed in range(pairs))
         for name in judged
     ]
     assert found.count(Verdict.SAME) >= 0.88 * len(found)
