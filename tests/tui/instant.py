@@ -2,7 +2,8 @@
 
 Textual's pilot takes a process that gets no processor for a while to be at rest, so on a busy machine it
 would look too early. Here the loop's time passes only when nobody has anything to do: to have slept is to
-have seen everything done that was due by then.
+have seen everything done that was due by then. Threads and other processes do not know of it: screens under
+test have none.
 """
 
 import asyncio
