@@ -24,6 +24,9 @@ ODD = {
         "max_prepared_stmt_count": "0",
     },
 }
+CUT_OFF = "1969,3024"
+"""The load lives with the limits: a statement that takes a busy machine a millisecond is cut off."""
+
 SPARING = {"sql_select_limit": "2", "sql_safe_updates": "1"}
 
 
@@ -40,7 +43,14 @@ async def odd(server: PrivateServer, database: Target) -> AsyncIterator[Target]:
 async def test_a_load_runs_on_it(odd: Target) -> None:
     for words in (
         ("prepare", "oltp_read_write"),
-        ("run", "oltp_read_write", "--threads=1", "--events=3", "--time=0"),
+        (
+            "run",
+            "oltp_read_write",
+            "--threads=1",
+            "--events=3",
+            "--time=0",
+            f"--mysql-ignore-errors={CUT_OFF}",
+        ),
         ("check", "sbtest"),
     ):
         done = tuibench(*words, *SIZE, target=odd)

@@ -37,7 +37,7 @@ async def close(run: Closed) -> Summary:
         await run.load.finish(run.spec.drain_seconds)
     await run.probing.close(run.outcome)
     await run.watch.close()
-    before, after = await run.observer.end(run.own_statements)
+    before, after = await run.observer.end(run.own_statements, run.load.accounting.totals.questions)
     for text in await run.settings.restore(partial(run.tell, EventKind.RESTORE)):
         run.tell(EventKind.RESTORE, text)
     run.announce()

@@ -101,18 +101,23 @@ class Observer:
             restarted=observation.restarted,
         )
 
-    async def end(self, steering_statements: int) -> tuple[ServerReading | None, ServerReading | None]:
-        """The first and the last reading; the load must have ended.
+    async def end(
+        self, steering_statements: int, questions: int
+    ) -> tuple[ServerReading | None, ServerReading | None]:
+        """The first and the last reading; the load must have ended, after this many `questions`.
 
         There is no first one to compare with when the counters have begun anew in between.
 
         The server hears the goodbyes of many connections a little later than they are said: the last reading
-        is the one after which nothing but our own reading was counted.
+        is one that has all the load's questions, and after which nothing but our own reading was counted.
         """
         before, last = None, None
         for _ in range(LAST_LOOK_ATTEMPTS):
             before, last = last, _reading(await self._sample(), steering_statements)
-            if before is not None and last is not None and _others(before) == _others(last):
+            if before is None or last is None or _others(before) != _others(last):
+                continue
+            first = None if self._began_anew else self._first
+            if first is None or _others(last) - _others(first) >= questions:
                 break
         return None if self._began_anew else self._first, last
 

@@ -77,7 +77,7 @@ class PlayedObserver:
     async def observe(self, *_: object) -> Look:
         return Look(server=None, host=None)
 
-    async def end(self, _: int) -> tuple[None, None]:
+    async def end(self, *_: int) -> tuple[None, None]:
         return None, None
 
     async def close(self) -> None:

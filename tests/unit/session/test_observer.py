@@ -70,7 +70,7 @@ async def test_a_quiet_tick_has_figures_and_no_events(watched: Watched) -> None:
 async def test_the_first_and_the_last_reading_enclose_the_run(watched: Watched) -> None:
     await watched.observer.begin(3)
     await watched.look(Questions=100)
-    first, last = await watched.observer.end(5)
+    first, last = await watched.observer.end(5, 0)
     assert first is not None
     assert last is not None
     assert (first.own, last.own) == (2 + 3, len(watched.server.received) + 5)
@@ -109,7 +109,7 @@ async def test_a_restart_is_told_and_leaves_nothing_to_reconcile(watched: Watche
     watched.server.restart()
     told = [*await watched.look(), *await watched.look()]
     assert EventKind.RESTART in [kind for kind, _ in told]
-    first, _ = await watched.observer.end(0)
+    first, _ = await watched.observer.end(0, 0)
     assert first is None
 
 
@@ -118,7 +118,7 @@ async def test_a_flush_is_told_and_leaves_nothing_to_reconcile(watched: Watched)
     watched.server.status |= {"Uptime_since_flush_status": 0, "Questions": 0}
     (event,) = await watched.look()
     assert event == (EventKind.WARNING, "the server's counters were reset (FLUSH STATUS)")
-    first, _ = await watched.observer.end(0)
+    first, _ = await watched.observer.end(0, 0)
     assert first is None
 
 
@@ -128,7 +128,7 @@ async def test_another_first_reading_forgets_what_was_before(watched: Watched) -
     await watched.observer.begin_anew(5, 1_000)
     asked = len(watched.server.received)
     watched.server.grow(1, Questions=7)
-    first, last = await watched.observer.end(9)
+    first, last = await watched.observer.end(9, 0)
     assert first is not None
     assert last is not None
     assert (first.own, last.own) == (asked + 5, len(watched.server.received) + 9)
@@ -143,7 +143,7 @@ async def test_what_another_first_reading_notices_is_told_with_the_next_look(wat
     await watched.observer.begin_anew(0, 0)
     told = [await watched.look(), await watched.look()]
     assert [[kind for kind, _ in look] for look in told] == [[EventKind.RESTART], []]
-    first, _ = await watched.observer.end(0)
+    first, _ = await watched.observer.end(0, 0)
     assert first is not None
 
 
@@ -151,16 +151,33 @@ async def test_the_last_reading_waits_for_goodbyes_that_are_still_on_their_way(w
     await watched.observer.begin(0)
     before = len(watched.server.received)
     watched.server.goodbyes = iter([40, 25, 3])
-    _, last = await watched.observer.end(0)
+    _, last = await watched.observer.end(0, 0)
     assert last is not None
     assert last.counters["Questions"] == watched.server.status["Questions"]
     assert len(watched.server.received) - before == 4
+
+
+async def test_the_last_reading_has_all_that_the_load_has_asked(watched: Watched) -> None:
+    await watched.observer.begin(0)
+    watched.server.goodbyes = iter([20, 0, 0, 0, 1])
+    first, last = await watched.observer.end(0, 21)
+    assert first is not None
+    assert last is not None
+    asked = last.own - first.own
+    assert last.counters["Questions"] - first.counters["Questions"] == 21 + asked
+
+
+async def test_questions_that_were_never_heard_are_not_waited_for_in_vain(watched: Watched) -> None:
+    await watched.observer.begin(0)
+    before = len(watched.server.received)
+    await watched.observer.end(0, 1)
+    assert len(watched.server.received) - before == LAST_LOOK_ATTEMPTS
 
 
 async def test_a_server_with_other_clients_is_not_waited_for_in_vain(watched: Watched) -> None:
     await watched.observer.begin(0)
     before = len(watched.server.received)
     watched.server.goodbyes = iter([1] * 1000)
-    _, last = await watched.observer.end(0)
+    _, last = await watched.observer.end(0, 0)
     assert last is not None
     assert len(watched.server.received) - before == LAST_LOOK_ATTEMPTS
