@@ -163,6 +163,10 @@ class FakeConnection(Connection):
         return self.number
 
     @property
+    def version_text(self) -> str:
+        return "10.11.19-MariaDB"
+
+    @property
     def is_open(self) -> bool:
         return self._open
 

@@ -18,6 +18,7 @@ from tuibench.load.cleanup import cleanup
 from tuibench.load.prepare import prepare
 from tuibench.load.prepare_check import check_allowed, check_ready
 from tuibench.load.prepare_load import Method
+from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.workload import library
 
@@ -57,6 +58,21 @@ async def test_the_server_counts_what_the_clients_were_to_send(server: PrivateSe
     assert (done["queries"]["total"], done["server"]["Com_update"]) == (39, 39 + done["retries"])
     assert done["server"]["Com_commit"] == 3 * (3 + 1)
     assert done["server"]["Connections"] == 3 * (1 + 3)
+
+
+@pytest.mark.parametrize(("name", "charset"), [("a", "latin1"), ("é", "utf8mb4")])
+async def test_clients_speak_as_mysqlslaps_do_if_that_loses_nothing(
+    server: PrivateServer, name: str, charset: str
+) -> None:
+    words = ["--create=CREATE TABLE a (b TEXT, c TEXT) CHARACTER SET utf8mb4", "--no-drop"]
+    query = f"--query=INSERT INTO a VALUES (@@character_set_client, '{name}')"
+    code, _, err = slap(server.target, *words, query)
+    try:
+        assert code == 0, err
+        spoken = charset if server.binary.flavour == Flavour.MARIADB else "utf8mb4"
+        assert await ask(server.target, "SELECT * FROM mysqlslap.a") == [(spoken, name)]
+    finally:
+        await ask(server.target, "DROP DATABASE mysqlslap")
 
 
 async def test_own_statements_with_files_and_hooks(any_server: PrivateServer, tmp_path: Path) -> None:

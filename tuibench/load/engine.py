@@ -7,6 +7,7 @@ The surface is small on purpose (`set_connections`, `set_rate`, `set_weights`, `
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
@@ -72,7 +73,7 @@ class Engine:
             self._delay,
             self._reveille,
             opening=asyncio.Semaphore(OPENING_AT_ONCE),
-            connect=connect or log_in,
+            connect=connect or partial(log_in, charset=begin.charset),
             clock=clock,
         )
         self._generators: dict[int, Generator] = {}

@@ -25,6 +25,7 @@ from tuibench.load.wire import (
 from tuibench.load.worker_process import Worker
 from tuibench.model.plan import Plan
 from tuibench.model.target import Target
+from tuibench.mysql.connection import CHARSET
 from tuibench.workload.program import Program
 from tuibench.workload.weights import with_weights
 
@@ -32,13 +33,16 @@ LAST_REPORT_SECONDS = 5.0
 
 
 class Fleet:
-    """All workers of a run. More are started as the threads grow, up to `most`."""
+    """All workers of a run, more as the threads grow, up to `most`; connections speak `charset`."""
 
-    def __init__(self, plan: Plan, target: Target, program: Program, most: int) -> None:
+    def __init__(
+        self, plan: Plan, target: Target, program: Program, most: int, charset: str = CHARSET
+    ) -> None:
         self._plan = plan
         self._target = target
         self._program = program
         self._most = most
+        self._charset = charset
         self._rate = plan.rate
         self._delay_ns = round(plan.client_delay_ms * NS_PER_MS)
         self._paused = False
@@ -191,6 +195,7 @@ class Fleet:
             rules=rules_of(self._plan),
             arrival=self._plan.arrival,
             limit=limits[number],
+            charset=self._charset,
         )
 
     def _pace(self, connections: list[int]) -> None:

@@ -17,15 +17,12 @@ from tuibench.load.prepare_pieces import Piece, pieces_of
 from tuibench.load.prepare_ways import FORMS, Sender, Way, is_refused, ways
 from tuibench.load.several import kill, together
 from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection
+from tuibench.mysql.connection import CHARSET, Connection
 from tuibench.mysql.own import connect_own
 from tuibench.workload.datasets import DataSet
 
 TRANSACTION_BYTES = 4 * 1024 * 1024
 """Aimed size of a transaction: few flushes of the logs, and nothing that a replica would choke on."""
-
-STATEMENT_CHARSET = "utf8mb4"
-"""What the driver speaks unless it is told otherwise."""
 
 NOT_FOR_CLIENTS = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 """Character sets that are not ASCII's superset; servers refuse them from clients."""
@@ -73,7 +70,7 @@ class Load:
         self._largest_packet = largest_packet
         self._pieces = pieces_of(spec, max(1, method.parallel))
         self._parallel = min(max(1, method.parallel), len(self._pieces))
-        self._charset = STATEMENT_CHARSET
+        self._charset = CHARSET
         self._report = report
         self.accepted: Callable[[], None] = lambda: None
         self._connections: list[Connection] = []
@@ -237,6 +234,6 @@ async def _speak_the_tables_charset(connection: Connection) -> str:
     """
     charset = str((await connection.query("SELECT @@character_set_database"))[0][0])
     if charset in NOT_FOR_CLIENTS:
-        return STATEMENT_CHARSET
+        return CHARSET
     await connection.execute(f"SET NAMES {charset}")
     return charset

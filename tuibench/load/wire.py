@@ -10,6 +10,7 @@ from tuibench.load.report import Finished, HandOver, WorkerReport
 from tuibench.load.rules import Rules
 from tuibench.model.plan import Arrival
 from tuibench.model.target import Target
+from tuibench.mysql.connection import CHARSET
 from tuibench.workload.program import Program
 
 LENGTH_BYTES = 4
@@ -19,7 +20,7 @@ class Begin(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     """First message to a worker: everything it needs.
 
     `limit` is how many transactions this worker may start, None for no limit. `workers` spreads evenly
-    spaced arrivals.
+    spaced arrivals. `charset` is what connections speak.
     """
 
     worker: int
@@ -30,6 +31,7 @@ class Begin(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     rules: Rules
     arrival: Arrival
     limit: int | None
+    charset: str = CHARSET
 
 
 class SetConnections(msgspec.Struct, frozen=True, tag="connections"):

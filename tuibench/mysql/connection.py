@@ -28,7 +28,7 @@ Packet = Callable[[tuple[Any, ...]], bytes]
 
 CHARSET = "utf8mb4"
 ENCODING = charset_by_name(CHARSET).encoding
-"""What all connections speak."""
+"""What all statements are sent in."""
 
 RECEIVE_BUFFER_BYTES = 1 << 14
 """The driver starts with 256 KiB a connection, too much for thousands; it grows the buffer at need."""
@@ -199,8 +199,10 @@ async def connect(
     timeout_seconds: float = 10.0,
     program: str = "tuibench",
     sends_rows: bool = False,
+    charset: str = CHARSET,
 ) -> Connection:
-    """Logs in to the target, the first of its servers. `sends_rows` allows LOAD DATA LOCAL.
+    """Logs in to the target, the first of its servers. `sends_rows` allows LOAD DATA LOCAL. Where all that
+    is sent will be ASCII, another `charset` may be spoken: one that spares the server conversions.
 
     Raises ServerUnavailableError when the server is away or refuses the login, SQLError with
     code 1040, 1203 or 1226 when it takes no more connections.
@@ -210,6 +212,7 @@ async def connect(
         "database": target.database if use_database else None,
         "program_name": program,
         "client_flag": LOCAL_FILES if sends_rows else 0,
+        "charset": charset,
     }
     manner = _Manner(timeout_seconds, options)
     since = time.monotonic()
@@ -242,7 +245,6 @@ async def _login(target: Target, password: str, manner: _Manner, context: Any) -
         password=password.encode(),
         connect_timeout=manner.timeout_seconds,
         autocommit=None,
-        charset=CHARSET,
         ssl=context,
         **manner.options,
     )

@@ -56,7 +56,7 @@ def describe(target: Target, variables: Mapping[str, str], uptime_seconds: int, 
     )
 
 
-def flavour(version: str, comment: str) -> Flavour:
+def flavour(version: str, comment: str = "") -> Flavour:
     """MariaDB names itself in its version or its comment; everything else speaks MySQL's dialect."""
     return Flavour.MARIADB if "mariadb" in f"{version} {comment}".lower() else Flavour.MYSQL
 

@@ -38,8 +38,8 @@ class Played(NamedTuple):
 class Clients:
     """The clients of one iteration."""
 
-    def __init__(self, target: Target, program: Program, plan: Plan, clock: Clock) -> None:
-        fleet = Fleet(plan, target, program, most_workers(plan, is_local=target.is_local))
+    def __init__(self, target: Target, program: Program, plan: Plan, clock: Clock, charset: str) -> None:
+        fleet = Fleet(plan, target, program, most_workers(plan, is_local=target.is_local), charset)
         self._load = Load(plan, program, fleet, clock)
         self._clock = clock
 

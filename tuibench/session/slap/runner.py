@@ -19,6 +19,7 @@ from tuibench.metrics.histogram import merged
 from tuibench.model.slap import Benchmark
 from tuibench.model.summary import QueryTotals
 from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.info import flavour
 from tuibench.mysql.readonly import ABOVE_READ_ONLY, is_read_only
 from tuibench.observe.counters import kept
 from tuibench.session.slap.clients import Clients, Played, plan_of
@@ -56,6 +57,7 @@ class Slapper:
         self._clock = clock or SystemClock()
         self._connection: Connection
         self._schema: Schema
+        self._charset: str
         self._has_doubted = False
 
     async def run(self) -> AsyncIterator[Benchmark]:
@@ -65,6 +67,7 @@ class Slapper:
         self._connection = await dial()
         async with Ending(self._connection, dial, self._say, self._clock) as ending:
             await self._connection.execute(STAYS_OPEN)
+            self._charset = spec.charset(flavour(self._connection.version_text))
             self._schema = Schema(self._connection, spec.target.database)
             if spec.drops:
                 ending.schema = self._schema
@@ -91,7 +94,7 @@ class Slapper:
         program = client_program(spec.script, rhythm, keys)
         turns = program.turns.total if program.turns is not None else 0
         plan = plan_of(clients, turns, spec.seed + number, spec.workers)
-        crowd = Clients(spec.target, program, plan, self._clock)
+        crowd = Clients(spec.target, program, plan, self._clock, self._charset)
         try:
             await crowd.ready((spec.init_sql,) * bool(spec.init_sql) + (NO_AUTOCOMMIT,) * bool(spec.commit))
             await self._shell(spec.hooks.before, "pre-system")
