@@ -7,6 +7,7 @@ import msgspec
 
 from tuibench.clock import NS_PER_MS
 from tuibench.load.assignment import Assignment, parts
+from tuibench.load.idle import Idle
 from tuibench.load.report import HandOver, WorkerReport
 from tuibench.load.rules import rules_of
 from tuibench.load.wire import (
@@ -33,16 +34,27 @@ LAST_REPORT_SECONDS = 5.0
 
 
 class Fleet:
-    """All workers of a run, more as the threads grow, up to `most`; connections speak `charset`."""
+    """All workers of a run, more as the threads grow, up to `most`.
+
+    Connections speak `charset`. Workers are taken from the `idle` ones, and given back.
+    """
 
     def __init__(
-        self, plan: Plan, target: Target, program: Program, most: int, charset: str = CHARSET
+        self,
+        plan: Plan,
+        target: Target,
+        program: Program,
+        most: int,
+        *,
+        charset: str = CHARSET,
+        idle: Idle | None = None,
     ) -> None:
         self._plan = plan
         self._target = target
         self._program = program
         self._most = most
         self._charset = charset
+        self._idle = idle
         self._rate = plan.rate
         self._delay_ns = round(plan.client_delay_ms * NS_PER_MS)
         self._paused = False
@@ -160,16 +172,18 @@ class Fleet:
         return [report for reports in told for report in reports]
 
     async def kill(self) -> None:
-        """Ends the processes, whatever they do."""
+        """Ends the processes, whatever they do, but for those that others may use."""
         self._is_over = True
-        await asyncio.gather(*(worker.end() for worker in self._workers))
+        part = self._idle.part if self._idle is not None else Worker.end
+        await asyncio.gather(*(part(worker) for worker in self._workers))
 
     async def _grow(self, threads: int) -> None:
         """As many workers as there are threads, but no more than allowed."""
         wanted = max(1, min(threads, self._most))
         unlimited: list[int | None] = [None] * wanted
         limits = unlimited if self._plan.warmup_seconds else _limits(self._plan, wanted)
-        new = await asyncio.gather(*(Worker.start(self._hand_on) for _ in range(len(self._workers), wanted)))
+        take = self._idle.take if self._idle is not None else Worker.start
+        new = await asyncio.gather(*(take(self._hand_on) for _ in range(len(self._workers), wanted)))
         for worker in new:
             worker.allow(self._begin(len(self._workers), limits))
             if self._delay_ns:

@@ -17,7 +17,7 @@ LENGTH_BYTES = 4
 
 
 class Begin(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
-    """First message to a worker: everything it needs.
+    """First message of a load to a worker: everything it needs.
 
     `limit` is how many transactions this worker may start, None for no limit. `workers` spreads evenly
     spaced arrivals. `charset` is what connections speak.
@@ -104,7 +104,7 @@ class Spare(msgspec.Struct, frozen=True, tag="spare"):
 
 
 class Finish(msgspec.Struct, frozen=True, tag="finish"):
-    """End all transactions within the grace, close the connections, send a last report and exit."""
+    """End all transactions within the grace, close the connections, send a last report, wait for a Begin."""
 
     grace_seconds: float
 

@@ -1,4 +1,5 @@
-"""A worker process: obeys the session over a socketpair, decides nothing, ends when the session is gone."""
+"""A worker process: obeys the session over a socketpair, one load after the other, decides nothing, ends when
+the session is gone."""
 
 import asyncio
 import gc
@@ -40,10 +41,14 @@ modules have made stays for good, and is not looked at again."""
 
 
 async def obey(channel: WorkerEnd) -> None:
+    """Runs a load for each Begin, until the session hangs up."""
+    while isinstance(begin := await channel.receive(), Begin):
+        await _run(begin, channel)
+    await channel.close()
+
+
+async def _run(begin: Begin, channel: WorkerEnd) -> None:
     """Carries out the session's messages until it says Finish or hangs up."""
-    begin = await channel.receive()
-    if not isinstance(begin, Begin):
-        return
     engine = Engine(begin, tell=channel.send)
     wake_for_several(True)
     while (message := await channel.receive()) is not None:
@@ -78,10 +83,9 @@ async def obey(channel: WorkerEnd) -> None:
             case Finish(grace_seconds=grace):
                 await engine.stop(grace)
                 channel.send(engine.report())
-                await channel.close()
                 return
             case Begin():
-                raise AssertionError("a worker begins once")
+                raise AssertionError("a load is finished before the next one begins")
             case _:
                 assert_never(message)
     await engine.stop(0)

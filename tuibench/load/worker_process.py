@@ -42,15 +42,20 @@ class Worker:
         self.process = process
         self.channel = channel
         self.finished = asyncio.Event()
+        self.renew(pass_on)
+        self._reports: asyncio.Queue[WorkerReport | None] = asyncio.Queue()
+        self._connections: asyncio.Queue[tuple[int, ...]] = asyncio.Queue()
+        self._reading = asyncio.create_task(self._read(), name=f"worker {process.pid}")
+
+    def renew(self, pass_on: Callable[[HandOver], None]) -> None:
+        """Before its first load, and between two: it owes nothing, and nothing is known of it."""
+        self.finished.clear()
         self._allowances = 0
         self._pass_on = pass_on
         self.is_silent = False
         self.is_heard = False
         self._is_asked = False
         self._checkpoint = False
-        self._reports: asyncio.Queue[WorkerReport | None] = asyncio.Queue()
-        self._connections: asyncio.Queue[tuple[int, ...]] = asyncio.Queue()
-        self._reading = asyncio.create_task(self._read(), name=f"worker {process.pid}")
 
     @classmethod
     async def start(cls, pass_on: Callable[[HandOver], None] = lambda _: None) -> "Worker":

@@ -86,8 +86,8 @@ async def test_signals_are_the_sessions_business() -> None:
     worker.channel.send(Finish(0))
     report = await worker.report()
     assert report.connections == 0
-    assert await asyncio.wait_for(worker.process.wait(), PATIENCE_SECONDS) == 0
     await worker.channel.close()
+    assert await asyncio.wait_for(worker.process.wait(), PATIENCE_SECONDS) == 0
 
 
 async def test_a_fleet_reports_finishes_and_leaves_no_process() -> None:

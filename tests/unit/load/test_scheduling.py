@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.unit.load.programs import SINGLE, begin
-from tuibench.load.wire import Finish, Report, SetRate
+from tuibench.load.wire import Report, SetRate
 from tuibench.load.worker_process import Worker
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the policy")
@@ -51,8 +51,5 @@ async def test_a_worker_takes_several_at_a_time_unless_it_works_on_a_schedule() 
         worker.channel.send(Report())
         await worker.report()
         policies.append(os.sched_getscheduler(worker.process.pid))
-    worker.channel.send(Finish(0))
-    await worker.report()
-    await worker.process.wait()
-    await worker.channel.close()
+    await worker.end()
     assert policies == [os.SCHED_BATCH, os.SCHED_OTHER, os.SCHED_BATCH]

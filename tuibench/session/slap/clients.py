@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import ConnectionLostError, RunError
 from tuibench.load.fleet import Fleet
+from tuibench.load.idle import Idle
 from tuibench.model.plan import Plan
 from tuibench.model.target import Target
 from tuibench.mysql.errors import AWAY_CODES
@@ -36,10 +37,13 @@ class Played(NamedTuple):
 
 
 class Clients:
-    """The clients of one iteration."""
+    """The clients of one iteration, in the `idle` processes of the one before."""
 
-    def __init__(self, target: Target, program: Program, plan: Plan, clock: Clock, charset: str) -> None:
-        fleet = Fleet(plan, target, program, most_workers(plan, is_local=target.is_local), charset)
+    def __init__(
+        self, target: Target, program: Program, plan: Plan, clock: Clock, *, charset: str, idle: Idle
+    ) -> None:
+        most = most_workers(plan, is_local=target.is_local)
+        fleet = Fleet(plan, target, program, most, charset=charset, idle=idle)
         self._load = Load(plan, program, fleet, clock)
         self._clock = clock
 
@@ -60,6 +64,7 @@ class Clients:
         return Played((ended_ns - began_ns) / NS_PER_SECOND, load.accounting, workers)
 
     async def kill(self) -> None:
+        """Ends what is left of them."""
         await self._load.fleet.kill()
 
     async def _end(self) -> int:

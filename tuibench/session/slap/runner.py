@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tuibench.clock import Clock, SystemClock
 from tuibench.errors import RunError, SQLError
+from tuibench.load.idle import Idle
 from tuibench.load.report import Counters
 from tuibench.metrics.histogram import merged
 from tuibench.model.slap import Benchmark
@@ -58,6 +59,7 @@ class Slapper:
         self._connection: Connection
         self._schema: Schema
         self._charset: str
+        self._idle = Idle()
         self._has_doubted = False
 
     async def run(self) -> AsyncIterator[Benchmark]:
@@ -65,7 +67,7 @@ class Slapper:
         spec = self._spec
         dial = partial(connect, spec.target, use_database=False)
         self._connection = await dial()
-        async with Ending(self._connection, dial, self._say, self._clock) as ending:
+        async with Ending(self._connection, dial, self._say, self._clock) as ending, self._idle:
             await self._connection.execute(STAYS_OPEN)
             self._charset = spec.charset(flavour(self._connection.version_text))
             self._schema = Schema(self._connection, spec.target.database)
@@ -94,7 +96,7 @@ class Slapper:
         program = client_program(spec.script, rhythm, keys)
         turns = program.turns.total if program.turns is not None else 0
         plan = plan_of(clients, turns, spec.seed + number, spec.workers)
-        crowd = Clients(spec.target, program, plan, self._clock, self._charset)
+        crowd = Clients(spec.target, program, plan, self._clock, charset=self._charset, idle=self._idle)
         try:
             await crowd.ready((spec.init_sql,) * bool(spec.init_sql) + (NO_AUTOCOMMIT,) * bool(spec.commit))
             await self._shell(spec.hooks.before, "pre-system")
