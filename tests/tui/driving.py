@@ -73,3 +73,10 @@ async def viewer(
         found = Viewer(app, pilot, client)
         await found.settle()
         yield found
+
+
+def screen_text(it: Viewer) -> str:
+    """All that is on the screen, a dialog too."""
+    return "\n".join(
+        "".join(segment.text for segment in strip) for strip in it.app.screen._compositor.render_strips()
+    )

@@ -4,8 +4,7 @@ import msgspec
 import pytest
 
 from tests.tui import script
-from tests.tui.driving import LARGE, SMALL, Viewer, viewer
-from tests.tui.test_keys import screen_text
+from tests.tui.driving import LARGE, SMALL, Viewer, screen_text, viewer
 from tuibench.model.command import Mark, SetThreads
 from tuibench.model.event import Event, EventKind
 from tuibench.tui.look import Look

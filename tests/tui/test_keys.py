@@ -5,7 +5,7 @@ import pytest
 from textual.widgets import Static
 
 from tests.tui import script
-from tests.tui.driving import Viewer, viewer
+from tests.tui.driving import screen_text, viewer
 from tuibench.model.command import (
     ChangeSetting,
     Command,
@@ -251,9 +251,3 @@ async def test_the_palette_offers_the_same_actions() -> None:
         commands["Twice the threads"].callback()
         await it.settle()
         assert it.client.submitted == [SetThreads(128)]
-
-
-def screen_text(it: Viewer) -> str:
-    return "\n".join(
-        "".join(segment.text for segment in strip) for strip in it.app.screen._compositor.render_strips()
-    )

@@ -3,9 +3,8 @@
 import msgspec
 
 from tests.tui import script
-from tests.tui.driving import Viewer, viewer
+from tests.tui.driving import Viewer, screen_text, viewer
 from tests.tui.sessions import ACTIVITY, session
-from tests.tui.test_keys import screen_text
 from tuibench.model.command import ApplyPreset, KillQuery, TrustServer, WatchActivity
 from tuibench.model.message import Answer
 from tuibench.tui.screens.confirm import ConfirmScreen

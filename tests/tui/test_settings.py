@@ -3,8 +3,7 @@
 import msgspec
 
 from tests.tui import catalogue, script
-from tests.tui.driving import LARGE, SMALL, Viewer, viewer
-from tests.tui.test_keys import screen_text
+from tests.tui.driving import LARGE, SMALL, Viewer, screen_text, viewer
 from tuibench.model.command import ChangeSetting, RestoreSettings, TrustServer
 from tuibench.tui.look import Look
 from tuibench.tui.screens.change import ChangeScreen

@@ -60,9 +60,9 @@ def test_where_the_client_was_the_limit_no_knee_is_drawn() -> None:
 
 def test_levels_are_written_below_where_there_is_room() -> None:
     (line,) = saturation.axis(seen(UNDER_WAY), 80, 1)
-    assert plain(line).split() == ["thrds", "1", "2", "4", "8", "16", "32"]
+    assert plain(line).split() == ["threads", "1", "2", "4", "8", "16", "32"]
     (line,) = saturation.axis(seen(OVER), 30, 1)
-    assert plain(line).split()[0:2] == ["thrds", "1"]
+    assert plain(line).split()[0:2] == ["threads", "1"]
 
 
 def test_before_anything_was_measured() -> None:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from tuibench.metrics.objectives import objectives_in
 from tuibench.model.probe import ProbeEnd, ProbeState, ProbeStep, Purpose
 from tuibench.model.schedule import Quantity
-from tuibench.tui.panels.plot import AXIS_WIDTH
 from tuibench.tui.spans import Line, Span, fit, joined, pad, wrapped
 from tuibench.tui.view import View
 from tuibench.units import axis_maximum, count, decimal, milliseconds, si
@@ -21,6 +20,11 @@ from tuibench.units import axis_maximum, count, decimal, milliseconds, si
 DOT, RING, NOW, CURVE, KNEE, BOUND = "●", "○", "+", "·", "│", "─"
 SPARE = 1.15
 """The axis goes so much farther than the highest level."""
+
+UNITS = {Quantity.THREADS: "threads", Quantity.RATE: "rate/s"}
+"""Of the levels, left of their axis."""
+AXIS_WIDTH = 1 + max(map(len, UNITS.values()))
+"""Cells left of the charts, for the axis labels."""
 
 _GAP = Span(" · ", "faint")
 
@@ -128,8 +132,9 @@ def axis(view: View, width: int, height: int) -> list[Line]:
         if start >= end:
             text = f"{text:<{start}}{label}"
             end = start + len(label) + 1
-    unit = "rate/s" if state.order.by is Quantity.RATE else "thrds"
-    return [pad((Span(f"{unit:>{AXIS_WIDTH - 1}} ", "muted"), Span(text, "muted")), width)][:height]
+    return [pad((Span(f"{UNITS[state.order.by]:>{AXIS_WIDTH - 1}} ", "muted"), Span(text, "muted")), width)][
+        :height
+    ]
 
 
 def found(view: View, width: int, height: int) -> list[Line]:

@@ -33,24 +33,35 @@ class Readable(Validator):
 
 
 class AskScreen(ModalScreen[Meaning | None], Generic[Meaning]):
-    """Answers what the text means, or None when the operator went back. `now` stands there dimmed."""
+    """Answers what the text means, or None when the operator went back.
+
+    `now` stands there dimmed; `verb` says what enter does.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "Back")]
 
     def __init__(
-        self, title: str, facts: str, now: str, read: Read[Meaning], *, max_length: int = 200
+        self,
+        title: str,
+        facts: str,
+        now: str,
+        read: Read[Meaning],
+        *,
+        verb: str = "sets",
+        max_length: int = 200,
     ) -> None:
         super().__init__()
         self._title = title
         self._facts = facts
         self._now = now
         self._read = read
+        self._verb = verb
         self._max_length = max_length
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog ask") as dialog:
             dialog.border_title = self._title
-            dialog.border_subtitle = "enter sets · esc goes back"
+            dialog.border_subtitle = f"enter {self._verb} · esc goes back"
             yield Static(self._facts, classes="quiet", markup=False)
             line = Input(
                 placeholder=self._now,

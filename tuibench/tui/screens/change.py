@@ -42,7 +42,8 @@ class ChangeScreen(ModalScreen[Proposal | None]):
         setting = self._setting
         with Vertical(classes="dialog", id="change-dialog") as dialog:
             dialog.border_title = setting.name
-            dialog.border_subtitle = "↑ ↓ choose · enter asks once more · esc goes back"
+            choose = "↑ ↓ choose · " if self._values else ""
+            dialog.border_subtitle = f"{choose}enter asks once more · esc goes back"
             yield Static(f"Takes {setting.takes}; {REACH[setting.scope]}.", classes="quiet", markup=False)
             yield Static(setting.risk, classes="warn", markup=False)
             yield Static(f"Now {setting.value}: {setting.meaning}", classes="gap", markup=False)
@@ -79,9 +80,7 @@ class ChangeScreen(ModalScreen[Proposal | None]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         value = event.value.strip()
         if not value or value == self._setting.value:
-            self.query_one("#ask-error", Static).update(
-                f"it is {value} already" if value else "type a value, or choose one with ↑ ↓"
-            )
+            self.query_one("#ask-error", Static).update(self._missing(value))
             return
         proposal = self.proposal(value)
 
@@ -103,6 +102,12 @@ class ChangeScreen(ModalScreen[Proposal | None]):
             meaning=f"{meaning}. {setting.risk}" if is_known else setting.risk,
             at_risk=value in setting.risky or (not is_known and setting.group == "durability"),
         )
+
+    def _missing(self, value: str) -> str:
+        """Why there is nothing to ask about."""
+        if value:
+            return f"it is {value} already"
+        return "type a value, or choose one with ↑ ↓" if self._values else "type a value"
 
     def _fill(self, value: str) -> None:
         line = self.query_one(Input)

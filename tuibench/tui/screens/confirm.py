@@ -17,7 +17,7 @@ class Proposal(NamedTuple):
     """A change of the server, ready to be asked about. `steps` are lines of "name  from → to".
 
     `meaning` says what it risks, or that it risks nothing; `at_risk` tells the two apart. `promise` says what
-    becomes of it afterwards.
+    becomes of it afterwards; `verb` says what the yes does.
     """
 
     command: ApplyPreset | ChangeSetting | KillQuery | RestoreSettings
@@ -26,6 +26,7 @@ class Proposal(NamedTuple):
     meaning: str
     at_risk: bool
     promise: str = JOURNALLED
+    verb: str = "apply"
 
     @property
     def verdict(self) -> str:
@@ -33,7 +34,7 @@ class Proposal(NamedTuple):
 
 
 class ConfirmScreen(ModalScreen[bool]):
-    """Asks once. Only `y` applies: an enter too many from the dialog before must not.
+    """Asks once. Only `y` is a yes: an enter too many from the dialog before must not.
 
     `caution` says why the server looks like production; then the yes is one to changing it at all.
     """
@@ -59,7 +60,7 @@ class ConfirmScreen(ModalScreen[bool]):
             if self._caution:
                 yield Static(production_question(self._caution), classes="risk", markup=False)
             yield Static(self._proposal.promise, classes="quiet gap", markup=False)
-            yes = "yes, change this server" if self._caution else "apply"
+            yes = "yes, change this server" if self._caution else self._proposal.verb
             yield Static(
                 f"[b][@click=screen.dismiss(True)] y  {yes} [/][/b]     "
                 "[b][@click=screen.dismiss(False)] n  go back [/][/b]",

@@ -40,10 +40,15 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Durability: what survives a crash"
-            dialog.border_subtitle = "● now  ▲ at risk    ↑ ↓ choose    enter asks once more    esc back"
+            dialog.border_subtitle = " · ".join(("● now", "▲ at risk", *self._keys()))
             yield OptionList(*self._options(), markup=False)
             why = f"None of this can be changed: {self._obstacle}" if self._obstacle else ""
             yield Static(why, id="verdict", markup=False, classes="-at-risk" if why else "")
+
+    def _keys(self) -> tuple[str, ...]:
+        """Where nothing can be chosen no key says that it does."""
+        back = "esc goes back"
+        return (back,) if self._obstacle else ("↑ ↓ choose", "enter asks once more", back)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         choice = self._choice(event.option_id)

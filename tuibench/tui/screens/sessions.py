@@ -89,4 +89,5 @@ def kill_proposal(session: ServerSession) -> Proposal:
         meaning="Its statement fails with error 1317. Whoever sent it may do it again.",
         at_risk=True,
         promise="The connection stays; one that is idle in a transaction keeps its locks.",
+        verb="end its query",
     )

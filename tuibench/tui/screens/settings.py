@@ -155,4 +155,5 @@ def back_proposal(settings: list[SettingState]) -> Proposal:
         meaning="The server is as it was before this session." if not is_one else settings[0].risk,
         at_risk=False,
         promise="What somebody else changed since is left alone, and told.",
+        verb="put back",
     )

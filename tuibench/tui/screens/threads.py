@@ -1,18 +1,22 @@
 """Type a number of threads."""
 
+from functools import partial
+
 from tuibench.model.limits import MAX_THREADS
+from tuibench.tui.actions import BY_NAME, key_of
 from tuibench.tui.screens.number import NumberScreen
 from tuibench.tui.view import View
 
 
 def threads_screen(view: View) -> NumberScreen:
     """Asks for a number of threads that a run can have."""
-    return NumberScreen("Threads", _facts(view), str(view.status.threads), _reason, whole=True)
+    reason = partial(_reason, key_of(BY_NAME["pause"], view))
+    return NumberScreen("Threads", _facts(view), str(view.status.threads), reason, whole=True)
 
 
-def _reason(number: float) -> str:
+def _reason(pause: str, number: float) -> str:
     if number < 1:
-        return "a run has at least 1 thread; p pauses it"
+        return f"a run has at least 1 thread; {pause} pauses it"
     return f"at most {MAX_THREADS:,} threads" if number > MAX_THREADS else ""
 
 

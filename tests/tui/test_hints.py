@@ -1,0 +1,70 @@
+"""The hints on dialogs: their words fit what the keys do, with the user's own keys, too."""
+
+import pytest
+from textual.widgets import Static
+
+from tests.tui import catalogue, script
+from tests.tui.driving import screen_text, viewer
+from tests.tui.pictures import CATALOGUE, SCREENS, Scene
+from tuibench.tui.keymap import Keymap
+from tuibench.tui.look import Look
+from tuibench.tui.screens.change import ChangeScreen
+
+TWO_KINDS = script.hello(60, script.status(weights={"old": 90, "new": 10}))
+OWN = {"plan": "k", "probe": "o", "pause": "y", "saturation": "9"}
+OWN_KEYS = Look(keymap=Keymap(bound=OWN, shown=OWN))
+
+
+@pytest.mark.parametrize(
+    ("key", "verb"),
+    [("t", "sets"), ("r", "sets"), ("w", "sets"), ("n", "sets"), ("T", "starts"), ("P", "starts")],
+)
+async def test_a_dialog_says_what_enter_does(key: str, verb: str) -> None:
+    async with viewer(TWO_KINDS) as it:
+        await it.press(key)
+        assert f" enter {verb} · esc goes back " in screen_text(it)
+
+
+@pytest.mark.parametrize(
+    ("screen", "keys", "yes"),
+    [("settings", ("u",), "put back"), ("sessions", ("k",), "end its query"), ("confirm", (), "apply")],
+)
+async def test_a_question_says_what_its_yes_does(screen: str, keys: tuple[str, ...], yes: str) -> None:
+    scene = SCREENS[screen]
+    assert isinstance(scene, Scene)
+    async with viewer(scene.hello) as it:
+        await it.press(*scene.keys)
+        await it.hear(*scene.says)
+        await it.press(*keys)
+        assert f" y  {yes} " in screen_text(it)
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        (("T",), "k lets it go on"),
+        (("o",), "9 shows it, o ends it"),
+        (("t", "0", "enter"), "at least 1 thread; y pauses it"),
+    ],
+)
+async def test_a_dialog_names_the_users_own_keys(keys: tuple[str, ...], told: str) -> None:
+    async with viewer(script.hello(60), look=OWN_KEYS) as it:
+        await it.press(*keys)
+        assert told in " ".join(str(part.content) for part in it.app.screen.query(Static))
+
+
+async def test_where_nothing_can_be_chosen_no_key_says_that_it_chooses() -> None:
+    async with viewer(script.hello(60, script.status(unavailable="1227: no SUPER privilege"))) as it:
+        await it.press("d")
+        assert "▲ at risk · esc goes back" in screen_text(it)
+
+
+@pytest.mark.parametrize("is_offered", [True, False], ids=["values", "none"])
+async def test_arrows_are_named_where_there_are_values_to_choose(is_offered: bool) -> None:
+    setting = next(each for each in catalogue.STATES if bool(each.choices) is is_offered)
+    async with viewer(CATALOGUE) as it:
+        it.app.push_screen(ChangeScreen(setting))
+        await it.settle()
+        assert ("↑ ↓ choose" in screen_text(it)) is is_offered
+        await it.press("enter")
+        assert ("choose one with ↑ ↓" in screen_text(it)) is is_offered
