@@ -1,6 +1,8 @@
 """`tuibench demo`: a private server, small data, and the live monitor on it."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -93,13 +95,10 @@ def demo(
     metrics.demand_free()
     background.demand_sane()
     look = screen.look() if on_screen and not background.detach else None
-    server = run_async(_start(program_file, keep=keep))
-    try:
+    with _private_server(program_file, keep=keep) as server:
         run_async(make_tables(server.target, program, Method(parallel=LOADING_CONNECTIONS)))
         spec = metrics.spec(session_spec(plan, server.target, (server.watch_fd,)))
         code = _driven(spec, server, background, look)
-    finally:
-        _end(server)
     raise typer.Exit(code)
 
 
@@ -107,6 +106,20 @@ def _data(profile: str) -> dict[str, OptionValue]:
     """How large the tables are made, where the profile's data set asks for that."""
     known = known_options(library.load(profile))
     return DATA if set(DATA) <= set(known) else {}
+
+
+@contextmanager
+def _private_server(program_file: str, *, keep: bool) -> Iterator[PrivateServer]:
+    """A server for as long as this lasts; with `keep`, it stays afterwards, and how to reach it is said."""
+    server = run_async(_start(program_file, keep=keep))
+    try:
+        yield server
+    finally:
+        if keep:
+            server.release()
+            say(server.how_to_reach())
+        else:
+            run_async(server.stop())
 
 
 async def _start(program_file: str, *, keep: bool) -> PrivateServer:
@@ -141,9 +154,3 @@ def _on_screen(
         server.release()
         return left_running(socket)
     return tell(ended)
-
-
-def _end(server: PrivateServer) -> None:
-    server.release() if server.keep else run_async(server.stop())
-    if server.keep:
-        say(server.how_to_reach())

@@ -113,7 +113,7 @@ class Stop(msgspec.Struct, frozen=True, tag="stop"):
     """End the load, restore the settings, write the summary."""
 
 
-Command = (
+LoadCommand = (
     SetThreads
     | SetRate
     | SetWeights
@@ -124,15 +124,14 @@ Command = (
     | StartProbe
     | StopProbe
     | NextStep
-    | ChangeSetting
-    | ApplyPreset
-    | RestoreSettings
-    | TrustServer
     | Pause
     | Resume
     | Mark
     | ResetStats
-    | WatchActivity
-    | KillQuery
-    | Stop
 )
+"""They take turns: one of them is carried out at a time."""
+
+SettingCommand = ChangeSetting | ApplyPreset | RestoreSettings | TrustServer
+"""They take turns among themselves: a server may take its time over a setting, and the load does not wait."""
+
+Command = LoadCommand | SettingCommand | WatchActivity | KillQuery | Stop

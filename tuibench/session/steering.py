@@ -10,27 +10,25 @@ from typing import assert_never
 
 from tuibench.errors import UsageError
 from tuibench.model.command import (
-    ApplyPreset,
-    ChangeSetting,
     Command,
     HoldPlan,
     KillQuery,
+    LoadCommand,
     Mark,
     NextStep,
     Pause,
     ResetStats,
-    RestoreSettings,
     Resume,
     ResumePlan,
     SetDelay,
     SetPlan,
     SetRate,
     SetThreads,
+    SettingCommand,
     SetWeights,
     StartProbe,
     Stop,
     StopProbe,
-    TrustServer,
     WatchActivity,
 )
 from tuibench.model.duration import delay_text
@@ -40,9 +38,8 @@ from tuibench.model.schedule import Quantity
 from tuibench.model.weights import weights_text
 from tuibench.session.moving import ENDING, Moving
 from tuibench.session.ranges import checked_delay_ms, checked_rate, checked_threads
+from tuibench.session.setting_commands import SettingCommands
 from tuibench.session.steered import Steered
-
-ToSettings = ChangeSetting | ApplyPreset | RestoreSettings | TrustServer
 
 
 def rate_words(rate: float) -> str:
@@ -59,6 +56,7 @@ class Steering:
         self._session = session
         self._load_turn = asyncio.Lock()
         self._settings_turn = asyncio.Lock()
+        self._settings = SettingCommands(session)
         self.moving = Moving(session, self._load_turn)
 
     async def carry_out(self, command: Command) -> str:
@@ -76,58 +74,52 @@ class Steering:
                 return "watching"
             case KillQuery(id=id):
                 return await self._kill(id)
-        async with self._settings_turn if isinstance(command, ToSettings) else self._load_turn:
+        if isinstance(command, SettingCommand):
+            async with self._settings_turn:
+                self._demand_that_it_runs()
+                return await self._settings.carry_out(command)
+        async with self._load_turn:
             self._demand_that_it_runs()
-            match command:
-                case SetThreads(threads=threads):
-                    return await self._threads(checked_threads(threads))
-                case SetRate(rate=rate):
-                    return self._rate(checked_rate(rate))
-                case SetWeights(weights=weights):
-                    return self._weights(weights)
-                case SetPlan(stages=stages):
-                    return self._session.planned.set(stages)
-                case HoldPlan():
-                    return self._session.planned.hold()
-                case ResumePlan():
-                    return self._session.planned.resume()
-                case StartProbe(order=order):
-                    return self._session.probing.start(order)
-                case StopProbe():
-                    return self._session.probing.stop()
-                case NextStep():
-                    return self._session.probing.jump()
-                case SetDelay(milliseconds=milliseconds):
-                    return self._delay(checked_delay_ms(milliseconds))
-                case ChangeSetting(name=name, value=value):
-                    return await self._change(name, value)
-                case ApplyPreset(name=name):
-                    return await self._preset(name)
-                case RestoreSettings(names=names):
-                    return await self._put_back(names)
-                case TrustServer():
-                    return self._yes()
-                case Pause():
-                    return self._pause()
-                case Resume():
-                    return self._resume()
-                case Mark(text=text):
-                    self._session.tell(EventKind.MARK, text or "mark")
-                    return "marked"
-                case ResetStats():
-                    return await self._reset()
-                case _:
-                    assert_never(command)
+            return await self._steer(command)
+
+    async def _steer(self, command: LoadCommand) -> str:
+        match command:
+            case SetThreads(threads=threads):
+                return await self._threads(checked_threads(threads))
+            case SetRate(rate=rate):
+                return self._rate(checked_rate(rate))
+            case SetWeights(weights=weights):
+                return self._weights(weights)
+            case SetPlan(stages=stages):
+                return self._session.planned.set(stages)
+            case HoldPlan():
+                return self._session.planned.hold()
+            case ResumePlan():
+                return self._session.planned.resume()
+            case StartProbe(order=order):
+                return self._session.probing.start(order)
+            case StopProbe():
+                return self._session.probing.stop()
+            case NextStep():
+                return self._session.probing.jump()
+            case SetDelay(milliseconds=milliseconds):
+                return self._delay(checked_delay_ms(milliseconds))
+            case Pause():
+                return self._pause()
+            case Resume():
+                return self._resume()
+            case Mark(text=text):
+                self._session.tell(EventKind.MARK, text or "mark")
+                return "marked"
+            case ResetStats():
+                return await self._reset()
+            case _:
+                assert_never(command)
 
     def _demand_that_it_runs(self) -> None:
         """Looked at when a command's turn comes: settings that are put back must not be changed again."""
         if self._session.state in ENDING:
             raise UsageError("the run is ending; nothing can be changed any more")
-
-    def _yes(self) -> str:
-        text = self._session.gate.say_yes()
-        self._session.tell(EventKind.WARNING, text)
-        return text
 
     async def _kill(self, id: int) -> str:
         self._demand_that_it_runs()
@@ -201,23 +193,3 @@ class Steering:
         self._session.go_on()
         self._session.tell(EventKind.RESUME, "resumed")
         return "running again"
-
-    async def _change(self, name: str, value: str) -> str:
-        self._session.gate.demand_yes()
-        text = await self._session.hand.change(name, value)
-        self._session.tell(EventKind.SETTING, text)
-        return text
-
-    async def _put_back(self, names: tuple[str, ...]) -> str:
-        texts = await self._session.hand.put_back(names)
-        if not texts:
-            return "nothing was changed, so there is nothing to put back"
-        text = "; ".join(texts)
-        self._session.tell(EventKind.SETTING, text)
-        return text
-
-    async def _preset(self, name: str) -> str:
-        self._session.gate.demand_yes()
-        text = await self._session.hand.apply(name)
-        self._session.tell(EventKind.SETTING, text)
-        return text
