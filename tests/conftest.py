@@ -31,6 +31,17 @@ settings.register_profile("same", settings.get_profile("explore"), derandomize=T
 settings.load_profile("same")
 
 
+LONG_IN_AN_ID = 40
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """A long text stands in the id of a test with its beginning: ids are read, and chosen by hand."""
+    if not isinstance(val, str | bytes) or len(val) <= LONG_IN_AN_ID:
+        return None
+    text = val.decode("latin-1") if isinstance(val, bytes) else val
+    return text.encode("unicode_escape").decode("ascii")[: LONG_IN_AN_ID - 3] + "..."
+
+
 FEWER_COLLECTIONS = 10_000
 """New objects until the garbage of the youngest is looked for; Python's own number is 700."""
 

@@ -61,14 +61,14 @@ READERS: dict[str, Callable[[Path], object]] = {
     "option file": lambda path: read_options(str(path)),
 }
 
-ODD = (
-    b'{"\xff": 1}\n\n',
-    b'{"options": ' + b"[" * 5000 + b"\n\n",
-    b"x = " + b"9" * 5000 + b"\n",
-    b"x = " + b"[" * 5000 + b"\n",
-    b"[client]\n!include a\0b\n!includedir ~nobody-we-know/x\n",
-    b"",
-)
+ODD = {
+    "no UTF-8": b'{"\xff": 1}\n\n',
+    "deep JSON": b'{"options": ' + b"[" * 5000 + b"\n\n",
+    "a long number": b"x = " + b"9" * 5000 + b"\n",
+    "deep TOML": b"x = " + b"[" * 5000 + b"\n",
+    "includes of no name": b"[client]\n!include a\0b\n!includedir ~nobody-we-know/x\n",
+    "nothing": b"",
+}
 
 
 def read(name: str, data: bytes) -> None:
@@ -79,7 +79,7 @@ def read(name: str, data: bytes) -> None:
             READERS[name](path)
 
 
-@pytest.mark.parametrize("data", ODD)
+@pytest.mark.parametrize("data", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("name", READERS)
 def test_what_is_odd(name: str, data: bytes) -> None:
     read(name, data)

@@ -74,7 +74,7 @@ async def ends() -> AsyncIterator[Ends]:
         Report(),
         Finish(2.5),
     ],
-    ids=repr,
+    ids=lambda message: type(message).__name__,
 )
 async def test_a_worker_hears_what_the_session_says(ends: Ends, message: msgspec.Struct) -> None:
     session, worker = ends

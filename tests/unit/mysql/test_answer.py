@@ -117,16 +117,16 @@ def test_few_rows_affected_are_told_at_a_glance(affected: int) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        err(1213, "deadlock"),
-        ok(1, MORE_RESULTS),
-        ok(1) + ok(1),
-        ok(1, sequence=2),
-        ok(251),
-        result([text_row(9)], status=MORE_RESULTS),
-        result([text_row(9), text_row(10), text_row(8)]),
-        result([text_row(9)] * (MOST_ROWS + 1)),
-        result([text_row(9)], without_eof=False),
-        result([text_row(9)], sequence=2),
+        pytest.param(err(1213, "deadlock"), id="an error"),
+        pytest.param(ok(1, MORE_RESULTS), id="more results to come"),
+        pytest.param(ok(1) + ok(1), id="two answers"),
+        pytest.param(ok(1, sequence=2), id="out of sequence"),
+        pytest.param(ok(251), id="a number of several bytes"),
+        pytest.param(result([text_row(9)], status=MORE_RESULTS), id="rows, more results to come"),
+        pytest.param(result([text_row(9), text_row(10), text_row(8)]), id="rows of different widths"),
+        pytest.param(result([text_row(9)] * (MOST_ROWS + 1)), id="too many rows"),
+        pytest.param(result([text_row(9)], without_eof=False), id="an EOF behind the columns"),
+        pytest.param(result([text_row(9)], sequence=2), id="rows out of sequence"),
     ],
 )
 def test_what_is_unusual_takes_reading(answer: bytes) -> None:

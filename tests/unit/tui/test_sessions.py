@@ -77,6 +77,7 @@ HIDDEN = "those of others are hidden from this login"
         (BLIND, *("not to be seen: no PROCESS",) * 3, HIDDEN),
         (REFUSED, *("not to be seen: it takes the PROCESS privilege",) * 3, HIDDEN),
     ],
+    ids=["empty", "blind", "refused"],
 )
 def test_nothing_to_show_says_why(
     activity: Activity, waits: str, opened: str, deadlock: str, others: str

@@ -200,6 +200,7 @@ COLUMNS: list[Column] = [[1, 37], 37, [b"ab", b"c" * LONGEST], b"x%", None]
             b"\0%%\0\0\0\0%%\0\0\0\0\xfc\xf4\1%b\0\2x%%\1" % (b"c" * LONGEST),
         ),
     ],
+    ids=lambda value: value if isinstance(value, Form) else "as written",
 )
 def test_columns_are_written_in_each_form(form: Form, written: bytes) -> None:
     assert block(form, 2, COLUMNS) == written
