@@ -106,6 +106,7 @@ class FakeServer:
         self.logins = deque(logins)
         self.rollbacks = deque(rollbacks)
         self.prepares = deque(prepares)
+        self.version = "10.11.19-MariaDB"
         self.heard: list[tuple[int, str]] = []
         self.rejected: list[int] = []
         self.returned: list[str] = []
@@ -164,7 +165,7 @@ class FakeConnection(Connection):
 
     @property
     def version_text(self) -> str:
-        return "10.11.19-MariaDB"
+        return self._server.version
 
     @property
     def is_open(self) -> bool:
