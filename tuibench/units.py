@@ -21,6 +21,11 @@ def count(value: float | None) -> str:
     return DASH if value is None else f"{value:,.0f}"
 
 
+def counted(number: int, noun: str) -> str:
+    """One thing, or so many things: 1 thread, 1,024 threads."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def from_to(first: int | None, last: int | None) -> str:
     """What a number was at first and in the end, once where that is the same: 8 → 64."""
     known = [count(each) for each in (first, last) if each is not None]

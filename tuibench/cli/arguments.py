@@ -114,6 +114,7 @@ def _start_anew(arguments: Sequence[str], password: str) -> None:
     os.close(writing)
     os.set_inheritable(reading, True)
     os.environ[PASSWORD_PIPE] = str(reading)
-    sys.stderr.write("tuibench: a password on the command line is visible to others; -p asks for it\n")
-    sys.stderr.flush()
+    if password:
+        sys.stderr.write("tuibench: a password on the command line is visible to others; -p asks for it\n")
+        sys.stderr.flush()
     os.execv(sys.executable, [sys.executable, "-m", "tuibench", *arguments])  # noqa: S606

@@ -23,5 +23,5 @@ def demand_format(given: str, known: tuple[str, ...] = FORMATS) -> None:
 
 
 def echo_json(value: Any) -> None:
-    """Data for programs, on stdout: indented, one newline at the end."""
-    typer.echo(pretty_json(value).decode(), nl=False)
+    """Data for programs, on stdout: UTF-8 whatever the terminal has, indented, one newline at the end."""
+    typer.echo(pretty_json(value), nl=False)

@@ -173,7 +173,8 @@ def main() -> None:
     except PARSER_ERROR as error:
         from tuibench.cli import misreading
 
-        say(f"tuibench: {misreading.said(error)}")
+        meant = next((word for word in sys.argv[1:2] if word in COMMANDS), "")
+        say(f"tuibench: {misreading.said(error, meant)}")
         sys.exit(ExitCode.WRONG_USAGE)
     except typer.Abort:
         sys.exit(ExitCode.INTERRUPTED)

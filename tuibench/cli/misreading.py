@@ -19,10 +19,12 @@ WORDS = (
 )
 
 
-def said(error: Any) -> str:
-    """The error on one line, with the command whose help explains it."""
+def said(error: Any, command: str = "") -> str:
+    """The error on one line, with the command whose help explains it: this one, if the parser knows none."""
     context = error.ctx
-    command = f" {context.info_name}" if context is not None and context.parent is not None else ""
+    if context is not None:
+        command = context.info_name if context.parent is not None else ""
+    command = f" {command}" if command else ""
     text = error.format_message().rstrip(".")
     words = in_our_words(text[:1].lower() + text[1:])
     return words if words.endswith("?)") else f"{words} (see tuibench{command} --help)"

@@ -93,7 +93,13 @@ class ProbeOptions:
         """What is to be probed."""
         by = one_of("--by", self.by, Quantity)
         within("--max-step-time", self.max_step_time, SHORTEST_STEP_SECONDS, LONGEST_STEP_SECONDS)
-        within("--max-time", self.max_time - self.warmup_time, SHORTEST_SECONDS, LONGEST_SECONDS)
+        within("--warmup-time", self.warmup_time, 0)
+        within(
+            "--max-time",
+            self.max_time,
+            SHORTEST_SECONDS + self.warmup_time,
+            LONGEST_SECONDS + self.warmup_time,
+        )
         within("--min-threads", self.min_threads, 1, MAX_THREADS)
         within("--max-threads", self.max_threads, 0, MAX_THREADS)
         within("--min-rate", self.min_rate, 0, MAX_RATE)

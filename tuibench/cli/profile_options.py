@@ -27,7 +27,9 @@ def profile_and_options(first: str, arguments: Sequence[str]) -> tuple[str, dict
         follows_option = place > 0 and words[place - 1].startswith("--") and "=" not in words[place - 1]
         if not word.startswith("--") and (not follows_option or word in library.available()):
             return word, profile_options(words[:place] + words[place + 1 :])
-    raise UsageError("no profile is named", "give one, such as oltp_read_write")
+    raise UsageError(
+        "no profile is named", "give one, such as oltp_read_write, or SQL of your own with --sql"
+    )
 
 
 def profile_options(arguments: Sequence[str]) -> dict[str, OptionValue]:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from tuibench.cli.finding import RunDir, look_in
 from tuibench.cli.groups import grouped
 from tuibench.cli.loop import run_async
 from tuibench.cli.server_options import ServerOptions
@@ -25,7 +26,9 @@ def restore(
         float, typer.Option("--wait", help="Seconds to try again for while the server is away.")
     ] = 30,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is left, change nothing.")] = False,
+    run_dir: RunDir = "",
 ) -> None:
+    look_in(run_dir)
     found = leftovers()
     if not found:
         typer.echo("nothing to restore")

@@ -131,7 +131,8 @@ def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
     plan, seen = run.plan, run.environment
     typer.echo(f"{run.id}: {run.summary.outcome} after {clock(run.summary.seconds)}")
     threads = from_to(plan.plan.threads, run.summary.threads)
-    typer.echo(f"{plan.plan.profile}, {plan.data_set or 'tables not described'}, {threads} threads")
+    noun = "thread" if threads == "1" else "threads"
+    typer.echo(f"{plan.plan.profile}, {plan.data_set or 'tables not described'}, {threads} {noun}")
     typer.echo(f"{plan.server.version_text} at {plan.server.where}, as {plan.target.user or 'nobody'}")
     if seen is not None:
         host = seen.host

@@ -11,6 +11,7 @@ import typer
 
 from tuibench.cli import endpoints
 from tuibench.cli.arguments import inherited_password
+from tuibench.cli.password import asked_password
 from tuibench.errors import UsageError
 from tuibench.model.target import Target
 from tuibench.mysql.optionfile import read_options
@@ -86,9 +87,7 @@ class ServerOptions:
             _lay_over(found, layer)
         if self.ask_password:
             found.pop("password_command", None)
-            found["password"] = typer.prompt(
-                "Password", hide_input=True, default="", show_default=False, err=True
-            )
+            found["password"] = asked_password()
         found.setdefault("user", getuser())
         if isinstance(mode := found.get("ssl_mode"), str):
             found["ssl_mode"] = mode.lower().replace("_", "-")

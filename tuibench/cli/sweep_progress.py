@@ -14,7 +14,7 @@ from tuibench.model.sweep import Cell, CellResult, Sweep, SweepPlan
 from tuibench.record.sweep_summary import number
 from tuibench.session.sweeping.forecast import remaining_seconds
 from tuibench.session.sweeping.matrix import cells_of
-from tuibench.tuning.preflight.findings import counted
+from tuibench.units import counted
 
 NOTED = frozenset({EventKind.RESTART, EventKind.FOREIGN, EventKind.RECONNECT})
 """Events of a cell that its operator is told of at once."""

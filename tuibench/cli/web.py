@@ -73,7 +73,9 @@ def demand_textual_serve() -> type["Server"]:
     try:
         from textual_serve.server import Server
     except ImportError as error:
-        raise UsageError("tuibench web needs textual-serve", "pip install 'tuibench[web]'") from error
+        raise UsageError(
+            "tuibench web needs textual-serve", "pip install '.[web]' in the clone of tuibench"
+        ) from error
     return Server
 
 

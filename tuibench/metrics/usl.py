@@ -29,7 +29,7 @@ NO_LIMIT = 0.03
 """A curve that is nowhere farther below a straight line has no limit in sight."""
 
 NEGLIGIBLE = 1e-9
-REMEDY = "pip install 'tuibench[analysis]'"
+REMEDY = "pip install '.[analysis]' in the clone of tuibench"
 
 
 class FitRefusedError(RunError):

@@ -24,6 +24,7 @@ from tuibench.session.settings import Settings
 from tuibench.session.spec import SessionSpec
 from tuibench.session.voice import Voice
 from tuibench.session.watching import Watching
+from tuibench.units import counted
 
 
 class Run(Protocol):
@@ -85,7 +86,7 @@ class Measuring:
         if run.over.is_set():
             return
         run.load.fleet.resume()
-        run.tell(EventKind.START, f"{plan.profile} with {run.load.threads} threads")
+        run.tell(EventKind.START, f"{plan.profile} with {counted(run.load.threads, 'thread')}")
         run.enter(RunState.RUNNING)
         beside = [asyncio.create_task(work) for work in (self._wait_for_work(), run.planned.run())]
         end_ns = zero_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None

@@ -23,6 +23,10 @@ def built_in_dir() -> Path:
     return installed if installed.is_dir() else package.parent / "profiles"
 
 
+ELSE = "tuibench profiles list names them"
+"""The hint where no name is near."""
+
+
 def user_dir() -> Path:
     """The user's own profiles."""
     return paths.config_dir() / "profiles"
@@ -50,7 +54,7 @@ def find(name: str) -> Path:
     plain = name.removesuffix(LUA)
     profiles = available()
     if plain not in profiles:
-        raise UsageError(f"there is no profile '{name}'", nearest.hint(plain, profiles))
+        raise UsageError(f"there is no profile '{name}'", nearest.hint(plain, profiles) or ELSE)
     return profiles[plain]
 
 

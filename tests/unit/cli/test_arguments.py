@@ -89,6 +89,17 @@ def test_a_password_leaves_the_command_line_through_a_pipe(
     assert "sé cret" not in said
 
 
+def test_an_empty_password_is_no_secret(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """sysbench's users write --mysql-password= where there is none."""
+    monkeypatch.setattr(os, "execv", lambda *_: None)
+    monkeypatch.setenv(PASSWORD_PIPE, "")
+    normalised(["run", "--mysql-password=", "x"])
+    assert inherited_password() == ""
+    assert capsys.readouterr().err == ""
+
+
 def test_without_a_first_start_there_is_no_password_to_inherit() -> None:
     assert inherited_password() is None
 

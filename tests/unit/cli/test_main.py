@@ -68,7 +68,7 @@ def test_the_version(tuibench: Program) -> None:
         ("run oltp_read_write --interval=0", "--interval must be between 0.1 and"),
         ("run oltp_read_write --threads many", "--threads takes a whole number (see tuibench run --help)"),
         ("run oltp_read_write --time 5x", "--time takes a number"),
-        ("run oltp_read_write --rate", "--rate takes a value, and none is given"),
+        ("run oltp_read_write --rate", "--rate takes a value, and none is given (see tuibench run --help)"),
         ("sessions extra", "it cannot be told what this stands for: extra"),
         ("run oltp_read_write --table-sice=5", "unknown option --table-sice (did you mean '--table-size'?)"),
         ("run oltp_read_write --tables=0", "--tables: 0 is too small (at least 1)"),
@@ -79,7 +79,8 @@ def test_the_version(tuibench: Program) -> None:
         ("run oltp_read_write --ssl-mode=never", "ssl_mode"),
         ("run oltp_read_write --defaults-file=/none.cnf", "cannot read the option file /none.cnf"),
         ("prepare oltp_read_write --threads=-1", "--threads must be between"),
-        ("cleanup nothing", "there is no profile 'nothing'"),
+        ("cleanup nothing", "there is no profile 'nothing' (tuibench profiles list names them)"),
+        ("cpu run", "there is no profile 'cpu' (tuibench profiles list names them)"),
         ("demo --threads=0 --headless", "--threads must be between"),
         ("demo --profile=nothing --headless", "there is no profile 'nothing'"),
         ("live oltp_read_write", "the live monitor needs a terminal"),
@@ -122,6 +123,17 @@ def test_a_server_that_is_down_is_one_line_and_exit_code_3(
     assert "is it running?" in err
     assert err.count("\n") == 1
     assert list(tuibench_home.rglob("*.json*")) == []
+
+
+def test_restore_looks_into_the_folder_of_a_run(
+    tuibench: Program, tuibench_home: Path, tmp_path: Path
+) -> None:
+    """As --run-dir has it: the journal of such a run is there, and nowhere else."""
+    journal = tmp_path / "state" / "journal"
+    journal.mkdir(parents=True)
+    (journal / "20261121-090000-odd.jsonl").write_text("no header\n")
+    assert tuibench("restore", "--dry-run").out == "nothing to restore\n"
+    assert "20261121-090000-odd" in tuibench("restore", "--dry-run", f"--run-dir={tmp_path}").out
 
 
 def test_nothing_to_restore_is_fine(tuibench: Program) -> None:

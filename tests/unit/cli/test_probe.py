@@ -40,7 +40,9 @@ def test_a_probe_by_rate_has_its_threads() -> None:
         (ProbeOptions(slo=["abandoned<1"]), "not judged by abandoned"),
         (ProbeOptions(min_threads=8, max_threads=4), "--max-threads is below --min-threads"),
         (ProbeOptions(max_step_time=0), "--max-step-time must be between 2 and 600"),
-        (ProbeOptions(max_time=5), "--max-time must be between 10"),
+        (ProbeOptions(max_time=5), "--max-time must be between 13 and 86,403, not 5"),
+        (ProbeOptions(max_time=9, warmup_time=0), "--max-time must be between 10 and 86,400, not 9"),
+        (ProbeOptions(warmup_time=-1), "--warmup-time must be between 0 and"),
     ],
 )
 def test_what_cannot_be_probed_is_refused(options: ProbeOptions, words: str) -> None:

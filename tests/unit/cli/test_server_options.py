@@ -1,6 +1,8 @@
 """Where the server is: options, then the environment, then option files."""
 
+import io
 import os
+import sys
 from getpass import getuser
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from tuibench.cli import server_options
+from tuibench.cli import password, server_options
 from tuibench.cli.arguments import PASSWORD_PIPE
 from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import UsageError
@@ -151,9 +153,27 @@ def test_p_asks_and_what_is_typed_counts(option_file: Path, monkeypatch: pytest.
         return "typed"
 
     monkeypatch.setattr(typer, "prompt", prompt)
+    monkeypatch.setattr(password, "TERMINAL", os.devnull)
     assert target(option_file, ask_password=True).password == "typed"
     assert asked[0]["hide_input"] is True
     assert asked[0]["err"] is True
+
+
+def test_p_without_a_terminal_takes_a_line_of_stdin(
+    option_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(password, "TERMINAL", "/none")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("piped secret\nmore\n"))
+    assert target(option_file, ask_password=True).password == "piped secret"
+
+
+def test_p_is_refused_where_nobody_can_be_asked(option_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from cron, whose jobs have neither a terminal nor anything on stdin."""
+    monkeypatch.setattr(password, "TERMINAL", "/none")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    with pytest.raises(UsageError, match="there is no terminal to ask at") as refused:
+        target(option_file, ask_password=True)
+    assert "MYSQL_PWD" in refused.value.hint
 
 
 # What cannot be

@@ -1,5 +1,6 @@
 """A program that was started with its standard streams closed, as by a careless daemon."""
 
+import os
 import subprocess
 import sys
 
@@ -14,6 +15,30 @@ print(sys.stdin.read() + "data", flush=True)
 sock = socket.socket()
 os.write(9, str(sock.fileno()).encode())
 """
+
+
+FOREIGN = """
+import sys
+from tuibench.cli import formats, streams
+streams.complete()
+print("1 × 2 → 3 …")
+print("×…", file=sys.stderr)
+formats.echo_json({"place": "4 × 100 …"})
+"""
+
+
+def test_a_character_that_the_terminal_lacks_is_no_reason_to_end() -> None:
+    """Data for programs is UTF-8 all the same."""
+    done = subprocess.run(
+        [sys.executable, "-c", FOREIGN],
+        env={**os.environ, "PYTHONIOENCODING": "iso8859-1"},
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.startswith("1 × 2 ? 3 ?\n".encode("latin-1"))
+    assert done.stdout.endswith('"4 × 100 …"\n}\n'.encode())
+    assert done.stderr == "×?\n".encode("latin-1")
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])

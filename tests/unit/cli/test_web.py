@@ -81,7 +81,9 @@ def test_without_textual_serve_the_remedy_is_told(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "textual_serve.server", None)
     with pytest.raises(UsageError) as error:
         web.demand_textual_serve()
-    assert str(error.value) == "tuibench web needs textual-serve (pip install 'tuibench[web]')"
+    assert (
+        str(error.value) == "tuibench web needs textual-serve (pip install '.[web]' in the clone of tuibench)"
+    )
 
 
 def test_without_a_session_there_is_nothing_to_show(tuibench: Program, tuibench_home: Path) -> None:

@@ -61,5 +61,5 @@ def test_what_does_not_fit_is_refused_in_words(points: list[Point], words: str) 
 
 def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-    with pytest.raises(FitRefusedError, match=r"pip install 'tuibench\[analysis\]'"):
+    with pytest.raises(FitRefusedError, match=r"pip install '\.\[analysis\]' in the clone"):
         fit(measured(Curve()))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tuibench import units
 from tuibench.record.html.markup import Markup, joined, tag
 from tuibench.record.run import Run
-from tuibench.units import clock, count, decimal, milliseconds
+from tuibench.units import clock, count, counted, decimal, milliseconds
 
 
 def head(run: Run) -> Markup:
@@ -17,8 +17,9 @@ def head(run: Run) -> Markup:
         tag("h1", f"{plan.profile} on {server.flavour} {server.version}"),
         tag(
             "p",
-            f"{started} · {run.plan.data_set or 'tables not described'} · {plan.threads} threads at the "
-            f"start · {figures_.outcome} after {clock(figures_.seconds)} · run {run.id}",
+            f"{started} · {run.plan.data_set or 'tables not described'} · "
+            f"{counted(plan.threads, 'thread')} at the start · {figures_.outcome} after "
+            f"{clock(figures_.seconds)} · run {run.id}",
             class_="soft",
         ),
         tag("div", [_tile(*tile) for tile in _tiles(run)], class_="tiles"),

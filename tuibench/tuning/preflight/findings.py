@@ -3,11 +3,6 @@
 from tuibench.model.finding import Finding, Severity
 
 
-def counted(number: int, noun: str) -> str:
-    """One thing, or so many things."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def ok(id: str, found: str) -> Finding:
     return Finding(id=id, severity=Severity.OK, found=found)
 

@@ -5,7 +5,8 @@ import math
 from tuibench.model.finding import Finding
 from tuibench.tuning.preflight.demand import OWN_AT_ONCE, OWN_CONNECTIONS
 from tuibench.tuning.preflight.facts import Facts
-from tuibench.tuning.preflight.findings import counted, note, ok, stop, unseen, warning
+from tuibench.tuning.preflight.findings import note, ok, stop, unseen, warning
+from tuibench.units import counted
 
 NAME = "max_connections"
 ROOM_FOR_OPERATOR = 10

@@ -1,7 +1,7 @@
 """Whether a server looks as if somebody lived on it, so that changing its settings deserves a question."""
 
 from tuibench.tuning.preflight.facts import Facts
-from tuibench.tuning.preflight.findings import counted
+from tuibench.units import counted
 
 
 def signs(facts: Facts) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ from tuibench.model.finding import Finding
 from tuibench.model.server import Flavour
 from tuibench.mysql.readonly import ABOVE_READ_ONLY, privileges_above
 from tuibench.tuning.preflight.facts import Client, Facts
-from tuibench.tuning.preflight.findings import counted, note, ok, stop, unseen, warning
-from tuibench.units import duration
+from tuibench.tuning.preflight.findings import note, ok, stop, unseen, warning
+from tuibench.units import counted, duration
 
 SLOW_SECONDS = 0.1
 """A slow log with a threshold below this is written at nearly every statement under load."""
