@@ -15,6 +15,7 @@ import msgspec
 from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.command import Provider
+from textual.events import Event, Resize
 from textual.screen import Screen
 
 from tuibench.errors import RunError, TuibenchError
@@ -31,10 +32,11 @@ from tuibench.model.message import READ_ONLY, Ended, Status
 from tuibench.model.replay import REFUSED
 from tuibench.model.sample import Sample
 from tuibench.session.client import SessionClient
-from tuibench.tui import ahead, looking, places
+from tuibench.tui import ahead, cramped, looking, places
 from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, is_refused, key_of, missing, possible
 from tuibench.tui.bridge import Arrived, Client, Connect, Player, read
 from tuibench.tui.dialogs import DIALOGS, Dialog
+from tuibench.tui.keyboard import Typed
 from tuibench.tui.look import PLAIN, Look, StyledApp
 from tuibench.tui.looking import ViewChange
 from tuibench.tui.menu import Menu
@@ -256,7 +258,26 @@ class TuibenchApp(StyledApp[Ended]):
             if answer is not None:
                 self._send(dialog.command(answer))
 
-        self.push_screen(dialog.screen(view), answered)
+        if self._has_room():
+            self.push_screen(dialog.screen(view), answered)
+
+    def _has_room(self) -> bool:
+        """Whether a dialog would be seen; says so if not."""
+        if cramped.is_cramped(self.size):
+            self._say(cramped.REFUSED)
+            return False
+        return True
+
+    def on_resize(self, event: Resize) -> None:
+        """Textual tells it the screen on top; here are those below, and the dialogs."""
+        cramped.fit(self.screen_stack, event.size)
+        if self._main is not None and self._main is not self.screen:
+            self._main.wear(event.size)
+
+    async def on_event(self, event: Event) -> None:
+        unheard = isinstance(event, Typed) and self.screen_stack and cramped.is_unheard(self.screen, event)
+        if not unheard:
+            await super().on_event(event)
 
     def on_time_panel_pointed(self, message: TimePanel.Pointed) -> None:
         column = message.column
@@ -271,10 +292,12 @@ class TuibenchApp(StyledApp[Ended]):
         self._send(message.command)
 
     def _open_menu(self, view: View) -> None:
-        self.action_command_palette()
+        if self._has_room():
+            self.action_command_palette()
 
     def _open_help(self, view: View) -> None:
-        self.push_screen(HelpScreen(view))
+        if self._has_room():
+            self.push_screen(HelpScreen(view))
 
     def _open_leave(self, view: View) -> None:
         self.exit()
@@ -288,7 +311,7 @@ class TuibenchApp(StyledApp[Ended]):
             self.exit()
         elif self._owner:
             self._stop()
-        else:
+        elif self._has_room():
             self.push_screen(StopScreen(), self._chosen_end)
 
     def _chosen_end(self, choice: End | None) -> None:

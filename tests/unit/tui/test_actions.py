@@ -4,6 +4,7 @@ from collections import Counter
 
 import msgspec
 import pytest
+from textual.geometry import Size
 
 from tests.tui import script
 from tests.tui.driving import SMALL
@@ -101,10 +102,17 @@ def test_the_arrangement_follows_the_size(size: tuple[int, int], expected: str) 
 
 
 def test_a_small_terminal_is_told_the_way_out() -> None:
-    notice = too_small(70, 20, "oltp_read_write")
+    notice = too_small(begin(script.hello(60)), Size(70, 20))
     assert "80×24" in notice
     assert "70×20" in notice
     assert "tuibench run oltp_read_write" in notice
+
+
+def test_who_may_only_look_is_told_no_more_than_how_to_leave() -> None:
+    view = msgspec.structs.replace(begin(script.hello(60)), read_only=True)
+    notice = too_small(view, Size(70, 20))
+    assert "leave with q" in notice
+    assert "tuibench run" not in notice
 
 
 def test_an_unknown_theme_names_the_nearest() -> None:

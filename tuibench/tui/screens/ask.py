@@ -69,7 +69,7 @@ class AskScreen(ModalScreen[Meaning | None], Generic[Meaning]):
                 validate_on=["changed", "submitted"],
                 max_length=self._max_length,
             )
-            line.cursor_blink = False
+            line.cursor_blink = line.select_on_focus = False
             yield line
             yield Static("", id="ask-error", classes="error", markup=False)
 

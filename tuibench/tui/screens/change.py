@@ -48,7 +48,7 @@ class ChangeScreen(ModalScreen[Proposal | None]):
             yield Static(setting.risk, classes="warn", markup=False)
             yield Static(f"Now {setting.value}: {setting.meaning}", classes="gap", markup=False)
             line = Input(placeholder=setting.value, max_length=LONGEST)
-            line.cursor_blink = False
+            line.cursor_blink = line.select_on_focus = False
             yield line
             yield Static("", id="ask-error", classes="error", markup=False)
             offers = OptionList(*(Option(self._offer(value)) for value in self._values), markup=False)

@@ -17,6 +17,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from tuibench.model.command import Command
+from tuibench.tui.actions import BY_NAME, key_of
 from tuibench.tui.panels.footer import footer, note, own_keys
 from tuibench.tui.panels.head import head
 from tuibench.tui.panels.work import work
@@ -81,7 +82,7 @@ class MainScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         self._styled_in = self.app.theme
         yield Palette()
-        yield Static(too_small(*self.frame.size, self.view.plan.profile), id="too-small")
+        yield Static(too_small(self.view, Size(*self.frame.size)), id="too-small", markup=False)
         with Vertical(id="main"):
             yield self.panel(head, id="head")
             yield self.panel(self.frame.tabs, id="tabs")
@@ -113,19 +114,22 @@ class MainScreen(Screen[None]):
     def on_screen_resume(self) -> None:
         """It may have been resized while it was hidden, and the theme may be another."""
         self._styled_in = self.app.theme
-        self._arrange(self.app.size)
+        self.wear(self.app.size)
 
     def on_resize(self, event: Resize) -> None:
-        self._arrange(event.size)
-        if self.has_class("-small"):
-            self.query_one("#too-small", Static).update(too_small(*event.size, self.view.plan.profile))
+        self.wear(event.size)
 
-    def _arrange(self, size: Size) -> None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What a screen's own keys choose and change is not to be seen on a terminal too small."""
+        return action == "back" or not self.has_class("-small")
+
+    def wear(self, size: Size) -> None:
         """Wear the classes of this size before Textual lays the screen out: no picture is painted twice."""
         worn = arrangement(*size)
         if worn != self.classes & ARRANGEMENTS:
             self.set_classes((self.classes - ARRANGEMENTS) | worn)
             self.app.stylesheet.update(self)
+        self._tell_size(size)
 
     def show(self, view: View) -> None:
         """Paint everything that changed with this view; before the screen is there, remember it."""
@@ -137,6 +141,13 @@ class MainScreen(Screen[None]):
             self.prepare(view)
             for panel in self.query(Panel):
                 panel.show(view)
+        self._tell_size(self.app.size)
+
+    def _tell_size(self, size: Size) -> None:
+        """The notice, where there is room for nothing else."""
+        if self.has_class("-small"):
+            notice = too_small(self.view, size, is_asking=self.app.screen is not self)
+            self.query_one("#too-small", Static).update(notice)
 
     def prepare(self, view: View) -> None:
         """Classes and sizes of the body that depend on the view."""
@@ -158,10 +169,21 @@ def _room(width: int, height: int) -> str:
     return "-full" if width >= FULL[0] and height >= FULL[1] else "-compact"
 
 
-def too_small(width: int, height: int, profile: str) -> str:
-    """What stands on a terminal that is too small."""
+def too_small(view: View, size: Size, *, is_asking: bool = False) -> str:
+    """What stands on a terminal that is too small; `is_asking` tells that a dialog is open."""
+    needed, present = (f"{width}×{height}" for width, height in (SMALLEST, size))
+    parts = [f"tuibench needs {needed} characters, this terminal has {present}.", _ways_out(view)]
+    parts += ["A dialog is open; it comes back when there is room, esc closes it."] if is_asking else []
+    parts += [f"{'✓' if view.note.ok else '✗'} {view.note.text}"] if view.note else []
+    return "\n\n".join(parts)
+
+
+def _ways_out(view: View) -> str:
+    """What else can be done than to enlarge the window."""
+    stop, leave = (key_of(BY_NAME[name], view) for name in ("stop", "leave"))
+    if view.only_looks:
+        return f"Enlarge the window, or leave with {stop}."
     return (
-        f"tuibench needs {SMALLEST[0]}×{SMALLEST[1]} characters, this terminal has {width}×{height}.\n\n"
-        "The run goes on. Enlarge the window, or leave with q and run without a screen:\n\n"
-        f"tuibench run {profile}"
+        f"The run goes on. Enlarge the window, leave it running with {leave}, or stop it with {stop} and run "
+        f"without a screen:\n\ntuibench run {view.plan.profile}"
     )
