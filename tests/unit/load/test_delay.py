@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.load.programs import ASKING, EXPLICIT, EXPLICIT_SQL, SINGLE, begin
-from tests.unit.load.test_open_loop import Run, ran
+from tests.unit.load.timed import Run, ran
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.clock import NS_PER_MS
 from tuibench.errors import ConnectionLostError, SQLError

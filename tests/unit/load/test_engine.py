@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.fakes import SILENCE, FakeClock, FakeServer, Result
 from tests.unit.load.driving import Drive, balanced, driving, turns, until
+from tests.unit.load.mishaps import AWAY, DEADLOCK, DUPLICATE, LOCK_WAIT, LOST, TOO_MANY
 from tests.unit.load.programs import EXPLICIT, SINGLE, begin
-from tests.unit.load.test_user import AWAY, DEADLOCK, DUPLICATE, LOCK_WAIT, LOST, TOO_MANY
 from tuibench.clock import NS_PER_MS
 from tuibench.load.report import HandOver
 from tuibench.model.plan import Arrival, Backlog, OnError

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.unit.load.programs import SINGLE, begin
-from tests.unit.load.test_open_loop import Run, ran
+from tests.unit.load.timed import Run, ran
 from tuibench.workload.program import Transaction
 
 KEYING, THINKING = 3.0, 2.0

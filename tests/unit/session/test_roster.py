@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.examples import hello
-from tests.unit.session.test_service import stranger
+from tests.unit.session.serving import stranger
 from tuibench import paths
 from tuibench.errors import SessionAwayError, UsageError
 from tuibench.session import roster
