@@ -21,6 +21,7 @@ from tuibench.tui.drawing import to_ascii
 from tuibench.tui.frames import CellsUpdate
 from tuibench.tui.keyboard import Keyboard, Typed
 from tuibench.tui.keymap import Keymap
+from tuibench.tui.widgets import scrollbars
 
 Answer = TypeVar("Answer")
 
@@ -55,6 +56,7 @@ class StyledApp(App[Answer]):
         if without_colour is not None:
             os.environ["NO_COLOR"] = without_colour
         self.look = look
+        scrollbars.choose(ascii_only=look.ascii_only)
         if look.ascii_only:
             self.driver_class = plain(self.driver_class)
         self.animation_level = "none"
