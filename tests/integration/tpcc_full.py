@@ -20,7 +20,7 @@ from tests.integration import sbtest, tpcc
 from tests.integration.support import Finished, ask, started
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
-from tuibench.load.check import Outcome, check, conditions_of, verdicts
+from tuibench.load.check import Outcome, check, conditions_of, verdict_of
 from tuibench.load.prepare import prepare
 from tuibench.load.prepare_load import Method
 from tuibench.model.summary import Summary
@@ -132,7 +132,7 @@ async def broken_by(target: Target, scale: Scale, names: list[str]) -> list[str]
         for name in names:
             await connection.execute("BEGIN")
             await connection.execute(tpcc.damage(oldest, (oldest + newest) // 2, newest)[name])
-            (verdict,) = await verdicts(connection, [conditions[name]], after_load=True)
+            verdict = await verdict_of(connection, conditions[name], after_load=True)
             ((ours,),) = await connection.query(tpcc.contradictions(DELIVERED)[name])
             await connection.execute("ROLLBACK")
             say(f"condition {name} damaged: {verdict.outcome}, {verdict.words}; plain SQL counts {ours}")

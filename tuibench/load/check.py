@@ -127,7 +127,7 @@ class _Asking:
             self._under_way.append(condition.name)
             self._tell()
             await connection.execute(SNAPSHOT)
-            self._found[condition.name] = await _verdict(connection, condition, self._after_load)
+            self._found[condition.name] = await verdict_of(connection, condition, self._after_load)
             self._under_way.remove(condition.name)
         self._tell()
 
@@ -137,14 +137,8 @@ class _Asking:
         )
 
 
-async def verdicts(
-    connection: Connection, conditions: Sequence[Condition], *, after_load: bool | None = None
-) -> tuple[Verdict, ...]:
-    """Each condition as it is seen from this connection."""
-    return tuple([await _verdict(connection, condition, after_load) for condition in conditions])
-
-
-async def _verdict(connection: Connection, condition: Condition, after_load: bool | None) -> Verdict:
+async def verdict_of(connection: Connection, condition: Condition, after_load: bool | None = None) -> Verdict:
+    """A condition as it is seen from this connection."""
     if condition.only_after_load and not await _is_fresh(connection, condition, after_load):
         return Verdict(
             condition=condition.name,

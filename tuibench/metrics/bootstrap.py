@@ -35,8 +35,6 @@ CAUTION = 0.3
 
 LARGEST_PHI = 0.9
 
-Draws = list[tuple[float, float]]
-
 
 class Parts(NamedTuple):
     """A ratio's numerators and denominators, a pair for each slot of a window."""

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 FULL = 8
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _ASCII_EIGHTHS = " ..--==##"
-GAP = " "
 MARKER = "│"
 RULE = "─"
 CROSSING = "┼"

@@ -48,11 +48,6 @@ def width_in_dots(text: str) -> int:
     return sum(len(rows[0]) for rows in known) + GAP * max(0, len(known) - 1)
 
 
-def rows_of(scale: int) -> int:
-    """How many cells high a line of letters is: a dot is `scale` cells wide and half as many high."""
-    return (HEIGHT * scale + 1) // 2
-
-
 def largest(text: str, width: int, height: int) -> int:
     """The largest scale at which a text fits; 1 at least."""
     dots = width_in_dots(text)

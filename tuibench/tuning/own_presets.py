@@ -32,16 +32,9 @@ class PresetText(msgspec.Struct, forbid_unknown_fields=True):
 
 def presets(path: Path | None = None) -> tuple[PresetState, ...]:
     """Ours, then the user's. Raises UsageError when the file cannot be read as it is meant."""
-    return PRESETS + _meant(config.section("presets", path), str(path or config.config_file()))
-
-
-def parse(text: str, source: str) -> tuple[PresetState, ...]:
-    """The presets in a configuration file's text; `source` names it in errors."""
-    return _meant(config.parse(text, source, "presets"), source)
-
-
-def _meant(found: dict[str, Any], source: str) -> tuple[PresetState, ...]:
-    return tuple(_preset(name, table, f"{source}: presets.{name}") for name, table in found.items())
+    source = path or config.config_file()
+    found = config.section("presets", path)
+    return PRESETS + tuple(_preset(name, table, f"{source}: presets.{name}") for name, table in found.items())
 
 
 def _preset(name: str, table: Any, where: str) -> PresetState:

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from tuibench.load.check import Outcome, verdicts
+from tuibench.load.check import Outcome, verdict_of
 from tuibench.load.conditions.base import Condition
 from tuibench.mysql.connection import Connection
 
@@ -39,6 +39,6 @@ async def test_a_commands_rows_end_in_what_it_found(
     texts: tuple[str, ...], outcome: Outcome, words: str
 ) -> None:
     connection = Answering(*texts)
-    (verdict,) = await verdicts(cast(Connection, connection), [SERVER])
+    verdict = await verdict_of(cast(Connection, connection), SERVER)
     assert (verdict.outcome, verdict.words) == (outcome, words)
     assert connection.asked == ["CHECK TABLE t"]

@@ -34,7 +34,7 @@ def test_every_row_is_as_wide_as_the_values(values: list[float | None], height: 
 @given(VALUES)
 def test_only_missing_values_leave_the_baseline_empty(values: list[float | None]) -> None:
     baseline = drawing.bars(values, 1000, 3)[-1]
-    assert [cell == drawing.GAP for cell in baseline] == [value is None for value in values]
+    assert [cell == " " for cell in baseline] == [value is None for value in values]
 
 
 def test_a_marker_goes_through_bar_and_air() -> None:

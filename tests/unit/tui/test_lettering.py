@@ -2,7 +2,12 @@
 
 import pytest
 
-from tuibench.tui.lettering import largest, lettering, rows_of, width_in_dots
+from tuibench.tui.lettering import HEIGHT, largest, lettering, width_in_dots
+
+
+def rows_of(scale: int) -> int:
+    """How many cells high a line of letters is: a dot is `scale` cells wide and half as many high."""
+    return (HEIGHT * scale + 1) // 2
 
 
 def test_a_line_of_letters() -> None:

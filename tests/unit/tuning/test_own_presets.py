@@ -69,10 +69,11 @@ def test_a_setting_that_this_server_lacks_keeps_its_value_for_the_one_that_has_i
         ),
     ],
 )
-def test_faults_are_named(text: str, fault: str) -> None:
+def test_faults_are_named(tmp_path: Path, text: str, fault: str) -> None:
+    (tmp_path / "c.toml").write_text(text)
     with pytest.raises(UsageError) as caught:
-        own_presets.parse(text, "c.toml")
-    assert str(caught.value).startswith(fault)
+        own_presets.presets(tmp_path / "c.toml")
+    assert str(caught.value).removeprefix(f"{tmp_path}/").startswith(fault)
 
 
 def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
