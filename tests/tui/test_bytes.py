@@ -45,3 +45,18 @@ async def test_what_is_not_visible_costs_nothing(monkeypatch: pytest.MonkeyPatch
         before = line.written
         await it.hear(script.samples(61)[-1])
         assert line.written - before < 600
+
+
+@pytest.mark.parametrize("size", [LARGE, SMALL], ids=["120x36", "80x24"])
+async def test_the_screen_below_the_first_one_costs_no_picture(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Textual paints a screen that opens twice, once with what was laid out and once in full."""
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    line = Line(monkeypatch)
+    async with viewer(script.hello(60), size=size) as it:
+        at_first = line.written
+        it.app.refresh()
+        await it.settle()
+        whole = line.written - at_first
+        assert 0 < at_first < 2.5 * whole

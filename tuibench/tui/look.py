@@ -39,6 +39,17 @@ PLAIN = Look()
 COERCED = "C.UTF-8"
 
 
+class Ground(Screen[None]):
+    """The blank screen that Textual puts below our first one: covered from the start, so it is never painted.
+
+    Its picture would have all that lies above painted anew.
+    """
+
+    @property
+    def is_current(self) -> bool:
+        return False
+
+
 class StyledApp(App[Answer]):
     """An app in our colours. NO_COLOR counts even when it is empty, and also for the app after this one."""
 
@@ -81,6 +92,9 @@ class StyledApp(App[Answer]):
     async def on_unmount(self) -> None:
         self._typing.cancel()
         terminal.leave()
+
+    def get_default_screen(self) -> Screen[Any]:
+        return Ground(id="_default")
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         """Sends no more cells than were refreshed, see `frames`."""
