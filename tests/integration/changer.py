@@ -10,11 +10,11 @@ import sys
 
 import msgspec
 
+from tests import guardians
 from tuibench.clock import SystemClock
 from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.info import server_info
-from tuibench.tuning import guardian
 from tuibench.tuning.control import control_connect
 from tuibench.tuning.journal import path_of
 from tuibench.tuning.tuner import Tuner, session_journal
@@ -26,7 +26,7 @@ async def main() -> None:
     connection = await connect(target)
     server = await server_info(connection)
     await connection.close()
-    watching = await guardian.start(target, path_of(session))
+    watching = await guardians.started(target, path_of(session))
     journal = session_journal(session, target, server, SystemClock())
     tuner = Tuner(control_connect(target), journal, server, guard=watching.ensure_alive)
     await tuner.open()

@@ -9,10 +9,10 @@ import sys
 
 import msgspec
 
+from tests import guardians
 from tests.integration.steering import opened
 from tuibench.errors import TuibenchError
 from tuibench.model.target import Target
-from tuibench.tuning import guardian
 from tuibench.tuning.guardian import Guardian
 from tuibench.tuning.journal import path_of
 from tuibench.tuning.tuner import Tuner
@@ -21,7 +21,7 @@ from tuibench.tuning.tuner import Tuner
 async def main() -> None:
     session = sys.argv[1]
     target = msgspec.json.decode(sys.stdin.readline(), type=Target)
-    watching = await guardian.start(target, path_of(session))
+    watching = await guardians.started(target, path_of(session))
     tuner = await opened(target, session, guard=watching.ensure_alive)
     answer(watching, "ready")
     while order := (await asyncio.to_thread(sys.stdin.readline)).split():

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests import guardians
 from tests.integration.processes import gone, until
 from tests.integration.steering import a_user, opened
 from tuibench.demo.server import PrivateServer
@@ -17,7 +18,6 @@ from tuibench.errors import SQLError
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, connect
-from tuibench.tuning import guardian
 from tuibench.tuning.control import Control, control_connect
 from tuibench.tuning.journal import path_of
 from tuibench.tuning.restore import leftovers, restore_leftover
@@ -156,7 +156,7 @@ async def test_restore_finds_what_session_and_guardian_left(
 
 
 async def test_a_killed_guardian_is_replaced_before_the_next_change(server: Server, admin: Control) -> None:
-    watching = await guardian.start(server.target, path_of("test"))
+    watching = await guardians.started(server.target, path_of("test"))
     tuner = await opened(server.target, guard=watching.ensure_alive)
     await tuner.change("sync_binlog", "0")
     first = watching.pid

@@ -11,14 +11,11 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
 from typing import IO, cast
 
 import msgspec
 
 from tuibench.errors import RunError
-from tuibench.model.target import Target
 from tuibench.tuning.watch import READY, Order
 
 START_SECONDS = 30.0
@@ -30,19 +27,11 @@ Process = subprocess.Popen[bytes]
 Pipes = tuple[IO[bytes], IO[bytes], IO[bytes]]
 
 
-async def start(target: Target, journal_path: Path, *, pass_fds: Sequence[int] = ()) -> "Guardian":
-    """Starts a guardian for a journal that may not exist yet, and waits until it watches.
-
-    The target goes through a pipe, password and all. `pass_fds` stay open in the guardian until it ends.
-    Raises RunError if it does not come up: then no setting should be changed.
-    """
-    guardian = Guardian(Order(target=target, journal=str(journal_path)), tuple(pass_fds))
-    await guardian.ensure_alive()
-    return guardian
-
-
 class Guardian:
-    """One guardian process after the other, as long as the session lives."""
+    """One guardian process after the other, as long as the session lives.
+
+    The order goes through a pipe, password and all. `pass_fds` stay open in the process until it ends.
+    """
 
     def __init__(self, order: Order, pass_fds: tuple[int, ...]) -> None:
         self._order = order
@@ -60,7 +49,10 @@ class Guardian:
         return self._process is not None and self._process.poll() is None
 
     async def ensure_alive(self) -> bool:
-        """Starts a guardian if there is none; True if it had to. Await it before each change."""
+        """Starts a guardian if there is none; True if it had to. Await it before each change.
+
+        Raises RunError if it does not come up: then no setting should be changed.
+        """
         async with self._turn:
             if self.alive:
                 return False

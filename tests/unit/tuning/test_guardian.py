@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import guardians
 from tests.unit.tuning.fakes import TARGET, FakeClock, FakeServer, journal_in
 from tuibench.errors import RunError
 from tuibench.tuning import guardian
@@ -18,7 +19,7 @@ from tuibench.tuning.watch import restore_patiently
 
 
 async def test_it_ignores_signals_and_ends_with_the_session(tmp_path: Path) -> None:
-    watching = await guardian.start(TARGET, tmp_path / "none.jsonl")
+    watching = await guardians.started(TARGET, tmp_path / "none.jsonl")
     assert os.getsid(watching.pid) == watching.pid
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         os.kill(watching.pid, number)
@@ -28,7 +29,7 @@ async def test_it_ignores_signals_and_ends_with_the_session(tmp_path: Path) -> N
 
 
 async def test_a_killed_one_is_replaced(tmp_path: Path) -> None:
-    watching = await guardian.start(TARGET, tmp_path / "none.jsonl")
+    watching = await guardians.started(TARGET, tmp_path / "none.jsonl")
     first = watching.pid
     os.kill(first, signal.SIGKILL)
     await asyncio.to_thread(os.waitid, os.P_PID, first, os.WEXITED | os.WNOWAIT)
@@ -38,7 +39,7 @@ async def test_a_killed_one_is_replaced(tmp_path: Path) -> None:
 
 
 async def test_the_password_is_in_neither_argv_nor_environment(tmp_path: Path) -> None:
-    watching = await guardian.start(TARGET, tmp_path / "none.jsonl")
+    watching = await guardians.started(TARGET, tmp_path / "none.jsonl")
     process = Path(f"/proc/{watching.pid}")
     if process.exists():
         assert b"secret" not in (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
@@ -47,7 +48,7 @@ async def test_the_password_is_in_neither_argv_nor_environment(tmp_path: Path) -
 
 async def test_an_inherited_descriptor_stays_open_until_it_ends(tmp_path: Path) -> None:
     reader, writer = os.pipe()
-    watching = await guardian.start(TARGET, tmp_path / "none.jsonl", pass_fds=[writer])
+    watching = await guardians.started(TARGET, tmp_path / "none.jsonl", pass_fds=[writer])
     os.close(writer)
     os.set_blocking(reader, False)
     with pytest.raises(BlockingIOError):
@@ -60,13 +61,13 @@ async def test_an_inherited_descriptor_stays_open_until_it_ends(tmp_path: Path) 
 async def test_a_process_that_cannot_be_had_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guardian, "_COMMAND", ("/nowhere/python",))
     with pytest.raises(RunError, match="did not start: No such file"):
-        await guardian.start(TARGET, tmp_path / "none.jsonl")
+        await guardians.started(TARGET, tmp_path / "none.jsonl")
 
 
 async def test_one_that_cannot_start_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guardian, "_COMMAND", (sys.executable, "-c", "raise SystemExit('no module')"))
     with pytest.raises(RunError, match="did not start: no module"):
-        await guardian.start(TARGET, tmp_path / "none.jsonl")
+        await guardians.started(TARGET, tmp_path / "none.jsonl")
 
 
 def test_a_session_that_dies_before_the_order_needs_no_guardian() -> None:
