@@ -6,9 +6,8 @@ The surface is small on purpose (`set_connections`, `set_rate`, `set_weights`, `
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.load.alarm import Alarm, system_alarm
@@ -17,8 +16,9 @@ from tuibench.load.delay import Delay
 from tuibench.load.lag import LagProbe
 from tuibench.load.pacing import Pacer
 from tuibench.load.recorder import Recorder
-from tuibench.load.report import Counters, Finished, HandOver, Moments, WorkerReport
+from tuibench.load.report import Counters, Finished, HandOver, WorkerReport
 from tuibench.load.resting import Reveille
+from tuibench.load.shares import Shares
 from tuibench.load.user import VirtualUser
 from tuibench.load.wire import Begin
 from tuibench.load.work import Connect, Work
@@ -80,8 +80,7 @@ class Engine:
         self._wanted: frozenset[int] = frozenset()
         self._users: dict[int, Member] = {}
         self._departing: list[Member] = []
-        self._departed = Fairness()
-        self._departed_since = Fairness()
+        self._shares = Shares()
         self._lag = LagProbe(clock, alarm)
         self._clock = clock
         self._reported_ns = clock.now_ns()
@@ -125,7 +124,7 @@ class Engine:
         self._forget_backlog()
         self._arrivals.allow(limit)
         self._allowed()
-        self._departed = self._departed_since = Fairness()
+        self._shares.forget()
         for user in self._present():
             user.transactions.forget()
         self._leave_to_others()
@@ -139,7 +138,7 @@ class Engine:
     def checkpoint(self) -> None:
         """What each connection has done counts anew for the next checkpoint."""
         self._bury()
-        self._departed_since = Fairness()
+        self._shares.checkpoint()
         for user in self._present():
             user.transactions.checkpoint()
 
@@ -160,8 +159,7 @@ class Engine:
         now_ns, cpu = self._clock.now_ns(), time.process_time()
         latencies = self._recorder.take()
         present = self._present()
-        fairness = self._departed.merged(Fairness.of(present))
-        since = self._departed_since.merged(Fairness.since_checkpoint(present))
+        share, since = self._shares.with_those(present)
         failure = self._work.failure
         report = WorkerReport(
             worker=self._begin.worker,
@@ -173,8 +171,8 @@ class Engine:
             transactions=latencies.response,
             service=latencies.service,
             statements=latencies.statements,
-            events_per_connection=fairness.events,
-            seconds_per_connection=fairness.seconds,
+            events_per_connection=share.events,
+            seconds_per_connection=share.seconds,
             by_transaction=latencies.by_transaction,
             events_since=since.events,
             seconds_since=since.seconds,
@@ -268,34 +266,6 @@ class Engine:
     def _bury(self) -> None:
         """Forgets users that ended: their places are free, their figures stay."""
         ended = [user for user, task in (*self._users.values(), *self._departing) if task.done()]
-        self._departed = self._departed.merged(Fairness.of(ended))
-        self._departed_since = self._departed_since.merged(Fairness.since_checkpoint(ended))
+        self._shares.keep(ended)
         self._departing = [(user, task) for user, task in self._departing if not task.done()]
         self._users = {number: member for number, member in self._users.items() if not member[1].done()}
-
-
-class Fairness(NamedTuple):
-    """Transactions and busy seconds of users, one value each; refused ones never took part."""
-
-    events: Moments = Moments()
-    seconds: Moments = Moments()
-
-    @classmethod
-    def of(cls, users: Iterable[VirtualUser]) -> "Fairness":
-        admitted = [user for user in users if user.admitted]
-        return cls(
-            Moments.of([float(user.transactions.events) for user in admitted]),
-            Moments.of([user.transactions.busy_us / 1e6 for user in admitted]),
-        )
-
-    @classmethod
-    def since_checkpoint(cls, users: Iterable[VirtualUser]) -> "Fairness":
-        """The same, of what they have done since the last checkpoint."""
-        admitted = [user for user in users if user.admitted]
-        return cls(
-            Moments.of([float(user.transactions.events_since) for user in admitted]),
-            Moments.of([user.transactions.busy_us_since / 1e6 for user in admitted]),
-        )
-
-    def merged(self, other: "Fairness") -> "Fairness":
-        return Fairness(self.events + other.events, self.seconds + other.seconds)
