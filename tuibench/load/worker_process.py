@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import assert_never
 
+from tuibench.deadline import in_time
 from tuibench.errors import RunError
 from tuibench.load.report import Finished, HandOver, WorkerReport
 from tuibench.load.wire import (
@@ -90,7 +91,7 @@ class Worker:
         if self.is_silent and self._reports.empty():
             return None
         try:
-            return await asyncio.wait_for(self.report(), REPORT_SECONDS)
+            return await in_time(self.report(), REPORT_SECONDS)
         except TimeoutError:
             self.is_silent = True
             return None
@@ -123,15 +124,15 @@ class Worker:
             self._connections.get_nowait()
         self.channel.send(AskConnections())
         with contextlib.suppress(TimeoutError):
-            return await asyncio.wait_for(self._connections.get(), CONNECTIONS_SECONDS)
+            return await in_time(self._connections.get(), CONNECTIONS_SECONDS)
         return ()
 
     async def end(self) -> None:
         """Ends the process; one that has finished ends by itself."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.channel.close(), 1)
+            await in_time(self.channel.close(), 1)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.process.wait(), 1)
+            await in_time(self.process.wait(), 1)
         if self.process.returncode is None:
             self.process.kill()
             await self.process.wait()

@@ -1,6 +1,5 @@
 """One connection to a server: statements in text, statements prepared, errors in our own tree."""
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -9,6 +8,7 @@ from asyncmy import connection as driver
 from asyncmy.charset import charset_by_name
 from asyncmy.constants.CLIENT import LOCAL_FILES
 
+from tuibench.deadline import in_time
 from tuibench.errors import SQLError
 from tuibench.model.target import Target
 from tuibench.mysql import errors, tls
@@ -250,7 +250,7 @@ async def _login(target: Target, password: str, manner: _Manner, context: Any) -
     )
     handshake = Handshake(raw, target, manner.timeout_seconds)
     try:
-        await asyncio.wait_for(raw.connect(), manner.timeout_seconds)
+        await in_time(raw.connect(), manner.timeout_seconds)
     except errors.FOREIGN as error:
         raise errors.connect_error(error, target) from error
     except errors.GIBBERISH as error:

@@ -5,7 +5,6 @@ transport, which loses packets under uvloop. Here the server is asked first, and
 upgraded. Plugins that the driver has not, or would send a password in plain sight with, are told in words.
 """
 
-import asyncio
 import ssl
 import struct
 from typing import Any
@@ -14,6 +13,7 @@ from asyncmy import auth
 from asyncmy.charset import charset_by_name
 from asyncmy.constants.CLIENT import DEPRECATE_EOF, MULTI_RESULTS, SSL
 
+from tuibench.deadline import in_time
 from tuibench.errors import ServerUnavailableError
 from tuibench.model.target import Target
 from tuibench.mysql import ed25519, errors
@@ -124,7 +124,7 @@ class Handshake:
         raw = self._raw
         raw.write_packet(self._request())
         try:
-            transport = await asyncio.wait_for(
+            transport = await in_time(
                 raw._loop.start_tls(
                     raw._transport, raw._proto, raw._ssl_context, server_hostname=self._target.host
                 ),

@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from weakref import WeakKeyDictionary
 
+from tuibench.deadline import in_time
 from tuibench.errors import ServerUnavailableError
 from tuibench.model.target import Target
 
@@ -93,7 +94,7 @@ async def printed_by(command: str, longest_seconds: float = LONGEST_SECONDS) -> 
         start_new_session=True,
     )
     try:
-        out, complaint = await asyncio.wait_for(process.communicate(), longest_seconds)
+        out, complaint = await in_time(process.communicate(), longest_seconds)
     except TimeoutError:
         raise ServerUnavailableError(
             f"the password command took longer than {longest_seconds:g} s", HINT

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from tuibench.deadline import in_time
 from tuibench.errors import TuibenchError
 from tuibench.files import UNREADABLE
 from tuibench.model.command import Command, WatchActivity
@@ -90,7 +91,7 @@ class Viewer:
         except ValueError:
             self.send(Answer(id=0, ok=False, text="this line is too long for a command"))
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.flush(), 1)
+                await in_time(self.flush(), 1)
             return None
 
     def _request(self, line: bytes) -> Upward | None:

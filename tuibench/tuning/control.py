@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
+from tuibench.deadline import in_time
 from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError
 from tuibench.model.target import Target
 from tuibench.mysql import info
@@ -105,7 +106,7 @@ class Control:
         connection = self._connection or await self._open()
         patience = ANSWER_SECONDS if seconds is None else seconds
         try:
-            return await asyncio.wait_for(connection.query(sql), patience)
+            return await in_time(connection.query(sql), patience)
         except TimeoutError as error:
             self._drop()
             raise ConnectionLostError(2013, f"no answer from the server for {patience:.0f} s") from error
