@@ -184,3 +184,15 @@ async def test_a_plain_terminal_gets_plain_characters() -> None:
         await it.press("5")
         assert listed(it).isascii()
         assert details(it).isascii()
+
+
+async def test_what_has_no_room_is_cut_with_a_sign_of_it() -> None:
+    async with viewer(HELLO, SMALL) as it:
+        await it.press("5")
+        assert details(it).splitlines()[-1].endswith("Innodb_os_log_written …")
+
+
+async def test_a_short_value_leaves_the_room_to_its_meaning() -> None:
+    async with viewer(HELLO) as it:
+        await it.press("5", "down", "enter")
+        assert "  1    binlog flushed to disk at every commit: no event is lost" in screen_text(it)

@@ -29,7 +29,7 @@ def text(lines: Sequence[Line]) -> str:
 def test_who_waits_for_whom() -> None:
     assert text(panels.waits(ACTIVITY, 92, 3)) == (
         "LOCK WAITS  2\n"
-        "  00:03 214 (ours) waits for 90 (idle)  sbtest.sbtest2  UPDATE sbtest2 SET k=k+? WHERE id=?\n"
+        "  00:03 214 (ours) waits for 90 (idle)   sbtest.sbtest2  UPDATE sbtest2 SET k=k+? WHERE id=?\n"
         "  00:01 230 (ours) waits for 214 (ours)  sbtest.sbtest2  UPDATE sbtest2 SET k=k+? WHERE id=…"
     )
 
@@ -55,13 +55,15 @@ def test_who_is_there_on_a_narrow_screen() -> None:
 def test_a_wide_screen_has_database_and_state() -> None:
     wide = text(panels.sessions(ACTIVITY, Selection(), 118, 12))
     assert "report@bi2          shop              Sending data      SELECT customer" in wide
+    heading, own = (next(row for row in wide.splitlines() if word in row) for word in ("id ", "ours × 41"))
+    assert own.index("Execute, Updating") == heading.index("state ")
 
 
 def test_the_last_deadlock() -> None:
     assert text(panels.deadlock(ACTIVITY, 78, 3)) == (
         "LAST DEADLOCK  2026-03-01 11:58:07  on sbtest.sbtest2\n"
-        "     212  went on     UPDATE sbtest2 SET k=k+? WHERE id=?\n"
-        "     219  rolled back DELETE FROM sbtest2 WHERE id=?"
+        "     212  went on      UPDATE sbtest2 SET k=k+? WHERE id=?\n"
+        "     219  rolled back  DELETE FROM sbtest2 WHERE id=?"
     )
 
 

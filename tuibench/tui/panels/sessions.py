@@ -33,7 +33,9 @@ def waits(activity: Activity | None, width: int, height: int) -> list[Line]:
     if hidden := _hidden(activity, "lock waits"):
         said = Span(f"  {hidden}", "muted")
     heading = pad((Span("LOCK WAITS", "title"), said), width)
-    return [heading, *(_wait(wait, width) for wait in found)][:height]
+    who = max((len(_who_waits(wait)) for wait in found), default=0)
+    table = max((len(wait.table) for wait in found), default=0)
+    return [heading, *(_wait(wait, who, table, width) for wait in found)][:height]
 
 
 def waits_height(activity: Activity | None) -> int:
@@ -97,16 +99,20 @@ def _hidden(activity: Activity, what: str) -> str:
     return f"not to be seen: {reason}" if reason else ""
 
 
-def _wait(wait: LockWait, width: int) -> Line:
-    waiting = _named(wait.waiting, wait.waiting_is_ours)
+def _who_waits(wait: LockWait) -> str:
     blocking = _named(wait.blocking, wait.blocking_is_ours, is_idle=not wait.blocking_statement)
+    return f"{_named(wait.waiting, wait.waiting_is_ours)} waits for {blocking}"
+
+
+def _wait(wait: LockWait, who_width: int, table_width: int, width: int) -> Line:
+    """The columns are as wide as the widest of all waits needs them."""
     statements = wait.waiting_statement
     if wait.blocking_statement:
         statements += f"  ←  {wait.blocking_statement}"
     line: Line = (
         Span(f"{clock(wait.seconds):>{TIME_WIDTH - 1}} ", "warn"),
-        Span(f"{waiting} waits for {blocking}", "strong"),
-        Span(f"  {wait.table}  " if wait.table else "  ", "muted"),
+        Span(f"{_who_waits(wait):<{who_width}}  ", "strong"),
+        Span(f"{wait.table:<{table_width}}  " if table_width else "", "muted"),
         Span(statements),
     )
     return pad(line, width)
@@ -158,7 +164,8 @@ def _own(own: OwnSessions, width: int) -> Line:
     count = f"ours × {own.count:,}"
     what = ", ".join(part for part in (own.command, own.state) if part)
     time = Span(f"{'':>{ID_WIDTH}}{clock(own.seconds):>{TIME_WIDTH}}{'':>{TIME_WIDTH}}  ", "muted")
-    return pad((time, Span(_cell(count, WHO_WIDTH), "own"), Span(what, "muted")), width)
+    database = " " * STATE_WIDTH if width >= WIDE else ""
+    return pad((time, Span(_cell(count, WHO_WIDTH), "own"), Span(database + what, "muted")), width)
 
 
 def _deadlock_heading(told: Deadlock, width: int) -> Line:
@@ -168,7 +175,7 @@ def _deadlock_heading(told: Deadlock, width: int) -> Line:
 
 
 def _party(party: DeadlockParty, width: int) -> Line:
-    fate = Span("rolled back ", "risk") if party.rolled_back else Span("went on     ", "muted")
+    fate = Span("rolled back  ", "risk") if party.rolled_back else Span("went on      ", "muted")
     return pad((Span(f"{party.connection:>{ID_WIDTH}}  "), fate, Span(party.statement)), width)
 
 

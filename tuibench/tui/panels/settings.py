@@ -105,7 +105,15 @@ def detail(setting: SettingState | None, width: int, height: int) -> list[Line]:
         ("shows in", ", ".join(setting.counters) or DASH, "muted"),
     )
     lines = [line for label, text, role in entries for line in _entry(label, text, role, width)]
-    return [pad(line, width) for line in lines][:height]
+    return [pad(line, width) for line in _cut(lines, height)]
+
+
+def _cut(lines: list[Line], height: int) -> list[Line]:
+    """As many as there is room for; the last one says that there are more."""
+    if len(lines) <= height or not height:
+        return lines[:height]
+    head, text = lines[height - 1]
+    return [*lines[: height - 1], (head, text._replace(text=f"{text.text.rstrip(', ')} …"))]
 
 
 def first_value(setting: SettingState) -> str:

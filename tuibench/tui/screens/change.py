@@ -117,4 +117,5 @@ class ChangeScreen(ModalScreen[Proposal | None]):
     def _offer(self, value: str) -> str:
         now = "●" if value == self._setting.value else " "
         risk = "▲" if value in self._setting.risky else " "
-        return shorten(f"{now} {risk} {value:<12} {self._setting.choices[value]}", _ROOM + 12)
+        widest = max(map(len, self._values))
+        return shorten(f"{now} {risk} {value:<{widest}}  {self._setting.choices[value]}", _ROOM + 12)
