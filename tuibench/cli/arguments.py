@@ -1,6 +1,7 @@
 """Command lines as their writers mean them, before the parser sees them.
 
-`--table_size` is `--table-size`, as sysbench has it, and `tuibench help run` is `tuibench run --help`.
+`--table_size` is `--table-size`, as sysbench has it, and `tuibench help run` is `tuibench run --help`,
+and `tuibench PROFILE help`, as sysbench has it, shows the profile.
 A password given on the command line is taken off it at once: the program starts itself anew without it and
 hands it over through a pipe, so that `ps` shows none.
 """
@@ -39,7 +40,7 @@ def normalised(arguments: Sequence[str], commands: Collection[str] = ()) -> list
         _start_anew(rest, password)
     if len(rest) == 1 and rest[0] in COMPLETION_OPTIONS:
         return [f"{rest[0]}="]
-    return _with_places(sysbench_words.translated(sysbench_words.ordered(_asked(rest), commands)))
+    return _with_places(sysbench_words.translated(sysbench_words.ordered(_asked(rest, commands), commands)))
 
 
 def without_password(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -78,9 +79,16 @@ def unknown_command(name: str, known: Iterable[str]) -> None:
     )
 
 
-def _asked(arguments: list[str]) -> list[str]:
-    """`help`, `help run`: sysbench's and git's way to ask."""
-    return [*arguments[1:2], "--help"] if arguments[:1] == ["help"] else arguments
+def _asked(arguments: list[str], commands: Collection[str]) -> list[str]:
+    """`help`, `help run`, `version`, `oltp_read_write help`: sysbench's and git's ways to ask."""
+    match arguments:
+        case ["version"]:
+            return ["--version"]
+        case ["help", *rest]:
+            return [*rest[:1], "--help"]
+        case [profile, "help"] if profile not in commands and not profile.startswith("-"):
+            return ["profiles", "show", profile]
+    return arguments
 
 
 def _with_places(arguments: list[str]) -> list[str]:

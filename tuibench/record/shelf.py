@@ -86,7 +86,7 @@ def find(wanted: str) -> Path:
         return known[_by_start(known)[-1]]
     meant = nearest.matching(wanted, sorted(known))
     if len(meant) > 1:
-        raise UsageError(f"several runs are meant: {', '.join(meant)}", "give more of the id")
+        raise UsageError(f"several runs are meant: {nearest.listed(meant)}", "give more of the id")
     if not meant:
         raise UsageError(f"there is no run '{wanted}'", nearest.hint(wanted, known) or "tuibench runs list")
     return known[meant[0]]

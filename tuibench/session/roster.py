@@ -51,7 +51,7 @@ async def find(wanted: str, patience_seconds: float = PATIENCE_SECONDS) -> Path:
         raise SessionAwayError("no session is running", "start one with tuibench live … or run … --detach")
     meant = nearest.matching(wanted, names)
     if len(meant) > 1:
-        raise UsageError(f"several sessions are meant: {', '.join(meant)}", "name one of them")
+        raise UsageError(f"several sessions are meant: {nearest.listed(meant)}", "name one of them")
     if not meant:
         near = get_close_matches(wanted, names, 1, cutoff=0.0)
         raise SessionAwayError(f"there is no session '{wanted}'", f"did you mean '{near[0]}'?")

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable, Sequence
 
-FEW = 8
+FEW, SHOWN = 8, 3
 
 
 def hint(word: str, valid: Iterable[str]) -> str:
@@ -13,6 +13,14 @@ def hint(word: str, valid: Iterable[str]) -> str:
     if close:
         return f"did you mean '{close[0]}'?"
     return f"valid: {', '.join(names)}" if 0 < len(names) <= FEW else ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names in a line: all of them when few, else the first ones and how many more there are."""
+    if len(names) <= FEW:
+        return ", ".join(names)
+    shown = names[:SHOWN]
+    return f"{', '.join(shown)} and {len(names) - len(shown):,} more"
 
 
 def matching(wanted: str, names: Sequence[str]) -> list[str]:

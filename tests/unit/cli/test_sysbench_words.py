@@ -91,3 +91,13 @@ def test_help_is_a_command_too(tuibench: Program, asked: tuple[str, ...], start:
         assert (code, out.startswith(f"Usage: tuibench {start}")) == (ExitCode.DONE, True)
     else:
         assert code == ExitCode.WRONG_USAGE
+
+
+def test_a_test_is_asked_for_help_as_sysbench_has_it(tuibench: Program) -> None:
+    code, out, _ = tuibench("oltp_read_only", "help")
+    assert (code, out) == (ExitCode.DONE, tuibench("profiles", "show", "oltp_read_only").out)
+    assert "--range-size" in out
+
+
+def test_the_version_is_a_word_too(tuibench: Program) -> None:
+    assert tuibench("version") == tuibench("--version")

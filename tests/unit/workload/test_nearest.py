@@ -25,3 +25,8 @@ def test_a_name_a_beginning_or_a_part_is_enough(wanted: str, meant: list[str]) -
 
 def test_a_name_is_itself_though_others_begin_so() -> None:
     assert nearest.matching("a", ["a", "ab"]) == ["a"]
+
+
+def test_many_names_are_not_all_told() -> None:
+    assert nearest.listed(["a", "b"]) == "a, b"
+    assert nearest.listed([f"run{number}" for number in range(1_203)]) == "run0, run1, run2 and 1,200 more"

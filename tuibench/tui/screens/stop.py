@@ -30,8 +30,10 @@ class StopScreen(ModalScreen[End | None]):
         with Vertical(classes="dialog", id="stop-dialog") as dialog:
             dialog.border_title = "Stop the run?"
             dialog.border_subtitle = "esc goes back"
-            yield Static("It ends for everybody who watches it: the settings are put back, the summary")
-            yield Static("is written. To leave only this screen, x is enough: the run goes on.")
+            yield Static(
+                "It ends for everybody who watches it: the settings are put back, the summary is written. "
+                "To leave only this screen, x is enough: the run goes on."
+            )
             yield Static(
                 "[b][@click=screen.choose('stop')] s  stop the run [/][/b]     "
                 "[b][@click=screen.choose('leave')] x  leave it running [/][/b]",
