@@ -1,7 +1,7 @@
 """A terminal that is too small: nothing is asked there, and what was asked before waits unseen."""
 
 import pytest
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
 from tests.tui import script
 from tests.tui.driving import LARGE, SMALL, Viewer, screen_text, viewer
@@ -116,3 +116,12 @@ async def test_the_screen_below_a_dialog_follows_the_size(key: str) -> None:
             main = it.app.screen_stack[1]
             assert main.has_class("-compact") is (size == SMALL)
         assert screen_text(it) == asked
+
+
+async def test_choices_that_were_made_for_a_wide_terminal_stay_a_line_each() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("d")
+        before = it.app.screen.query_one(OptionList).virtual_size.height
+        await it.pilot.resize_terminal(*SMALL)
+        await it.settle()
+        assert it.app.screen.query_one(OptionList).virtual_size.height == before
