@@ -271,3 +271,10 @@ async def test_a_plain_terminal_gets_plain_characters() -> None:
 )
 def test_what_comes_next(outlook: Outlook | None, is_private: bool, expected: Next) -> None:
     assert following(outlook, is_private=is_private) is expected
+
+
+async def test_no_menu_that_is_not_ours_opens_over_the_form() -> None:
+    async with form(FakeBackstage()) as it:
+        before = it.text
+        await it.press("ctrl+p")
+        assert it.text == before

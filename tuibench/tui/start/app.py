@@ -14,6 +14,8 @@ class StartApp(StyledApp[Path]):
     """Shows the form, and nothing else."""
 
     CSS_PATH = "start.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    """Textual's own menu knows nothing of a form."""
     BINDINGS: ClassVar[list[BindingType]] = [("ctrl+c", "screen.back", "Leave")]
 
     def __init__(self, backstage: Backstage, look: Look) -> None:
