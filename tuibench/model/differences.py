@@ -5,6 +5,9 @@ from typing import Any
 
 import msgspec
 
+UNNAMED = "as it stands"
+"""A variant without settings has no name."""
+
 
 def differences(
     there: msgspec.Struct, here: msgspec.Struct, besides: Collection[str] = ()
@@ -37,6 +40,14 @@ def _pairs(path: str, there: Any, here: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _said(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    return msgspec.json.encode(value).decode() if isinstance(value, dict | list) else str(value)
+    """What has a name is told by it, and each of a list by itself."""
+    match value:
+        case None | []:
+            return "nothing"
+        case list():
+            return ", ".join(map(_said, value))
+        case {"name": name}:
+            return str(name) or UNNAMED
+        case dict():
+            return msgspec.json.encode(value).decode()
+    return str(value)

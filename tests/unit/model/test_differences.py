@@ -4,6 +4,7 @@ import msgspec
 
 from tests.sweeps import PLAN
 from tuibench.model.differences import differences
+from tuibench.model.sweep import Variant
 
 
 def test_the_same_differs_in_nothing() -> None:
@@ -23,4 +24,10 @@ def test_each_difference_is_named_by_its_path() -> None:
 
 def test_lists_of_another_length_differ_as_a_whole() -> None:
     other = msgspec.structs.replace(PLAN, threads=(4,))
-    assert differences(PLAN, other) == ("threads: [4,8] there, [4] here",)
+    assert differences(PLAN, other) == ("threads: 4, 8 there, 4 here",)
+
+
+def test_what_has_a_name_is_told_by_it() -> None:
+    some = msgspec.structs.replace(PLAN, variants=(Variant(name="durable 1/1"), Variant(name="unsafe 0/0")))
+    none = msgspec.structs.replace(PLAN, variants=(Variant(name=""),))
+    assert differences(some, none) == ("variants: durable 1/1, unsafe 0/0 there, as it stands here",)
