@@ -14,7 +14,7 @@ import uvloop
 from tests.integration import certificates, sbtest
 from tests.integration.certificates import Files
 from tests.integration.shared import Starter, Templates
-from tests.integration.support import tuibench
+from tests.integration.support import DEADLINE_SECONDS, tuibench
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ServerUnavailableError, SQLError
@@ -221,16 +221,22 @@ async def test_a_plugin_that_is_not_ours_is_told_in_words(secure: PrivateServer)
 
 
 async def test_what_listens_there_may_be_something_else() -> None:
+    left = asyncio.Event()
+
     async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"SSH-2.0-OpenSSH_9.2p1\r\n")
         await reader.read()
         writer.close()
+        await writer.wait_closed()
+        left.set()
 
     server = await asyncio.start_server(other, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(ServerUnavailableError):
             await connect(Target(host="127.0.0.1", port=port, user="ann"), timeout_seconds=2)
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await left.wait()
 
 
 # Passwords that change
