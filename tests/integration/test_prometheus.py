@@ -72,7 +72,7 @@ def test_where_the_port_is_taken_nothing_is_started(any_tables: PrivateServer, t
         ended = tuibench("live", *RUN, "--detach", f"--prometheus={place}", target=any_tables.target)
     assert (ended.code, ended.out) == (1, "")
     assert f"cannot serve metrics at {place}: Address already in use" in ended.err
-    assert not ours(tuibench_home)
+    assert until(lambda: not ours(tuibench_home))
     assert not list((tuibench_home / "data").glob("runs/*"))
 
 
