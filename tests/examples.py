@@ -6,8 +6,8 @@ import msgspec
 
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, Status
-from tuibench.model.plan import Plan
-from tuibench.model.sample import Latency, LoadPart, Sample
+from tuibench.model.plan import RunPlan
+from tuibench.model.sample import Latency, LoadSample, Sample
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.summary import (
     ClientTotals,
@@ -21,7 +21,7 @@ from tuibench.model.summary import (
 )
 from tuibench.model.target import Target
 
-PLAN = Plan(profile="oltp_read_write", threads=8)
+PLAN = RunPlan(profile="oltp_read_write", threads=8)
 SERVER = ServerInfo(
     flavour=Flavour.MARIADB,
     version="10.11.19",
@@ -38,7 +38,7 @@ SERVER = ServerInfo(
 LATENCY = Latency(count=158, min=3.55, avg=153.08, p50=120.0, p95=590.56, p99=700.0, p999=789.0, max=789.19)
 EVENT = Event(at=1_700_000_000.0, elapsed_seconds=0.0, kind=EventKind.START, text="oltp_read_write")
 
-_LOAD = LoadPart(
+_LOAD = LoadSample(
     threads=8,
     connections=8,
     rate=0.0,
@@ -111,7 +111,7 @@ _HELLO = Hello(
 )
 
 
-def load_part(**changes: Any) -> LoadPart:
+def load_part(**changes: Any) -> LoadSample:
     return msgspec.structs.replace(_LOAD, **changes)
 
 

@@ -5,16 +5,20 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tests.unit.mysql.answers import result
+from tests.unit.mysql.protocol.server_packets import result
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
 from tuibench.model.target import Target
-from tuibench.mysql.connection import ENCODING, Connection, Row, Statement
-from tuibench.mysql.exchange import Exchange, Script, Whole, Wish
-from tuibench.mysql.packets import text_packet
-from tuibench.mysql.preparing import Prepared
-from tuibench.mysql.rows import Form, Rows
+from tuibench.mysql.connection import ENCODING, Connection, PreparedStatement, Row
+from tuibench.mysql.protocol.packets import PreparedHandle, text_packet
+from tuibench.mysql.protocol.rows import ResultReader, RowReaderFactory
+from tuibench.mysql.protocol.statement_protocol import (
+    AsyncCall,
+    CaptureResponse,
+    StatementProtocol,
+    TransactionLoop,
+)
 
-SILENCE = "silence"
+NO_RESPONSE = "silence"
 """A result that never comes: the statement hangs until it is cancelled."""
 
 ONE_LETTER = b"\x00\x00\x01x"
@@ -26,14 +30,14 @@ Result = int | Exception | str
 class FakeClock:
     """Sleeping passes time at once, and `overshoot_seconds` more; other tasks get their turn meanwhile.
 
-    As time passes, each alarm made by `alarm` rings when it is due, and `overshoot_seconds` late.
+    As time passes, each alarm made by `timer` rings when it is due, and `overshoot_seconds` late.
     """
 
     def __init__(self, overshoot_seconds: float = 0.0) -> None:
         self.ns = 0
         self.overshoot_seconds = overshoot_seconds
         self.slept: list[float] = []
-        self._alarms: list[FakeAlarm] = []
+        self._timers: list[FakeTimer] = []
 
     def now_ns(self) -> int:
         return self.ns
@@ -48,26 +52,26 @@ class FakeClock:
 
     def advance(self, seconds: float) -> None:
         end_ns = self.ns + round(seconds * 1e9)
-        while (alarm := self._next_alarm()) and (ring_ns := self._rings_ns(alarm)) <= end_ns:
+        while (timer := self._next_timer()) and (ring_ns := self._rings_ns(timer)) <= end_ns:
             self.ns = max(self.ns, ring_ns)
-            alarm.ring()
+            timer.ring()
         self.ns = max(self.ns, end_ns)
 
-    def alarm(self, ring: Callable[[], None]) -> "FakeAlarm":
+    def timer(self, ring: Callable[[], None]) -> "FakeTimer":
         """An alarm that this clock rings."""
-        self._alarms.append(FakeAlarm(ring))
-        return self._alarms[-1]
+        self._timers.append(FakeTimer(ring))
+        return self._timers[-1]
 
-    def _next_alarm(self) -> "FakeAlarm | None":
+    def _next_timer(self) -> "FakeTimer | None":
         return min(
-            (alarm for alarm in self._alarms if alarm.at_ns is not None), key=self._rings_ns, default=None
+            (timer for timer in self._timers if timer.at_ns is not None), key=self._rings_ns, default=None
         )
 
-    def _rings_ns(self, alarm: "FakeAlarm") -> int:
-        return (alarm.at_ns or 0) + round(self.overshoot_seconds * 1e9)
+    def _rings_ns(self, timer: "FakeTimer") -> int:
+        return (timer.at_ns or 0) + round(self.overshoot_seconds * 1e9)
 
 
-class FakeAlarm:
+class FakeTimer:
     """An alarm of a `FakeClock`; closed ones stay silent."""
 
     def __init__(self, ring: Callable[[], None]) -> None:
@@ -89,9 +93,9 @@ class FakeAlarm:
 class FakeServer:
     """Plays `results` to the statements and `logins` to the logins, in the order they come; then all is well.
 
-    A result is a number of rows, an error, or `SILENCE`. ROLLBACK takes its results from `rollbacks`. `heard`
-    holds (connection, SQL) of every statement, `rejected` the places in it of those that ended in an error,
-    `returned` the SQL of those that did not; `questions` is the server's own count.
+    A result is a number of rows, an error, or `NO_RESPONSE`. ROLLBACK takes its results from `rollbacks`.
+    `heard` holds (connection, SQL) of every statement, `rejected` the places in it of those that ended in an
+    error, `returned` the SQL of those that did not; `questions` is the server's own count.
     """
 
     def __init__(
@@ -138,7 +142,7 @@ class FakeServer:
         self.heard.append((connection.number, sql))
         self.questions += 1
         try:
-            await (asyncio.Event().wait() if result == SILENCE else asyncio.sleep(0))
+            await (asyncio.Event().wait() if result == NO_RESPONSE else asyncio.sleep(0))
         except asyncio.CancelledError:
             connection.break_off()
             raise
@@ -157,7 +161,7 @@ class FakeConnection(Connection):
         self.number = number
         self._server = server
         self._open = True
-        self._plays = FakeExchange(self)
+        self._plays = FakeStatementProtocol(self)
 
     @property
     def thread_id(self) -> int:
@@ -181,17 +185,17 @@ class FakeConnection(Connection):
         return await self._server.answer(self, sql)
 
     @property
-    def exchange(self) -> Exchange:
+    def protocol(self) -> StatementProtocol:
         return self._plays
 
-    def rows(self, form: Form, definitions: Sequence[bytes] = ()) -> Rows:
-        return Rows(form, "utf8", without_eof=True, definitions=definitions)
+    def rows(self, form: RowReaderFactory, definitions: Sequence[bytes] = ()) -> ResultReader:
+        return ResultReader(form, "utf8", without_eof=True, definitions=definitions)
 
-    async def ask(self, said: bytes | Whole) -> Any:
-        assert isinstance(said, bytes)
-        return await self.execute(sql_of(said))
+    async def ask(self, request: bytes | CaptureResponse) -> Any:
+        assert isinstance(request, bytes)
+        return await self.execute(sql_of(request))
 
-    async def prepare_all(self, texts: Sequence[str]) -> list[Statement | SQLError]:
+    async def prepare_all(self, texts: Sequence[str]) -> list[PreparedStatement | SQLError]:
         refusals = [self._server.prepares.popleft() if self._server.prepares else None for _ in texts]
         return [
             FakeStatement(self, sql) if refusal is None else refusal
@@ -212,7 +216,7 @@ class FakeConnection(Connection):
         self._open = False
 
 
-class FakeExchange(Exchange):
+class FakeStatementProtocol(StatementProtocol):
     """Plays scripts to a `FakeServer`: all packets are statements in text."""
 
     def __init__(self, connection: FakeConnection) -> None:
@@ -222,32 +226,32 @@ class FakeExchange(Exchange):
     def wake(self) -> None:
         self._woken.set()
 
-    async def play(self, script: Script, answer: Any = None) -> Wish | None:
+    async def run(self, script: TransactionLoop, answer: Any = None) -> AsyncCall | None:
         while True:
             try:
-                said = script.throw(answer) if isinstance(answer, Exception) else script.send(answer)
+                request = script.throw(answer) if isinstance(answer, Exception) else script.send(answer)
             except StopIteration:
                 return None
             self._woken.clear()
             try:
-                if said is None:
+                if request is None:
                     answer = None
                     await self._woken.wait()
-                elif isinstance(said, bytes):
-                    answer = await self._connection.execute(sql_of(said))
-                elif isinstance(said, Whole):
-                    answer = result([ONE_LETTER] * await self._connection.execute(sql_of(said.packet)))
+                elif isinstance(request, bytes):
+                    answer = await self._connection.execute(sql_of(request))
+                elif isinstance(request, CaptureResponse):
+                    answer = result([ONE_LETTER] * await self._connection.execute(sql_of(request.packet)))
                 else:
-                    return said
+                    return request
             except Exception as error:
                 answer = error
 
 
-class FakeStatement(Statement):
+class FakeStatement(PreparedStatement):
     """A prepared statement; it shows up at the server with its placeholders."""
 
     def __init__(self, connection: FakeConnection, sql: str) -> None:
-        super().__init__(connection, Prepared(0, sql.count("?")), "utf8")
+        super().__init__(connection, PreparedHandle(0, sql.count("?")), "utf8")
         self.packet = lambda values: text_packet(sql, ENCODING)
 
 

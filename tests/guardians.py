@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tuibench.model.target import Target
-from tuibench.tuning.guardian import Guardian
-from tuibench.tuning.watch import Order
+from tuibench.tuning.undo.guardian import Guardian
+from tuibench.tuning.undo.guardian_process import GuardianRequest
 
 
 async def started(target: Target, journal_path: Path, *, pass_fds: Sequence[int] = ()) -> Guardian:
     """A guardian that watches."""
-    guardian = Guardian(Order(target=target, journal=str(journal_path)), tuple(pass_fds))
+    guardian = Guardian(GuardianRequest(target=target, journal=str(journal_path)), tuple(pass_fds))
     await guardian.ensure_alive()
     return guardian

@@ -10,22 +10,24 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tuibench.cli import ctl, profiles, runs, sessions, settings, status
-from tuibench.load.check import Verdict
-from tuibench.model.contrast import Compared
+from tests.paths import DOCS
+from tuibench.cli.commands import profiles, runs, sessions, settings
+from tuibench.cli.commands.ctl import command, status
+from tuibench.load.tables.consistency import ConditionResult
+from tuibench.model.comparison import RunComparison
 from tuibench.model.environment import Environment
 from tuibench.model.event import Event
 from tuibench.model.finding import Finding
+from tuibench.model.history import History
 from tuibench.model.probe import ProbeResult
-from tuibench.model.slap import Benchmark
-from tuibench.model.summary import Summary
+from tuibench.model.summary import SlapBenchmark, Summary
 from tuibench.model.sweep import SweepLine, SweepRecord
-from tuibench.record.lines import PlanRecord, ReportLine, StatusLine
-from tuibench.record.shelf import RunLine
-from tuibench.record.sweep_export import SweepExport
-from tuibench.record.ticks import SampleLine
+from tuibench.record.files.schema import PlanRecord, ReportLine, StatusLine
+from tuibench.record.files.store import RecordedEntry
+from tuibench.record.files.ticks import SampleLine
+from tuibench.record.sweep.formats import SweepExport
 
-FOLDER = Path(__file__).parents[1] / "docs" / "schemas"
+FOLDER = DOCS / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -48,19 +50,20 @@ SCHEMAS = {
     "sweep-line": Schema("a line of results.jsonl of a recorded sweep", SweepLine),
     "sweep": Schema("tuibench sweep --format json, runs show SWEEP --format json", SweepExport),
     "sweeps": Schema("tuibench sweep --compare --format json", list[SweepExport]),
-    "runs": Schema("tuibench runs list --format json", list[RunLine]),
-    "run": Schema("tuibench runs show RUN --format json", runs.Shown),
-    "compare": Schema("tuibench compare --format json", Compared),
+    "runs": Schema("tuibench runs list --format json", list[RecordedEntry]),
+    "run": Schema("tuibench runs show RUN --format json", runs.RunDetails),
+    "compare": Schema("tuibench compare --format json", RunComparison),
+    "history": Schema("tuibench history --format json", History),
     "probe": Schema("tuibench probe --format json", ProbeResult),
-    "slap": Schema("tuibench slap --format json", list[Benchmark]),
-    "check": Schema("tuibench check --format json", list[Verdict]),
-    "sessions": Schema("tuibench sessions --format json", list[sessions.Line]),
-    "settings": Schema("tuibench settings list --format json", settings.Listing),
-    "status": Schema("tuibench ctl status --format json", status.Standing),
-    "answer": Schema("tuibench ctl COMMAND --format json", ctl.Answered),
-    "profiles": Schema("tuibench profiles list --format json", list[profiles.Line]),
-    "profile": Schema("tuibench profiles show --format json", profiles.Shown),
-    "profile-check": Schema("tuibench profiles check --format json", profiles.Checked),
+    "slap": Schema("tuibench slap --format json", list[SlapBenchmark]),
+    "check": Schema("tuibench check --format json", list[ConditionResult]),
+    "sessions": Schema("tuibench sessions --format json", list[sessions.SessionLine]),
+    "settings": Schema("tuibench settings list --format json", settings.SettingsListing),
+    "status": Schema("tuibench ctl status --format json", status.SessionStatus),
+    "answer": Schema("tuibench ctl COMMAND --format json", command.CommandAnswer),
+    "profiles": Schema("tuibench profiles list --format json", list[profiles.ProfileLine]),
+    "profile": Schema("tuibench profiles show --format json", profiles.ProfileDetails),
+    "profile-check": Schema("tuibench profiles check --format json", profiles.ProfileCheck),
     "findings": Schema("tuibench doctor --format json", list[Finding]),
 }
 

@@ -7,35 +7,35 @@ import msgspec
 from tests import examples
 from tuibench.model.environment import Environment, HostFacts, RoundTrip
 from tuibench.model.sweep import (
-    Case,
     Cell,
+    CellFigures,
+    CellOrder,
     CellResult,
     DataReady,
-    Figures,
-    Order,
-    Surroundings,
     Sweep,
+    SweepCase,
+    SweepEnvironment,
     SweepPlan,
     SweepRecord,
-    Variant,
+    SweepVariant,
 )
-from tuibench.session.sweeping.matrix import cells_of
+from tuibench.session.sweep.matrix import all_cells
 
-CASE = Case(
+CASE = SweepCase(
     name="oltp_write_only",
     profile="oltp_write_only",
     options={"tables": "2"},
     data="make 2 tables",
     size="2 × 10,000 rows",
 )
-DURABLE = Variant(name="durable 1/1", preset="durable")
-UNSAFE = Variant(name="unsafe 0/0", preset="unsafe")
+DURABLE = SweepVariant(name="durable 1/1", preset="durable")
+UNSAFE = SweepVariant(name="unsafe 0/0", preset="unsafe")
 PLAN = SweepPlan(
     cases=(CASE,),
     variants=(DURABLE, UNSAFE),
     threads=(4, 8),
     repeats=2,
-    order=Order.INTERLEAVED,
+    order=CellOrder.INTERLEAVED,
     base=msgspec.structs.replace(examples.PLAN, seconds=5.0, warmup_seconds=1.0, seed=7),
 )
 
@@ -54,14 +54,14 @@ def record(plan: SweepPlan = PLAN, **server: Any) -> SweepRecord:
         started_at=1_700_000_000.0,
         plan=plan,
         target=msgspec.convert({"host": "db1", "user": "app"}, type(examples.hello().target)),
-        surroundings=Surroundings(
+        surroundings=SweepEnvironment(
             server=msgspec.structs.replace(examples.SERVER, **server), environment=ENVIRONMENT
         ),
     )
 
 
 def result(cell: Cell, tps: float = 100.0, **changes: Any) -> CellResult:
-    figures = Figures(
+    figures = CellFigures(
         headline=tps,
         tps=tps,
         qps=6 * tps,
@@ -100,7 +100,7 @@ def sweep(plan: SweepPlan = PLAN, factor: float = 1.0, **server: Any) -> Sweep:
     """The whole of it, measured; `factor` times as fast as another server."""
     results = tuple(
         result(cell, factor * TPS[cell.variant.name, cell.threads][cell.repeat - 1])
-        for cell in cells_of(plan)
+        for cell in all_cells(plan)
     )
     return Sweep(
         record=record(plan, **server),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from tuibench.clock import NS_PER_SECOND
-from tuibench.load.alarm import Alarm, LoopTimer
+from tuibench.load.pacing.timer import LoopTimer, Timer
 
 ROUNDING_NS = 1e-3
 """Times of the loop are floating-point seconds; this is more than they lose, and less than a nanosecond."""
@@ -52,8 +52,8 @@ class VirtualClock(asyncio.SelectorEventLoop):
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    def alarm(self, ring: Callable[[], None]) -> Alarm:
-        return LoopTimer(ring)
+    def timer(self, callback: Callable[[], None]) -> Timer:
+        return LoopTimer(callback)
 
 
 def in_no_time(scenario: Callable[[VirtualClock], Coroutine[Any, Any, Result]]) -> Result:

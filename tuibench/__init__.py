@@ -1,3 +1,3 @@
-"""tuibench: drive an OLTP load into MySQL or MariaDB, watch it, and steer it live."""
+"""tuibench: OLTP load and live monitoring for MySQL and MariaDB."""
 
 __version__ = "0.1.0"

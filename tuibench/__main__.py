@@ -1,5 +1,15 @@
-"""`python -m tuibench`."""
+"""The program's entry: `tuibench` and `python -m tuibench`."""
 
-from tuibench.cli.main import main
+from tuibench import credentials
 
-main()
+
+def main() -> None:
+    """Hides passwords before it imports anything else."""
+    credentials.conceal()
+    from tuibench.cli.main import main as program
+
+    program()
+
+
+if __name__ == "__main__":
+    main()

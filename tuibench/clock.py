@@ -1,6 +1,6 @@
-"""Time as an argument: the clock every schedule reads, and the absolute schedule itself.
+"""Clocks and absolute schedules.
 
-Nothing else in the package calls `time.monotonic` or sleeps to keep a rhythm, so tests run on a fake clock.
+No other module calls `time.monotonic` or sleeps periodically, so that tests can use a fake clock.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's own clocks, without a call in between: they are read for every statement."""
+    """The system's clocks, without an intermediate call: the load reads them for every statement."""
 
     now_ns = staticmethod(time.monotonic_ns)
     wall_seconds = staticmethod(time.time)
@@ -33,9 +33,9 @@ class SystemClock:
 
 
 class Tick(NamedTuple):
-    """One beat of a schedule: its number from 1, when it was due, and how late it came.
+    """One tick of a schedule: its number from 1, its due time and its delay.
 
-    Number 0 is one of the times between the beats that were asked for.
+    Number 0 is one of the additional times `between` ticks.
     """
 
     number: int
@@ -50,27 +50,27 @@ async def ticks(
     end_ns: int | None = None,
     between: Sequence[int] = (),
 ) -> AsyncIterator[Tick]:
-    """Beats at start + n × interval up to `end_ns`, whatever the caller does in between; ends at `end_ns`.
+    """Ticks at start + n × interval until `end_ns`.
 
-    The times `between` come too, in their place, before a beat at the same time.
+    The times `between` are yielded, too, before a tick at the same time.
 
-    The schedule is absolute: a slow caller makes a late tick, never a drift. Beats that were missed
-    entirely are skipped, so a caller that slept through five of them gets one late tick and no burst.
+    The schedule is absolute: a slow caller causes a late tick, not a drift. Ticks that were missed
+    completely are skipped: a caller that was five intervals late gets one late tick.
     """
     number = 1
     waiting = sorted(between, reverse=True)
     while end_ns is None or start_ns + number * interval_ns <= end_ns:
         due_ns = start_ns + number * interval_ns
         while waiting and waiting[-1] <= due_ns:
-            yield await _beat(clock, 0, waiting.pop())
-        yield await _beat(clock, number, due_ns)
+            yield await _wait_for_tick(clock, 0, waiting.pop())
+        yield await _wait_for_tick(clock, number, due_ns)
         number = max(number + 1, (clock.now_ns() - start_ns) // interval_ns)
     while waiting and waiting[-1] <= end_ns:
-        yield await _beat(clock, 0, waiting.pop())
+        yield await _wait_for_tick(clock, 0, waiting.pop())
     await _sleep_until(clock, end_ns)
 
 
-async def _beat(clock: Clock, number: int, due_ns: int) -> Tick:
+async def _wait_for_tick(clock: Clock, number: int, due_ns: int) -> Tick:
     await _sleep_until(clock, due_ns)
     return Tick(number, due_ns, max(0, clock.now_ns() - due_ns))
 

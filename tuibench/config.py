@@ -1,20 +1,19 @@
-"""The user's configuration file: where it is, how it is read, and which sections it has.
+"""The user's configuration file, config.toml: location, sections and strict decoding.
 
-What a section means is decided where it is used: presets in `tuning`, keys and screen by the viewer.
+The users of a section define its meaning: presets in `tuning`, keys and screen in `tui`.
 """
 
 import tomllib
 from pathlib import Path
 from typing import Any
 
-from tuibench import files, paths
+from tuibench import files, paths, suggestions
 from tuibench.errors import UsageError
-from tuibench.workload import nearest
 
 FILE_NAME = "config.toml"
 SECTIONS = ("presets", "keys", "screen")
 
-_TYPES = {
+_TYPE_NAMES = {
     bool: "true or false",
     int: "a number",
     float: "a number",
@@ -28,40 +27,40 @@ def config_file() -> Path:
     return paths.config_dir() / FILE_NAME
 
 
-def section(name: str, path: Path | None = None) -> dict[str, Any]:
-    """One section of the file, empty without it. Raises UsageError when the file cannot be read."""
+def read_section(name: str, path: Path | None = None) -> dict[str, Any]:
+    """One section of the file; empty without a file. Raises UsageError if it cannot be read."""
     path = path or config_file()
     try:
-        text = files.text(path)
+        text = files.read_text(path)
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the configuration {path}: {error}") from error
-    return parse(text, str(path), name)
+    return parse_config(text, str(path), name)
 
 
-def parse(text: str, source: str, name: str) -> dict[str, Any]:
-    """One section of a configuration file's text; `source` names the file in errors."""
+def parse_config(text: str, source: str, name: str) -> dict[str, Any]:
+    """Decodes one section of a configuration file; `source` names the file in errors."""
     try:
         raw = tomllib.loads(text)
-    except files.UNREADABLE as error:
+    except files.DECODE_ERRORS as error:
         raise UsageError(f"{source}: not valid TOML: {error}") from None
     for key in raw:
         if key not in SECTIONS:
-            raise UsageError(f"{source}: {key}: unknown key", nearest.hint(key, SECTIONS))
+            raise UsageError(f"{source}: {key}: unknown key", suggestions.did_you_mean(key, SECTIONS))
     found = raw.get(name, {})
     if not isinstance(found, dict):
-        raise UsageError(f"{source}: {name}: {_WANTED[name]}, not {type_words(found)}")
+        raise UsageError(f"{source}: {name}: {_SECTION_TYPES[name]}, not {toml_type_name(found)}")
     return found
 
 
-_WANTED = {
+_SECTION_TYPES = {
     "presets": "a table for each preset",
     "keys": 'lines of action = "key"',
     "screen": "lines of option = value",
 }
 
 
-def type_words(value: Any) -> str:
-    """What TOML calls a value, in words."""
-    return _TYPES.get(type(value), type(value).__name__)
+def toml_type_name(value: Any) -> str:
+    """The name of a value's TOML type, for messages."""
+    return _TYPE_NAMES.get(type(value), type(value).__name__)

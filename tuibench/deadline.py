@@ -1,17 +1,29 @@
-"""How long something is waited for, so that neither a deadline nor a cancellation is lost."""
+"""Timeouts that lose neither a deadline nor a cancellation, and notices of long waits.
+
+A program with a user interface sets `listener`, which is called with the notice of a long wait.
+"""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import TypeVar
 
 T = TypeVar("T")
 
+NOTICE_SECONDS = 2.0
+"""Waits longer than this are reported."""
 
-async def in_time(work: Awaitable[T], seconds: float) -> T:
-    """What the work returns. Raises TimeoutError if it takes longer, CancelledError if the task is cancelled.
+Tell = Callable[[str], None]
+listener: ContextVar[Tell | None] = ContextVar("listener", default=None)
 
-    `asyncio.wait_for` of Python 3.11 returns the result if that comes in the same turn as the cancellation,
-    and so do libraries that are built on it: a Ctrl-C would go unheard.
+
+async def wait_with_timeout(work: Awaitable[T], seconds: float) -> T:
+    """Returns the result of the work.
+
+    Raises TimeoutError after the timeout, CancelledError if the task is cancelled.
+
+    `asyncio.wait_for` of Python 3.11, and libraries that use it, return the result if it arrives in the same
+    iteration of the event loop as the cancellation: a Ctrl-C would be ignored.
     """
     before = _cancellations()
     async with asyncio.timeout(seconds):
@@ -19,6 +31,22 @@ async def in_time(work: Awaitable[T], seconds: float) -> T:
     if _cancellations() > before:
         raise asyncio.CancelledError
     return result
+
+
+async def with_notice(work: Awaitable[T], notice: Callable[[], Awaitable[str]]) -> T:
+    """Returns the result of the work; a long wait is reported to the listener unless the notice is empty."""
+    telling = asyncio.create_task(_tell(notice), name="notice of a long wait")
+    try:
+        return await work
+    finally:
+        telling.cancel()
+
+
+async def _tell(notice: Callable[[], Awaitable[str]]) -> None:
+    await asyncio.sleep(NOTICE_SECONDS)
+    text = await notice()
+    if text and (tell := listener.get()) is not None:
+        tell(text)
 
 
 def _cancellations() -> int:

@@ -1,27 +1,29 @@
-"""The one error tree: what went wrong, what to do about it, and the exit code a command ends with.
+"""Exceptions: message, hint and exit code.
 
-Rooms that own a foreign library translate its exceptions into these; `cli` prints them as one line.
+Each package translates the exceptions of the libraries that it uses into these; `cli` prints them as one
+line.
 """
 
 from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a command's exit status means to a script."""
+    """Exit codes of the commands."""
 
     DONE = 0
     RUN_FAILED = 1
-    WRONG_USAGE = 2
+    USAGE_ERROR = 2
     SERVER_UNAVAILABLE = 3
     THRESHOLD_CROSSED = 4
     INTERRUPTED = 130
-    READER_GONE = 141
+    BROKEN_PIPE = 141
 
 
 class TuibenchError(Exception):
-    """Base of all errors a user may meet.
+    """Base of all errors that are reported to the user.
 
-    `message` says what and where in one sentence; `hint` says what to do and may be empty.
+    `message` describes the error and its location in one sentence; `hint` says how to fix it and may be
+    empty.
     """
 
     exit_code = ExitCode.RUN_FAILED
@@ -36,37 +38,41 @@ class TuibenchError(Exception):
 
 
 class UsageError(TuibenchError):
-    """The user asked for something that does not exist or is out of range."""
+    """An argument names something that does not exist, or is out of range."""
 
-    exit_code = ExitCode.WRONG_USAGE
+    exit_code = ExitCode.USAGE_ERROR
 
 
 class RunError(TuibenchError):
-    """The run could not go on."""
+    """The run failed."""
 
 
-class SessionAwayError(RunError):
-    """There is no such session, or it does not answer."""
+class SessionUnreachableError(RunError):
+    """The session does not exist or does not respond."""
 
     exit_code = ExitCode.SERVER_UNAVAILABLE
 
 
 class ServerUnavailableError(TuibenchError):
-    """The server cannot be reached or does not let us in."""
+    """The server cannot be reached or refuses the login; `code` is the server's error number, or 0."""
 
     exit_code = ExitCode.SERVER_UNAVAILABLE
 
+    def __init__(self, message: str, hint: str = "", code: int = 0) -> None:
+        super().__init__(message, hint)
+        self.code = code
 
-class ServerAwayError(ServerUnavailableError):
-    """Nobody answers there; it may pass."""
+
+class ServerUnreachableError(ServerUnavailableError):
+    """The connection was refused or timed out; a retry may succeed."""
 
 
-class ServerBusyError(ServerAwayError):
-    """The server's queue of new connections is full for a moment."""
+class ServerBusyError(ServerUnreachableError):
+    """The server's queue of new connections is full temporarily."""
 
 
 class SQLError(TuibenchError):
-    """The server answered a statement with an error; `code` is the server's number (e.g. 1213)."""
+    """The server returned an error; `code` is its number (e.g. 1213)."""
 
     def __init__(self, code: int, message: str, hint: str = "") -> None:
         super().__init__(message, hint)
@@ -74,10 +80,43 @@ class SQLError(TuibenchError):
 
 
 class DeniedError(SQLError):
-    """The server refuses a statement: to this login, for want of a privilege, or to everybody."""
+    """The server refuses a statement because the login lacks a privilege, or for every login."""
+
+    exit_code = ExitCode.SERVER_UNAVAILABLE
+
+
+class LockedError(SQLError):
+    """A statement of tuibench timed out while it waited for a lock of another session."""
 
     exit_code = ExitCode.SERVER_UNAVAILABLE
 
 
 class ConnectionLostError(SQLError):
-    """The connection broke; whether the last statement took effect is unknown."""
+    """The connection was lost; whether the last statement took effect is unknown."""
+
+
+class NoAnswerError(ConnectionLostError):
+    """The server did not respond in time; the connection was closed."""
+
+    exit_code = ExitCode.SERVER_UNAVAILABLE
+
+
+class ProtocolError(ConnectionLostError):
+    """The server violated the protocol or exceeded a size limit; the connection was closed."""
+
+    exit_code = ExitCode.SERVER_UNAVAILABLE
+    OUT_OF_SYNC = 2014
+
+    def __init__(self, what: str, where: str = "") -> None:
+        place = f"the server at {where}" if where else "the server"
+        super().__init__(
+            self.OUT_OF_SYNC,
+            f"{place} broke the MySQL protocol: {what}",
+            "check that this is a MySQL or MariaDB server, without a proxy that changes the data",
+        )
+        self.what = what
+        self.where = where
+
+    def at(self, where: str) -> "ProtocolError":
+        """The same error with the server's address, unless it has an address already."""
+        return self if self.where else ProtocolError(self.what, where)

@@ -1,5 +1,11 @@
-"""Where files go. `TUIBENCH_HOME` moves all of it, for tests and for hosts whose home is read-only."""
+"""Locations of files. `TUIBENCH_HOME` moves all of them, for tests and hosts with a read-only home directory.
 
+`--run-dir` moves records only: settings journal, server locks and sockets stay where other sessions of
+this user find them.
+"""
+
+import atexit
+import contextlib
 import os
 import stat
 from pathlib import Path
@@ -8,35 +14,39 @@ import platformdirs
 
 APP = "tuibench"
 OWNER_ONLY = 0o700
+RECORDS = "TUIBENCH_RUN_DIR"
+"""The environment variable that moves records, for this process and its children."""
 
 
-def home() -> Path | None:
-    """The folder that replaces all the usual ones, if the user names one."""
+def home_override() -> Path | None:
+    """The folder that replaces all default folders, if the user sets one."""
     value = os.environ.get("TUIBENCH_HOME")
     return Path(os.path.expanduser(value)) if value else None
 
 
 def data_dir() -> Path:
-    """Recorded runs live below here."""
-    base = home()
+    """The folder of recorded runs."""
+    if records := os.environ.get(RECORDS):
+        return Path(records)
+    base = home_override()
     return base / "data" if base else platformdirs.user_data_path(APP)
 
 
 def state_dir() -> Path:
-    """The settings journal lives below here."""
-    base = home()
+    """The folder of the settings journal."""
+    base = home_override()
     return base / "state" if base else platformdirs.user_state_path(APP)
 
 
 def config_dir() -> Path:
-    """The user's own profiles and configuration."""
-    base = home()
+    """The folder of the user's profiles and configuration."""
+    base = home_override()
     return base / "config" if base else platformdirs.user_config_path(APP)
 
 
 def runtime_dir() -> Path:
-    """Session sockets live here: below XDG_RUNTIME_DIR, else below the state directory."""
-    base = home()
+    """The folder of session sockets: below XDG_RUNTIME_DIR, otherwise below the state folder."""
+    base = home_override()
     if base:
         return base / "run"
     runtime = os.environ.get("XDG_RUNTIME_DIR")
@@ -44,16 +54,17 @@ def runtime_dir() -> Path:
 
 
 def _is_usable(runtime: str) -> bool:
-    """False also for another user's, as it is left in the environment by `su`."""
+    """False if it belongs to another user: `su` does not reset the variable."""
     return os.path.isdir(runtime) and os.access(runtime, os.W_OK | os.X_OK)
 
 
 def runtime_dirs() -> list[Path]:
-    """Where sessions of this user may listen, ours first.
+    """Folders in which sessions of this user may listen, this process's first.
 
-    A login by ssh, a job of cron and a `su` differ in XDG_RUNTIME_DIR; they are meant to find each other.
+    SSH logins, cron jobs and `su` have different values of XDG_RUNTIME_DIR but must find each other's
+    sessions.
     """
-    if home():
+    if home_override():
         return [runtime_dir()]
     usual = Path("/run/user") / str(os.getuid()) / APP
     return list(dict.fromkeys((runtime_dir(), usual, state_dir() / "run")))
@@ -71,9 +82,43 @@ def journal_dir() -> Path:
     return state_dir() / "journal"
 
 
-def private(directory: Path) -> Path:
-    """The directory, made if need be, readable by its owner only."""
-    directory.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
+def keep_records_in(run_dir: str) -> None:
+    """The value of `--run-dir`; empty for the default folder."""
+    if run_dir:
+        os.environ[RECORDS] = os.path.abspath(os.path.expanduser(run_dir))
+
+
+def claim(parent: Path, stem: str) -> Path:
+    """Creates a folder of this name, or the first of stem-2, stem-3, … that does not exist.
+
+    A folder that is still empty at the end of the process is removed. With `--run-dir`, names contain the
+    process id, because the journals and sockets of all sessions share one folder.
+    """
+    ensure_private(parent)
+    if os.environ.get(RECORDS):
+        stem = f"{stem}-{os.getpid()}"
+    number = 1
+    while True:
+        directory = parent / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            directory.mkdir(mode=OWNER_ONLY)
+        except FileExistsError:
+            number += 1
+            continue
+        atexit.register(_remove_empty, directory)
+        return directory
+
+
+def _remove_empty(directory: Path) -> None:
+    with contextlib.suppress(OSError):
+        directory.rmdir()
+
+
+def ensure_private(directory: Path) -> Path:
+    """Creates the directory, and its parents, if necessary; readable by its owner only."""
+    missing = [each for each in (directory, *directory.parents) if not os.path.lexists(each)]
+    for each in reversed(missing):
+        each.mkdir(mode=OWNER_ONLY, exist_ok=True)
     if stat.S_IMODE(directory.stat().st_mode) != OWNER_ONLY:
         directory.chmod(OWNER_ONLY)
     return directory

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.bench.pairs import Bench, Case, Row, chance_of
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
-from tuibench.load.prepare import prepare
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.workload import library
 
 PROFILES = ("oltp_read_write", "oltp_point_select")
@@ -31,7 +31,9 @@ def main() -> None:
     options = _options()
     if shutil.which("sysbench") is None:
         raise SystemExit("the bench needs sysbench on the PATH")
-    server = asyncio.run(PrivateServer.start(binaries.examine(options.server) if options.server else None))
+    server = asyncio.run(
+        PrivateServer.start(binaries.inspect_binary(options.server) if options.server else None)
+    )
     try:
         _bench(options, server)
     finally:
@@ -39,8 +41,8 @@ def main() -> None:
 
 
 def _bench(options: argparse.Namespace, server: PrivateServer) -> None:
-    program = library.program("oltp_read_write", {"tables": TABLES, "table_size": TABLE_SIZE})
-    asyncio.run(prepare(server.target, program))
+    program = library.load_program("oltp_read_write", {"tables": TABLES, "table_size": TABLE_SIZE})
+    asyncio.run(prepare_tables(server.target, program))
     print(
         f"{server.binary}, {options.pairs} pairs of {options.seconds:g} s, {_machine()}\n\n{HEAD}", flush=True
     )

@@ -20,7 +20,7 @@ import psutil
 
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
-from tuibench.load.prepare import prepare
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.workload import library
 
 FIRST_LINE, KIB = re.compile(rb"^\[ "), 1024
@@ -88,11 +88,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2000)
     parser.add_argument("--rate", type=float, default=200.0, help="transactions per second [200]")
     options = parser.parse_args()
-    binary = binaries.examine(options.server) if options.server else None
+    binary = binaries.inspect_binary(options.server) if options.server else None
     room = f"--max-connections={options.threads + 100}"
     server = asyncio.run(PrivateServer.start(binary, options=(room, "--open-files-limit=20000")))
     try:
-        asyncio.run(prepare(server.target, library.program("oltp_point_select", {"table_size": 10_000})))
+        asyncio.run(
+            prepare_tables(server.target, library.load_program("oltp_point_select", {"table_size": 10_000}))
+        )
         bench(server, options.threads, options.rate)
     finally:
         asyncio.run(server.stop())

@@ -20,7 +20,7 @@ from tests.tui.driving import LARGE, Viewer, viewer
 from tests.tui.probed import OVER
 from tests.tui.sessions import ACTIVITY
 from tuibench.model.sample import Sample
-from tuibench.tui.places import PLACES
+from tuibench.tui.screens.tabs import SCREEN_TABS
 
 HOURS = 10.0
 STORY = script.samples(84)
@@ -62,7 +62,7 @@ def memory_mb() -> float:
 
 async def show_all(it: Viewer) -> None:
     """Every screen once; the last one costs little."""
-    for place in PLACES:
+    for place in SCREEN_TABS:
         await it.press(place.key)
         await it.hear(ACTIVITY)
     await it.press("6")

@@ -17,7 +17,7 @@ from time import perf_counter
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import TuibenchError
-from tuibench.load.prepare import prepare
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, connect
 from tuibench.workload import library
@@ -28,7 +28,7 @@ COMMITS = "SHOW GLOBAL STATUS LIKE 'Com_commit'"
 
 
 async def bench(server: PrivateServer, threads: int, restarts: int) -> None:
-    await prepare(server.target, library.program("oltp_read_write", {"table_size": 10_000}))
+    await prepare_tables(server.target, library.load_program("oltp_read_write", {"table_size": 10_000}))
     connection = await connect(server.target)
     known = await commits(connection)
     await connection.close()
@@ -109,7 +109,7 @@ async def main() -> None:
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--restarts", type=int, default=6)
     options = parser.parse_args()
-    binary = binaries.examine(options.server) if options.server else None
+    binary = binaries.inspect_binary(options.server) if options.server else None
     async with await PrivateServer.start(binary) as server:
         await bench(server, options.threads, options.restarts)
 

@@ -21,7 +21,7 @@ import psutil
 
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
-from tuibench.load.cleanup import cleanup
+from tuibench.load.tables.cleanup import drop_tables
 from tuibench.model.target import Target
 from tuibench.workload import library
 
@@ -48,7 +48,7 @@ class Loader:
         self._rows = options.tables * options.table_size
         self._data = [f"--tables={options.tables}", f"--table-size={options.table_size}"]
         self._threads = f"--threads={options.threads}"
-        self._program = library.program(
+        self._program = library.load_program(
             "oltp_read_write", {"tables": options.tables, "table_size": options.table_size}
         )
         self._environment = {**os.environ, "MYSQL_PWD": server.target.password, "TUIBENCH_HOME": str(home)}
@@ -80,7 +80,7 @@ class Loader:
             (_cpu(self._server) - server) * 1e6 / self._rows,
             used * 1e6 / self._rows,
         )
-        asyncio.run(cleanup(self._target, self._program))
+        asyncio.run(drop_tables(self._target, self._program))
         return outcome
 
 
@@ -124,7 +124,7 @@ def _line(way: str, pairs: list[tuple[Outcome, Outcome]]) -> str:
 
 def main() -> None:
     options = _options()
-    binary = binaries.examine(options.server) if options.server else None
+    binary = binaries.inspect_binary(options.server) if options.server else None
     server = asyncio.run(PrivateServer.start(binary, options=["--local-infile=1"]))
     try:
         print(

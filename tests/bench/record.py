@@ -15,8 +15,8 @@ from time import perf_counter
 from msgspec.structs import replace
 
 from tests.unit.record.hours import written_hour
-from tuibench.record.recorder import SUMMARY, pretty_json
-from tuibench.record.run import load
+from tuibench.record.files.loading import load_run
+from tuibench.record.files.recorder import SUMMARY, pretty_json
 
 LOADS = (("oltp_read_write", 500), ("tpcc", 200), ("tpcc", 500))
 FORMS = ("--sysbench", "--csv", "--html")
@@ -29,7 +29,7 @@ def bench(folder: Path, profile: str, per_second: int, ticks: int) -> None:
     print(f"{profile}, {per_second} transactions a second, {ticks} ticks: {size / MB:.1f} MB")
     for end in ("cut short", "ended"):
         if end == "ended":
-            (record / SUMMARY).write_bytes(pretty_json(replace(load(record).summary, outcome="done")))
+            (record / SUMMARY).write_bytes(pretty_json(replace(load_run(record).summary, outcome="done")))
         for form in FORMS:
             option = form if form == "--sysbench" else f"{form}={folder}/report"
             command = [sys.executable, "-m", "tuibench", "report", str(record), option]

@@ -28,7 +28,9 @@ def main() -> None:
     options = _options()
     if shutil.which(options.mysqlslap) is None:
         raise SystemExit("the bench needs mysqlslap: name it with --mysqlslap")
-    server = asyncio.run(PrivateServer.start(binaries.examine(options.server) if options.server else None))
+    server = asyncio.run(
+        PrivateServer.start(binaries.inspect_binary(options.server) if options.server else None)
+    )
     try:
         print(f"{server.binary}, {options.pairs} pairs, {_machine()}\n\n{HEAD}", flush=True)
         for load in options.load:

@@ -18,13 +18,13 @@ from typing import NamedTuple
 from tuibench.demo import binaries
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
-from tuibench.load.prepare import prepare
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.command import SetThreads, Stop
-from tuibench.model.message import Ended, RunState, Status
-from tuibench.model.plan import OptionValue, Plan
+from tuibench.model.message import RunState, SessionEnded, Status
+from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.sample import Sample
-from tuibench.session.client import SessionClient
 from tuibench.session.launch import launch
+from tuibench.session.service.client import SessionClient
 from tuibench.session.spec import ServiceSpec, SessionSpec
 from tuibench.workload import library
 
@@ -48,7 +48,7 @@ class Change(NamedTuple):
 
 def main() -> None:
     options = _options()
-    found = [binaries.examine(path) for path in options.server]
+    found = [binaries.inspect_binary(path) for path in options.server]
     print(f"{options.changes} changes each way, {_machine()}\n\n{HEAD}", flush=True)
     chosen: list[Binary | None] = [*found] or [None]
     for binary in chosen:
@@ -59,7 +59,7 @@ def main() -> None:
 async def _measure(binary: Binary | None, changes: int) -> None:
     server = await PrivateServer.start(binary)
     try:
-        await prepare(server.target, library.program(PROFILE, SIZE))
+        await prepare_tables(server.target, library.load_program(PROFILE, SIZE))
         with tempfile.TemporaryDirectory(prefix="tb-") as home:
             client = await _session(server, Path(home))
             up, down = [], []
@@ -75,7 +75,7 @@ async def _measure(binary: Binary | None, changes: int) -> None:
 
 async def _session(server: PrivateServer, home: Path) -> SessionClient:
     """A viewer of a session in a process of its own, once its load runs."""
-    plan = Plan(profile=PROFILE, options=SIZE, threads=FEW, seconds=None, seed=1)
+    plan = RunPlan(profile=PROFILE, options=SIZE, threads=FEW, seconds=None, seed=1)
     spec = SessionSpec(session="bench", plan=plan, target=server.target, run_directory=str(home / "run"))
     await launch(ServiceSpec(session=spec, socket=str(home / "socket"), grace_seconds=0.0), home / "log")
     client = await SessionClient.join(home / "socket")
@@ -107,7 +107,7 @@ async def _change(client: SessionClient, threads: int) -> Change:
 async def _end(client: SessionClient) -> None:
     await client.submit(Stop())
     async for news in client.messages():
-        if isinstance(news, Ended):
+        if isinstance(news, SessionEnded):
             break
     await client.close()
 

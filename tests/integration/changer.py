@@ -15,9 +15,9 @@ from tuibench.clock import SystemClock
 from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.info import server_info
-from tuibench.tuning.control import control_connect
-from tuibench.tuning.journal import path_of
-from tuibench.tuning.tuner import Tuner, session_journal
+from tuibench.tuning.admin_connection import admin_connector
+from tuibench.tuning.change.settings_manager import SettingsManager, session_journal
+from tuibench.tuning.undo.journal import journal_path
 
 
 async def main() -> None:
@@ -26,9 +26,9 @@ async def main() -> None:
     connection = await connect(target)
     server = await server_info(connection)
     await connection.close()
-    watching = await guardians.started(target, path_of(session))
+    watching = await guardians.started(target, journal_path(session))
     journal = session_journal(session, target, server, SystemClock())
-    tuner = Tuner(control_connect(target), journal, server, guard=watching.ensure_alive)
+    tuner = SettingsManager(admin_connector(target), journal, server, guard=watching.ensure_alive)
     await tuner.open()
     await tuner.apply(preset)
     print(watching.pid, flush=True)  # noqa: T201

@@ -1,9 +1,11 @@
 """Random sequences of mishaps on a real server with real processes: in the end it has the values it had.
 
-    python -m tests.integration.chaos --sequences 50 --seed 1 [--server PATH]     (make chaos ARGS=…)
+    python -m tests.integration.chaos --sequences 50 --seed 1 [--engine NAME] [--server PATH]
+    make chaos ARGS=…
 
 Sessions change settings and die with `kill -9`, alone or with their guardian; the server restarts or crashes;
-strangers set values. What must be in the end: what was configured, or what the last stranger set.
+strangers set values. What must be in the end: what was configured, or what the last stranger set; and each
+session's load, on the engine of that name, goes on.
 """
 
 import argparse
@@ -21,12 +23,14 @@ from pathlib import Path
 
 import msgspec
 
+from tests.integration.conformance.driving import ENGINES
 from tests.integration.processes import gone, until
 from tests.integration.support import tuibench
+from tests.paths import ROOT
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.model.target import Target
-from tuibench.tuning.control import Control, control_connect
+from tuibench.tuning.admin_connection import AdminConnection, admin_connector
 
 OURS = {
     "innodb_flush_log_at_trx_commit": ("0", "2"),
@@ -40,17 +44,16 @@ FOREIGN = {"sync_binlog": ("7", "8"), "long_query_time": ("3.000000", "4.000000"
 MOST_SESSIONS = 2
 STEPS = 9
 ANSWER_SECONDS = 60.0
-ROOT = Path(__file__).parents[2]
 
 
 class Session:
     """A process that changes settings, and its guardian."""
 
-    def __init__(self, name: str, target: Target, env: Mapping[str, str]) -> None:
+    def __init__(self, name: str, target: Target, engine: str, env: Mapping[str, str]) -> None:
         self.name = name
         self.guardian_pid = 0
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.integration.chaos_session", name],
+            [sys.executable, "-m", "tests.integration.chaos_session", name, engine],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=env,
@@ -92,14 +95,15 @@ class Session:
 class Chaos:
     """One sequence. `told` is what happened, in words, for a sequence that ends badly."""
 
-    def __init__(self, server: PrivateServer, seed: int) -> None:
+    def __init__(self, server: PrivateServer, seed: int, engine: str) -> None:
         self.told: list[str] = []
         self._server = server
+        self._engine = engine
         self._draw = random.Random(seed)
         self._home = Path(tempfile.mkdtemp(prefix="tb-", dir="/tmp"))
         self._env = {**os.environ, "TUIBENCH_HOME": str(self._home), "PYTHONPATH": str(ROOT)}
         self._sessions: list[Session] = []
-        self._admin = Control(control_connect(server.target))
+        self._admin = AdminConnection(admin_connector(server.target))
         self._started = 0
         self._configured: dict[str, str] = {}
         self._baseline: dict[str, str] = {}
@@ -137,7 +141,7 @@ class Chaos:
         if len(self._sessions) < MOST_SESSIONS:
             self._started += 1
             name = f"s{self._started}"
-            self._sessions.append(Session(name, self._server.target, self._env))
+            self._sessions.append(Session(name, self._server.target, self._engine, self._env))
             self.told.append(f"{name} starts")
 
     async def _change(self) -> None:
@@ -235,15 +239,15 @@ class Chaos:
         shutil.rmtree(self._home)
 
 
-async def play(sequences: int, seed: int, program: str | None) -> int:
+async def play(sequences: int, seed: int, engine: str, program: str | None) -> int:
     """The number of sequences that ended badly."""
     failed = 0
-    binary = binaries.examine(program) if program else None
+    binary = binaries.inspect_binary(program) if program else None
     async with await PrivateServer.start(binary) as server:
         print(f"{server.binary}: {sequences} sequences from seed {seed}", flush=True)  # noqa: T201
         begun = time.monotonic()
         for number in range(seed, seed + sequences):
-            chaos = Chaos(server, number)
+            chaos = Chaos(server, number, engine)
             try:
                 await chaos.play()
             except AssertionError as error:
@@ -259,9 +263,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
     parser.add_argument("--sequences", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--engine", choices=ENGINES, default="asyncio", help="what runs the load")
     parser.add_argument("--server", help="path of a mariadbd or mysqld [the first one found]")
     options = parser.parse_args()
-    sys.exit(1 if asyncio.run(play(options.sequences, options.seed, options.server)) else 0)
+    sys.exit(1 if asyncio.run(play(options.sequences, options.seed, options.engine, options.server)) else 0)
 
 
 if __name__ == "__main__":

@@ -60,10 +60,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def server_binaries() -> Binaries:
     """The first server program of each flavour; those named in the environment come first."""
     named = [path for path in os.environ.get("TUIBENCH_TEST_MYSQLD", "").split(os.pathsep) if path]
-    found = [binaries.examine(path) for path in named]
-    for path in binaries.candidates():
+    found = [binaries.inspect_binary(path) for path in named]
+    for path in binaries.binary_candidates():
         try:
-            found.append(binaries.examine(path))
+            found.append(binaries.inspect_binary(path))
         except ServerUnavailableError:
             continue
     return {binary.flavour: binary for binary in reversed(found)}
@@ -125,7 +125,7 @@ def visits(shared_servers: SharedServers) -> Iterator[Visits]:
     """The module's visits to the shared servers; in the end, all of them must be as they were."""
     visits = Visits(shared_servers)
     yield visits
-    _complain(visits.end())
+    _on_failure(visits.end())
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +180,7 @@ def any_restartable(any_binary: Binary, restartable_servers: SharedServers) -> I
 def _visited(binary: Binary, servers: SharedServers) -> Iterator[PrivateServer]:
     visits = Visits(servers)
     yield visits.to(binary)
-    _complain(visits.end())
+    _on_failure(visits.end())
 
 
 @pytest.fixture
@@ -199,6 +199,6 @@ def base() -> Iterator[Path]:
     assert not left
 
 
-def _complain(left: list[str]) -> None:
+def _on_failure(left: list[str]) -> None:
     if left:
         pytest.fail("\n  ".join(["a server was not left as it was found:", *left]), pytrace=False)

@@ -19,7 +19,7 @@ class Owned(msgspec.Struct, frozen=True):
     """What a test must know to see that nothing is left."""
 
     server_pid: int
-    keeper_pid: int
+    supervisor_pid: int
     directory: str
     socket: str
 
@@ -27,10 +27,10 @@ class Owned(msgspec.Struct, frozen=True):
 async def main() -> None:
     program, base, *template = sys.argv[1:]
     start = PrivateServer.start(
-        binaries.examine(program), base=Path(base), template=Path(*template) if template else None
+        binaries.inspect_binary(program), base=Path(base), template=Path(*template) if template else None
     )
     async with await start as server:
-        owned = Owned(server.pid, server.keeper_pid, str(server.directory), server.target.socket)
+        owned = Owned(server.pid, server.supervisor_pid, str(server.directory), server.target.socket)
         print(msgspec.json.encode(owned).decode(), flush=True)  # noqa: T201
         await asyncio.to_thread(sys.stdin.read)
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import IO
 
 import psutil
 
@@ -31,3 +32,9 @@ def until(condition: Callable[[], bool], seconds: float = DEADLINE_SECONDS) -> b
 def stays(pid: int) -> bool:
     """True if the process has not ended shortly after."""
     return not until(lambda: gone(pid), STAYS_SECONDS)
+
+
+def first_interval_line(stdout: IO[str]) -> str:
+    """The line after the head, which ends with the start of the threads; empty if there is none."""
+    lines = iter(stdout.readline, "")
+    return next((line for line in lines if line.startswith("[ ")), "")

@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, Row, Statement, TextStatement, connect
-from tuibench.mysql.exchange import Whole
+from tuibench.mysql.connection import Connection, PreparedStatement, Row, TextStatement, connect
+from tuibench.mysql.protocol.statement_protocol import CaptureResponse
 from tuibench.workload import library
-from tuibench.workload.program import Program
+from tuibench.workload.program.program import Program
 
 
 def program(name: str = "oltp_read_write", **options: object) -> Program:
-    return library.program(name, {"tables": 2, "table_size": 5000, **options})
+    return library.load_program(name, {"tables": 2, "table_size": 5000, **options})
 
 
 def in_database(target: Target, database: str) -> Target:
@@ -29,14 +29,16 @@ async def connected(target: Target, *, use_database: bool = True) -> AsyncIterat
         await connection.close()
 
 
-async def run(connection: Connection, made: Statement | TextStatement, values: Row = ()) -> int:
+async def run(connection: Connection, made: PreparedStatement | TextStatement, values: Row = ()) -> int:
     """Runs a statement over the hot path; returns rows affected, or those of a result."""
     return int(await connection.ask(made.packet(values)))
 
 
-async def fetch(connection: Connection, made: Statement | TextStatement, values: Row = ()) -> list[Row]:
+async def fetch(
+    connection: Connection, made: PreparedStatement | TextStatement, values: Row = ()
+) -> list[Row]:
     """Runs a statement over the hot path; returns its rows."""
-    return made.rows.read(await connection.ask(Whole(made.packet(values))))
+    return made.rows.read(await connection.ask(CaptureResponse(made.packet(values))))
 
 
 @asynccontextmanager

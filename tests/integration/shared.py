@@ -13,13 +13,13 @@ from typing import Self
 import msgspec
 
 from tests.integration import sbtest
-from tuibench.demo import initialise
+from tuibench.demo import setup
 from tuibench.demo.binaries import Binary
-from tuibench.demo.instructions import MIB, Spec
-from tuibench.demo.layout import Layout, default_base
+from tuibench.demo.layout import DirectoryLayout, default_base
+from tuibench.demo.messages import MIB, ServerSpec
 from tuibench.demo.server import DATABASE, PrivateServer
 from tuibench.errors import TuibenchError
-from tuibench.load.prepare import prepare
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.server import Flavour
 from tuibench.mysql.connection import Connection, connect
 
@@ -66,9 +66,9 @@ class Templates:
         return self._made[binary]
 
     def _make(self, binary: Binary) -> Path:
-        layout = Layout.create(self._folder)
-        spec = Spec(binary=binary, base="", user="", password="", database="", redo_log_bytes=8 * MIB)
-        initialise.make_data_directory(spec, layout)
+        layout = DirectoryLayout.create(self._folder)
+        spec = ServerSpec(binary=binary, base="", user="", password="", database="", redo_log_bytes=8 * MIB)
+        setup.make_data_directory(spec, layout)
         return layout.data
 
 
@@ -198,7 +198,7 @@ class Visits:
         """The same, with sbtest1 and sbtest2 of 500 rows each."""
         server = self.to(binary)
         if binary not in self._prepared:
-            asyncio.run(prepare(server.target, sbtest.program(table_size=500)))
+            asyncio.run(prepare_tables(server.target, sbtest.program(table_size=500)))
             self._prepared.add(binary)
         return server
 

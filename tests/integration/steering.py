@@ -10,17 +10,17 @@ from tuibench.demo.server import PrivateServer
 from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.info import server_info
-from tuibench.tuning.control import control_connect
-from tuibench.tuning.tuner import Tuner, session_journal
+from tuibench.tuning.admin_connection import admin_connector
+from tuibench.tuning.change.settings_manager import SettingsManager, session_journal
 
 
-async def opened(target: Target, session: str = "test", **options: object) -> Tuner:
+async def opened(target: Target, session: str = "test", **options: object) -> SettingsManager:
     """A tuner that has looked at the server."""
     connection = await connect(target, use_database=False)
     info = await server_info(connection)
     await connection.close()
     journal = session_journal(session, target, info, SystemClock())
-    tuner = Tuner(control_connect(target), journal, info, **options)  # type: ignore[arg-type]
+    tuner = SettingsManager(admin_connector(target), journal, info, **options)  # type: ignore[arg-type]
     await tuner.open()
     return tuner
 

@@ -18,8 +18,13 @@ from tuibench.mysql.connection import Row, connect
 
 DEADLINE_SECONDS = 30.0
 POLL_SECONDS = 0.02
-OUR_PROGRAMS = ("tuibench", "tuibench.session.service", "tuibench.load.worker", "tuibench.tuning.guardian")
-"""The modules that our processes run, apart from the keeper of a private server."""
+OUR_PROGRAMS = (
+    "tuibench",
+    "tuibench.session.service.service",
+    "tuibench.load.workers.worker",
+    "tuibench.tuning.undo.guardian",
+)
+"""The modules that our processes run, apart from the supervisor of a private server."""
 
 
 class Finished(NamedTuple):

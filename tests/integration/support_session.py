@@ -18,16 +18,16 @@ from tuibench.errors import RunError
 from tuibench.model.activity import Activity
 from tuibench.model.command import Command
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import Answer, Ended, Gap, Status
-from tuibench.model.plan import OptionValue, Plan
+from tuibench.model.message import CommandReply, SampleGap, SessionEnded, Status
+from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.probe import ProbeState
-from tuibench.model.sample import LoadPart, Sample
+from tuibench.model.sample import LoadSample, Sample
 from tuibench.model.target import Target
-from tuibench.session.client import News, SessionClient
 from tuibench.session.launch import launch
+from tuibench.session.service.client import SessionClient, SessionUpdate
 from tuibench.session.spec import ServiceSpec, SessionSpec
 
-SERVICE = "tuibench.session.service"
+SERVICE = "tuibench.session.service.service"
 DURABILITY = "SELECT @@innodb_flush_log_at_trx_commit, @@sync_binlog"
 DURABLE, UNSAFE = (1, 1), (0, 0)
 LEISURE_MS = 2.0
@@ -48,20 +48,20 @@ class Watcher:
         self.events: list[Event] = []
         self.activity: Activity | None = None
         self.probe: ProbeState | None = None
-        self.ended: Ended | None = None
+        self.ended: SessionEnded | None = None
         self.hung_up = False
         self._client = client
         self._heard = asyncio.Condition()
         self._listening = asyncio.create_task(self._listen())
 
     @property
-    def loads(self) -> list[LoadPart]:
+    def loads(self) -> list[LoadSample]:
         return [sample.load for sample in self.samples if sample.load is not None]
 
     def told(self, kind: EventKind) -> list[Event]:
         return [event for event in self.events if event.kind is kind]
 
-    async def submit(self, command: Command) -> Answer:
+    async def submit(self, command: Command) -> CommandReply:
         return await asyncio.wait_for(self._client.submit(command), DEADLINE_SECONDS)
 
     async def until(self, condition: Callable[[], bool], seconds: float = DEADLINE_SECONDS) -> None:
@@ -82,7 +82,7 @@ class Watcher:
         heard = len(self.loads)
         await self.until(lambda: any(load.transactions_per_second for load in self.loads[heard:]))
 
-    async def end(self) -> Ended:
+    async def end(self) -> SessionEnded:
         """Listens to the last word."""
         await self.until(lambda: self.hung_up)
         assert self.ended is not None
@@ -105,7 +105,7 @@ class Watcher:
             self.hung_up = True
             self._heard.notify_all()
 
-    async def _take(self, message: News) -> None:
+    async def _take(self, message: SessionUpdate) -> None:
         async with self._heard:
             match message:
                 case Sample():
@@ -118,9 +118,9 @@ class Watcher:
                     self.activity = message
                 case ProbeState():
                     self.probe = message
-                case Gap():
+                case SampleGap():
                     pytest.fail(f"{message.samples} samples were not sent")
-                case Ended():
+                case SessionEnded():
                     self.ended = message
             self._heard.notify_all()
 
@@ -136,7 +136,7 @@ def session_spec(
 ) -> SessionSpec:
     """A session without a time limit on small tables: 2 × 500 rows unless `options` say otherwise."""
     name = f"test-{next(_numbers)}"
-    plan = Plan(
+    plan = RunPlan(
         profile=profile,
         options={"tables": 2, "table_size": 500, **options},
         threads=threads,

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import threading
+import time
 from collections.abc import Iterator, Mapping
 
 import psutil
@@ -38,7 +39,7 @@ class Terminal:
             preexec_fn=_own_the_terminal,
         )
         os.close(slave)
-        self._is_open = True
+        self._is_open = self._is_read = True
         self._painted = Painted(ROWS, COLUMNS)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -69,6 +70,19 @@ class Terminal:
         """The screen as it is, for who wonders why something is not on it."""
         return self._painted.text
 
+    def resize(self, rows: int, columns: int) -> None:
+        """Another size, which the program is told of."""
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    @contextlib.contextmanager
+    def unread(self) -> Iterator[None]:
+        """Nothing of what the program writes is read in the meantime."""
+        self._is_read = False
+        try:
+            yield
+        finally:
+            self._is_read = True
+
     def kill(self) -> None:
         """SIGKILL: the program can do nothing more."""
         self._program.kill()
@@ -94,7 +108,9 @@ class Terminal:
         """Never waits for long: a terminal that somebody reads from cannot be taken away."""
         with contextlib.suppress(OSError):
             while self._is_open:
-                if select.select([self._master], [], [], READ_SECONDS)[0]:
+                if not self._is_read:
+                    time.sleep(READ_SECONDS)
+                elif select.select([self._master], [], [], READ_SECONDS)[0]:
                     self._painted.feed(os.read(self._master, 65536))
 
 

@@ -17,7 +17,7 @@ from tuibench.model.command import KillQuery, SetThreads, Stop, WatchActivity
 from tuibench.model.event import EventKind
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
-from tuibench.observe.activity import ActivitySampler
+from tuibench.observe.activity.sampler import ActivitySampler
 
 THREADS = 5
 

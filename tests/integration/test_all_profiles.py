@@ -5,30 +5,32 @@ import re
 import shutil
 from collections.abc import Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.integration import sbtest
+from tests.paths import DOCS
 from tuibench.demo.server import PrivateServer
-from tuibench.load.cleanup import cleanup
-from tuibench.load.prepare import prepare
-from tuibench.load.prepare_check import check_ready
+from tuibench.load.tables.cleanup import drop_tables
+from tuibench.load.tables.inspect_tables import check_tables_ready
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, Statement, TextStatement
+from tuibench.mysql.connection import Connection, PreparedStatement, TextStatement
 from tuibench.workload import library
-from tuibench.workload.compile import compile_profile
-from tuibench.workload.generate import Generator
-from tuibench.workload.program import Program, flat_statements
+from tuibench.workload.compile.profile_compiler import compile_profile
+from tuibench.workload.generate.generator import Generator
+from tuibench.workload.program.program import Program, flat_statements
 
 EVENTS = 20
 COUNTED = ("begin", "commit", "rollback", "select", "insert", "update", "delete")
 SYSBENCHS = [
-    name for name in library.available() if "." not in name and library.load(name).data_set == "sbtest"
+    name
+    for name in library.available_profiles()
+    if "." not in name and library.load_profile(name).data_set == "sbtest"
 ]
 SIZE = {"tables": 2, "table_size": 2000}
-PAGE = Path(__file__).parents[2] / "docs" / "profiles.md"
+PAGE = DOCS / "profiles.md"
 
 CASES = [(name, "off") for name in SYSBENCHS]
 CASES += [(name, "on") for name in ("oltp_read_write", "oltp_read_only", "oltp_write_only")]
@@ -44,13 +46,13 @@ class Engine:
         self._program = program
         self._flat = flat_statements(program)
         self._generator = Generator(program, 1, number)
-        self._ready: dict[int, Statement | TextStatement] = {}
+        self._ready: dict[int, PreparedStatement | TextStatement] = {}
 
     async def play(self) -> list[tuple[str, int]]:
         """One transaction: the statements' names with the rows they affected."""
         which = self._generator.draw()
         done: list[tuple[str, int]] = []
-        talk, answer = self._generator.converse(which), None
+        talk, answer = self._generator.start_interactive(which), None
         while True:
             try:
                 index, values = talk.send(answer)
@@ -119,9 +121,9 @@ async def test_the_server_counts_the_same_as_for_sysbench(
     server: PrivateServer, name: str, skip_trx: str
 ) -> None:
     options, written = given(name)
-    program = library.program(name, {**options, "skip_trx": skip_trx})
+    program = library.load_program(name, {**options, "skip_trx": skip_trx})
     async with sbtest.empty_database(server.target, "counts") as target:
-        await prepare(target, program)
+        await prepare_tables(target, program)
         ours = await counted(target, play(target, program))
         run = sysbench(
             target, name, "run", *written, f"--skip-trx={skip_trx}", "--time=0", f"--events={EVENTS}",
@@ -132,11 +134,11 @@ async def test_the_server_counts_the_same_as_for_sysbench(
 
 @pytest.mark.parametrize("auto_inc", ["on", "off"])
 async def test_inserts_bring_rows(server: PrivateServer, auto_inc: str) -> None:
-    program = library.program("oltp_insert", {**SIZE, "auto_inc": auto_inc})
+    program = library.load_program("oltp_insert", {**SIZE, "auto_inc": auto_inc})
     async with sbtest.empty_database(server.target, "inserts") as target:
-        await prepare(target, program)
+        await prepare_tables(target, program)
         async with sbtest.connected(target) as connection:
-            await check_ready(connection, program)
+            await check_tables_ready(connection, program)
             assert await rows(connection, program) == (4000 if auto_inc == "on" else 0)
             engine = Engine(connection, program)
             assert [await engine.play() for _ in range(100)] == [[("insert", 1)]] * 100
@@ -149,9 +151,9 @@ async def rows(connection: Connection, program: Program) -> int:
 
 
 async def test_deletes_take_rows_and_say_when_there_was_none(server: PrivateServer) -> None:
-    program = library.program("oltp_delete", {"tables": 1, "table_size": 50})
+    program = library.load_program("oltp_delete", {"tables": 1, "table_size": 50})
     async with sbtest.empty_database(server.target, "deletes") as target:
-        await prepare(target, program)
+        await prepare_tables(target, program)
         async with sbtest.connected(target) as connection:
             engine = Engine(connection, program)
             affected = [(await engine.play())[0][1] for _ in range(100)]
@@ -160,29 +162,29 @@ async def test_deletes_take_rows_and_say_when_there_was_none(server: PrivateServ
 
 
 async def test_bulk_inserts_fill_one_table_for_each_connection(server: PrivateServer) -> None:
-    program = library.program("bulk_insert", {"threads": 3})
+    program = library.load_program("bulk_insert", {"threads": 3})
     async with sbtest.empty_database(server.target, "bulk") as target:
-        await prepare(target, program)
+        await prepare_tables(target, program)
         async with sbtest.connected(target) as connection:
-            await check_ready(connection, program)
+            await check_tables_ready(connection, program)
             engines = [Engine(connection, program, number) for number in range(4)]
             for engine in engines:
                 assert await engine.play() == [("bulk_insert", 1000)]
             counts = [await connection.query(f"SELECT COUNT(*), MAX(id) FROM {t}") for t in program.tables]
             assert [count[0] for count in counts] == [(2000, 500_001_000), (1000, 1000), (1000, 1000)]
-        assert (await cleanup(target, program)).dropped == program.tables
+        assert (await drop_tables(target, program)).dropped == program.tables
 
 
 @pytest.mark.sysbench
 @needs_sysbench
 async def test_bulk_inserts_tables_are_sysbenchs(server: PrivateServer) -> None:
-    program = library.program("bulk_insert", {"threads": 2})
+    program = library.load_program("bulk_insert", {"threads": 2})
     async with (
         sbtest.empty_database(server.target, "by_sysbench") as theirs,
         sbtest.empty_database(server.target, "by_tuibench") as ours,
     ):
         await sysbench(theirs, "bulk_insert", "prepare", "--threads=2")
-        await prepare(ours, program)
+        await prepare_tables(ours, program)
         assert await sbtest.tables(ours) == await sbtest.tables(theirs)
         for table in program.tables:
             assert await sbtest.definition(ours, table) == await sbtest.definition(theirs, table)
@@ -195,9 +197,9 @@ async def test_a_profile_that_captures_runs_on_a_server(server: PrivateServer) -
     text = next(
         block for block in re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL) if '"move"' in block
     )
-    program = compile_profile(library.parse(text, "move.toml"), {"table_size": 500})
+    program = compile_profile(library.parse_profile(text, "move.toml"), {"table_size": 500})
     async with sbtest.empty_database(server.target, "move") as target:
-        await prepare(target, program)
+        await prepare_tables(target, program)
         async with sbtest.connected(target) as connection:
             before = await total(connection)
             engine = Engine(connection, program)

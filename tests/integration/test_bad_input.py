@@ -12,7 +12,7 @@ from tuibench.demo.server import PrivateServer
 from tuibench.model.target import Target
 
 RUN = ("run", "oltp_read_write", "--time=1", "--tables=2", "--table-size=500")
-RUN_FAILED, WRONG_USAGE, SERVER_UNAVAILABLE = 1, 2, 3
+RUN_FAILED, USAGE_ERROR, SERVER_UNAVAILABLE = 1, 2, 3
 
 
 @pytest.fixture(autouse=True)
@@ -45,12 +45,12 @@ def complaint(done: Finished, code: int) -> str:
     ids=["command", "value", "terminal"],
 )
 def test_wrong_usage(arguments: tuple[str, ...], words: str) -> None:
-    assert words in complaint(tuibench(*arguments), WRONG_USAGE)
+    assert words in complaint(tuibench(*arguments), USAGE_ERROR)
 
 
 def test_a_summary_that_cannot_be_written_is_no_traceback(any_tables: PrivateServer) -> None:
     """It is found out before the run, not after it."""
-    line = complaint(tuibench(*RUN, "--json=/no/such/folder/x.json", target=any_tables.target), WRONG_USAGE)
+    line = complaint(tuibench(*RUN, "--json=/no/such/folder/x.json", target=any_tables.target), USAGE_ERROR)
     assert "cannot write /no/such/folder/x.json: No such file or directory" in line
 
 
@@ -117,7 +117,7 @@ def test_tables_not_prepared(any_tables: PrivateServer) -> None:
     asked = ("run", "oltp_read_write", "--time=1", "--tables=3", "--table-size=500")
     line = complaint(tuibench(*asked, target=any_tables.target), RUN_FAILED)
     assert "sbtest3 in the database 'sbtest': no such table" in line
-    assert "make the tables with: tuibench prepare oltp_read_write --tables=3 --table-size=500)" in line
+    assert "create the tables with: tuibench prepare oltp_read_write --tables=3 --table-size=500)" in line
 
 
 def test_tables_too_small(any_tables: PrivateServer) -> None:

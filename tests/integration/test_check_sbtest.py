@@ -5,10 +5,10 @@ import pytest
 from tests.integration.support import ask, tuibench
 from tests.validation import demand_valid
 from tuibench.demo.server import PrivateServer
-from tuibench.load.conditions import sbtest
+from tuibench.load.tables import conditions
 from tuibench.model.target import Target
 from tuibench.workload import library
-from tuibench.workload.datasets import data_set
+from tuibench.workload.datasets import build_data_set
 
 SIZE = ("--tables=2", "--table-size=500")
 DAMAGE = {
@@ -30,7 +30,7 @@ def broken(target: Target, *words: str) -> dict[str, str]:
     done = tuibench("check", "sbtest", "--format=json", *SIZE, *words, target=target)
     verdicts = demand_valid("check", done.out)
     assert {each["condition"] for each in verdicts} >= {*DAMAGE, "twice", "index", "server"}
-    found = {each["condition"]: each["words"] for each in verdicts if each["outcome"] == "broken"}
+    found = {each["condition"]: each["message"] for each in verdicts if each["outcome"] == "broken"}
     assert done.code == bool(found)
     return found
 
@@ -77,8 +77,10 @@ async def test_ids_that_stand_twice_are_told_where_no_key_forbids_them(any_table
 async def test_the_table_and_its_index_are_read_apart(
     tables: PrivateServer, hint: str, key: set[str | None]
 ) -> None:
-    program = library.program("oltp_read_write", {"tables": 1, "table_size": 500})
-    (index,) = (each for each in sbtest.conditions(data_set(program)) if each.name == "index")
+    program = library.load_program("oltp_read_write", {"tables": 1, "table_size": 500})
+    (index,) = (
+        each for each in conditions.sbtest_conditions(build_data_set(program)) if each.name == "index"
+    )
     (part,) = (part for part in index.differing.split("(SELECT")[1:] if hint in part)
     sql = "SELECT" + part[: part.index(") AS o")]
     rows = await ask(

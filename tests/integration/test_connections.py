@@ -211,12 +211,12 @@ async def test_login_plugins(secure: PrivateServer, plugin: str, mode: str) -> N
 
 async def test_a_plugin_that_is_not_ours_is_told_in_words(secure: PrivateServer) -> None:
     """A stand-in for PARSEC, GSSAPI and their like, none of which the test servers have."""
-    from tuibench.mysql.handshake import Handshake
+    from tuibench.mysql.login.handshake import Handshake
 
     handshake = Handshake.__new__(Handshake)
     handshake._target = secure.tcp_target
     with pytest.raises(ServerUnavailableError, match="logs in with the plugin 'parsec'") as error:
-        await handshake.answer_plugin(b"parsec", None)
+        await handshake.authenticate_with_plugin(b"parsec", None)
     assert "caching_sha2_password" in error.value.hint
 
 

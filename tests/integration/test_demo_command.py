@@ -9,14 +9,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.integration.processes import gone, until
+from tests.integration.processes import first_interval_line, gone, until
 from tests.integration.support import assert_nothing_left, finished, started, tuibench
 from tuibench.demo.layout import PREFIX
 from tuibench.model.server import Flavour
 
 SMALL = ("--tables=1", "--table-size=1000")
 INTERVAL_LINE = re.compile(r"\[ (\d+)s \] thds: 8 tps: (\d+\.\d\d) ")
-KEEPER = "tuibench.demo.keeper"
+SUPERVISOR = "tuibench.demo.supervisor"
 
 
 @pytest.fixture
@@ -33,10 +33,10 @@ class Demo:
     def __init__(self, process: "subprocess.Popen[str]", base: Path) -> None:
         assert process.stdout is not None
         self.process = process
-        self.first_line = process.stdout.readline()
+        self.first_line = first_interval_line(process.stdout)
         children = psutil.Process(process.pid).children(recursive=True)
-        (keeper,) = [child for child in children if KEEPER in child.cmdline()]
-        self.pids = [child.pid for child in (*children, *keeper.children())]
+        (supervisor,) = [child for child in children if SUPERVISOR in child.cmdline()]
+        self.pids = [child.pid for child in (*children, *supervisor.children())]
         (self.directory,) = base.glob(f"{PREFIX}*")
 
     def assert_gone(self, home: Path) -> None:
@@ -105,15 +105,15 @@ def test_a_kept_server_says_how_to_end_it(base: Path, env: dict[str, str]) -> No
     done = tuibench("demo", "--headless", "--time=1", "--keep", *SMALL, env=env)
     told = re.search(r"--defaults-file=(\S+)\n(?:.*\n)*.*kill (\d+) ", done.err)
     assert told, done.err
-    options, keeper = Path(told.group(1)), psutil.Process(int(told.group(2)))
+    options, supervisor = Path(told.group(1)), psutil.Process(int(told.group(2)))
     try:
         assert done.code == 0, done.err
         again = tuibench("run", "oltp_read_only", "--time=1", *SMALL, f"--defaults-file={options}")
         assert again.code == 0, again.err
     finally:
-        keeper.terminate()
+        supervisor.terminate()
         assert until(lambda: not options.parent.exists())
-        assert until(lambda: gone(keeper.pid))
+        assert until(lambda: gone(supervisor.pid))
 
 
 def test_a_wrong_option_starts_no_server(base: Path, env: dict[str, str]) -> None:

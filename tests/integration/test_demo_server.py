@@ -82,7 +82,7 @@ async def test_all_files_are_in_its_directory(server: PrivateServer) -> None:
 
 
 def test_the_password_is_on_no_command_line(server: PrivateServer) -> None:
-    for pid in (server.pid, server.keeper_pid):
+    for pid in (server.pid, server.supervisor_pid):
         assert server.target.password not in " ".join(psutil.Process(pid).cmdline())
 
 
@@ -102,7 +102,7 @@ async def test_stop_leaves_nothing(binary: Binary, base: Path) -> None:
     await server.stop()
     assert not list(base.iterdir())
     assert not psutil.pid_exists(server.pid)
-    assert not psutil.pid_exists(server.keeper_pid)
+    assert not psutil.pid_exists(server.supervisor_pid)
     with pytest.raises(ServerUnavailableError, match="cannot reach"):
         await connect(server.tcp_target)
     await server.stop()
@@ -160,7 +160,7 @@ def end_an_owner(start: Starter, binary: Binary, number: signal.Signals) -> None
         owned = msgspec.json.decode(owner.stdout.readline(), type=Owned)
         assert psutil.pid_exists(owned.server_pid)
         owner.send_signal(number)
-        assert until(lambda: gone(owned.server_pid) and gone(owned.keeper_pid))
+        assert until(lambda: gone(owned.server_pid) and gone(owned.supervisor_pid))
     assert not Path(owned.directory).exists()
 
 
@@ -179,10 +179,10 @@ async def test_lives_until_the_last_owner_lets_go(any_binary: Binary, start: Sta
     server = await start(any_binary)
     with holder(server) as second:
         server.release()
-        assert stays(server.keeper_pid)
+        assert stays(server.supervisor_pid)
         await server.check_login()
         second.kill()
-    assert until(lambda: gone(server.pid) and gone(server.keeper_pid))
+    assert until(lambda: gone(server.pid) and gone(server.supervisor_pid))
     assert not server.directory.exists()
 
 
@@ -196,19 +196,19 @@ async def test_stop_does_not_wait_for_other_owners(any_binary: Binary, start: St
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a child with its parent")
-async def test_the_server_dies_with_its_keeper(binary: Binary, start: Starter) -> None:
+async def test_the_server_dies_with_its_supervisor(binary: Binary, start: Starter) -> None:
     server = await start(binary)
-    psutil.Process(server.keeper_pid).kill()
+    psutil.Process(server.supervisor_pid).kill()
     assert until(lambda: gone(server.pid))
     await server.stop()
 
 
-async def test_the_next_start_sweeps_what_a_killed_keeper_left(
+async def test_the_next_start_removes_what_a_killed_supervisor_left(
     any_binary: Binary, base: Path, start: Starter
 ) -> None:
     left = await start(any_binary)
-    psutil.Process(left.keeper_pid).kill()
-    assert until(lambda: gone(left.keeper_pid))
+    psutil.Process(left.supervisor_pid).kill()
+    assert until(lambda: gone(left.supervisor_pid))
     assert left.directory.exists()
     async with await start(any_binary) as server:
         assert list(base.iterdir()) == [server.directory]
@@ -221,14 +221,16 @@ async def test_a_start_spares_the_servers_that_run(any_binary: Binary, any_serve
         await any_server.check_login()
 
 
-async def test_a_kept_server_goes_on_until_its_keeper_is_told(any_binary: Binary, start: Starter) -> None:
+async def test_a_kept_server_runs_until_its_supervisor_gets_sigterm(
+    any_binary: Binary, start: Starter
+) -> None:
     async with await start(any_binary, keep=True) as server:
         pass
-    assert stays(server.keeper_pid)
+    assert stays(server.supervisor_pid)
     await server.check_login()
-    assert f"kill {server.keeper_pid} " in server.how_to_reach()
-    psutil.Process(server.keeper_pid).terminate()
-    assert until(lambda: gone(server.pid) and gone(server.keeper_pid))
+    assert f"kill {server.supervisor_pid} " in server.how_to_reach()
+    psutil.Process(server.supervisor_pid).terminate()
+    assert until(lambda: gone(server.pid) and gone(server.supervisor_pid))
     assert not server.directory.exists()
 
 

@@ -16,17 +16,17 @@ from tests.validation import demand_valid
 from tuibench.demo import layout
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import DeniedError, ExitCode, UsageError
-from tuibench.load.cleanup import cleanup
-from tuibench.load.prepare import prepare
+from tuibench.load.tables.cleanup import drop_tables
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.command import ChangeSetting, TrustServer
 from tuibench.model.finding import Finding
-from tuibench.model.plan import Plan
+from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
-from tuibench.mysql.readonly import ABOVE_READ_ONLY
-from tuibench.session.core import Session
-from tuibench.session.preflight import diagnose, look
+from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING
+from tuibench.session.load_run import LoadRun
+from tuibench.session.preflight import diagnose, run_preflight
 from tuibench.workload import library
 
 TABLES = {"tables": 2, "table_size": 500}
@@ -49,8 +49,8 @@ def poor(tables: PrivateServer) -> Iterator[Target]:
 
 
 async def findings(target: Target, profile: str = "oltp_read_write", threads: int = 2) -> dict[str, Finding]:
-    plan = Plan(profile=profile, options=dict(TABLES), threads=threads)
-    program = library.program(profile, {**TABLES, "threads": threads})
+    plan = RunPlan(profile=profile, options=dict(TABLES), threads=threads)
+    program = library.load_program(profile, {**TABLES, "threads": threads})
     found = await diagnose(target, plan, program, FakeClock())
     return {finding.id: finding for finding in found}
 
@@ -124,7 +124,7 @@ def test_the_command_and_its_exit_codes(tables: PrivateServer) -> None:
     missing = tuibench("doctor", "--tables=3", "--table-size=500", target=tables.target)
     assert missing.code == 1
     assert "stop    data_set" in missing.out
-    assert "→ make the tables with: tuibench prepare oltp_read_write --tables=3" in missing.out
+    assert "→ create the tables with: tuibench prepare oltp_read_write --tables=3" in missing.out
     assert "a run would be wrong" in missing.err
     nowhere = tuibench("doctor", "--socket=/nowhere/s.sock")
     assert (nowhere.code, nowhere.out) == (3, "")
@@ -150,33 +150,19 @@ async def test_a_server_that_is_lived_on_is_left_alone_until_yes(
     """A private server never asks; the same one, taken for somebody's, does: once."""
     change = ChangeSetting("sync_binlog", "7")
     async with somebody_writing(tables):
-        own = Session(session_spec(tables.target))
-        await own.open()
-        assert own.status().caution == ()
-        await _close(own)
-        monkeypatch.setattr(layout, "is_private", lambda datadir: False)
-        session = Session(session_spec(tables.target))
-        await session.open()
-        try:
-            assert session.status().caution
+        async with LoadRun(session_spec(tables.target)) as own:
+            assert own.watcher.status().caution == ()
+        monkeypatch.setattr(layout, "is_private_server", lambda datadir: False)
+        async with LoadRun(session_spec(tables.target)) as session:
+            assert session.watcher.status().caution
             with pytest.raises(UsageError, match="looks like a production server"):
                 await session.submit(change)
             assert await ask(tables.target, "SELECT @@sync_binlog") == [(1,)]
             await session.submit(TrustServer())
             assert "1 → 7" in await session.submit(change)
-        finally:
-            await _close(session)
-        again = Session(session_spec(tables.target))
-        await again.open()
-        assert again.status().caution == ()
-        await _close(again)
+        async with LoadRun(session_spec(tables.target)) as again:
+            assert again.watcher.status().caution == ()
     assert await ask(tables.target, "SELECT @@sync_binlog") == [(1,)]
-
-
-async def _close(session: Session) -> None:
-    """Ends a session that was opened and not run."""
-    session.request_stop()
-    await session.run()
 
 
 async def test_a_server_that_is_read_only_says_so_to_everybody(
@@ -190,24 +176,24 @@ async def test_a_server_that_is_read_only_says_so_to_everybody(
     )
     plain = msgspec.structs.replace(database, user="plain", password="plain-Pass-1")
     plan, program = (
-        Plan(profile="oltp_write_only", options=dict(TABLES)),
+        RunPlan(profile="oltp_write_only", options=dict(TABLES)),
         sbtest.program(tables=2, table_size=500),
     )
     said: list[str] = []
     async with sbtest.connected(server.target) as connection:
         async with sbtest.set_global(connection, "read_only", "1"):
             with pytest.raises(DeniedError, match="--read-only option"):
-                await prepare(plain, program, warn=said.append)
+                await prepare_tables(plain, program, warn=said.append)
             assert said == []
-            await prepare(database, program, warn=said.append)
+            await prepare_tables(database, program, warn=said.append)
             with pytest.raises(DeniedError, match="the server is read only, the load does") as caught:
-                await look(plain, plan, program, nothing)
+                await run_preflight(plain, plan, program, nothing)
             assert caught.value.exit_code == ExitCode.SERVER_UNAVAILABLE
             with pytest.raises(DeniedError, match="--read-only option"):
-                await cleanup(plain, program, said.append)
-            await cleanup(database, program, said.append)
+                await drop_tables(plain, program, said.append)
+            await drop_tables(database, program, said.append)
         await connection.execute("DROP USER plain@localhost")
-    assert said == [ABOVE_READ_ONLY] * 2
+    assert said == [READ_ONLY_BYPASS_WARNING] * 2
 
 
 async def nothing(_: ServerInfo) -> None:

@@ -11,17 +11,17 @@ from tests.tui import script
 from tests.unit.observe.fakes import FakeClock
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
-from tuibench.model.sample import ServerPart
+from tuibench.model.sample import ServerSample
 from tuibench.model.server import Flavour
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
-from tuibench.observe.host import HostSampler
-from tuibench.observe.process import ServerProcess, find_server
-from tuibench.observe.reading import Observation
-from tuibench.observe.status import StatusSampler
-from tuibench.observe.variables import changes
-from tuibench.tui.panels import server_rows
-from tuibench.tui.panels.server_rows import row
+from tuibench.observe.host.sampler import HostSampler
+from tuibench.observe.host.server_process import ServerProcess, find_server_process
+from tuibench.observe.server.status_reading import ServerObservation
+from tuibench.observe.server.status_sampler import StatusSampler
+from tuibench.observe.server.variables import variable_changes
+from tuibench.tui.panels import server_tables
+from tuibench.tui.panels.server_tables import table_row
 from tuibench.units import DASH
 
 ROWS = 25
@@ -53,9 +53,9 @@ async def insert(connection: Connection, table: str) -> None:
     await connection.query(f"DROP TABLE {table}")
 
 
-def part(observation: Observation) -> ServerPart:
-    assert observation.part is not None, observation.trouble
-    return observation.part
+def sample(observation: ServerObservation) -> ServerSample:
+    assert observation.sample is not None, observation.last_error
+    return observation.sample
 
 
 async def test_who_it_is(server: PrivateServer) -> None:
@@ -74,7 +74,7 @@ async def test_its_statements_add_up_with_ours(server: PrivateServer) -> None:
         await insert(connection, "adding_up")
         await sampler.variables()
         last = await sampler.sample()
-    asked = part(last).questions_total - part(first).questions_total
+    asked = sample(last).questions_total - sample(first).questions_total
     assert asked - (last.own_statements - first.own_statements) == ROWS + 2
 
 
@@ -91,7 +91,7 @@ async def test_log_fsyncs_follow_the_durability(
         observation = await sampler.sample(transactions_total=ROWS)
         await connection.query("DROP TABLE fsyncs")
         await connection.query("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
-    per_transaction = part(observation).log_fsyncs_per_transaction
+    per_transaction = sample(observation).log_fsyncs_per_transaction
     assert per_transaction is not None
     assert low <= per_transaction <= high
 
@@ -100,7 +100,7 @@ async def test_every_figure_is_there_under_load(server: PrivateServer) -> None:
     async with sampling(server) as sampler, connected(server) as connection:
         await sampler.sample(transactions_total=0)
         await insert(connection, "figures")
-        seen = part(await sampler.sample(transactions_total=ROWS))
+        seen = sample(await sampler.sample(transactions_total=ROWS))
     assert [name for name in seen.__struct_fields__ if getattr(seen, name) is None] == []
     assert seen.questions_per_second is not None
     assert seen.questions_per_second > 0
@@ -113,9 +113,9 @@ async def test_flush_status_makes_a_gap(server: PrivateServer) -> None:
         await connection.query("FLUSH STATUS")
         flushed = await sampler.sample()
         after = await sampler.sample()
-    assert (flushed.counters_reset, part(flushed).questions_per_second) == (True, None)
+    assert (flushed.counters_reset, sample(flushed).questions_per_second) == (True, None)
     assert after.counters_reset is False
-    assert part(after).questions_per_second is not None
+    assert sample(after).questions_per_second is not None
 
 
 async def test_a_change_by_somebody_else_shows(server: PrivateServer) -> None:
@@ -129,8 +129,8 @@ async def test_a_change_by_somebody_else_shows(server: PrivateServer) -> None:
     assert before is not None
     assert quiet is not None
     assert after is not None
-    assert changes(before, quiet) == ()
-    assert [(change.name, change.after) for change in changes(quiet, after)] == [
+    assert variable_changes(before, quiet) == ()
+    assert [(change.name, change.after) for change in variable_changes(quiet, after)] == [
         ("long_query_time", "7.000000")
     ]
 
@@ -143,7 +143,7 @@ async def test_a_user_without_privileges_can_observe(server: PrivateServer) -> N
         observation, info = await sampler.sample(), await sampler.info()
         await sampler.close()
         await connection.query("DROP USER watcher")
-    assert part(observation).max_connections > 0
+    assert sample(observation).max_connections > 0
     assert info is not None
     assert info.identity
 
@@ -153,13 +153,13 @@ async def test_its_process_is_found(server: PrivateServer, hidden: tuple[str, ..
     async with connected(server) as connection:
         info = await server_info(connection)
     info = msgspec.structs.replace(info, **dict.fromkeys(hidden, ""))
-    assert find_server(info) == ServerProcess(pid=server.pid)
+    assert find_server_process(info) == ServerProcess(pid=server.pid)
 
 
 async def test_its_processor_time_is_told_apart(server: PrivateServer) -> None:
     clock = FakeClock()
     async with connected(server) as connection:
-        found = find_server(await server_info(connection))
+        found = find_server_process(await server_info(connection))
         host = HostSampler(found, lambda: (), clock)
         await connection.query("SELECT BENCHMARK(1000000, SHA2('work', 256))")
     clock.advance(1)
@@ -180,18 +180,23 @@ async def test_a_killed_server_is_a_gap_and_its_successor_is_known(restartable: 
         await server.start_again()
         back, info = await sampler.sample(), await sampler.info()
         assert info is not None
-        assert find_server(info) == ServerProcess(pid=server.pid)
-    assert [gap.part for gap in gaps] == [None] * 3
-    assert all(gap.trouble for gap in gaps)
-    assert (back.restarted, part(back).questions_per_second) == (True, None)
+        assert find_server_process(info) == ServerProcess(pid=server.pid)
+    assert [gap.sample for gap in gaps] == [None] * 3
+    assert all(gap.last_error for gap in gaps)
+    assert (back.restarted, sample(back).questions_per_second) == (True, None)
 
 
 async def test_what_the_server_screen_shows_is_told_by_both_flavours(server: PrivateServer) -> None:
     async with sampling(server) as sampler:
         samples = [
-            msgspec.structs.replace(script.samples(2)[n], server=part(await sampler.sample())) for n in (0, 1)
+            msgspec.structs.replace(script.samples(2)[n], server=sample(await sampler.sample()))
+            for n in (0, 1)
         ]
-    shown = [row(item, samples) for _, items in (*server_rows.LEFT, *server_rows.RIGHT) for item in items]
+    shown = [
+        table_row(item, samples)
+        for _, items in (*server_tables.LEFT_TABLES, *server_tables.RIGHT_TABLES)
+        for item in items
+    ]
     missing = {each.name: each.beside for each in shown if each.now == DASH}
     apart = {"Fsyncs, log": "among data fsyncs"} if server.binary.flavour is Flavour.MARIADB else {}
     assert missing.pop("hits", "no reads") == "no reads"

@@ -11,10 +11,10 @@ from tests.integration.support import tuibench
 from tests.integration.test_sbtest import check_rows
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError, SQLError, UsageError
-from tuibench.load.prepare import prepare
-from tuibench.load.prepare_check import check_ready
-from tuibench.load.prepare_load import Method, Progress
-from tuibench.load.prepare_ways import WAYS, Way
+from tuibench.load.tables.insert_methods import INSERT_METHODS, InsertMethod
+from tuibench.load.tables.inspect_tables import check_tables_ready
+from tuibench.load.tables.loader import LoadOptions, LoadProgress
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.mysql.bulk import load_data
@@ -30,44 +30,46 @@ async def with_infile(target: Target, allowed: bool) -> AsyncIterator[Connection
         yield connection
 
 
-@pytest.mark.parametrize("way", ["bulk", "infile", "insert"])
-async def test_all_ways_make_the_same_tables(server: PrivateServer, way: Way) -> None:
+@pytest.mark.parametrize("insert_method", ["bulk", "infile", "insert"])
+async def test_all_ways_make_the_same_tables(server: PrivateServer, insert_method: InsertMethod) -> None:
     program = sbtest.program(tables=3, table_size=20_000)
-    seen: list[Progress] = []
+    seen: list[LoadProgress] = []
     async with (
         sbtest.empty_database(server.target, "ways") as target,
         with_infile(target, True),
     ):
-        if way == "bulk" and server.binary.flavour is Flavour.MYSQL:
+        if insert_method == "bulk" and server.binary.flavour is Flavour.MYSQL:
             with pytest.raises(UsageError, match="no bulk statements"):
-                await prepare(target, program, method=Method(way=way))
+                await prepare_tables(target, program, method=LoadOptions(insert_method=insert_method))
             assert await sbtest.tables(target) == []
             return
-        made = await prepare(target, program, method=Method(parallel=2, way=way), progress=seen.append)
-        assert (made.rows, made.way) == (60_000, way)
+        made = await prepare_tables(
+            target, program, method=LoadOptions(parallel=2, insert_method=insert_method), progress=seen.append
+        )
+        assert (made.rows, made.insert_method) == (60_000, insert_method)
         assert [step.rows for step in seen] == sorted(step.rows for step in seen)
         assert seen[-1].rows == 60_000
         assert len(seen) > 3
         async with sbtest.connected(target) as connection:
-            await check_ready(connection, program)
+            await check_tables_ready(connection, program)
             for table in program.tables:
                 await check_rows(connection, table, 20_000)
 
 
 @pytest.mark.parametrize("allowed", [True, False])
 async def test_the_quickest_way_is_taken(server: PrivateServer, allowed: bool) -> None:
-    best: Way = "infile" if allowed else "insert"
+    best: InsertMethod = "infile" if allowed else "insert"
     if server.binary.flavour is Flavour.MARIADB:
         best = "bulk"
     async with sbtest.empty_database(server.target, "quick") as target, with_infile(target, allowed):
-        assert (await prepare(target, sbtest.program())).way == best
+        assert (await prepare_tables(target, sbtest.program())).insert_method == best
 
 
 async def test_load_data_refused_at_the_last_moment_becomes_inserts(
     server: PrivateServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server says it allows LOAD DATA LOCAL, and refuses it all the same, as some proxies do."""
-    monkeypatch.setattr("tuibench.load.prepare_ways.takes_bulk", lambda _: False)
+    monkeypatch.setattr("tuibench.load.tables.insert_methods.supports_bulk", lambda _: False)
     program = sbtest.program(tables=4)
     async with (
         sbtest.empty_database(server.target, "moment") as target,
@@ -81,9 +83,9 @@ async def test_load_data_refused_at_the_last_moment_becomes_inserts(
             await flips[0]
             return await load_data(connection, sql, iter(()))
 
-        monkeypatch.setattr("tuibench.load.prepare_ways.load_data", refusing)
-        made = await prepare(target, program, method=Method(parallel=3))
-        assert (made.rows, made.way) == (20_000, "insert")
+        monkeypatch.setattr("tuibench.load.tables.insert_methods.load_data", refusing)
+        made = await prepare_tables(target, program, method=LoadOptions(parallel=3))
+        assert (made.rows, made.insert_method) == (20_000, "insert")
         async with sbtest.connected(target) as connection:
             for table in program.tables:
                 assert (await connection.query(f"SELECT COUNT(*), MAX(id) FROM {table}"))[0] == (5000, 5000)
@@ -92,7 +94,7 @@ async def test_load_data_refused_at_the_last_moment_becomes_inserts(
 async def test_a_way_that_was_asked_for_is_not_changed(server: PrivateServer) -> None:
     async with sbtest.empty_database(server.target, "asked") as target, with_infile(target, False):
         with pytest.raises(SQLError) as refused:
-            await prepare(target, sbtest.program(), method=Method(way="infile"))
+            await prepare_tables(target, sbtest.program(), method=LoadOptions(insert_method="infile"))
         assert refused.value.code in (1148, 3948, 4166)
         assert await sbtest.tables(target) == []
 
@@ -103,8 +105,8 @@ async def test_a_binary_log_in_statements_takes_no_bulk(mariadb: PrivateServer) 
         sbtest.connected(target) as connection,
         sbtest.set_global(connection, "binlog_format", "'STATEMENT'"),
     ):
-        made = await prepare(target, sbtest.program(), method=Method(parallel=3))
-        assert (made.rows, made.way) == (10_000, "infile")
+        made = await prepare_tables(target, sbtest.program(), method=LoadOptions(parallel=3))
+        assert (made.rows, made.insert_method) == (10_000, "infile")
 
 
 async def test_replicas_are_told_unless_the_user_says_no(mariadb: PrivateServer) -> None:
@@ -116,7 +118,7 @@ async def test_replicas_are_told_unless_the_user_says_no(mariadb: PrivateServer)
         for binlog in (True, False):
             await connection.execute("FLUSH BINARY LOGS")
             file, before = (await connection.query("SHOW MASTER STATUS"))[0][:2]
-            await prepare(target, sbtest.program(), method=Method(binlog=binlog))
+            await prepare_tables(target, sbtest.program(), method=LoadOptions(binlog=binlog))
             assert (await connection.query("SHOW MASTER STATUS"))[0][0] == file
             events = await connection.query(f"SHOW BINLOG EVENTS IN '{file}' FROM {before}")
             assert any(event[2].startswith("Write_rows") for event in events) == binlog
@@ -149,38 +151,40 @@ async def test_rows_that_the_server_drops_fail_the_load(server: PrivateServer) -
     ):
         meddling: list[asyncio.Task[int]] = []
 
-        def meddle(progress: Progress) -> None:
+        def meddle(progress: LoadProgress) -> None:
             if not meddling:
                 sql = "INSERT INTO sbtest1 (id) VALUES (99999)"
                 meddling.append(asyncio.create_task(other.execute(sql)))
 
         with pytest.raises(RunError, match=r"sbtest1: (the server took|LOAD DATA)|LOAD DATA of sbtest1"):
-            await prepare(
+            await prepare_tables(
                 target,
                 sbtest.program(tables=1, table_size=100_000),
-                method=Method(parallel=1, way="infile"),
+                method=LoadOptions(parallel=1, insert_method="infile"),
                 progress=meddle,
             )
         assert await sbtest.tables(target) == []
 
 
-@pytest.mark.parametrize("way", ["infile", "insert", "auto"])
-async def test_a_load_cancelled_amid_its_rows_leaves_no_half_table(server: PrivateServer, way: Way) -> None:
+@pytest.mark.parametrize("insert_method", ["infile", "insert", "auto"])
+async def test_a_load_cancelled_amid_its_rows_leaves_no_half_table(
+    server: PrivateServer, insert_method: InsertMethod
+) -> None:
     async with (
         sbtest.empty_database(server.target, "amid") as target,
         with_infile(target, True),
     ):
         program = sbtest.program(tables=1, table_size=200_000)
 
-        def cancel(progress: Progress) -> None:
+        def cancel(progress: LoadProgress) -> None:
             if progress.rows:
                 load.cancel()
 
         load = asyncio.create_task(
-            prepare(
+            prepare_tables(
                 target,
                 program,
-                method=Method(parallel=3, way=way),
+                method=LoadOptions(parallel=3, insert_method=insert_method),
                 progress=cancel,
             )
         )
@@ -198,7 +202,7 @@ async def test_options_of_the_tables(server: PrivateServer) -> None:
         mysql_table_options="COMMENT='of a test' MAX_ROWS=1000000",
     )
     async with sbtest.empty_database(server.target, "options") as target:
-        await prepare(target, program)
+        await prepare_tables(target, program)
         made = await sbtest.definition(target, "sbtest1")
         assert "ENGINE=MyISAM" in made
         assert "COMMENT='of a test'" in made
@@ -210,14 +214,16 @@ async def test_options_of_the_tables(server: PrivateServer) -> None:
 
 async def test_a_database_in_another_character_set(server: PrivateServer) -> None:
     """utf16 is none that clients may speak; the rows get there all the same, in every way."""
-    for way in WAYS[0], WAYS[2], WAYS[3]:
+    for insert_method in INSERT_METHODS[0], INSERT_METHODS[2], INSERT_METHODS[3]:
         async with (
             sbtest.empty_database(server.target, "wide") as target,
             with_infile(target, True),
             sbtest.connected(target) as connection,
         ):
             await connection.execute("ALTER DATABASE wide CHARACTER SET utf16")
-            await prepare(target, sbtest.program(tables=1), method=Method(way=way))
+            await prepare_tables(
+                target, sbtest.program(tables=1), method=LoadOptions(insert_method=insert_method)
+            )
             await check_rows(connection, "sbtest1", 5000)
 
 

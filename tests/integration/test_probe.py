@@ -12,7 +12,7 @@ from tests.integration.support import ask, finished, heard, started, tuibench
 from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE, session_spec, watched
 from tests.validation import demand_valid
 from tuibench.demo.server import PrivateServer
-from tuibench.load.prepare import prepare
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.command import ApplyPreset, StartProbe, Stop
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult
 from tuibench.model.summary import Summary
@@ -76,7 +76,7 @@ async def test_interrupted_it_answers_for_what_there_is(tables: PrivateServer, h
 async def test_a_restart_ends_it_and_the_settings_go_back(
     restartable: PrivateServer, tuibench_home: Path
 ) -> None:
-    await prepare(restartable.target, sbtest.program(table_size=500))
+    await prepare_tables(restartable.target, sbtest.program(table_size=500))
     async with watched(session_spec(restartable.target)) as watcher:
         await watcher.works()
         assert (await watcher.submit(ApplyPreset("unsafe"))).ok

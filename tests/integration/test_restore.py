@@ -13,15 +13,16 @@ import pytest
 from tests import guardians
 from tests.integration.processes import gone, until
 from tests.integration.steering import a_user, opened
+from tests.paths import ROOT
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, connect
-from tuibench.tuning.control import Control, control_connect
-from tuibench.tuning.journal import path_of
-from tuibench.tuning.restore import leftovers, restore_leftover
-from tuibench.tuning.undo import Outcome
+from tuibench.tuning.admin_connection import AdminConnection, admin_connector
+from tuibench.tuning.undo.journal import journal_path
+from tuibench.tuning.undo.leftovers import leftovers, restore_leftover
+from tuibench.tuning.undo.restore import RestoreOutcome
 
 DURABILITY = ("innodb_flush_log_at_trx_commit", "sync_binlog")
 DURABLE = dict.fromkeys(DURABILITY, "1")
@@ -37,9 +38,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-async def admin(server: PrivateServer) -> AsyncIterator[Control]:
+async def admin(server: PrivateServer) -> AsyncIterator[AdminConnection]:
     """Somebody else on the server, who finds it durable."""
-    control = Control(control_connect(server.target))
+    control = AdminConnection(admin_connector(server.target))
     for name in DURABILITY:
         await control.set_global(name, "1")
     yield control
@@ -47,7 +48,7 @@ async def admin(server: PrivateServer) -> AsyncIterator[Control]:
 
 
 @pytest.fixture
-def changer(server: PrivateServer, admin: Control) -> Iterator["Changer"]:
+def changer(server: PrivateServer, admin: AdminConnection) -> Iterator["Changer"]:
     changer = Changer(server.target)
     yield changer
     changer.end()
@@ -62,7 +63,7 @@ class Changer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
-            cwd=Path(__file__).parents[2],
+            cwd=ROOT,
         )
         assert self.process.stdin
         assert self.process.stdout
@@ -82,17 +83,19 @@ class Changer:
         assert until(lambda: gone(self.guardian_pid))
 
 
-async def test_a_foreign_change_stays(server: Server, admin: Control) -> None:
+async def test_a_foreign_change_stays(server: Server, admin: AdminConnection) -> None:
     tuner = await opened(server.target)
     await tuner.apply("unsafe")
     await admin.set_global("sync_binlog", "7")
     outcomes = {one.setting: one.outcome for one in await tuner.restore()}
-    assert outcomes == {DURABILITY[0]: Outcome.RESTORED, "sync_binlog": Outcome.LEFT}
+    assert outcomes == {DURABILITY[0]: RestoreOutcome.RESTORED, "sync_binlog": RestoreOutcome.LEFT}
     assert await admin.values(DURABILITY) == {DURABILITY[0]: "1", "sync_binlog": "7"}
     await tuner.close()
 
 
-async def test_statements_are_counted_as_the_server_counts_them(server: Server, admin: Control) -> None:
+async def test_statements_are_counted_as_the_server_counts_them(
+    server: Server, admin: AdminConnection
+) -> None:
     tuner = await opened(server.target)
     observer = await connect(server.target)
     before, ours = await questions(observer), tuner.own_statements
@@ -112,13 +115,13 @@ async def questions(connection: Connection) -> int:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 async def test_the_guardian_restores_after_a_killed_session(
-    changer: Changer, admin: Control, number: signal.Signals
+    changer: Changer, admin: AdminConnection, number: signal.Signals
 ) -> None:
     assert await admin.values(DURABILITY) == UNSAFE
     changer.kill(number)
     assert until(lambda: gone(changer.guardian_pid))
     assert await admin.values(DURABILITY) == DURABLE
-    assert not path_of("changer").exists()
+    assert not journal_path("changer").exists()
 
 
 async def test_the_guardian_waits_for_a_server_that_restarts(restartable: PrivateServer) -> None:
@@ -126,17 +129,17 @@ async def test_the_guardian_waits_for_a_server_that_restarts(restartable: Privat
     await restartable.kill()
     changer.kill()
     await restartable.start_again()
-    admin = Control(control_connect(restartable.target))
+    admin = AdminConnection(admin_connector(restartable.target))
     configured = await admin.values(DURABILITY)
     assert configured == DURABLE
     changer.end()
-    assert not path_of("changer").exists()
+    assert not journal_path("changer").exists()
     assert await admin.values(DURABILITY) == DURABLE
     await admin.close()
 
 
 async def test_restore_finds_what_session_and_guardian_left(
-    server: Server, changer: Changer, admin: Control
+    server: Server, changer: Changer, admin: AdminConnection
 ) -> None:
     assert leftovers() == []
     os.kill(changer.guardian_pid, signal.SIGKILL)
@@ -149,14 +152,16 @@ async def test_restore_finds_what_session_and_guardian_left(
     ]
     assert server.target.password not in left.path.read_text()
     restored = await restore_leftover(left, server.target)
-    assert [one.outcome for one in restored] == [Outcome.RESTORED, Outcome.RESTORED]
+    assert [one.outcome for one in restored] == [RestoreOutcome.RESTORED, RestoreOutcome.RESTORED]
     assert await admin.values(DURABILITY) == DURABLE
     assert leftovers() == []
     assert await restore_leftover(left, server.target) == []
 
 
-async def test_a_killed_guardian_is_replaced_before_the_next_change(server: Server, admin: Control) -> None:
-    watching = await guardians.started(server.target, path_of("test"))
+async def test_a_killed_guardian_is_replaced_before_the_next_change(
+    server: Server, admin: AdminConnection
+) -> None:
+    watching = await guardians.started(server.target, journal_path("test"))
     tuner = await opened(server.target, guard=watching.ensure_alive)
     await tuner.change("sync_binlog", "0")
     first = watching.pid
@@ -170,7 +175,7 @@ async def test_a_killed_guardian_is_replaced_before_the_next_change(server: Serv
 
 
 async def test_a_privilege_lost_meanwhile_is_the_servers_refusal_in_words(
-    server: Server, admin: Control
+    server: Server, admin: AdminConnection
 ) -> None:
     async with a_user(server, "fallen", "SUPER") as fallen:
         tuner = await opened(fallen)
@@ -186,7 +191,7 @@ async def test_a_privilege_lost_meanwhile_is_the_servers_refusal_in_words(
         assert no.value.code == 1227
         assert tuner.journal.ledger.open_settings == ("sync_binlog",)
         (refused,) = await tuner.restore()
-        assert refused.outcome == Outcome.REFUSED
+        assert refused.outcome == RestoreOutcome.REFUSED
         assert refused.pending
         await tuner.close()
     (left,) = leftovers()
@@ -194,7 +199,7 @@ async def test_a_privilege_lost_meanwhile_is_the_servers_refusal_in_words(
     assert await admin.values(DURABILITY) == DURABLE
 
 
-async def test_a_role_counts_as_a_privilege(server: Server, admin: Control) -> None:
+async def test_a_role_counts_as_a_privilege(server: Server, admin: AdminConnection) -> None:
     whom = "FOR" if server.binary.flavour is Flavour.MARIADB else "TO"
     async with a_user(server, "member") as member:
         root = await connect(server.target)
@@ -218,5 +223,5 @@ async def test_the_session_survives_a_restart_of_the_server(restartable: Private
     assert not any(state.changed for state in await tuner.states())
     await tuner.change("sync_binlog", "0")
     outcomes = {one.setting: one.outcome for one in await tuner.restore()}
-    assert outcomes == {DURABILITY[0]: Outcome.UNCHANGED, "sync_binlog": Outcome.RESTORED}
+    assert outcomes == {DURABILITY[0]: RestoreOutcome.UNCHANGED, "sync_binlog": RestoreOutcome.RESTORED}
     await tuner.close()

@@ -145,7 +145,10 @@ def test_the_interval_line_is_sysbenchs(any_tables: PrivateServer) -> None:
 
 def test_an_interval_line_a_second(runs: Runs) -> None:
     run = runs.of(TIMED)
-    lines = run.out[: run.out.index("\nSQL statistics:")].splitlines()
+    head, started, rest = run.out.partition("Threads started!\n\n")
+    assert head.startswith("tuibench ")
+    assert started
+    lines = rest[: rest.index("\nSQL statistics:")].splitlines()
     assert [line.split(" thds:")[0] for line in lines] == ["[ 1s ]", "[ 2s ]"]
     for line in lines:
         figures = INTERVAL_LINE.fullmatch(line)

@@ -8,23 +8,23 @@ import pytest
 from tests.integration import sbtest
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError, SQLError
-from tuibench.load.cleanup import cleanup
-from tuibench.load.prepare import prepare
-from tuibench.load.prepare_check import check_ready
-from tuibench.load.prepare_load import Progress
+from tuibench.load.tables.cleanup import drop_tables
+from tuibench.load.tables.inspect_tables import check_tables_ready
+from tuibench.load.tables.loader import LoadProgress
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.mysql.connection import Connection
 
 
 async def test_rows_are_complete_and_random(server: PrivateServer) -> None:
     program = sbtest.program(tables=3, table_size=20_000)
-    seen: list[Progress] = []
+    seen: list[LoadProgress] = []
     async with sbtest.empty_database(server.target, "complete") as target:
-        result = await prepare(target, program, parallel=2, progress=seen.append)
+        result = await prepare_tables(target, program, parallel=2, progress=seen.append)
         assert (result.tables, result.rows) == (3, 60_000)
         assert (seen[-1].rows, seen[-1].tables) == (60_000, 3)
         assert [step.rows for step in seen] == sorted(step.rows for step in seen)
         async with sbtest.connected(target) as connection:
-            await check_ready(connection, program)
+            await check_tables_ready(connection, program)
             for table in program.tables:
                 await check_rows(connection, table, 20_000)
 
@@ -53,7 +53,7 @@ async def check_rows(connection: Connection, table: str, size: int) -> None:
 @pytest.mark.parametrize("parallel", [1, 4])
 async def test_one_table_over_several_connections(server: PrivateServer, parallel: int) -> None:
     async with sbtest.empty_database(server.target, "cut") as target:
-        await prepare(target, sbtest.program(tables=1, table_size=10_000), parallel=parallel)
+        await prepare_tables(target, sbtest.program(tables=1, table_size=10_000), parallel=parallel)
         assert "AUTO_INCREMENT=10001" in await sbtest.definition(target, "sbtest1")
         async with sbtest.connected(target) as connection:
             await check_rows(connection, "sbtest1", 10_000)
@@ -61,7 +61,7 @@ async def test_one_table_over_several_connections(server: PrivateServer, paralle
 
 async def test_the_database_is_made_on_demand(server: PrivateServer) -> None:
     target = sbtest.in_database(server.target, "on`demand")
-    await prepare(target, sbtest.program(), create_database=True)
+    await prepare_tables(target, sbtest.program(), create_database=True)
     assert await sbtest.tables(target) == ["sbtest1", "sbtest2"]
     async with sbtest.connected(target) as connection:
         await connection.execute("DROP DATABASE `on``demand`")
@@ -69,16 +69,14 @@ async def test_the_database_is_made_on_demand(server: PrivateServer) -> None:
 
 async def test_existing_tables_are_refused_with_the_remedy(server: PrivateServer) -> None:
     async with sbtest.empty_database(server.target, "existing") as target:
-        await prepare(target, sbtest.program())
+        await prepare_tables(target, sbtest.program())
         with pytest.raises(RunError) as same:
-            await prepare(target, sbtest.program())
+            await prepare_tables(target, sbtest.program())
         assert "are there already: 2 × 5,000 rows" in same.value.message
         assert "tuibench cleanup oltp_read_write --tables=2" in same.value.hint
         with pytest.raises(RunError) as other:
-            await prepare(target, sbtest.program(tables=3))
-        assert other.value.message.startswith(
-            "sbtest1, sbtest2 in the database 'existing' is there, but not 3"
-        )
+            await prepare_tables(target, sbtest.program(tables=3))
+        assert other.value.message.startswith("sbtest1, sbtest2 in the database 'existing' exists, but not 3")
         assert await sbtest.tables(target) == ["sbtest1", "sbtest2"]
 
 
@@ -89,38 +87,38 @@ async def test_what_is_not_ready_is_told_with_the_command(server: PrivateServer)
         sbtest.connected(target) as connection,
     ):
         with pytest.raises(RunError, match="no such table") as missing:
-            await check_ready(connection, sbtest.program())
+            await check_tables_ready(connection, sbtest.program())
         assert missing.value.hint.endswith(command)
-        await prepare(target, sbtest.program(table_size=100))
+        await prepare_tables(target, sbtest.program(table_size=100))
         with pytest.raises(RunError, match=r"sbtest1 .* has 100 rows, this run needs 5,000") as small:
-            await check_ready(connection, sbtest.program())
+            await check_tables_ready(connection, sbtest.program())
         assert "--table-size=100," in small.value.hint
         assert small.value.hint.endswith(command)
-        await check_ready(connection, sbtest.program(table_size=100))
+        await check_tables_ready(connection, sbtest.program(table_size=100))
 
 
 async def test_foreign_tables_are_neither_used_nor_dropped(server: PrivateServer) -> None:
     """Same name, other columns: a missing one, one of another type, a view, a further one."""
     program = sbtest.program(tables=5, table_size=100)
     async with sbtest.empty_database(server.target, "foreign_tables") as target:
-        await prepare(target, sbtest.program(tables=6, table_size=100))
+        await prepare_tables(target, sbtest.program(tables=6, table_size=100))
         async with sbtest.connected(target) as connection:
             await connection.execute("ALTER TABLE sbtest2 ADD COLUMN mine INT")
             await connection.execute("ALTER TABLE sbtest3 MODIFY c VARCHAR(200)")
             await connection.execute("DROP TABLE sbtest4")
             await connection.execute("CREATE VIEW sbtest4 AS SELECT * FROM sbtest1")
             await connection.execute("CREATE TABLE sbtest_mine (id INT)")
-            with pytest.raises(RunError, match=r"sbtest2, sbtest3, sbtest4 in .* has not the columns"):
-                await check_ready(connection, program)
+            with pytest.raises(RunError, match=r"sbtest2, sbtest3, sbtest4 in .* does not have the columns"):
+                await check_tables_ready(connection, program)
         with pytest.raises(RunError, match="with other columns than sbtest's"):
-            await prepare(target, program)
-        result = await cleanup(target, program)
+            await prepare_tables(target, program)
+        result = await drop_tables(target, program)
         assert result.dropped == ("sbtest1", "sbtest5")
         assert result.foreign == ("sbtest2", "sbtest3", "sbtest4")
         assert (result.missing, result.others) == ((), ("sbtest6",))
         left = ["sbtest2", "sbtest3", "sbtest4", "sbtest6", "sbtest_mine"]
         assert await sbtest.tables(target) == left
-        assert (await cleanup(target, program)).missing == ("sbtest1", "sbtest5")
+        assert (await drop_tables(target, program)).missing == ("sbtest1", "sbtest5")
 
 
 async def test_a_cancelled_load_leaves_no_half_table(server: PrivateServer) -> None:
@@ -137,15 +135,15 @@ async def test_a_cancelled_load_leaves_no_half_table(server: PrivateServer) -> N
 
 async def cancel_when(target, enough) -> int:  # type: ignore[no-untyped-def]
     """Loads until `enough` of the progress, cancels, and returns how many tables were finished."""
-    seen: list[Progress] = []
+    seen: list[LoadProgress] = []
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: LoadProgress) -> None:
         seen.append(progress)
         if enough(progress):
             load.cancel()
 
     program = sbtest.program(tables=4, table_size=30_000)
-    load = asyncio.create_task(prepare(target, program, parallel=1, progress=watch))
+    load = asyncio.create_task(prepare_tables(target, program, parallel=1, progress=watch))
     with pytest.raises(asyncio.CancelledError):
         await load
     return seen[-1].tables
@@ -155,7 +153,7 @@ async def test_a_failed_load_leaves_no_half_table(server: PrivateServer) -> None
     """The engine's name is good SQL and no engine: the server refuses to make the tables."""
     async with sbtest.empty_database(server.target, "failed") as target:
         with pytest.raises(SQLError) as error:
-            await prepare(target, sbtest.program(mysql_storage_engine="nonsense"), parallel=2)
+            await prepare_tables(target, sbtest.program(mysql_storage_engine="nonsense"), parallel=2)
         assert error.value.code == 1286
         assert await sbtest.tables(target) == []
 
@@ -170,12 +168,12 @@ async def test_a_killed_connection_ends_the_load_and_drops_its_tables(server: Pr
     ):
         killing: list[asyncio.Task[None]] = []
 
-        def kill(progress: Progress) -> None:
+        def kill(progress: LoadProgress) -> None:
             if not killing:
                 killing.append(asyncio.create_task(kill_others(other)))
 
         with pytest.raises(SQLError) as error:
-            await prepare(target, sbtest.program(table_size=200_000), parallel=2, progress=kill)
+            await prepare_tables(target, sbtest.program(table_size=200_000), parallel=2, progress=kill)
         await killing[0]
         assert error.value.code in (1927, 2006, 2013)
         assert await sbtest.tables(target) == []

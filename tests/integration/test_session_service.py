@@ -38,7 +38,7 @@ from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
 from tuibench.model.summary import Summary
 from tuibench.mysql.connection import connect
-from tuibench.tuning.journal import path_of
+from tuibench.tuning.undo.journal import journal_path
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ async def test_a_preset_is_answered_told_and_in_force(tables: PrivateServer, wat
     await watcher.until(lambda: all(state.at_risk for state in watcher.status.settings[:2]))
     values = {state.name: (state.original, state.value) for state in watcher.status.settings}
     assert values["sync_binlog"] == values["innodb_flush_log_at_trx_commit"] == ("1", "0")
-    assert path_of(watcher.hello.session).exists()
+    assert journal_path(watcher.hello.session).exists()
 
 
 async def test_one_setting_is_changed_and_a_wrong_one_refused(

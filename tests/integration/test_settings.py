@@ -10,18 +10,17 @@ from tests.validation import demand_valid
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError, UsageError
 from tuibench.model.server import Flavour
-from tuibench.model.setting import SettingState
+from tuibench.model.settings import SettingState
 from tuibench.mysql.connection import connect
-from tuibench.tuning.catalogue import BY_NAME, SETTINGS, Kind, Scope
-from tuibench.tuning.control import Control, control_connect
-from tuibench.tuning.journal import path_of
-from tuibench.tuning.tuner import Tuner
-from tuibench.tuning.undo import Outcome
-from tuibench.tuning.workload import Workload
+from tuibench.tuning.admin_connection import AdminConnection, admin_connector
+from tuibench.tuning.catalogue.setting_lookup import SETTINGS, SETTINGS_BY_NAME, SettingScope, ValueKind
+from tuibench.tuning.change.settings_manager import SettingsManager, WorkloadSettings
+from tuibench.tuning.undo.journal import journal_path
+from tuibench.tuning.undo.restore import RestoreOutcome
 
 Server = PrivateServer
 
-ON_SERVER = [setting for setting in SETTINGS if setting.scope is not Scope.WORKLOAD]
+ON_SERVER = [setting for setting in SETTINGS if setting.scope is not SettingScope.WORKLOAD]
 OTHERWISE = {
     "innodb_buffer_pool_size": ("128M", "384M"),
     "innodb_io_capacity": ("150", "2000"),
@@ -43,24 +42,26 @@ BEYOND = {
 
 
 @pytest.fixture
-async def admin(server: Server) -> AsyncIterator[Control]:
-    control = Control(control_connect(server.target))
+async def admin(server: Server) -> AsyncIterator[AdminConnection]:
+    control = AdminConnection(admin_connector(server.target))
     yield control
     await control.close()
 
 
-async def everything(admin: Control) -> dict[str, str]:
+async def everything(admin: AdminConnection) -> dict[str, str]:
     return await admin.values(setting.name for setting in ON_SERVER)
 
 
-def changeable(tuner: Tuner) -> list[SettingState]:
+def changeable(tuner: SettingsManager) -> list[SettingState]:
     return [
-        state for state in tuner.known if not state.unavailable and BY_NAME[state.name].scope != "workload"
+        state
+        for state in tuner.known
+        if not state.unavailable and SETTINGS_BY_NAME[state.name].scope != "workload"
     ]
 
 
 async def test_what_is_called_dynamic_is_changed_read_back_and_restored(
-    server: Server, admin: Control
+    server: Server, admin: AdminConnection
 ) -> None:
     before = await everything(admin)
     tuner = await opened(server.target)
@@ -72,26 +73,28 @@ async def test_what_is_called_dynamic_is_changed_read_back_and_restored(
             changed = await tuner.change(state.name, value)
             assert (await admin.values([state.name]))[state.name] == changed.value
             assert changed.original == before[state.name]
-            assert not tuner.rounding(state.name, value, changed.value) or BY_NAME[state.name].rounding
+            assert (
+                not tuner.rounding(state.name, value, changed.value) or SETTINGS_BY_NAME[state.name].rounding
+            )
     restored = await tuner.restore()
-    assert {one.outcome for one in restored} <= {Outcome.RESTORED, Outcome.UNCHANGED}
+    assert {one.outcome for one in restored} <= {RestoreOutcome.RESTORED, RestoreOutcome.UNCHANGED}
     assert await everything(admin) == before
-    assert not path_of("test").exists()
+    assert not journal_path("test").exists()
     await tuner.close()
 
 
-async def test_limits_are_the_servers_own(server: Server, admin: Control) -> None:
+async def test_limits_are_the_servers_own(server: Server, admin: AdminConnection) -> None:
     before = await everything(admin)
     tuner = await opened(server.target)
     for state in changeable(tuner):
-        form = BY_NAME[state.name].form(tuner.server)
+        support = SETTINGS_BY_NAME[state.name].support(tuner.server)
         if (
             state.name in BEYOND
-            or form is None
-            or BY_NAME[state.name].kind not in (Kind.INTEGER, Kind.DECIMAL)
+            or support is None
+            or SETTINGS_BY_NAME[state.name].kind not in (ValueKind.INTEGER, ValueKind.DECIMAL)
         ):
             continue
-        for value in (form.low, form.high):
+        for value in (support.low, support.high):
             changed = await tuner.change(state.name, str(value))
             assert float(changed.value) == value
     await tuner.restore()
@@ -99,7 +102,9 @@ async def test_limits_are_the_servers_own(server: Server, admin: Control) -> Non
     assert await everything(admin) == before
 
 
-async def test_a_pair_goes_up_and_down_together_and_comes_back(server: Server, admin: Control) -> None:
+async def test_a_pair_goes_up_and_down_together_and_comes_back(
+    server: Server, admin: AdminConnection
+) -> None:
     before = await everything(admin)
     tuner = await opened(server.target)
     names = ("innodb_io_capacity", "innodb_io_capacity_max")
@@ -117,7 +122,7 @@ async def test_a_pair_goes_up_and_down_together_and_comes_back(server: Server, a
     await tuner.close()
 
 
-async def test_what_cannot_be_changed_says_why(server: Server, admin: Control) -> None:
+async def test_what_cannot_be_changed_says_why(server: Server, admin: AdminConnection) -> None:
     tuner = await opened(server.target)
     mariadb = server.binary.flavour is Flavour.MARIADB
     reasons = {state.name: state.unavailable for state in tuner.known if state.unavailable}
@@ -130,13 +135,15 @@ async def test_what_cannot_be_changed_says_why(server: Server, admin: Control) -
         assert reasons.keys() == {"innodb_log_file_size"}
     for name, reason in reasons.items():
         with pytest.raises(UsageError) as caught:
-            await tuner.change(name, BY_NAME[name].offered[0])
+            await tuner.change(name, SETTINGS_BY_NAME[name].offered[0])
         assert caught.value.message == f"{name} cannot be changed here: {reason}"
-    assert not path_of("test").exists()
+    assert not journal_path("test").exists()
     await tuner.close()
 
 
-async def test_the_privileges_are_those_that_the_server_asks_for(server: Server, admin: Control) -> None:
+async def test_the_privileges_are_those_that_the_server_asks_for(
+    server: Server, admin: AdminConnection
+) -> None:
     """A login with none is refused by us and by the server alike; each privilege by itself is enough."""
     before = await everything(admin)
     async with a_user(server, "nobody") as nobody:
@@ -152,13 +159,13 @@ async def test_the_privileges_are_those_that_the_server_asks_for(server: Server,
     assert await everything(admin) == before
 
 
-async def refused_all(tuner: Tuner, before: dict[str, str]) -> dict[str, tuple[str, ...]]:
+async def refused_all(tuner: SettingsManager, before: dict[str, str]) -> dict[str, tuple[str, ...]]:
     """Without a privilege nothing can be changed, say we and the server. What each setting asks for."""
     info = tuner.server
     wanted = {
         setting.name: setting.privileges(info.flavour, info.version_tuple)
         for setting in ON_SERVER
-        if setting.name in before and setting.form(info)
+        if setting.name in before and setting.support(info)
     }
     if info.flavour is Flavour.MARIADB:
         del wanted["innodb_doublewrite"]
@@ -172,9 +179,9 @@ async def refused_all(tuner: Tuner, before: dict[str, str]) -> dict[str, tuple[s
     return wanted
 
 
-async def test_the_workloads_own_settings_touch_nobody_else(server: Server, admin: Control) -> None:
+async def test_the_workloads_own_settings_touch_nobody_else(server: Server, admin: AdminConnection) -> None:
     connection = await connect(server.target)
-    workload = Workload()
+    workload = WorkloadSettings()
     said: list[tuple[str, ...]] = []
     workload.tell = said.append
     tuner = await opened(server.target, workload=workload)
@@ -212,11 +219,11 @@ async def test_a_login_without_privilege_gets_the_list_with_reasons(server: Serv
     assert "sync_binlog" in text.out
     assert "unsafe: innodb_flush_log_at_trx_commit=0, sync_binlog=0" in text.out
     assert "takes whole numbers from 0 to 4294967295" in text.out
-    assert not path_of("list").exists()
+    assert not journal_path("list").exists()
 
 
 async def test_one_setting_is_put_back_by_itself_and_it_is_known_whose_a_value_is(
-    server: Server, admin: Control
+    server: Server, admin: AdminConnection
 ) -> None:
     before = await everything(admin)
     tuner = await opened(server.target)
@@ -230,7 +237,7 @@ async def test_one_setting_is_put_back_by_itself_and_it_is_known_whose_a_value_i
             "long_query_time": "others",
         }
         (restored,) = await tuner.restore(["sync_binlog"])
-        assert (restored.setting, restored.outcome) == ("sync_binlog", Outcome.RESTORED)
+        assert (restored.setting, restored.outcome) == ("sync_binlog", RestoreOutcome.RESTORED)
         now = await everything(admin)
         assert (now["sync_binlog"], now["innodb_flush_log_at_trx_commit"]) == (before["sync_binlog"], "0")
     finally:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.integration.processes import until
+from tests.integration.processes import first_interval_line, until
 from tests.integration.support import (
     ask,
     assert_nothing_left,
@@ -26,12 +26,12 @@ from tuibench.model.event import EventKind
 from tuibench.model.sample import Sample
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
-from tuibench.record.run import load
+from tuibench.record.files.loading import load_run
 from tuibench.session.launch import launch
 from tuibench.session.replay import ReplayClient
 from tuibench.session.spec import ServiceSpec
 
-GUARDIAN = "tuibench.tuning.guardian"
+GUARDIAN = "tuibench.tuning.undo.guardian"
 
 
 def journals() -> list[Path]:
@@ -91,7 +91,7 @@ async def ends_in_order(watcher: Watcher, target: Target, outcome: str) -> None:
     assert {event.kind for event in watcher.events} >= {EventKind.RESTORE, EventKind.STOP}
     record = Path(ended.run_directory)
     assert msgspec.json.decode((record / "summary.json").read_bytes(), type=Summary) == ended.summary
-    run = load(record)
+    run = load_run(record)
     assert [told(each) for each in run.samples[-len(watcher.samples) :]] == list(map(told, watcher.samples))
     assert list(run.events[-len(watcher.events) :]) == watcher.events
     assert run.summary == ended.summary
@@ -123,10 +123,10 @@ async def test_a_killed_session_is_put_back_by_its_guardian(
 
 def cut_short_but_readable(watcher: Watcher) -> None:
     """At most the tick under way is lost, and what is left can be reported and shown."""
-    run = load(watcher.directory)
+    run = load_run(watcher.directory)
     assert run.cut_short
     assert not run.is_live
-    assert (run.spoilt_lines, run.summary.outcome) == (0, "cut short")
+    assert (run.unreadable_lines, run.summary.outcome) == (0, "cut short")
     seen = {each.number for each in watcher.samples}
     assert seen - {each.number for each in run.samples} <= {max(seen)}
     assert len(list(run.intervals())) in (len(run.measured), len(run.measured) - 1)
@@ -144,7 +144,7 @@ async def test_restore_puts_back_what_killed_session_and_guardian_left(
     async with watched(session_spec(tables.target)) as watcher:
         assert (await watcher.submit(ApplyPreset("unsafe"))).ok
         for pid, module in ours(tuibench_home).items():
-            if module == "tuibench.tuning.guardian":
+            if module == "tuibench.tuning.undo.guardian":
                 os.kill(pid, signal.SIGKILL)
         os.kill(watcher.pid, signal.SIGKILL)
     assert await ask(tables.target, DURABILITY) == [UNSAFE]
@@ -180,7 +180,7 @@ def test_a_signal_ends_a_run_early_with_its_summary(
     command = ("run", "oltp_read_write", "--tables=2", "--table-size=500", "--time=0", "--interval=0.2")
     with started(*command, "--report-interval=0.2", target=any_tables.target) as process:
         assert process.stdout is not None
-        first = process.stdout.readline()
+        first = first_interval_line(process.stdout)
         process.send_signal(number)
         ended = finished(process)
     assert first.startswith("[ 0s ] thds: 1 tps: ")
@@ -198,12 +198,12 @@ def test_a_killed_run_leaves_no_process(any_tables: PrivateServer, tuibench_home
     command = ("run", "oltp_read_write", "--tables=2", "--table-size=500", "--time=0", "--interval=0.2")
     with started(*command, "--report-interval=0.2", target=any_tables.target) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("[ 0s ] "), finished(process)
-        assert "tuibench.load.worker" in ours(tuibench_home).values()
+        assert first_interval_line(process.stdout).startswith("[ 0s ] "), finished(process)
+        assert "tuibench.load.workers.worker" in ours(tuibench_home).values()
         process.kill()
         process.communicate()
     assert_nothing_left(tuibench_home)
     (record,) = paths.runs_dir().iterdir()
-    run = load(record)
+    run = load_run(record)
     assert run.samples
     assert run.cut_short

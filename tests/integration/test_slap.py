@@ -12,17 +12,17 @@ import pytest
 
 from tests.integration import sbtest
 from tests.integration.support import ask, eventually, finished, started, tuibench
+from tests.paths import DATA
 from tests.validation import demand_valid
 from tuibench.demo.server import PrivateServer
-from tuibench.load.cleanup import cleanup
-from tuibench.load.prepare import prepare
-from tuibench.load.prepare_check import check_allowed, check_ready
-from tuibench.load.prepare_load import Method
+from tuibench.load.tables.cleanup import drop_tables
+from tuibench.load.tables.inspect_tables import check_statements_allowed, check_tables_ready
+from tuibench.load.tables.loader import LoadOptions
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.workload import library
 
-DATA = Path(__file__).parents[1] / "data"
 GENERATED = (
     *("--concurrency=2,4", "--iterations=1", "--auto-generate-sql", "--auto-generate-sql-add-autoincrement"),
     *("--engine=innodb,memory", "--number-int-cols=1", "--number-char-cols=2", "--number-of-queries=40"),
@@ -109,7 +109,7 @@ async def test_a_schema_of_others_is_not_dropped_unasked(any_server: PrivateServ
         await ask(shop, "CREATE TABLE customers (id INT)")
         code, out, err = slap(any_server.target, *words)
         assert (code, out) == (1, "")
-        assert "the schema 'shop' is there already, with the table customers: mysqlslap would drop it" in err
+        assert "the schema 'shop' exists with the table customers: mysqlslap would drop it" in err
         assert len(await ask(shop, "SHOW TABLES")) == 1
         assert slap(any_server.target, *words, "--drop-schema")[0] == 0
         assert await ask(any_server.target, SCHEMAS) == []
@@ -165,18 +165,20 @@ def test_a_mistake_in_own_sql_is_told_with_its_place(any_tables: PrivateServer) 
 
 
 async def test_mysqlslaps_loads_are_profiles_on_its_table(database: Target) -> None:
-    names = [name for name in library.available() if name.partition(".")[0] == "slap"]
+    names = [name for name in library.available_profiles() if name.partition(".")[0] == "slap"]
     assert len(names) == 5
-    programs = [library.program(name, {"table_size": 40}) for name in names]
-    for way in ("insert", "auto"):
-        await prepare(database, programs[0], method=Method(parallel=1, way=way))
+    programs = [library.load_program(name, {"table_size": 40}) for name in names]
+    for insert_method in ("insert", "auto"):
+        await prepare_tables(
+            database, programs[0], method=LoadOptions(parallel=1, insert_method=insert_method)
+        )
         rows = await ask(database, "SELECT COUNT(*), MIN(id), MAX(id), MIN(LENGTH(charcol1)) FROM t1")
         assert rows == [(40, 1, 40, 126)]
         async with sbtest.connected(database) as connection:
             for program in programs:
-                await check_ready(connection, program)
-                await check_allowed(connection, program)
-        assert (await cleanup(database, programs[0])).dropped == ("t1",)
+                await check_tables_ready(connection, program)
+                await check_statements_allowed(connection, program)
+        assert (await drop_tables(database, programs[0])).dropped == ("t1",)
 
 
 @pytest.mark.skipif(shutil.which("mysqlslap") is None, reason="mysqlslap is not there")

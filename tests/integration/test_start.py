@@ -6,15 +6,15 @@ from pathlib import Path
 from tests.integration import sbtest
 from tests.integration.support import ask, assert_nothing_left, eventually
 from tests.integration.terminal import ends, terminal
-from tuibench.cli import recents
-from tuibench.cli.recents import Recent
+from tuibench.cli.commands.start import choices
+from tuibench.cli.commands.start.choices import RecentStart
 from tuibench.demo.server import PrivateServer
 from tuibench.model.message import RunState
 from tuibench.model.target import Target
-from tuibench.session import roster
+from tuibench.session.service import registry
 
 DOWN, ENTER = "\x1b[B", "\r"
-LAST = Recent(profile="oltp_read_write", options="--tables=2 --table-size=300", threads="2")
+LAST = RecentStart(profile="oltp_read_write", options="--tables=2 --table-size=300", threads="2")
 """A run on a private server: the form comes up with its load."""
 
 
@@ -25,7 +25,7 @@ def option_file(target: Target) -> str:
 
 
 async def is_running() -> bool:
-    found = [entry.hello for entry in await roster.sessions() if entry.hello is not None]
+    found = [entry.hello for entry in await registry.running_sessions() if entry.hello is not None]
     return [hello.status.state for hello in found] == [RunState.RUNNING]
 
 
@@ -34,7 +34,7 @@ async def test_the_form_looks_makes_the_tables_starts_the_run_and_q_ends_it(
 ) -> None:
     async with sbtest.empty_database(server.target, "of_the_form") as target:
         (tmp_path / ".my.cnf").write_text(option_file(target))
-        recents.remember(LAST)
+        choices.save_recent(LAST)
         with terminal(env={"HOME": str(tmp_path)}) as form:
             assert form.shows("Private demo server"), form.text
             form.type(DOWN)

@@ -10,12 +10,11 @@ from tests.integration import sbtest
 from tests.integration.support import tuibench
 from tests.integration.support_session import FULL_SPEED_MS, Watcher, session_spec, watched
 from tuibench.demo.server import PrivateServer
-from tuibench.load.prepare import prepare
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.command import ResumePlan, SetDelay, SetPlan, SetThreads, SetWeights, Stop
 from tuibench.model.event import EventKind
-from tuibench.model.progress import PlanPhase
 from tuibench.model.sample import Latency
-from tuibench.model.schedule_text import schedule_in
+from tuibench.model.schedule import PlanPhase, parse_schedule
 
 DELAY_MS = 20.0
 TWO_KINDS = """
@@ -44,7 +43,7 @@ statements = [{ name = "update", sql = "UPDATE {table} SET k=k+1 WHERE id=?", bi
 
 @pytest.fixture(scope="module")
 def tables(mariadb: PrivateServer) -> PrivateServer:
-    asyncio.run(prepare(mariadb.target, sbtest.program(table_size=500)))
+    asyncio.run(prepare_tables(mariadb.target, sbtest.program(table_size=500)))
     return mariadb
 
 
@@ -91,7 +90,7 @@ async def test_a_run_follows_its_plan_and_ends_with_it(tables: PrivateServer) ->
 
 async def test_a_plan_is_taken_over_by_hand_and_goes_on(tables: PrivateServer) -> None:
     async with watched(session_spec(tables.target, "oltp_point_select")) as watcher:
-        await watcher.submit(SetPlan(schedule_in("3:1s,6:1h")))
+        await watcher.submit(SetPlan(parse_schedule("3:1s,6:1h")))
         await watcher.until(lambda: bool(watcher.loads) and watcher.loads[-1].connections == 6)
         answer = await watcher.submit(SetThreads(4))
         assert answer.text == "threads: 4; the plan is held"

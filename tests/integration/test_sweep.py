@@ -7,28 +7,21 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.integration.support import (
-    ask,
-    assert_nothing_left,
-    eventually_asked,
-    finished,
-    started,
-    tuibench,
-)
+from tests.integration.support import ask, assert_nothing_left, eventually_asked, finished, started, tuibench
 from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE
 from tuibench import paths
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
 from tuibench.model.event import EventKind
-from tuibench.model.message import Downward
-from tuibench.model.plan import Plan
+from tuibench.model.message import SessionMessage
+from tuibench.model.plan import RunPlan
 from tuibench.model.sample import Sample
 from tuibench.model.summary import Summary
 from tuibench.model.sweep import Cell, CellResult, Sweep, SweepPlan
 from tuibench.model.target import Target
-from tuibench.record.sweep import load
-from tuibench.session.sweeping import sweep as sweeping
-from tuibench.session.sweeping.planning import cases_of, variants_of
+from tuibench.record.files.sweep_folder import load_sweep
+from tuibench.session.sweep import runner as sweeping
+from tuibench.session.sweep.planning import build_cases, build_variants
 
 COMMAND = (
     "sweep", "oltp_write_only", "--tables=1", "--table-size=500", "--time=0.5", "--warmup-time=0",
@@ -55,7 +48,7 @@ async def test_a_sweep_measures_everything_and_leaves_nothing(database: Target, 
     assert await ask(database, "SHOW TABLES") == []
     await asyncio.to_thread(assert_nothing_left, tuibench_home)
     directory = only_sweep()
-    sweep = load(directory)
+    sweep = load_sweep(directory)
     (result,), (data,) = sweep.done, sweep.data
     figures, summary = result.figures, summary_of(directory, result)
     assert figures is not None
@@ -104,11 +97,11 @@ class Restarter:
         self.restarted: asyncio.Task[None] | None = None
         self._server = server
 
-    def hear(self, message: Downward) -> None:
+    def on_message(self, message: SessionMessage) -> None:
         if isinstance(message, Sample) and message.elapsed_seconds > 0 and self.restarted is None:
             self.restarted = asyncio.create_task(self._server.restart())
 
-    def begins(self, cell: Cell, place: int) -> None:
+    def on_cell_start(self, cell: Cell, place: int) -> None:
         self.said.append(f"{cell.variant.preset} begins")
 
     def ended(self, result: CellResult, place: int, sweep: Sweep) -> None:
@@ -123,16 +116,16 @@ async def test_a_cell_in_which_the_server_was_restarted_is_run_again(
 ) -> None:
     target = any_restartable.target
     plan = SweepPlan(
-        cases=cases_of(["oltp_write_only"], {"tables": 1, "table_size": 500}, 1),
-        variants=variants_of("unsafe", []),
+        cases=build_cases(["oltp_write_only"], {"tables": 1, "table_size": 500}, 1),
+        variants=build_variants("unsafe", []),
         threads=(1,),
-        base=Plan(profile="oltp_write_only", seconds=1.0, interval_seconds=0.25, workers=1),
+        base=RunPlan(profile="oltp_write_only", seconds=1.0, interval_seconds=0.25, workers=1),
         prepare=True,
         cleanup=True,
     )
-    folder = await sweeping.begin(plan, target, tuibench_home / "sweep", SystemClock())
+    folder = await sweeping.create_sweep(plan, target, tuibench_home / "sweep", SystemClock())
     restarter = Restarter(any_restartable)
-    await sweeping.conductor(folder, target, restarter, hear=restarter.hear).run()
+    await sweeping.build_runner(folder, target, restarter, on_message=restarter.on_message).run()
     folder.close()
     assert restarter.restarted is not None
     await restarter.restarted
@@ -141,5 +134,5 @@ async def test_a_cell_in_which_the_server_was_restarted_is_run_again(
     assert "done at attempt 2" in restarter.said
     assert await ask(target, DURABILITY) == [DURABLE]
     assert await ask(target, "SHOW TABLES") == []
-    (result,) = load(folder.directory).done
+    (result,) = load_sweep(folder.directory).done
     assert summary_of(folder.directory, result).outcome == "done"

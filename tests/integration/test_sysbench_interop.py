@@ -8,9 +8,9 @@ import pytest
 
 from tests.integration import sbtest
 from tuibench.demo.server import PrivateServer
-from tuibench.load.cleanup import cleanup
-from tuibench.load.prepare import prepare
-from tuibench.load.prepare_check import check_ready
+from tuibench.load.tables.cleanup import drop_tables
+from tuibench.load.tables.inspect_tables import check_tables_ready
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.target import Target
 
 pytestmark = [
@@ -58,7 +58,7 @@ async def test_tables_are_identical(server: PrivateServer, options: dict[str, st
         sbtest.empty_database(server.target, "by_tuibench") as ours,
     ):
         await sysbench(theirs, "oltp_read_write", "prepare", *written)
-        await prepare(ours, program, parallel=2)
+        await prepare_tables(ours, program, parallel=2)
         assert await sbtest.tables(ours) == await sbtest.tables(theirs) == ["sbtest1", "sbtest2"]
         for table in program.tables:
             assert await sbtest.definition(ours, table) == await sbtest.definition(theirs, table)
@@ -69,7 +69,7 @@ async def test_tables_are_identical(server: PrivateServer, options: dict[str, st
 )
 async def test_sysbench_runs_on_our_tables(server: PrivateServer, test: str) -> None:
     async with sbtest.empty_database(server.target, "interop") as target:
-        await prepare(target, sbtest.program(test), parallel=2)
+        await prepare_tables(target, sbtest.program(test), parallel=2)
         output = await sysbench(target, test, "run", "--time=0", "--events=500", "--threads=2")
         transactions = re.search(r"transactions: +(\d+)", output)
         assert transactions
@@ -86,8 +86,8 @@ async def test_we_check_and_clean_up_sysbenchs_tables(server: PrivateServer) -> 
     async with sbtest.empty_database(server.target, "interop") as target:
         await sysbench(target, "oltp_read_write", "prepare", "--threads=2")
         async with sbtest.connected(target) as connection:
-            await check_ready(connection, program)
-        assert (await cleanup(target, program)).dropped == program.tables
+            await check_tables_ready(connection, program)
+        assert (await drop_tables(target, program)).dropped == program.tables
         assert await sbtest.tables(target) == []
 
 
@@ -100,7 +100,7 @@ async def test_k_is_distributed_as_sysbench_distributes_it(mariadb: PrivateServe
         sbtest.empty_database(mariadb.target, "by_tuibench") as ours,
     ):
         await sysbench(theirs, "oltp_read_write", "prepare", "--tables=1", "--table-size=50000")
-        await prepare(ours, sbtest.program(tables=1, table_size=50_000), parallel=1)
+        await prepare_tables(ours, sbtest.program(tables=1, table_size=50_000), parallel=1)
         for target in (theirs, ours):
             async with sbtest.connected(target) as connection:
                 found.append((await connection.query(hot))[0])

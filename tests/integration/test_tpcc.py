@@ -12,11 +12,19 @@ from tests.integration import sbtest, tpcc
 from tests.integration.support import eventually_asked, finished, started, tuibench
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError
-from tuibench.load.check import AT_ONCE, Outcome, Progress, Verdict, check, conditions_of, verdict_of
-from tuibench.load.cleanup import cleanup
-from tuibench.load.prepare import prepare
-from tuibench.load.prepare_check import check_ready
-from tuibench.load.prepare_load import Method
+from tuibench.load.tables.cleanup import drop_tables
+from tuibench.load.tables.consistency import (
+    PARALLEL_CHECKS,
+    CheckProgress,
+    ConditionOutcome,
+    ConditionResult,
+    check_condition,
+    check_consistency,
+    conditions_of,
+)
+from tuibench.load.tables.inspect_tables import check_tables_ready
+from tuibench.load.tables.loader import LoadOptions
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
@@ -41,7 +49,7 @@ TABLES = {
 async def loaded(server: PrivateServer) -> AsyncIterator[Target]:
     """Two small warehouses, gone afterwards."""
     async with sbtest.empty_database(server.target, "tpcc") as target:
-        await prepare(target, tpcc.small(), method=Method(parallel=3))
+        await prepare_tables(target, tpcc.small(), method=LoadOptions(parallel=3))
         yield target
 
 
@@ -51,13 +59,15 @@ async def contradictions(connection: Connection) -> set[str]:
     return {name for name, ((count,),) in counts.items() if count}
 
 
-def broken(verdicts: Iterable[Verdict]) -> set[str]:
-    return {verdict.condition for verdict in verdicts if verdict.outcome is Outcome.BROKEN}
+def broken(verdicts: Iterable[ConditionResult]) -> set[str]:
+    return {verdict.condition for verdict in verdicts if verdict.outcome is ConditionOutcome.BROKEN}
 
 
 async def test_each_condition_holds_after_the_load_and_is_broken_by_damage(loaded: Target) -> None:
     program = tpcc.small()
-    assert {verdict.outcome for verdict in await check(loaded, program)} == {Outcome.HOLDS}
+    assert {verdict.outcome for verdict in await check_consistency(loaded, program)} == {
+        ConditionOutcome.HOLDS
+    }
     async with sbtest.connected(loaded) as connection:
         assert await contradictions(connection) == set()
         for name, damage in tpcc.damage().items():
@@ -65,45 +75,50 @@ async def test_each_condition_holds_after_the_load_and_is_broken_by_damage(loade
             assert await connection.execute(damage) >= 1
             expected = await contradictions(connection)
             assert name in expected
-            seen = [await verdict_of(connection, each, after_load=True) for each in conditions_of(program)]
+            seen = [
+                await check_condition(connection, each, after_load=True) for each in conditions_of(program)
+            ]
             assert broken(seen) == expected
             await connection.execute("ROLLBACK")
         await connection.execute("UPDATE district SET d_ytd = d_ytd - 1, d_next_o_id = 9 WHERE d_id = 10")
-    told = {verdict.condition: verdict for verdict in await check(loaded, program)}
-    assert told["1"].words == "2 warehouses: w_id 1, w_ytd 4000.00, sum_d_ytd 3999.00"
+    told = {verdict.condition: verdict for verdict in await check_consistency(loaded, program)}
+    assert told["1"].message == "2 warehouses: w_id 1, w_ytd 4000.00, sum_d_ytd 3999.00"
     assert told["2"].example["d_next_o_id"] == "9"
-    assert told["11"].outcome is Outcome.SKIPPED
+    assert told["11"].outcome is ConditionOutcome.SKIPPED
 
 
-@pytest.mark.parametrize("way", ["bulk", "infile", "insert"])
-async def test_what_is_loaded_is_what_the_specification_says(server: PrivateServer, way: str) -> None:
-    if way == "bulk" and server.binary.flavour == "MySQL":
+@pytest.mark.parametrize("insert_method", ["bulk", "infile", "insert"])
+async def test_what_is_loaded_is_what_the_specification_says(
+    server: PrivateServer, insert_method: str
+) -> None:
+    if insert_method == "bulk" and server.binary.flavour == "MySQL":
         pytest.skip("MySQL has no bulk statements")
-    program = tpcc.small(foreign_keys=way == "insert")
+    program = tpcc.small(foreign_keys=insert_method == "insert")
     async with (
         sbtest.empty_database(server.target, "tpcc") as target,
         sbtest.connected(target) as connection,
         sbtest.set_global(connection, "local_infile", "ON"),
     ):
-        made = await prepare(target, program, method=Method(parallel=3, way=way))  # type: ignore[arg-type]
-        assert (made.tables, made.rows, made.way) == (9, sum(TABLES.values()), way)
-        assert await check_ready(connection, program) == ""
+        options = LoadOptions(parallel=3, insert_method=insert_method)  # type: ignore[arg-type]
+        made = await prepare_tables(target, program, method=options)
+        assert (made.tables, made.rows, made.insert_method) == (9, sum(TABLES.values()), insert_method)
+        assert await check_tables_ready(connection, program) == ""
         for table, rows in TABLES.items():
             assert await connection.query(f"SELECT COUNT(*) FROM {table}") == ((rows,),)
         assert await contradictions(connection) == set()
         await _look_at_values(connection)
-        assert await check_ready(connection, tpcc.small(warehouses=1)) == (
+        assert await check_tables_ready(connection, tpcc.small(warehouses=1)) == (
             "there are 2 warehouses, this run uses 1: --warehouses=2 uses all"
         )
         with pytest.raises(RunError, match="the tables are there already: 2 warehouses, smaller"):
-            await prepare(target, program)
-        with pytest.raises(RunError, match="is there, but not 3 warehouses"):
-            await prepare(target, tpcc.small(warehouses=3))
+            await prepare_tables(target, program)
+        with pytest.raises(RunError, match="exists, but not 3 warehouses"):
+            await prepare_tables(target, tpcc.small(warehouses=3))
         with pytest.raises(RunError, match=r"warehouse in .* has 2 warehouses, this run needs 3"):
-            await check_ready(connection, tpcc.small(warehouses=3))
+            await check_tables_ready(connection, tpcc.small(warehouses=3))
         with pytest.raises(RunError, match=r"item in .* has 100 items, this run needs 100,000"):
-            await check_ready(connection, tpcc.small(items=100_000))
-        assert len((await cleanup(target, program)).dropped) == 9
+            await check_tables_ready(connection, tpcc.small(items=100_000))
+        assert len((await drop_tables(target, program)).dropped) == 9
         assert await sbtest.tables(target) == []
 
 
@@ -144,8 +159,8 @@ async def test_check_is_a_command(any_server: PrivateServer) -> None:
     async with sbtest.empty_database(any_server.target, "tpcc") as target:
         missing = tuibench("check", "tpcc", *options, target=target)
         assert (missing.code, missing.out) == (1, "")
-        assert "make the tables with: tuibench prepare tpcc --warehouses=2" in missing.err
-        await prepare(target, tpcc.small())
+        assert "create the tables with: tuibench prepare tpcc --warehouses=2" in missing.err
+        await prepare_tables(target, tpcc.small())
         good = tuibench("check", "tpcc", *options, target=target)
         assert (good.code, good.err) == (0, "")
         assert good.out.splitlines()[-1] == "12 conditions: 12 hold"
@@ -163,7 +178,7 @@ async def test_a_check_that_is_interrupted_asks_no_more(any_server: PrivateServe
     asking = "SELECT COUNT(*) > 0 FROM information_schema.processlist WHERE info LIKE '%FROM%order_line%'"
     asking += " AND state LIKE 'Waiting for table%' AND id <> CONNECTION_ID()"
     async with sbtest.empty_database(any_server.target, "tpcc") as target:
-        await prepare(target, tpcc.small())
+        await prepare_tables(target, tpcc.small())
         async with sbtest.connected(target) as holder:
             await holder.execute("LOCK TABLES order_line WRITE")
             with started("check", "tpcc", *options, target=target) as process:
@@ -175,15 +190,15 @@ async def test_a_check_that_is_interrupted_asks_no_more(any_server: PrivateServe
 
 
 async def test_how_far_a_check_is_can_be_seen(any_server: PrivateServer) -> None:
-    seen: list[Progress] = []
+    seen: list[CheckProgress] = []
     async with sbtest.empty_database(any_server.target, "tpcc") as target:
-        await prepare(target, tpcc.small())
-        verdicts = await check(target, tpcc.small(), progress=seen.append)
+        await prepare_tables(target, tpcc.small())
+        verdicts = await check_consistency(target, tpcc.small(), progress=seen.append)
     names = [str(number) for number in range(1, 13)]
     assert [verdict.condition for verdict in verdicts] == names
     assert (seen[0].done, seen[0].under_way) == (0, ("1",))
-    assert seen[-1] == Progress(done=12, total=12, under_way=())
-    assert max(len(progress.under_way) for progress in seen) == AT_ONCE
+    assert seen[-1] == CheckProgress(done=12, total=12, under_way=())
+    assert max(len(progress.under_way) for progress in seen) == PARALLEL_CHECKS
     assert [progress.done for progress in seen] == sorted(progress.done for progress in seen)
 
 
@@ -212,9 +227,11 @@ async def test_conditions_hold_after_a_run_with_deadlocks(loaded: Target, tmp_pa
     assert summary.headline is not None
     assert summary.headline.value == pytest.approx(kinds["new_order"].count / summary.seconds * 60)
     assert summary.reconciliation.foreign == 0
-    verdicts = await check(loaded, tpcc.small())
+    verdicts = await check_consistency(loaded, tpcc.small())
     assert broken(verdicts) == set()
-    assert [verdict.condition for verdict in verdicts if verdict.outcome is Outcome.SKIPPED] == ["11"]
+    assert [verdict.condition for verdict in verdicts if verdict.outcome is ConditionOutcome.SKIPPED] == [
+        "11"
+    ]
     async with sbtest.connected(loaded) as connection:
         assert await contradictions(connection) <= {"11"}
         committed = kinds["new_order"].count - kinds["new_order"].rolled_back

@@ -11,11 +11,11 @@ import pytest
 
 from tests.integration import sbtest
 from tuibench.demo.server import PrivateServer
-from tuibench.mysql.connection import Connection, Statement, TextStatement
-from tuibench.workload.compile import compile_profile
-from tuibench.workload.generate import Generator
-from tuibench.workload.library import parse
-from tuibench.workload.program import Program, flat_statements
+from tuibench.mysql.connection import Connection, PreparedStatement, TextStatement
+from tuibench.workload.compile.profile_compiler import compile_profile
+from tuibench.workload.generate.generator import Generator
+from tuibench.workload.library import parse_profile
+from tuibench.workload.program.program import Program, flat_statements
 
 VALUES = {
     "money": ("DECIMAL(12,2)", ["0.00", "-9999999999.99", "9999999999.99", "0.01"]),
@@ -63,7 +63,7 @@ SQL = {
 
 def _program(prepared: str) -> Program:
     sql = {name: f'name = "{name}", sql = "{text}"' for name, text in SQL.items()}
-    return compile_profile(parse(PROFILE.format(prepared=prepared, **sql), "values.toml"), {})
+    return compile_profile(parse_profile(PROFILE.format(prepared=prepared, **sql), "values.toml"), {})
 
 
 async def _play(connection: Connection, program: Program, times: int) -> None:
@@ -74,7 +74,7 @@ async def _play(connection: Connection, program: Program, times: int) -> None:
         for one in flat
     ]
     for _ in range(times):
-        talk, answer = generator.converse(generator.draw()), None
+        talk, answer = generator.start_interactive(generator.draw()), None
         while True:
             try:
                 index, values = talk.send(answer)
@@ -118,7 +118,7 @@ async def test_amounts_are_exact_numbers_whatever_way_they_come(server: PrivateS
     sql = "SELECT CAST('0.10' AS DECIMAL(6,2)), CAST(18446744073709551615 AS UNSIGNED), NULL, 0.1e0 + ?"
     async with sbtest.connected(server.target) as connection:
         for made in (await connection.prepare(sql), TextStatement(connection, sql)):
-            assert isinstance(made, Statement | TextStatement)
+            assert isinstance(made, PreparedStatement | TextStatement)
             ((amount, whole, null, double),) = await sbtest.fetch(connection, made, (0,))
             assert (str(amount), whole, null) == ("0.10", 2**64 - 1, None)
             assert isinstance(amount, Decimal)

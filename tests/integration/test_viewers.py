@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+from functools import partial
 from pathlib import Path
 
 from tests.integration.support import ask, assert_nothing_left, eventually, reach, tuibench
@@ -10,7 +11,7 @@ from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE
 from tests.integration.terminal import ends, terminal
 from tuibench.demo.server import PrivateServer
 from tuibench.model.message import Hello, RunState
-from tuibench.session import roster
+from tuibench.session.service import registry
 
 SIZE = ("--tables=2", "--table-size=500", "--threads=2", "--interval=0.25", "--client-delay=2ms")
 GRACE_SECONDS = 2
@@ -25,7 +26,7 @@ def ctl(*words: str) -> str:
 
 async def told() -> Hello:
     """What the one session says of itself now."""
-    (entry,) = await roster.sessions()
+    (entry,) = await registry.running_sessions()
     assert entry.hello is not None, entry
     return entry.hello
 
@@ -39,7 +40,7 @@ async def test_a_run_outlives_its_viewers_and_ends_in_order_after_the_grace(
     tables: PrivateServer, tuibench_home: Path
 ) -> None:
     async def is_watched_by(viewers: int) -> bool:
-        found = [entry.hello for entry in await roster.sessions() if entry.hello is not None]
+        found = [entry.hello for entry in await registry.running_sessions() if entry.hello is not None]
         return [(hello.status.state, hello.viewers) for hello in found] == [(RunState.RUNNING, viewers)]
 
     target, env = tables.target, {"MYSQL_PWD": tables.target.password}
@@ -72,7 +73,7 @@ async def test_a_viewer_that_was_stopped_and_goes_on_still_hears_keys_and_ends(
 ) -> None:
     """As with Ctrl+Z and fg, or with a debugger; the driver must not read keys twice from then on.
 
-    It hears them also when they come all at once, as from a macro.
+    Keys that come all at once are a matter of `tests/tui/test_bursts.py`.
     """
     target, env = tables.target, {"MYSQL_PWD": tables.target.password}
     with terminal("live", "oltp_read_write", *SIZE, *reach(target), env=env) as viewer:
@@ -83,8 +84,12 @@ async def test_a_viewer_that_was_stopped_and_goes_on_still_hears_keys_and_ends(
         viewer.type("3")
         assert await asyncio.to_thread(viewer.shows, "COMMANDS")
         assert viewer.threads == before
-        viewer.type("t7\rr50\r1")
-        assert await eventually(lambda: is_steered(7, 50.0)), viewer.text
+        for key, value, threads, rate in (("t", "7", 7, 0.0), ("r", "50", 7, 50.0)):
+            viewer.type(key)
+            assert await asyncio.to_thread(viewer.shows, "esc goes back")
+            viewer.type(f"{value}\r")
+            assert await eventually(partial(is_steered, threads, rate)), viewer.text
+        viewer.type("1")
         viewer.type("q")
         assert await asyncio.to_thread(ends, viewer), viewer.text
         assert viewer.code == 0

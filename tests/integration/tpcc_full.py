@@ -20,12 +20,17 @@ from tests.integration import sbtest, tpcc
 from tests.integration.support import Finished, ask, started
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
-from tuibench.load.check import Outcome, check, conditions_of, verdict_of
-from tuibench.load.prepare import prepare
-from tuibench.load.prepare_load import Method
+from tuibench.load.tables.consistency import (
+    ConditionOutcome,
+    check_condition,
+    check_consistency,
+    conditions_of,
+)
+from tuibench.load.tables.loader import LoadOptions
+from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
-from tuibench.mysql.own import connect_own
+from tuibench.mysql.session_defaults import connect_with_defaults
 from tuibench.workload import library
 
 SERVER = (
@@ -48,15 +53,15 @@ class Scale(NamedTuple):
     threads: int
 
 
-def say(words: str) -> None:
-    print(words, flush=True)  # noqa: T201
+def say(message: str) -> None:
+    print(message, flush=True)  # noqa: T201
 
 
 async def prove(target: Target, scale: Scale) -> list[str]:
     """What was found wrong, a line each."""
     begun = time.monotonic()
-    program = library.program("tpcc", {"warehouses": scale.warehouses})
-    made = await prepare(target, program, method=Method(parallel=4))
+    program = library.load_program("tpcc", {"warehouses": scale.warehouses})
+    made = await prepare_tables(target, program, method=LoadOptions(parallel=4))
     say(f"loaded {made.rows:,} rows in {made.seconds:.0f} s")
     wrong = await checked(target, scale, "the load", after_load=True)
     wrong += await broken_by(target, scale, ["11"])
@@ -89,7 +94,7 @@ async def driven(target: Target, scale: Scale) -> list[str]:
 
 async def quarrelled(target: Target, warehouses: int) -> None:
     """Locks districts, then their warehouse, as no Payment does; it has more to lose than they have."""
-    connection = await connect_own(target)
+    connection = await connect_with_defaults(target)
     try:
         await connection.execute("CREATE TABLE heavy (id INT PRIMARY KEY, n INT)")
         rows = ", ".join(f"({row}, 0)" for row in range(HEAVY_ROWS))
@@ -109,9 +114,12 @@ async def quarrelled(target: Target, warehouses: int) -> None:
 async def checked(target: Target, scale: Scale, after: str, *, after_load: bool) -> list[str]:
     """Asks for all conditions in both ways."""
     begun = time.monotonic()
-    program = library.program("tpcc", {"warehouses": scale.warehouses})
-    found = {verdict.condition: verdict for verdict in await check(target, program, after_load=after_load)}
-    theirs = {name for name, verdict in found.items() if verdict.outcome is Outcome.BROKEN}
+    program = library.load_program("tpcc", {"warehouses": scale.warehouses})
+    found = {
+        verdict.condition: verdict
+        for verdict in await check_consistency(target, program, after_load=after_load)
+    }
+    theirs = {name for name, verdict in found.items() if verdict.outcome is ConditionOutcome.BROKEN}
     middle = time.monotonic()
     plain = {name for name in tpcc.CONDITIONS if name != "11" or after_load}
     ours = {name for name in plain if (await ask(target, tpcc.contradictions(DELIVERED)[name]))[0][0]}
@@ -124,7 +132,7 @@ async def checked(target: Target, scale: Scale, after: str, *, after_load: bool)
 
 async def broken_by(target: Target, scale: Scale, names: list[str]) -> list[str]:
     """Damages a row for each of the conditions, and takes it back; says which one nobody missed."""
-    conditions = {each.name: each for each in conditions_of(library.program("tpcc", {}))}
+    conditions = {each.name: each for each in conditions_of(library.load_program("tpcc", {}))}
     wrong = []
     async with sbtest.connected(target) as connection:
         undelivered = "SELECT MIN(no_o_id), MAX(no_o_id) FROM new_order WHERE no_w_id = 2 AND no_d_id = 3"
@@ -132,17 +140,17 @@ async def broken_by(target: Target, scale: Scale, names: list[str]) -> list[str]
         for name in names:
             await connection.execute("BEGIN")
             await connection.execute(tpcc.damage(oldest, (oldest + newest) // 2, newest)[name])
-            verdict = await verdict_of(connection, conditions[name], after_load=True)
+            verdict = await check_condition(connection, conditions[name], after_load=True)
             ((ours,),) = await connection.query(tpcc.contradictions(DELIVERED)[name])
             await connection.execute("ROLLBACK")
-            say(f"condition {name} damaged: {verdict.outcome}, {verdict.words}; plain SQL counts {ours}")
-            if verdict.outcome is not Outcome.BROKEN or not ours:
+            say(f"condition {name} damaged: {verdict.outcome}, {verdict.message}; plain SQL counts {ours}")
+            if verdict.outcome is not ConditionOutcome.BROKEN or not ours:
                 wrong.append(f"condition {name} holds on a damaged row")
     return wrong
 
 
 async def play(program: str | None, scale: Scale) -> list[str]:
-    binary = binaries.examine(program) if program else None
+    binary = binaries.inspect_binary(program) if program else None
     async with await PrivateServer.start(binary, options=SERVER) as server:
         say(f"{server.binary}, {scale.warehouses} warehouses")
         return await prove(server.target, scale)

@@ -16,8 +16,8 @@ from tests.tui import script
 from tests.tui.fake import FakeClient
 from tests.tui.svg import SHAPES
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.look import Look
-from tuibench.tui.view import Message
+from tuibench.tui.terminal.styled_app import DisplayOptions
+from tuibench.tui.view import SessionMessage
 
 SIZE = (110, 32)
 CELL_WIDTH, CELL_HEIGHT, FONT_PIXELS = 8, 16, 13.3
@@ -48,7 +48,7 @@ async def story() -> list[Frame]:
     """The whole run: durable, the question, unsafe, and what it did."""
     before = script.status(threads=64, durability=("1", "1"))
     client = FakeClient(script.hello(FIRST, before))
-    app = TuibenchApp(client.connected, Look(theme="tuibench-dark"))
+    app = TuibenchApp(client.connected, DisplayOptions(theme="tuibench-dark"))
     async with app.run_test(size=SIZE) as pilot:
         return [frame async for frame in _frames(app, pilot, client)]
 
@@ -68,13 +68,13 @@ async def _frames(app: TuibenchApp, pilot: Pilot[Any], client: FakeClient) -> As
     yield await _pressed(app, pilot, CARD_SECONDS, "b")
 
 
-def _until(samples: Any, told: Any, start: float, end: float) -> list[Message]:
+def _until(samples: Any, told: Any, start: float, end: float) -> list[SessionMessage]:
     """What the session says in this second."""
     events = [event for event in told if start < event.elapsed_seconds <= end]
     return [*events, *(sample for sample in samples if start < sample.elapsed_seconds <= end)]
 
 
-async def _heard(app: TuibenchApp, pilot: Pilot[Any], client: FakeClient, *messages: Message) -> Frame:
+async def _heard(app: TuibenchApp, pilot: Pilot[Any], client: FakeClient, *messages: SessionMessage) -> Frame:
     client.say(*messages)
     return await _pressed(app, pilot, TICK_SECONDS)
 

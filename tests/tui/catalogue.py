@@ -4,8 +4,8 @@ import msgspec
 
 from tests.tui import script
 from tuibench.model.message import Status
-from tuibench.model.setting import SettingState
-from tuibench.tuning import catalogue
+from tuibench.model.settings import SettingState
+from tuibench.tuning.catalogue import setting_lookup
 
 VALUES = {
     "innodb_doublewrite": "ON",
@@ -35,11 +35,11 @@ DENIED = {
 }
 
 
-def state(setting: catalogue.Setting) -> SettingState:
+def state(setting: setting_lookup.Setting) -> SettingState:
     name = setting.name
     value = VALUES.get(name, "")
-    absence = catalogue.absence(setting, script.SERVER)
-    return catalogue.state(
+    absence = setting_lookup.unsupported_reason(setting, script.SERVER)
+    return setting_lookup.setting_state(
         setting,
         script.SERVER,
         value,
@@ -50,7 +50,7 @@ def state(setting: catalogue.Setting) -> SettingState:
     )
 
 
-STATES = tuple(state(setting) for setting in catalogue.SETTINGS)
+STATES = tuple(state(setting) for setting in setting_lookup.SETTINGS)
 
 
 def status() -> Status:

@@ -10,10 +10,10 @@ from textual.keys import key_to_character
 from textual.pilot import Pilot
 
 from tests.tui.fake import FakeClient
-from tuibench.model.message import Ended, Hello
+from tuibench.model.message import Hello, SessionEnded
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.look import PLAIN, Look
-from tuibench.tui.view import Message
+from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions
+from tuibench.tui.view import SessionMessage
 from tuibench.tui.widgets.panel import Panel
 
 LARGE, SMALL = (120, 36), (80, 24)
@@ -24,7 +24,7 @@ class Viewer(NamedTuple):
     """The app, its keys, and the session it believes to talk to."""
 
     app: TuibenchApp
-    pilot: Pilot[Ended]
+    pilot: Pilot[SessionEnded]
     client: FakeClient
 
     async def press(self, *keys: str) -> None:
@@ -43,7 +43,7 @@ class Viewer(NamedTuple):
             while not condition():
                 await self.settle()
 
-    async def hear(self, *messages: Message) -> None:
+    async def hear(self, *messages: SessionMessage) -> None:
         """The session says this; afterwards the screen has painted it."""
         self.client.say(*messages)
         await self.settle()
@@ -62,7 +62,7 @@ async def viewer(
     hello: Hello,
     size: tuple[int, int] = LARGE,
     *,
-    look: Look = PLAIN,
+    look: DisplayOptions = DEFAULT_DISPLAY,
     owner: bool = True,
     read_only: bool = False,
 ) -> AsyncIterator[Viewer]:

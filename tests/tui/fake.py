@@ -4,23 +4,23 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from tuibench.model.command import Command
-from tuibench.model.message import Answer, Hello
-from tuibench.tui.view import Message
+from tuibench.model.message import CommandReply, Hello
+from tuibench.tui.view import SessionMessage
 
 
 class FakeClient:
     """Answers at once with `answer`, unless `hold` keeps the answers back until `release`."""
 
-    def __init__(self, hello: Hello, answer: Answer | None = None) -> None:
+    def __init__(self, hello: Hello, answer: CommandReply | None = None) -> None:
         self.hello = hello
         self.submitted: list[Command] = []
-        self.answer = answer or Answer(id=0, ok=True, text="done")
+        self.answer = answer or CommandReply(id=0, ok=True, text="done")
         self.closed = False
-        self._news: asyncio.Queue[Message | None] = asyncio.Queue()
+        self._news: asyncio.Queue[SessionMessage | None] = asyncio.Queue()
         self._open = asyncio.Event()
         self._open.set()
 
-    def say(self, *messages: Message) -> None:
+    def say(self, *messages: SessionMessage) -> None:
         for message in messages:
             self._news.put_nowait(message)
 
@@ -36,11 +36,11 @@ class FakeClient:
     async def connected(self) -> "FakeClient":
         return self
 
-    async def messages(self) -> AsyncIterator[Message]:
+    async def messages(self) -> AsyncIterator[SessionMessage]:
         while (message := await self._news.get()) is not None:
             yield message
 
-    async def submit(self, command: Command) -> Answer:
+    async def submit(self, command: Command) -> CommandReply:
         self.submitted.append(command)
         await self._open.wait()
         return self.answer

@@ -24,10 +24,10 @@ from tests.tui.start import MISSING, READY, FakeBackstage
 from tests.tui.svg import with_shapes
 from tuibench.model.message import Hello
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.look import PLAIN, Look
-from tuibench.tui.start.app import StartApp
-from tuibench.tui.start.backstage import Outlook
-from tuibench.tui.view import Message
+from tuibench.tui.start.controller import ServerCheck
+from tuibench.tui.start.screen import StartApp
+from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions
+from tuibench.tui.view import SessionMessage
 
 WARNING = "client-limited: a worker uses 91 % of a core; the server could do more (add --workers)"
 Lead = Callable[[Pilot[Any]], Awaitable[None]]
@@ -38,9 +38,9 @@ class Scene(NamedTuple):
 
     hello: Hello = script.hello()
     keys: tuple[str, ...] = ()
-    says: tuple[Message, ...] = ()
+    says: tuple[SessionMessage, ...] = ()
 
-    def opened(self, look: Look) -> tuple[App[Any], Lead]:
+    def opened(self, look: DisplayOptions) -> tuple[App[Any], Lead]:
         """The app, and the way to the screen once it runs."""
         client = FakeClient(self.hello)
 
@@ -58,10 +58,10 @@ class Scene(NamedTuple):
 class Form(NamedTuple):
     """The start form: what a look at the server shows, and the keys that lead to its state."""
 
-    outlook: Outlook = READY
+    outlook: ServerCheck = READY
     keys: tuple[str, ...] = ()
 
-    def opened(self, look: Look) -> tuple[App[Any], Lead]:
+    def opened(self, look: DisplayOptions) -> tuple[App[Any], Lead]:
         """The app, and the way to the state once it runs."""
 
         async def lead(pilot: Pilot[Any]) -> None:
@@ -105,7 +105,7 @@ class Picture(NamedTuple):
     name: str
     size: tuple[int, int]
     scene: Scene | Form
-    look: Look = PLAIN
+    look: DisplayOptions = DEFAULT_DISPLAY
 
 
 FAR = "shift+left"
@@ -113,7 +113,7 @@ MARKED = ("left", "c", FAR, "c", FAR, "c", FAR, "c")
 """Two spans, the later one first."""
 
 DETAILS = (
-    Picture("live-light-120x36", LARGE, Scene(), Look(theme="tuibench-light")),
+    Picture("live-light-120x36", LARGE, Scene(), DisplayOptions(theme="tuibench-light")),
     Picture("live-safe-120x36", LARGE, Scene(CALM)),
     Picture("cursor-120x36", LARGE, Scene(keys=("left", FAR, *["left"] * 7))),
     Picture("compared-120x36", LARGE, Scene(keys=MARKED)),
@@ -127,6 +127,9 @@ DETAILS = (
     Picture("settings-found-80x24", SMALL, Scene(CATALOGUE, ("5", "slash", *"risk"))),
     Picture("change-120x36", LARGE, Scene(CATALOGUE, ("5", "down", "enter", "up"))),
     Picture("production-120x36", LARGE, Scene(script.hello(60, LIVED_ON), ("d", "down", "down", "enter"))),
+    Picture("client-limited-80x24", SMALL, Scene(msgspec.structs.replace(WARNED, probe=UNDER_WAY))),
+    Picture("client-limited-120x36", LARGE, Scene(WARNED)),
+    Picture("coach-80x24", SMALL, Scene(script.hello(6, events=())), DisplayOptions(coach=True)),
     Picture("start-private-120x36", LARGE, Form()),
 )
 """States of the screens that say more."""

@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
-from tests.unit.session.probing import Curve, Noise, probe
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, Purpose, UslFit
-from tuibench.record.probe_text import probe_lines
-from tuibench.session.probe_answer import answer
+from tests.unit.session.probe.simulated_probe import Curve, Noise, probe
+from tuibench.diagnosis.probe_text import probe_lines
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, StepPurpose, UslFit
+from tuibench.session.probe.result import probe_result
 
 LAW = Curve()
 ORDER = ProbeOrder(slo=("p95<40ms",), seconds=82.0)
@@ -20,7 +20,7 @@ FIT = UslFit(
     curve=tuple((2 ** (place / 5), LAW.tps(2 ** (place / 5))) for place in range(36)),
 )
 _PLAN = probe(ProbeOrder(seconds=82.0), LAW, 3, Noise(0.015))
-_GONE = _PLAN.gone()._replace(order=ORDER)
+_GONE = _PLAN.progress()._replace(order=ORDER)
 STEPS = tuple(
     replace(step, missed=("p95<40ms: 55.6 ms",) if (step.p95_ms or 0.0) > 40 else ()) for step in _PLAN.steps
 )
@@ -28,7 +28,7 @@ UNDER_WAY = ProbeState(
     order=ORDER,
     steps=STEPS[:5],
     ceiling=1024.0,
-    purpose=Purpose.UP,
+    purpose=StepPurpose.UP,
     level=32.0,
     step_seconds=3.5,
     elapsed_seconds=24.5,
@@ -37,7 +37,7 @@ UNDER_WAY = ProbeState(
     p95_ms=28.1,
     waiting="throughput known to ±4.1%, wanted ±3.0%",
 )
-_FOUND = answer(_GONE._replace(steps=STEPS), ProbeEnd.KNEE, "", FIT, ())
+_FOUND = probe_result(_GONE._replace(steps=STEPS), ProbeEnd.KNEE, "", FIT, ())
 OVER = ProbeState(
     order=ORDER,
     steps=STEPS,

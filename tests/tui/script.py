@@ -10,18 +10,17 @@ from collections.abc import Mapping
 import msgspec
 
 from tests import examples
-from tuibench.metrics.shape import bucket_of_us
-from tuibench.model.cost import CommitCost
-from tuibench.model.effect import Comparison, Effect, Figure
+from tuibench.metrics.histogram import coarse_bucket
+from tuibench.model.effect import CommitCost, Comparison, Effect, EffectFigure
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import PROTOCOL_VERSION, Ended, Hello, RunState, Status
-from tuibench.model.plan import Plan
-from tuibench.model.progress import PlanPhase, PlanState
-from tuibench.model.sample import HostPart, Latency, LoadPart, Sample, ServerPart, Shape
-from tuibench.model.schedule_text import schedule_in
+from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, SessionEnded, Status
+from tuibench.model.plan import RunPlan
+from tuibench.model.sample import CoarseHistogram, HostSample, Latency, LoadSample, Sample, ServerSample
+from tuibench.model.schedule import PlanPhase, PlanProgress, parse_schedule
 from tuibench.model.server import Flavour, ServerInfo
-from tuibench.model.setting import PresetState, SettingState
+from tuibench.model.settings import COMMIT_ROLES, CostFigure, PresetState, SettingGroup, SettingState
 from tuibench.model.target import Target
+from tuibench.model.verdict import Verdict
 
 START = 1_760_000_000.0
 GIB = 1 << 30
@@ -58,8 +57,8 @@ PRESETS = (
 )
 
 
-PLAN = PlanState(
-    stages=schedule_in("16:24s,32:9s,64:2m"),
+PLAN = PlanProgress(
+    stages=parse_schedule("16:24s,32:9s,64:2m"),
     phase=PlanPhase.RUNNING,
     stage=2,
     following="64 threads",
@@ -78,6 +77,10 @@ def setting(name: str, value: str, original: str = "1", unavailable: str = "") -
         at_risk=value != "1",
         choices=MEANINGS[name],
         risky=tuple(choice for choice in MEANINGS[name] if choice != "1"),
+        group=SettingGroup.DURABILITY,
+        roles=COMMIT_ROLES,
+        cost=CostFigure.REDO_LOG if name == FLUSH else CostFigure.BINARY_LOG,
+        short_name="flush_log" if name == FLUSH else "",
         unavailable=unavailable,
     )
 
@@ -90,7 +93,7 @@ def status(
     unavailable: str = "",
     weights: Mapping[str, float] | None = None,
     client_delay_ms: float = 0.0,
-    plan: PlanState | None = None,
+    plan: PlanProgress | None = None,
 ) -> Status:
     return Status(
         state=state,
@@ -130,7 +133,7 @@ EFFECT = Effect(
     settled=True,
     comparisons=(
         Comparison(
-            figure=Figure.TPS,
+            figure=EffectFigure.TPS,
             before=1560.0,
             after=2412.0,
             delta=852.0,
@@ -139,10 +142,10 @@ EFFECT = Effect(
             percent=54.6,
             percent_low=49.2,
             percent_high=60.9,
-            differs=True,
+            verdict=Verdict.HIGHER,
         ),
         Comparison(
-            figure=Figure.P95,
+            figure=EffectFigure.P95,
             before=58.4,
             after=26.9,
             delta=-31.5,
@@ -151,10 +154,10 @@ EFFECT = Effect(
             percent=-53.9,
             percent_low=-57.2,
             percent_high=-50.8,
-            differs=True,
+            verdict=Verdict.LOWER,
         ),
         Comparison(
-            figure=Figure.FSYNCS,
+            figure=EffectFigure.FSYNCS,
             before=1.04,
             after=0.02,
             delta=-1.02,
@@ -163,7 +166,7 @@ EFFECT = Effect(
             percent=-98.1,
             percent_low=-98.4,
             percent_high=-97.6,
-            differs=True,
+            verdict=Verdict.LOWER,
         ),
     ),
 )
@@ -198,7 +201,8 @@ EVENTS = (
         at=START + 80,
         elapsed_seconds=80.0,
         kind=EventKind.EFFECT,
-        text="TPS +55 % (49..61 %), p95 −54 % (−57..−51 %), fsyncs/trx −98 % (−98..−98 %)",
+        text="TPS higher: +55 % (49..61 %), p95 lower: −54 % (−57..−51 %), "
+        "fsyncs/trx lower: −98 % (−98..−98 %)",
         marker=3,
         effect=EFFECT,
     ),
@@ -212,10 +216,10 @@ def threads_at(elapsed: float) -> int:
     return 16 if elapsed < 24.3 else 32 if elapsed < 46.4 else 64
 
 
-def shape_of(p95: float) -> Shape:
+def shape_of(p95: float) -> CoarseHistogram:
     """A hump with a tail, its p95 about where it should be."""
-    top = bucket_of_us(p95 * 1000)
-    return Shape(top - 6, (3, 40, 260, 520, 610, 390, 140, 30, 6, 0, 1))
+    top = coarse_bucket(p95 * 1000)
+    return CoarseHistogram(top - 6, (3, 40, 260, 520, 610, 390, 140, 30, 6, 0, 1))
 
 
 def latency(p95: float, count: int = 2000) -> Latency:
@@ -231,8 +235,8 @@ def latency(p95: float, count: int = 2000) -> Latency:
     )
 
 
-def load_part(tps: float, p95: float | None, threads: int) -> LoadPart:
-    return LoadPart(
+def load_part(tps: float, p95: float | None, threads: int) -> LoadSample:
+    return LoadSample(
         threads=threads,
         connections=threads,
         rate=0.0,
@@ -264,8 +268,8 @@ def load_part(tps: float, p95: float | None, threads: int) -> LoadPart:
     )
 
 
-def server_part(elapsed: int, tps: float, threads: int, fsyncs: float) -> ServerPart:
-    return ServerPart(
+def server_part(elapsed: int, tps: float, threads: int, fsyncs: float) -> ServerSample:
+    return ServerSample(
         uptime_seconds=11_000 + elapsed,
         threads_running=max(1, threads - 3),
         threads_connected=threads + 2,
@@ -338,7 +342,7 @@ GAUGES = {
 }
 
 
-HOST = HostPart(
+HOST = HostSample(
     cores=8,
     cpu_total=93.0,
     cpu_server=71.0,
@@ -398,7 +402,7 @@ def hello(
         pid=4711,
         target=Target(),
         run_directory="/runs/1",
-        plan=Plan(profile="oltp_read_write", threads=16, seconds=seconds),
+        plan=RunPlan(profile="oltp_read_write", threads=16, seconds=seconds),
         data_set="4 × 100,000 rows",
         server=server,
         status=state or status(threads=threads_at(length), durability=durability),
@@ -413,7 +417,7 @@ def without(sample: Sample, *parts: str) -> Sample:
     return msgspec.structs.replace(sample, **dict.fromkeys(parts))
 
 
-def ended() -> Ended:
+def ended() -> SessionEnded:
     """An orderly end."""
     summary = examples.summary(session="a1b2c3", threads=64, seconds=84.0, outcome="stopped")
-    return Ended(summary=summary, text="SQL statistics:", run_directory="/runs/1")
+    return SessionEnded(summary=summary, text="SQL statistics:", run_directory="/runs/1")

@@ -6,9 +6,16 @@ from pathlib import Path
 
 from tuibench.errors import TuibenchError
 from tuibench.model.finding import Finding, Severity
-from tuibench.tui.start.backstage import Answers, Outlook, ProfileOffer, ServerOffer, Step, Tell
+from tuibench.tui.start.controller import (
+    FormValues,
+    ProfileChoice,
+    ProgressCallback,
+    ServerCheck,
+    ServerChoice,
+    WorkProgress,
+)
 
-PRIVATE = ServerOffer(
+PRIVATE = ServerChoice(
     "private",
     "Private demo server",
     "MariaDB 10.11.19, made for this run and gone afterwards",
@@ -16,20 +23,20 @@ PRIVATE = ServerOffer(
 )
 SERVERS = (
     PRIVATE,
-    ServerOffer("files:", "app@db1", "option file, [client]", "db1", "app", "shop"),
-    ServerOffer("recent:1", "bench@db2:3307", "used 2d 4h ago", "db2:3307", "bench", "sbtest"),
-    ServerOffer("other", "Another server …", "a host, host:port, or a socket's path"),
+    ServerChoice("files:", "app@db1", "option file, [client]", "db1", "app", "shop"),
+    ServerChoice("recent:1", "bench@db2:3307", "used 2d 4h ago", "db2:3307", "bench", "sbtest"),
+    ServerChoice("other", "Another server …", "a host, host:port, or a socket's path"),
 )
 TABLES = "--tables=4 --table-size=100000"
 PROFILES = (
-    ProfileOffer(
+    ProfileChoice(
         "oltp_read_write",
         "sysbench's oltp_read_write: 14 reads and 4 writes between BEGIN and COMMIT",
         TABLES,
     ),
-    ProfileOffer("oltp_read_only", "sysbench's oltp_read_only: 14 reads between BEGIN and COMMIT", TABLES),
-    ProfileOffer("oltp_write_only", "sysbench's oltp_write_only: 4 writes between BEGIN and COMMIT", TABLES),
-    ProfileOffer("tpcc", "TPC-C: new orders, payments and three more", "--scale=10"),
+    ProfileChoice("oltp_read_only", "sysbench's oltp_read_only: 14 reads between BEGIN and COMMIT", TABLES),
+    ProfileChoice("oltp_write_only", "sysbench's oltp_write_only: 4 writes between BEGIN and COMMIT", TABLES),
+    ProfileChoice("tpcc", "TPC-C: new orders, payments and three more", "--scale=10"),
 )
 
 
@@ -38,8 +45,8 @@ def finding(severity: Severity, found: str, remedy: str = "") -> Finding:
 
 
 WELL = tuple(finding(Severity.OK, f"check {number}") for number in range(11))
-READY = Outlook((*WELL, finding(Severity.NOTE, "another session of 3 connections is idle")))
-DOUBTFUL = Outlook(
+READY = ServerCheck((*WELL, finding(Severity.NOTE, "another session of 3 connections is idle")))
+DOUBTFUL = ServerCheck(
     (
         *WELL,
         finding(
@@ -48,30 +55,30 @@ DOUBTFUL = Outlook(
         finding(Severity.NOTE, "the table cache holds 2,000 tables"),
     )
 )
-MISSING = Outlook(
+MISSING = ServerCheck(
     (
         *WELL,
         finding(
             Severity.STOP,
             "sbtest1, sbtest2 and 2 more in the database 'shop': no such table",
-            "make the tables with: tuibench prepare oltp_read_write --tables=4 --table-size=100000",
+            "create the tables with: tuibench prepare oltp_read_write --tables=4 --table-size=100000",
         ),
     ),
     "4 × 100,000 rows",
 )
-BLOCKED = Outlook((finding(Severity.STOP, "the server is read only", "run on the primary"), *WELL))
+BLOCKED = ServerCheck((finding(Severity.STOP, "the server is read only", "run on the primary"), *WELL))
 
 
 class FakeBackstage:
     """Answers with `outlooks` in turn; `failure` is raised by what is asked next; `hold` keeps work going."""
 
-    def __init__(self, *outlooks: Outlook) -> None:
-        self.servers: Sequence[ServerOffer] = SERVERS
-        self.profiles: Sequence[ProfileOffer] = PROFILES
-        self.first = Answers(
+    def __init__(self, *outlooks: ServerCheck) -> None:
+        self.servers: Sequence[ServerChoice] = SERVERS
+        self.profiles: Sequence[ProfileChoice] = PROFILES
+        self.first = FormValues(
             server="private", profile="oltp_read_write", database="sbtest", threads="8", options=TABLES
         )
-        self.asked: list[tuple[str, Answers]] = []
+        self.asked: list[tuple[str, FormValues]] = []
         self.failure: TuibenchError | None = None
         self.undone = False
         self._outlooks = list(outlooks)
@@ -84,7 +91,7 @@ class FakeBackstage:
     def release(self) -> None:
         self._open.set()
 
-    def faults(self, answers: Answers) -> Mapping[str, str]:
+    def faults(self, answers: FormValues) -> Mapping[str, str]:
         found = {}
         if answers.server != "private" and not answers.place:
             found["place"] = "a host, host:port, or the path of a socket"
@@ -92,21 +99,21 @@ class FakeBackstage:
             found["threads"] = f"'{answers.threads}' is not a whole number"
         return found
 
-    async def examine(self, answers: Answers) -> Outlook:
+    async def examine(self, answers: FormValues) -> ServerCheck:
         await self._work("examine", answers)
         return self._outlooks.pop(0)
 
-    async def make(self, answers: Answers, tell: Tell) -> str:
-        tell(Step("loading 4 × 100,000 rows, 196,512 rows/s", 0.45))
+    async def make(self, answers: FormValues, tell: ProgressCallback) -> str:
+        tell(WorkProgress("loading 4 × 100,000 rows, 196,512 rows/s", 0.45))
         await self._work("make", answers)
         return "4 tables"
 
-    async def launch(self, answers: Answers, tell: Tell) -> Path:
-        tell(Step("starting the run"))
+    async def launch(self, answers: FormValues, tell: ProgressCallback) -> Path:
+        tell(WorkProgress("starting the run"))
         await self._work("launch", answers)
         return Path("/run/1.sock")
 
-    async def _work(self, name: str, answers: Answers) -> None:
+    async def _work(self, name: str, answers: FormValues) -> None:
         self.asked.append((name, answers))
         failure, self.failure = self.failure, None
         if failure is not None:

@@ -18,24 +18,24 @@ from tests.tui.test_replay import replayed
 from tests.tui.trials import OWN_KEYS, Keys, Trial
 from tuibench.model.command import SetThreads
 from tuibench.tui import screens
-from tuibench.tui.actions import ACTIONS, BY_NAME, REPLAY, Action, possible
-from tuibench.tui.menu import KEY_WIDTH
-from tuibench.tui.places import PLACES, Place
-from tuibench.tui.screens.durability import DurabilityScreen
-from tuibench.tui.screens.main import MainScreen
+from tuibench.tui.commands.actions import ACTIONS, ACTIONS_BY_NAME, REPLAY_ACTIONS, UserAction, is_possible
+from tuibench.tui.commands.palette import KEY_WIDTH
+from tuibench.tui.screens.base import MainScreen
+from tuibench.tui.screens.durability import DurabilityDialog
+from tuibench.tui.screens.tabs import SCREEN_TABS, ScreenTab
 
-LEAVE = BY_NAME["leave"]
+LEAVE = ACTIONS_BY_NAME["leave"]
 IN_A_RUN = [
     (action, key)
     for action in ACTIONS
-    if action not in REPLAY and action is not LEAVE
+    if action not in REPLAY_ACTIONS and action is not LEAVE
     for key in action.keys.split(",")
 ]
 IN_A_REPLAY = [(action, key) for action in ACTIONS if action.play for key in action.keys.split(",")]
 OWN = [(keys, key) for keys in OWN_KEYS for key in keys.trials]
 
 
-def named(value: Action | Keys | str) -> str:
+def named(value: UserAction | Keys | str) -> str:
     return value if isinstance(value, str) else getattr(value, "name", "") or value.kind.__name__  # type: ignore[union-attr]
 
 
@@ -65,7 +65,7 @@ async def test_the_key_that_leaves_the_run() -> None:
 
 
 @pytest.mark.parametrize(("action", "key"), IN_A_REPLAY, ids=named)
-async def test_a_key_in_a_replay(action: Action, key: str, tmp_path: Path) -> None:
+async def test_a_key_in_a_replay(action: UserAction, key: str, tmp_path: Path) -> None:
     assert action.name in trials.REPLAY, "an action without a trial"
     async with replayed(tmp_path, ticks=90) as it:
         await hold(trials.REPLAY[action.name], it, key)
@@ -106,8 +106,8 @@ def test_every_key_of_every_screen_is_tried() -> None:
 SHOWN = {"↑ ↓": {"up", "down"}, "/": {"slash"}, "esc": {"escape"}}
 
 
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
-def test_a_screen_names_keys_that_it_has(place: Place) -> None:
+@pytest.mark.parametrize("place", SCREEN_TABS, ids=lambda place: place.name)
+def test_a_screen_names_keys_that_it_has(place: ScreenTab) -> None:
     assert isinstance(place.make, type)
     assert issubclass(place.make, MainScreen)
     own = {key for kind, key in bound() if issubclass(place.make, kind)}
@@ -121,7 +121,7 @@ async def test_the_palette_offers_every_action_that_can_be_done() -> None:
         titles = [command.title for command in it.app.get_system_commands(it.app.screen)]
         view = it.app.view
         assert view is not None
-        wanted = [action.help for action in ACTIONS if possible(action, view) and action.name != "menu"]
+        wanted = [action.help for action in ACTIONS if is_possible(action, view) and action.name != "menu"]
         assert len(wanted) > len(trials.CHARTS)
         assert [help for help in wanted if help not in titles] == []
 
@@ -144,4 +144,4 @@ async def test_the_palette_has_a_line_for_each_key_first_in_the_order_of_the_tab
 async def test_a_dialog_has_no_palette_over_it() -> None:
     async with viewer(trials.STEERABLE) as it:
         await it.press("d", "ctrl+p")
-        assert isinstance(it.app.screen, DurabilityScreen)
+        assert isinstance(it.app.screen, DurabilityDialog)

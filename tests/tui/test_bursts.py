@@ -22,7 +22,7 @@ from tuibench.model.command import (
 )
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Quantity
-from tuibench.tui import keyboard
+from tuibench.tui.terminal import keyboard
 
 STATUS = replace(script.status(weights={"one": 1.0, "two": 2.0}), settings=catalogue.STATES)
 HELLO = replace(script.hello(60), status=STATUS)
@@ -35,7 +35,7 @@ BURSTS: dict[str, tuple[tuple[str, ...], list[Command]]] = {
     "a dialog that is left": ((*"t48", "escape", *"r7", "enter"), [SetRate(7)]),
     "weights": ((*"wone", "equals_sign", "9", "enter"), [SetWeights({"one": 9.0})]),
     "a probe": ((*"Prate", "enter"), [StartProbe(ProbeOrder(by=Quantity.RATE))]),
-    "a preset and its question": (("d", "down", "down", "enter", "y"), [ApplyPreset("unsafe")]),
+    "a preset and its question": (("d", "up", "up", "enter", "y"), [ApplyPreset("durable")]),
     "another screen, a search, a value, its question, and back": (
         ("5", "slash", *"capacity", "enter", "enter", *"4000", "enter", *"y1t9", "enter"),
         [ChangeSetting("innodb_io_capacity", "4000"), SetThreads(9)],
@@ -68,7 +68,7 @@ async def test_what_is_pasted_behind_a_key_goes_where_that_leads() -> None:
 
 
 async def test_a_part_that_hangs_does_not_keep_the_keyboard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyboard, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(keyboard, "SETTLE_TIMEOUT_SECONDS", 0.01)
     released, left = asyncio.Event(), asyncio.Event()
     async with viewer(HELLO) as it:
         monkeypatch.setattr(it.app, "exit", left.set)

@@ -5,8 +5,8 @@ import pytest
 from tests.tui import script
 from tests.tui.driving import LARGE, SMALL, viewer
 from tuibench.model.command import Pause
-from tuibench.tui.look import Look
-from tuibench.tui.panels.plot import AXIS_WIDTH
+from tuibench.tui.panels.time_chart import AXIS_WIDTH
+from tuibench.tui.terminal.styled_app import DisplayOptions
 
 SAMPLES = script.samples(63)[-3:]
 
@@ -65,7 +65,7 @@ async def test_the_cursor_reads_the_latency_screen_too() -> None:
 
 
 async def test_a_plain_terminal_gets_plain_cursors() -> None:
-    async with viewer(script.hello(), look=Look(ascii_only=True)) as it:
+    async with viewer(script.hello(), look=DisplayOptions(ascii_only=True)) as it:
         await it.press("left", "c", "shift+left", "c", "z")
         for panel in ("chart-tps", "axis", "note", "events"):
             assert it.shown(panel).isascii(), panel

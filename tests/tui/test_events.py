@@ -7,11 +7,10 @@ from tests.tui import script
 from tests.tui.driving import LARGE, SMALL, Viewer, screen_text, viewer
 from tuibench.model.command import Mark, SetThreads
 from tuibench.model.event import Event, EventKind
-from tuibench.tui.look import Look
-from tuibench.tui.panels.timeline import ids
-from tuibench.tui.screens.big import BigScreen
+from tuibench.tui.panels.events import event_ids
 from tuibench.tui.screens.events import EventsScreen
-from tuibench.tui.screens.live import LiveScreen
+from tuibench.tui.screens.monitor import BigScreen, LiveScreen
+from tuibench.tui.terminal.styled_app import DisplayOptions
 from tuibench.tui.widgets.panel import Panel
 
 
@@ -85,17 +84,17 @@ async def test_enter_leads_to_its_place_on_the_charts() -> None:
         await it.press("7", "down", "down", "down", "enter")
         assert isinstance(it.app.screen, LiveScreen)
         assert it.app.view is not None
-        assert it.app.view.lens.points_at(46.4)
+        assert it.app.view.chart_state.points_at(46.4)
         await it.press("escape", "7", "end", "enter")
-        assert it.app.view.lens.cursor is not None
+        assert it.app.view.chart_state.cursor is not None
 
 
 async def test_a_moment_that_is_not_shown_zooms_out() -> None:
     async with viewer(script.hello(84)) as it:
         await it.press("7", "end", "up", "enter")
         assert it.app.view is not None
-        assert it.app.view.lens.points_at(24.3)
-        assert it.app.view.lens.zoom > 0
+        assert it.app.view.chart_state.points_at(24.3)
+        assert it.app.view.chart_state.zoom > 0
 
 
 async def test_keys_that_steer_work_here_too() -> None:
@@ -126,7 +125,7 @@ async def test_many_events_scroll() -> None:
 
 def test_events_of_one_moment_are_told_apart() -> None:
     same = [mark(1.0, 1), mark(1.0, 2), mark(1.0, 3)]
-    assert len(set(ids(same))) == 3
+    assert len(set(event_ids(same))) == 3
 
 
 async def test_big_numbers_for_the_back_of_the_room() -> None:
@@ -158,7 +157,7 @@ async def test_before_the_first_change_and_without_figures_there_are_words() -> 
 
 
 async def test_plain_terminals_get_plain_characters() -> None:
-    async with viewer(script.hello(), look=Look(ascii_only=True)) as it:
+    async with viewer(script.hello(), look=DisplayOptions(ascii_only=True)) as it:
         for key in ("7", "b"):
             await it.press(key)
             assert all(panel.text().isascii() for panel in it.app.screen.query(Panel))

@@ -17,12 +17,12 @@ from tuibench.model.command import (
     SetThreads,
     Stop,
 )
-from tuibench.model.message import Answer, RunState
-from tuibench.model.progress import PlanPhase
-from tuibench.tui.screens.durability import DurabilityScreen
+from tuibench.model.message import CommandReply, RunState
+from tuibench.model.schedule import PlanPhase
+from tuibench.tui.screens.durability import DurabilityDialog
 from tuibench.tui.screens.help import HelpScreen
-from tuibench.tui.screens.live import LiveScreen
-from tuibench.tui.screens.number import NumberScreen
+from tuibench.tui.screens.input_dialog import NumberDialog
+from tuibench.tui.screens.monitor import LiveScreen
 
 SPELT = {"/": "slash", "=": "equals_sign", ":": "colon", ",": "comma"}
 
@@ -55,7 +55,7 @@ async def test_a_paused_run_is_resumed() -> None:
 
 async def test_the_answer_is_shown_and_not_the_wish() -> None:
     async with viewer(script.hello(60)) as it:
-        it.client.answer = Answer(id=1, ok=True, text="running 40 of 65 threads")
+        it.client.answer = CommandReply(id=1, ok=True, text="running 40 of 65 threads")
         await it.press("plus")
         assert it.shown("note") == "✓ running 40 of 65 threads"
         assert "64 threads" in it.shown("head")
@@ -63,7 +63,7 @@ async def test_the_answer_is_shown_and_not_the_wish() -> None:
 
 async def test_a_refusal_is_shown_in_words() -> None:
     async with viewer(script.hello(60)) as it:
-        it.client.answer = Answer(id=1, ok=False, text="1227: access denied; you need SUPER")
+        it.client.answer = CommandReply(id=1, ok=False, text="1227: access denied; you need SUPER")
         await it.press("d", "down", "down", "enter", "y")
         assert it.shown("note") == "✗ 1227: access denied; you need SUPER"
         assert "DURABLE" in it.shown("durability")
@@ -103,7 +103,7 @@ async def test_an_impossible_number_is_explained_and_not_submitted() -> None:
         await it.press("t")
         for typed, reason in reasons.items():
             await it.press(*typed, "enter")
-            assert isinstance(it.app.screen, NumberScreen)
+            assert isinstance(it.app.screen, NumberDialog)
             assert reason in screen_text(it)
             await it.press("ctrl+u")
         await it.press("enter")
@@ -124,7 +124,7 @@ async def test_an_impossible_rate_is_explained_and_not_submitted() -> None:
         assert "No rate now" in screen_text(it)
         for typed, reason in reasons.items():
             await it.press(*(keys.get(letter, letter) for letter in typed), "enter")
-            assert isinstance(it.app.screen, NumberScreen)
+            assert isinstance(it.app.screen, NumberDialog)
             assert reason in screen_text(it)
             await it.press("ctrl+u")
         await it.press("escape")
@@ -194,7 +194,7 @@ async def test_only_yes_changes_the_server() -> None:
         await it.press("d", "down", "down")
         for no in ("n", "escape"):
             await it.press("enter", "enter", no)
-            assert isinstance(it.app.screen, DurabilityScreen)
+            assert isinstance(it.app.screen, DurabilityDialog)
         await it.press("escape")
         assert it.client.submitted == []
 

@@ -9,18 +9,18 @@ import pytest
 from tests.tui import script
 from tests.tui.driving import viewer
 from tests.tui.fake import FakeClient
-from tuibench.cli.screen_options import ScreenOptions
+from tuibench.cli.options.screen_options import ScreenOptions
 from tuibench.errors import RunError, UsageError
 from tuibench.model.command import Stop
-from tuibench.model.message import Answer
+from tuibench.model.message import CommandReply
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.panels.work import LEAVING
+from tuibench.tui.panels.footer import QUIT_AGAIN_HINT
 
 
 async def test_q_waits_for_the_summary() -> None:
     async with viewer(script.hello(60)) as it:
         await it.press("q")
-        assert LEAVING in it.shown("note")
+        assert QUIT_AGAIN_HINT in it.shown("note")
         assert it.app.is_running
         await it.hear(script.ended())
     assert it.app.return_value == script.ended()
@@ -40,7 +40,7 @@ async def test_a_second_time_leaves_at_once(second: str) -> None:
 
 async def test_a_refused_stop_can_be_asked_again() -> None:
     async with viewer(script.hello(60)) as it:
-        it.client.answer = Answer(id=1, ok=False, text="still starting")
+        it.client.answer = CommandReply(id=1, ok=False, text="still starting")
         await it.press("q")
         assert it.shown("note") == "✗ still starting"
         await it.press("q")
@@ -129,7 +129,7 @@ async def test_hanging_up_after_the_summary_is_no_loss() -> None:
 
 async def test_a_command_that_the_session_took_to_its_grave_is_a_refusal() -> None:
     class Dying(FakeClient):
-        async def submit(self, command: object) -> Answer:
+        async def submit(self, command: object) -> CommandReply:
             raise RunError("the session ended before it answered")
 
     app = TuibenchApp(Dying(script.hello(60)).connected)

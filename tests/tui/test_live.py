@@ -5,7 +5,7 @@ import pytest
 from tests.tui import script
 from tests.tui.driving import LARGE, SMALL, viewer
 from tuibench.model.event import Event, EventKind
-from tuibench.tui.look import Look
+from tuibench.tui.terminal.styled_app import DisplayOptions
 
 
 def mark(elapsed: float, number: int) -> Event:
@@ -78,7 +78,7 @@ async def test_the_small_screen_has_everything() -> None:
 
 
 async def test_a_plain_terminal_gets_plain_characters() -> None:
-    async with viewer(script.hello(), look=Look(ascii_only=True)) as it:
+    async with viewer(script.hello(), look=DisplayOptions(ascii_only=True)) as it:
         panels = ("head", "chart-tps", "figure-tps", "host-panel", "durability", "events", "footer", "axis")
         for panel in panels:
             assert it.shown(panel).isascii(), panel

@@ -3,13 +3,13 @@
 from tests.tui import script
 from tests.tui.driving import viewer
 from tuibench.model.command import Pause, SetThreads
-from tuibench.tui import keymap
-from tuibench.tui.look import Look
-from tuibench.tui.screens.help import subjects
+from tuibench.tui.screens.help import help_sections
+from tuibench.tui.terminal import keymap
+from tuibench.tui.terminal.styled_app import DisplayOptions
 
 
 async def test_the_users_keys_do_what_they_say_and_the_old_ones_nothing() -> None:
-    look = Look(keymap=keymap.read({"pause": "o", "more": "f5"}, "c.toml"))
+    look = DisplayOptions(keymap=keymap.parse_keymap({"pause": "o", "more": "f5"}, "c.toml"))
     async with viewer(script.hello(60), look=look) as it:
         await it.press("p", "plus", "equals_sign")
         assert it.client.submitted == []
@@ -17,8 +17,8 @@ async def test_the_users_keys_do_what_they_say_and_the_old_ones_nothing() -> Non
         assert it.client.submitted == [Pause(), SetThreads(65)]
         assert "o pause" in it.shown("footer")
         assert it.app.view is not None
-        assert ("o", "Pause the load, or go on") in [
-            line for _, lines in subjects(it.app.view) for line in lines
+        assert ("o", "Pause the load, or resume it") in [
+            line for _, lines in help_sections(it.app.view) for line in lines
         ]
         commands = {command.title: command.help for command in it.app.get_system_commands(it.app.screen)}
-        assert commands["Pause the load, or go on"] == "o"
+        assert commands["Pause the load, or resume it"] == "o"

@@ -5,10 +5,10 @@ import pytest
 from tests.tui import script
 from tests.tui.driving import LARGE, SMALL, Viewer, screen_text, viewer
 from tests.tui.pictures import PICTURES, Picture
-from tuibench.tui.drawing import to_ascii
-from tuibench.tui.look import Look
+from tuibench.tui.terminal.styled_app import DisplayOptions
+from tuibench.tui.text.drawing import to_ascii
 
-PLAIN_CHARACTERS = Look(ascii_only=True)
+PLAIN_CHARACTERS = DisplayOptions(ascii_only=True)
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)

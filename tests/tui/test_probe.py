@@ -11,9 +11,9 @@ from tests.tui.probed import OVER, UNDER_WAY
 from tuibench.model.command import Command, NextStep, StartProbe, StopProbe
 from tuibench.model.probe import ProbeOrder, ProbeState
 from tuibench.model.schedule import Quantity
-from tuibench.tui.panels.saturation import ENDS
-from tuibench.tui.screens.ask import AskScreen
-from tuibench.tui.screens.saturation import SaturationScreen
+from tuibench.tui.panels.saturation import PROBE_END_TEXTS
+from tuibench.tui.screens.input_dialog import InputDialog
+from tuibench.tui.screens.monitor import SaturationScreen
 
 
 def hello(probe: ProbeState | None) -> Any:
@@ -31,7 +31,7 @@ def hello(probe: ProbeState | None) -> Any:
 async def test_the_key_asks_and_starts_one(keys: tuple[str, ...], command: Command) -> None:
     async with viewer(hello(None)) as it:
         await it.press("P")
-        assert isinstance(it.app.screen, AskScreen)
+        assert isinstance(it.app.screen, InputDialog)
         await it.press(*keys)
         assert it.client.submitted == [command]
 
@@ -39,7 +39,7 @@ async def test_the_key_asks_and_starts_one(keys: tuple[str, ...], command: Comma
 async def test_an_objective_that_is_none_is_refused_at_once() -> None:
     async with viewer(hello(None)) as it:
         await it.press("P", *"fast", "enter")
-        assert isinstance(it.app.screen, AskScreen)
+        assert isinstance(it.app.screen, InputDialog)
         assert not it.client.submitted
 
 
@@ -72,7 +72,7 @@ async def test_it_follows_the_probe_to_its_answer() -> None:
         assert it.shown("found").split()[0] == "16"
         await it.hear(OVER)
         assert OVER.result is not None
-        assert f"done: {ENDS[OVER.result.end]}" in it.shown("probe")
+        assert f"done: {PROBE_END_TEXTS[OVER.result.end]}" in it.shown("probe")
         assert it.shown("found").startswith("Saturated at ")
 
 

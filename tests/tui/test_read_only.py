@@ -5,9 +5,9 @@ import pytest
 from tests.examples import hello, sample
 from tests.tui.driving import viewer
 from tuibench.model.command import SetThreads, WatchActivity
-from tuibench.model.message import READ_ONLY
-from tuibench.tui.actions import ACTIONS, possible
-from tuibench.tui.screens.main import MainScreen
+from tuibench.model.message import READ_ONLY_REFUSAL
+from tuibench.tui.commands.actions import ACTIONS, is_possible
+from tuibench.tui.screens.base import MainScreen
 
 STEERING = [action for action in ACTIONS if action.steers and not action.place]
 
@@ -20,7 +20,7 @@ def test_there_is_something_to_refuse() -> None:
 async def test_a_key_that_steers_is_refused_in_words(keys: str) -> None:
     async with viewer(hello(), read_only=True) as screen:
         await screen.press(keys)
-        assert READ_ONLY in screen.shown("note")
+        assert READ_ONLY_REFUSAL in screen.shown("note")
         assert screen.client.submitted == []
         assert isinstance(screen.app.screen, MainScreen)
 
@@ -29,14 +29,13 @@ async def test_nothing_that_steers_can_be_done() -> None:
     async with viewer(hello(), read_only=True) as screen:
         view = screen.app.view
         assert view is not None
-        assert not [action.name for action in STEERING if possible(action, view)]
+        assert not [action.name for action in STEERING if is_possible(action, view)]
         assert not [command.title for command in screen.app._palette(STEERING)]
 
 
 async def test_a_command_that_comes_another_way_is_refused_as_well() -> None:
     async with viewer(hello(), read_only=True) as screen:
         screen.app._send(SetThreads(99))
-        screen.app._submit(SetThreads(99))
         await screen.settle()
         assert screen.client.submitted == []
 

@@ -11,11 +11,11 @@ from textual.pilot import Pilot
 
 from tests.tui.driving import LARGE, SMALL
 from tests.unit.record.written import written
-from tuibench.model.replay import REFUSED
-from tuibench.record.run import load
+from tuibench.model.message import REPLAY_REFUSAL
+from tuibench.record.files.loading import load_run
 from tuibench.session.replay import ReplayClient
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.screens.main import MainScreen
+from tuibench.tui.screens.base import MainScreen
 from tuibench.tui.widgets.panel import Panel
 
 
@@ -57,7 +57,7 @@ async def replayed(
     folder: Path, size: tuple[int, int] = LARGE, *, ticks: int = 6, ended: bool = True
 ) -> AsyncIterator[Replayed]:
     written(folder / "r1", ticks, ended=ended)
-    client = ReplayClient(load(folder / "r1"), 4.0, StillClock())
+    client = ReplayClient(load_run(folder / "r1"), 4.0, StillClock())
 
     async def connect() -> ReplayClient:
         return client
@@ -109,7 +109,7 @@ async def test_seconds_are_sought(tmp_path: Path) -> None:
 async def test_a_key_that_steers_is_answered_in_words(tmp_path: Path, key: str) -> None:
     async with replayed(tmp_path) as it:
         await it.press(key)
-        assert REFUSED in it.shown("note")
+        assert REPLAY_REFUSAL in it.shown("note")
         assert isinstance(it.app.screen, MainScreen)
 
 

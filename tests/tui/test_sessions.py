@@ -6,9 +6,9 @@ from tests.tui import script
 from tests.tui.driving import Viewer, screen_text, viewer
 from tests.tui.sessions import ACTIVITY, session
 from tuibench.model.command import ApplyPreset, KillQuery, TrustServer, WatchActivity
-from tuibench.model.message import Answer
-from tuibench.tui.screens.confirm import ConfirmScreen
-from tuibench.tui.screens.live import LiveScreen
+from tuibench.model.message import CommandReply
+from tuibench.tui.screens.confirm import ConfirmDialog
+from tuibench.tui.screens.monitor import LiveScreen
 from tuibench.tui.screens.sessions import SessionsScreen
 from tuibench.tui.widgets.panel import Panel
 
@@ -65,12 +65,14 @@ async def test_a_query_is_ended_after_yes_only() -> None:
         await it.hear(ACTIVITY)
         it.client.submitted.clear()
         await it.press("k")
-        assert isinstance(it.app.screen, ConfirmScreen)
+        assert isinstance(it.app.screen, ConfirmDialog)
         assert "End the query of connection 88" in screen_text(it)
         assert "SELECT customer" in screen_text(it)
         await it.press("enter", "n")
         assert it.client.submitted == []
-        it.client.answer = Answer(id=1, ok=False, text="there is no connection 88 any more (error 1094)")
+        it.client.answer = CommandReply(
+            id=1, ok=False, text="there is no connection 88 any more (error 1094)"
+        )
         await it.press("k", "y")
         assert it.client.submitted == [KillQuery(88)]
         assert isinstance(it.app.screen, SessionsScreen)

@@ -5,11 +5,11 @@ import msgspec
 from tests.tui import catalogue, script
 from tests.tui.driving import LARGE, SMALL, Viewer, screen_text, viewer
 from tuibench.model.command import ChangeSetting, RestoreSettings, TrustServer
-from tuibench.tui.look import Look
-from tuibench.tui.screens.change import ChangeScreen
-from tuibench.tui.screens.confirm import ConfirmScreen
-from tuibench.tui.screens.live import LiveScreen
+from tuibench.tui.screens.change import ChangeDialog
+from tuibench.tui.screens.confirm import ConfirmDialog
+from tuibench.tui.screens.monitor import LiveScreen
 from tuibench.tui.screens.settings import SettingsScreen
+from tuibench.tui.terminal.styled_app import DisplayOptions
 from tuibench.tui.widgets.panel import Panel
 
 HELLO = script.hello(70, catalogue.status())
@@ -35,11 +35,11 @@ async def test_every_setting_has_its_line() -> None:
         for setting in catalogue.STATES:
             assert setting.name in listed(it)
         flush = next(line for line in listed(it).splitlines() if "innodb_flush_log_at_trx" in line)
-        assert flush.split()[:7] == ["▸", "innodb_flush_log_at_trx_commit", "0", "▲", "1", "by", "us"]
+        assert flush.split()[:6] == ["▸", "innodb_flush_log_at_trx_commit", "0", "▲", "1", "tuibench"]
         most = next(line for line in listed(it).splitlines() if "max_connections" in line)
-        assert most.split()[:6] == ["max_connections", "500", "151", "▲", "by", "others"]
+        assert most.split()[:5] == ["max_connections", "500", "151", "▲", "others"]
         redo = next(line for line in listed(it).splitlines() if "innodb_redo_log_enabled" in line)
-        assert redo.split()[:4] == ["innodb_redo_log_enabled", "–", "–", "fixed"]
+        assert redo.split()[:4] == ["innodb_redo_log_enabled", "–", "–", "read-only"]
 
 
 async def test_the_chosen_one_is_told_in_full() -> None:
@@ -83,10 +83,10 @@ async def test_words_find_settings_and_escape_ends_the_search() -> None:
 async def test_a_setting_is_changed_after_yes_only() -> None:
     async with viewer(HELLO) as it:
         await it.press("5", "slash", *"io_capacity", "enter", "enter")
-        assert isinstance(it.app.screen, ChangeScreen)
+        assert isinstance(it.app.screen, ChangeDialog)
         assert "Takes whole numbers" in screen_text(it)
         await it.press(*"4000", "enter")
-        assert isinstance(it.app.screen, ConfirmScreen)
+        assert isinstance(it.app.screen, ConfirmDialog)
         assert "200 → 4000" in screen_text(it)
         await it.press("n")
         assert it.client.submitted == []
@@ -137,7 +137,7 @@ async def test_one_is_put_back_or_all_of_ours() -> None:
         assert it.client.submitted == [RestoreSettings(("sync_binlog",))]
         it.client.submitted.clear()
         await it.press("U")
-        assert "Put all of our changes back" in screen_text(it)
+        assert "Restore all settings that tuibench changed" in screen_text(it)
         await it.press("y")
         assert it.client.submitted == [RestoreSettings(("innodb_flush_log_at_trx_commit", "sync_binlog"))]
 
@@ -167,7 +167,7 @@ async def test_a_click_chooses_and_a_second_one_opens() -> None:
         assert chosen(it) == "sync_binlog"
         await it.pilot.click("#settings", offset=(10, row))
         await it.settle()
-        assert isinstance(it.app.screen, ChangeScreen)
+        assert isinstance(it.app.screen, ChangeDialog)
 
 
 async def test_a_new_status_is_painted() -> None:
@@ -180,7 +180,7 @@ async def test_a_new_status_is_painted() -> None:
 
 
 async def test_a_plain_terminal_gets_plain_characters() -> None:
-    async with viewer(HELLO, look=Look(ascii_only=True)) as it:
+    async with viewer(HELLO, look=DisplayOptions(ascii_only=True)) as it:
         await it.press("5")
         assert listed(it).isascii()
         assert details(it).isascii()

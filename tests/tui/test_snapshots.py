@@ -14,17 +14,17 @@ from tests.tui.animation import animated, story
 from tests.tui.driving import LARGE, SMALL
 from tests.tui.pictures import DETAILS, SCREENS, SIZES, Form, Picture, Scene
 from tests.tui.start import DOUBTFUL
-from tuibench.tui.look import PLAIN, Look
-from tuibench.tui.places import PLACES
-from tuibench.tui.screens.confirm import ConfirmScreen
+from tuibench.tui.screens.confirm import ConfirmDialog
 from tuibench.tui.screens.help import HelpScreen
+from tuibench.tui.screens.tabs import SCREEN_TABS
 from tuibench.tui.start.screen import StartScreen
+from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions
 
 KINDS: Mapping[str, Callable[..., object]] = {
-    **{place.name: place.make for place in PLACES},
+    **{place.name: place.make for place in SCREEN_TABS},
     "start": StartScreen,
     "help": HelpScreen,
-    "confirm": ConfirmScreen,
+    "confirm": ConfirmDialog,
 }
 """The class of every screen that is to be in the table."""
 
@@ -32,13 +32,13 @@ KINDS: Mapping[str, Callable[..., object]] = {
 class Terminal(NamedTuple):
     """What decides about colours: the look that was asked for, and the environment."""
 
-    look: Look = PLAIN
+    look: DisplayOptions = DEFAULT_DISPLAY
     environment: Mapping[str, str] = {}
 
 
 TERMINALS = {
     "dark": Terminal(),
-    "ansi": Terminal(Look(theme="ansi-dark")),
+    "ansi": Terminal(DisplayOptions(theme="ansi-dark")),
     "no-colour": Terminal(environment={"NO_COLOR": ""}),
 }
 TABLE = list(product(SCREENS, SIZES, TERMINALS))
@@ -80,15 +80,15 @@ def has_colours(app: App[object]) -> bool:
     )
 
 
-PLAIN_CHARACTERS = Look(ascii_only=True)
+PLAIN_CHARACTERS = DisplayOptions(ascii_only=True)
 MORE = (
     Picture("live-ascii-80x24", SMALL, Scene(), PLAIN_CHARACTERS),
     Picture("big-ascii-120x36", LARGE, Scene(keys=("b",)), PLAIN_CHARACTERS),
-    Picture("events-ansi-light-80x24", SMALL, Scene(keys=("7",)), Look(theme="ansi-light")),
+    Picture("events-ansi-light-80x24", SMALL, Scene(keys=("7",)), DisplayOptions(theme="ansi-light")),
     Picture("live-starting-120x36", LARGE, Scene(script.hello(0, events=()))),
     Picture("start-doubtful-120x36", LARGE, Form(DOUBTFUL, ("down", "enter"))),
     Picture("start-another-80x24", SMALL, Form(keys=("end",))),
-    Picture("start-ansi-light-120x36", LARGE, Form(), Look(theme="ansi-light")),
+    Picture("start-ansi-light-120x36", LARGE, Form(), DisplayOptions(theme="ansi-light")),
 )
 
 

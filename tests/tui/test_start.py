@@ -14,11 +14,10 @@ from tests.tui import start
 from tests.tui.driving import LARGE, SMALL
 from tests.tui.start import FakeBackstage
 from tuibench.errors import ServerUnavailableError
-from tuibench.tui.look import PLAIN, Look
-from tuibench.tui.start.app import StartApp
-from tuibench.tui.start.backstage import Outlook
-from tuibench.tui.start.screen import StartScreen
-from tuibench.tui.start.stage import Next, following
+from tuibench.tui.start.controller import ServerCheck
+from tuibench.tui.start.screen import StartApp, StartScreen
+from tuibench.tui.start.wizard_step import EnterAction, enter_action
+from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions
 
 PATIENCE_SECONDS = 30.0
 
@@ -54,7 +53,7 @@ class Form:
 
 @asynccontextmanager
 async def form(
-    backstage: FakeBackstage, size: tuple[int, int] = LARGE, look: Look = PLAIN
+    backstage: FakeBackstage, size: tuple[int, int] = LARGE, look: DisplayOptions = DEFAULT_DISPLAY
 ) -> AsyncIterator[Form]:
     app = StartApp(backstage, look)
     async with app.run_test(size=size) as pilot:
@@ -253,7 +252,7 @@ async def test_everything_fits_the_smallest_terminal() -> None:
 
 
 async def test_a_plain_terminal_gets_plain_characters() -> None:
-    async with form(FakeBackstage(start.DOUBTFUL), look=Look(ascii_only=True)) as it:
+    async with form(FakeBackstage(start.DOUBTFUL), look=DisplayOptions(ascii_only=True)) as it:
         await it.press("down", "enter")
         assert it.text.isascii()
 
@@ -261,16 +260,16 @@ async def test_a_plain_terminal_gets_plain_characters() -> None:
 @pytest.mark.parametrize(
     ("outlook", "is_private", "expected"),
     [
-        (None, True, Next.START),
-        (None, False, Next.LOOK),
-        (start.READY, False, Next.START),
-        (start.DOUBTFUL, False, Next.START_ALL_THE_SAME),
-        (start.MISSING, False, Next.MAKE),
-        (start.BLOCKED, False, Next.MEND),
+        (None, True, EnterAction.START),
+        (None, False, EnterAction.LOOK),
+        (start.READY, False, EnterAction.START),
+        (start.DOUBTFUL, False, EnterAction.START_ALL_THE_SAME),
+        (start.MISSING, False, EnterAction.MAKE),
+        (start.BLOCKED, False, EnterAction.MEND),
     ],
 )
-def test_what_comes_next(outlook: Outlook | None, is_private: bool, expected: Next) -> None:
-    assert following(outlook, is_private=is_private) is expected
+def test_what_comes_next(outlook: ServerCheck | None, is_private: bool, expected: EnterAction) -> None:
+    assert enter_action(outlook, is_private=is_private) is expected
 
 
 async def test_no_menu_that_is_not_ours_opens_over_the_form() -> None:

@@ -32,24 +32,19 @@ from tuibench.model.command import (
     StartProbe,
     Stop,
 )
-from tuibench.model.schedule import Step
-from tuibench.tui.panels.plot import AXIS_WIDTH
-from tuibench.tui.screens.ask import AskScreen
-from tuibench.tui.screens.big import BigScreen
-from tuibench.tui.screens.change import ChangeScreen
-from tuibench.tui.screens.confirm import ConfirmScreen
-from tuibench.tui.screens.durability import DurabilityScreen
+from tuibench.model.schedule import ConstantStage
+from tuibench.tui.panels.selection import PAGE_LINES
+from tuibench.tui.panels.time_chart import AXIS_WIDTH
+from tuibench.tui.screens.base import MainScreen
+from tuibench.tui.screens.change import ChangeDialog
+from tuibench.tui.screens.confirm import ConfirmDialog, StopDialog
+from tuibench.tui.screens.durability import DurabilityDialog
 from tuibench.tui.screens.events import EventsScreen
 from tuibench.tui.screens.help import HelpScreen
-from tuibench.tui.screens.host import HostScreen
-from tuibench.tui.screens.live import LiveScreen
-from tuibench.tui.screens.main import MainScreen
-from tuibench.tui.screens.number import NumberScreen
-from tuibench.tui.screens.saturation import SaturationScreen
+from tuibench.tui.screens.input_dialog import InputDialog, NumberDialog
+from tuibench.tui.screens.monitor import BigScreen, HostScreen, LiveScreen, SaturationScreen
 from tuibench.tui.screens.sessions import SessionsScreen
 from tuibench.tui.screens.settings import SettingsScreen
-from tuibench.tui.screens.stop import StopScreen
-from tuibench.tui.selection import PAGE
 
 Look = Callable[[Any], object]
 """At a running viewer or replay."""
@@ -160,7 +155,7 @@ ACTIONS: Mapping[str, Trial] = {
     "weights": submits(SetWeights({"old": 50, "new": 50}), "5", "0", "slash", "5", "0", "enter"),
     "delay": submits(SetDelay(20), *"20ms", "enter"),
     "plan": submits(HoldPlan()),
-    "type_plan": submits(SetPlan((Step(level=4, seconds=9),)), "4", "colon", "9", "s", "enter"),
+    "type_plan": submits(SetPlan((ConstantStage(level=4, seconds=9),)), "4", "colon", "9", "s", "enter"),
     "probe": submits(StartProbe(), "enter"),
     "durability": submits(ApplyPreset("unsafe"), "down", "down", "enter", "y"),
     "locks": leads(LiveScreen, SessionsScreen),
@@ -182,8 +177,8 @@ def moves(seen: Look, names: Sequence[object]) -> Iterator[tuple[str, Trial]]:
     first, last, end = names[0], names[-1], len(names) - 1
     yield "down", Trial(seen, first, names[1])
     yield "up", Trial(seen, names[1], first, lead=("down",))
-    yield "pagedown", Trial(seen, first, names[min(PAGE, end)])
-    yield "pageup", Trial(seen, last, names[max(end - PAGE, 0)], lead=("end",))
+    yield "pagedown", Trial(seen, first, names[min(PAGE_LINES, end)])
+    yield "pageup", Trial(seen, last, names[max(end - PAGE_LINES, 0)], lead=("end",))
     yield "end", Trial(seen, first, last)
     yield "home", Trial(seen, last, first, lead=("end",))
 
@@ -247,7 +242,7 @@ OWN_KEYS = (
         {
             "slash": Trial(is_searched, False, True),
             "escape": leads(SettingsScreen, LiveScreen),
-            "enter": leads(SettingsScreen, ChangeScreen),
+            "enter": leads(SettingsScreen, ChangeDialog),
             "u": submits(RestoreSettings(OURS[:1]), "y"),
             "U": submits(RestoreSettings(OURS), "y"),
             **dict(moves(setting, SETTINGS)),
@@ -281,36 +276,36 @@ OWN_KEYS = (
         dict.fromkeys(("escape", "question_mark", "f1", "q"), leads(HelpScreen, LiveScreen)),
     ),
     Keys(
-        ConfirmScreen,
+        ConfirmDialog,
         scene("confirm"),
         {
             "y": submits(ApplyPreset("unsafe")),
-            **dict.fromkeys(("n", "escape"), leads(ConfirmScreen, DurabilityScreen)),
+            **dict.fromkeys(("n", "escape"), leads(ConfirmDialog, DurabilityDialog)),
         },
     ),
     Keys(
-        DurabilityScreen,
+        DurabilityDialog,
         Scene(CALM, ("d",)),
-        dict.fromkeys(("d", "escape"), leads(DurabilityScreen, LiveScreen)),
+        dict.fromkeys(("d", "escape"), leads(DurabilityDialog, LiveScreen)),
     ),
     Keys(
-        ChangeScreen,
+        ChangeDialog,
         Scene(CATALOGUE, ("5", "enter")),
         {
-            "escape": leads(ChangeScreen, SettingsScreen),
+            "escape": leads(ChangeDialog, SettingsScreen),
             "up": Trial(offer, offered(FLUSH_NOW, typed=False), offered(FLUSH_NOW - 1)),
             "down": Trial(offer, offered(FLUSH_NOW - 1), offered(FLUSH_NOW), lead=("up",)),
         },
     ),
     Keys(
-        StopScreen,
+        StopDialog,
         Scene(CALM, ("q",)),
         {
             "s": submits(Stop()),
             "x": LEAVES,
-            **dict.fromkeys(("escape", "n"), leads(StopScreen, LiveScreen)),
+            **dict.fromkeys(("escape", "n"), leads(StopDialog, LiveScreen)),
         },
     ),
-    Keys(AskScreen, Scene(CALM, ("t",)), {"escape": leads(NumberScreen, LiveScreen)}),
+    Keys(InputDialog, Scene(CALM, ("t",)), {"escape": leads(NumberDialog, LiveScreen)}),
 )
 """By the class that binds the keys."""

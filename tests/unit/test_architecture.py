@@ -27,19 +27,33 @@ def imported_by(*modules: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "modules", [("tuibench.load.worker",), ("tuibench.session.service", "tuibench.tuning.guardian")]
+    "modules",
+    [
+        ("tuibench.load.workers.worker",),
+        ("tuibench.session.service.service", "tuibench.tuning.undo.guardian"),
+    ],
 )
 def test_processes_without_a_screen_load_nothing_to_draw_with(modules: tuple[str, ...]) -> None:
     loaded = imported_by(*modules)
     assert "tuibench" in loaded
-    assert not loaded & {"textual", "rich", "typer"}
+    assert not loaded & {"textual", "rich", "click"}
 
 
 def test_a_viewer_loads_what_it_draws_with_and_nothing_that_drives_or_records() -> None:
     """All of it stands between the command and its first picture."""
-    loaded = imported_by("tuibench.cli.main", "tuibench.cli.attach", "tuibench.tui.app")
-    assert {"textual", "tuibench.session.client"} <= loaded
-    rooms = ("load", "mysql", "observe", "tuning", "demo", "session.core", "session.replay", "record.run")
+    loaded = imported_by("tuibench.cli.main", "tuibench.cli.commands.attach", "tuibench.tui.app")
+    assert {"textual", "tuibench.session.service.client"} <= loaded
+    rooms = (
+        "load",
+        "mysql",
+        "observe",
+        "tuning",
+        "demo",
+        "session.load_run",
+        "session.watcher",
+        "session.replay",
+        "record.files.run",
+    )
     assert not loaded & {f"tuibench.{room}" for room in rooms}
     assert not loaded & {
         "asyncmy",

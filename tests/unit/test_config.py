@@ -9,11 +9,11 @@ from tuibench.errors import UsageError
 
 
 def test_a_section_that_is_not_there_is_empty(tuibench_home: Path) -> None:
-    assert config.section("keys") == {}
+    assert config.read_section("keys") == {}
     config.config_file().parent.mkdir()
     config.config_file().write_text("[presets.night]\nsettings = { sync_binlog = 0 }\n[keys]\npause = 'o'\n")
-    assert config.section("keys") == {"pause": "o"}
-    assert config.section("screen") == {}
+    assert config.read_section("keys") == {"pause": "o"}
+    assert config.read_section("screen") == {}
 
 
 @pytest.mark.parametrize(
@@ -26,5 +26,5 @@ def test_a_section_that_is_not_there_is_empty(tuibench_home: Path) -> None:
 )
 def test_faults_are_named(text: str, fault: str) -> None:
     with pytest.raises(UsageError) as caught:
-        config.parse(text, "c.toml", text.split(" ")[0].strip("[]\n"))
+        config.parse_config(text, "c.toml", text.split(" ")[0].strip("[]\n"))
     assert str(caught.value) == fault

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.deadline import in_time
+from tuibench.deadline import wait_with_timeout
 
 
 async def _answer(after_seconds: float) -> str:
@@ -15,7 +15,7 @@ async def _answer(after_seconds: float) -> str:
 
 def test_what_comes_in_time_is_returned() -> None:
     async def scenario(_: VirtualClock) -> str:
-        return await in_time(_answer(2), 3)
+        return await wait_with_timeout(_answer(2), 3)
 
     assert in_no_time(scenario) == "answer"
 
@@ -23,7 +23,7 @@ def test_what_comes_in_time_is_returned() -> None:
 def test_what_comes_too_late_is_not_waited_for() -> None:
     async def scenario(clock: VirtualClock) -> float:
         with pytest.raises(TimeoutError):
-            await in_time(_answer(5), 3)
+            await wait_with_timeout(_answer(5), 3)
         return clock.time()
 
     assert in_no_time(scenario) == 3
@@ -40,7 +40,7 @@ def test_a_cancellation_that_the_work_does_not_heed_is_heeded() -> None:
         return "too late"
 
     async def scenario(clock: VirtualClock) -> float:
-        task = asyncio.create_task(in_time(deaf(), 60))
+        task = asyncio.create_task(wait_with_timeout(deaf(), 60))
         await clock.sleep(1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -57,7 +57,7 @@ def test_work_after_a_cancellation_is_done() -> None:
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
-            return await in_time(_answer(2), 3)
+            return await wait_with_timeout(_answer(2), 3)
         return "too late"
 
     async def scenario(clock: VirtualClock) -> str:

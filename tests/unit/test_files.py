@@ -11,20 +11,20 @@ from tuibench import files
 def test_a_file_and_the_null_device(tmp_path: Path) -> None:
     file = tmp_path / "x"
     file.write_bytes("a = 'ü'\r\nb\n".encode())
-    assert files.text(file) == "a = 'ü'\nb\n"
-    assert files.text(Path(os.devnull)) == ""
+    assert files.read_text(file) == "a = 'ü'\nb\n"
+    assert files.read_text(Path(os.devnull)) == ""
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "/dev/full", "/dev/urandom"])
 def test_a_device_that_never_ends(name: str) -> None:
     with pytest.raises(OSError, match="not a regular file"):
-        files.text(Path(name))
+        files.read_text(Path(name))
 
 
 def test_a_pipe_that_nobody_writes_into(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="not a regular file"):
-        files.text(tmp_path / "pipe")
+        files.read_text(tmp_path / "pipe")
 
 
 def test_what_a_shell_hands_over() -> None:
@@ -32,7 +32,7 @@ def test_what_a_shell_hands_over() -> None:
     os.write(writing, b"SELECT 1")
     os.close(writing)
     try:
-        assert files.text(Path(f"/dev/fd/{reading}"), pipes=True) == "SELECT 1"
+        assert files.read_text(Path(f"/dev/fd/{reading}"), pipes=True) == "SELECT 1"
     finally:
         os.close(reading)
 
@@ -40,18 +40,29 @@ def test_what_a_shell_hands_over() -> None:
 def test_a_dump_named_by_mistake(tmp_path: Path) -> None:
     file = tmp_path / "dump.sql"
     with file.open("wb") as stream:
-        stream.truncate(files.MOST_BYTES + 1)
+        stream.truncate(files.MAX_FILE_BYTES + 1)
     with pytest.raises(OSError, match="larger than 16 MiB"):
-        files.text(file)
+        files.read_text(file)
 
 
 @pytest.mark.parametrize("name", [".", "none", "no\0name"])
 def test_no_file_at_all(name: str, tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"directory|zero byte"):
-        files.text(tmp_path / name)
+        files.read_text(tmp_path / name)
 
 
 def test_the_home_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
-    assert files.path("~/x") == Path("/home/me/x")
-    assert files.path("~nobody-we-know/x") == Path("~nobody-we-know/x")
+    assert files.expand_path("~/x") == Path("/home/me/x")
+    assert files.expand_path("~nobody-we-know/x") == Path("~nobody-we-know/x")
+
+
+def test_a_private_file_is_its_owners_also_if_it_was_not(tmp_path: Path) -> None:
+    older = tmp_path / "older"
+    older.write_text("a")
+    older.chmod(0o644)
+    for path, mode in ((older, "ab"), (tmp_path / "new", "wb")):
+        with files.private(path, mode) as stream:
+            stream.write(b"b")
+        assert path.stat().st_mode & 0o777 == 0o600
+    assert older.read_bytes() == b"ab"

@@ -12,20 +12,19 @@ from hypothesis import strategies as st
 from tests import sweeps
 from tuibench import config
 from tuibench.errors import TuibenchError
-from tuibench.model.schedule_text import schedule_in
-from tuibench.mysql.optionfile import read_options
-from tuibench.record import reader
-from tuibench.record.lines import PlanRecord, StatusLine
-from tuibench.record.sweep import RECORD, RESULTS, SweepFolder
-from tuibench.record.sweep import load as load_sweep
-from tuibench.tuning.consent import Consent
-from tuibench.tuning.records import decode
-from tuibench.tuning.restore import leftovers
+from tuibench.model.schedule import parse_schedule
+from tuibench.mysql.option_files import read_options
+from tuibench.record.files import reader
+from tuibench.record.files.schema import PlanRecord, StatusLine
+from tuibench.record.files.sweep_folder import RECORD, RESULTS, SweepFolder, load_sweep
+from tuibench.tuning.change.production_consent import ProductionConsent
+from tuibench.tuning.undo.journal_entries import decode_journal
+from tuibench.tuning.undo.leftovers import leftovers
 from tuibench.workload import library
 
 
 def journal(path: Path) -> object:
-    return decode(path.read_bytes(), str(path))
+    return decode_journal(path.read_bytes(), str(path))
 
 
 def claimed(path: Path) -> object:
@@ -34,7 +33,7 @@ def claimed(path: Path) -> object:
 
 
 def record_lines(path: Path) -> object:
-    return list(reader.Lines().of(path, StatusLine))
+    return list(reader.JsonLines().of(path, StatusLine))
 
 
 def sweep(path: Path) -> object:
@@ -51,13 +50,13 @@ def sweep(path: Path) -> object:
 READERS: dict[str, Callable[[Path], object]] = {
     "journal": journal,
     "leftover": claimed,
-    "record": lambda path: reader.document(path, PlanRecord),
+    "record": lambda path: reader.read_document(path, PlanRecord),
     "lines": record_lines,
-    "consent": lambda path: Consent(path).is_given("box"),
-    "configuration": lambda path: config.section("screen", path),
+    "consent": lambda path: ProductionConsent(path).is_given("box"),
+    "configuration": lambda path: config.read_section("screen", path),
     "sweep": sweep,
-    "plan": lambda path: schedule_in(path.read_text(encoding="utf-8", errors="replace")),
-    "profile": lambda path: library.load(str(path)),
+    "plan": lambda path: parse_schedule(path.read_text(encoding="utf-8", errors="replace")),
+    "profile": lambda path: library.load_profile(str(path)),
     "option file": lambda path: read_options(str(path)),
 }
 

@@ -1,5 +1,6 @@
 """Where files go, with and without the user's word."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,9 @@ def test_a_private_folder_is_made_and_later_left_alone(
 ) -> None:
     """On a disk that can only be read, there is nothing to be changed either."""
     (tmp_path / "open").mkdir(mode=0o755)
-    assert paths.private(tmp_path / "open").stat().st_mode & 0o777 == 0o700
+    assert paths.ensure_private(tmp_path / "open").stat().st_mode & 0o777 == 0o700
     monkeypatch.setattr(Path, "chmod", lambda *_: pytest.fail("needs no change"))
-    assert paths.private(tmp_path / "open").stat().st_mode & 0o777 == 0o700
+    assert paths.ensure_private(tmp_path / "open").stat().st_mode & 0o777 == 0o700
 
 
 def test_one_variable_moves_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,13 +36,13 @@ def test_one_variable_moves_everything(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_home_may_be_given_with_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TUIBENCH_HOME", "~/bench")
-    assert paths.home() == Path.home() / "bench"
+    assert paths.home_override() == Path.home() / "bench"
 
 
 def test_without_it_the_usual_folders_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TUIBENCH_HOME")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    assert paths.home() is None
+    assert paths.home_override() is None
     assert paths.data_dir().name == paths.state_dir().name == "tuibench"
     assert paths.runtime_dir() == tmp_path / "tuibench"
 
@@ -58,9 +59,9 @@ def test_without_a_runtime_folder_sockets_are_kept_with_the_state(
 
 
 def test_a_private_folder_is_made_and_closed_to_others(tmp_path: Path) -> None:
-    made = paths.private(tmp_path / "a" / "b")
+    made = paths.ensure_private(tmp_path / "a" / "b")
     made.chmod(0o755)
-    assert paths.private(made).stat().st_mode & 0o777 == 0o700
+    assert paths.ensure_private(made).stat().st_mode & 0o777 == 0o700
 
 
 def test_the_runtime_folder_of_another_user_is_not_ours(
@@ -71,3 +72,23 @@ def test_the_runtime_folder_of_another_user_is_not_ours(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr("os.access", lambda *_: False)
     assert paths.runtime_dir() == paths.state_dir() / "run"
+
+
+def test_records_alone_are_moved_by_a_run_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = (paths.state_dir(), paths.config_dir(), paths.runtime_dirs())
+    monkeypatch.setenv(paths.RECORDS, "")
+    paths.keep_records_in(str(tmp_path))
+    assert paths.runs_dir() == tmp_path / "runs"
+    assert paths.sweeps_dir() == tmp_path / "sweeps"
+    assert (paths.state_dir(), paths.config_dir(), paths.runtime_dirs()) == before
+
+
+def test_a_claimed_name_is_taken(tmp_path: Path) -> None:
+    assert [paths.claim(tmp_path, "run").name for _ in range(3)] == ["run", "run-2", "run-3"]
+
+
+def test_names_in_two_run_directories_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their journals and sockets are in one place."""
+    usual = paths.claim(tmp_path / "a", "run").name
+    monkeypatch.setenv(paths.RECORDS, str(tmp_path / "b"))
+    assert paths.claim(tmp_path / "b", "run").name == f"run-{os.getpid()}" != usual

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.paths import ROOT
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-MAP = ROOT / "docs" / "contributing.md"
+MAP = ROOT / "docs" / "architecture.md"
 PLACES = re.findall(r"`((?:\w+/)+(?:\w+\.\w+)?)`", MAP.read_text(encoding="utf-8"))
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "tests" / "bench" / "README.md"]
 

@@ -2,13 +2,12 @@
 
 import json
 import re
-from importlib import import_module
 
 import pytest
 
 from tests.schemas import FOLDER, SCHEMAS, text
 from tests.validation import demand_valid_value
-from tuibench.cli.main import COMMANDS
+from tuibench.cli.main import COMMANDS, command_module
 
 PAGE = FOLDER.parent / "json.md"
 
@@ -35,7 +34,7 @@ def test_what_is_not_as_the_schema_says_is_found(value: object, words: str) -> N
 def test_each_command_with_json_is_on_the_page() -> None:
     page = PAGE.read_text(encoding="utf-8")
     for command in COMMANDS:
-        module = import_module(f"tuibench.cli.{command}")
+        module = command_module(command)
         if "echo_json" in vars(module):
             assert re.search(rf"`{command} [^`]*--(format )?json", page), command
 

@@ -44,7 +44,7 @@ def test_milliseconds(value: float | None, text: str) -> None:
     ("seconds", "text"), [(84, "01:24"), (3723, "1:02:03"), (-5, "−00:05"), (0, "00:00")]
 )
 def test_clock(seconds: float, text: str) -> None:
-    assert units.clock(seconds) == text
+    assert units.hms(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ SIZES = [
 
 @pytest.mark.parametrize(("size", "text"), SIZES)
 def test_data(size: float | None, text: str) -> None:
-    assert units.data(size) == text
+    assert units.binary_size(size) == text
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_data(size: float | None, text: str) -> None:
     [(-31, 43, "−31..43"), (107, 9_999, "107..9,999"), (-69, 68_462_587, "−69..>9,999")],
 )
 def test_an_interval_that_knows_nothing_gives_no_figure_of_it(low: float, high: float, text: str) -> None:
-    assert units.span(low, high) == text
+    assert units.range_text(low, high) == text
 
 
 @given(st.floats(min_value=1e-6, max_value=1e12))

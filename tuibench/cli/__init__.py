@@ -1,1 +1,1 @@
-"""The command line. The only room that imports typer and writes to stdout."""
+"""The command line. The only room that uses click and writes to stdout."""

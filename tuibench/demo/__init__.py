@@ -1,1 +1,4 @@
-"""A private throw-away server: found, made, watched, and gone afterwards. The door is `server`."""
+"""Private temporary servers: find a server program, create, supervise and remove.
+
+The interface is `server`.
+"""

@@ -1,4 +1,4 @@
-"""Which server programs this machine has: where they are looked for, and which of them will do."""
+"""Detection of server programs: search path, flavour, version."""
 
 import os
 import re
@@ -28,7 +28,7 @@ FOLDERS = (
     "/usr/local/opt/mysql/bin",
     "/home/linuxbrew/.linuxbrew/bin",
 )
-"""Looked at after PATH: packagers put servers where an ordinary user's PATH does not reach."""
+"""Searched after PATH: packages install servers in folders outside an ordinary user's PATH."""
 
 OLDEST = {Flavour.MARIADB: (10, 5), Flavour.MYSQL: (8, 0)}
 
@@ -42,7 +42,7 @@ _VERSION = re.compile(r"\bVer (\d+\.\d+\.\d+)")
 
 
 class Binary(msgspec.Struct, frozen=True, kw_only=True):
-    """A server program. `version` is plain: 10.11.19."""
+    """A server program. `version` has numbers only: 10.11.19."""
 
     path: str
     flavour: Flavour
@@ -50,22 +50,22 @@ class Binary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def version_tuple(self) -> tuple[int, ...]:
-        """The version as numbers, to compare."""
+        """The version as a tuple of numbers, for comparison."""
         return tuple(int(part) for part in self.version.split("."))
 
     def __str__(self) -> str:
         return f"{self.flavour} {self.version} ({self.path})"
 
 
-def find() -> Binary:
-    """The first server program that will do: MariaDB before MySQL, PATH before the usual folders.
+def find_binary() -> Binary:
+    """The first suitable server program: MariaDB before MySQL, PATH before the usual folders.
 
-    Raises ServerUnavailableError if there is none, with the command that installs one.
+    Raises ServerUnavailableError with the command that installs one if there is none.
     """
     refusal: ServerUnavailableError | None = None
-    for path in candidates():
+    for path in binary_candidates():
         try:
-            return examine(path)
+            return inspect_binary(path)
         except ServerUnavailableError as error:
             refusal = refusal or error
     raise refusal or ServerUnavailableError(
@@ -73,8 +73,8 @@ def find() -> Binary:
     )
 
 
-def candidates(folders: Sequence[str] | None = None) -> Iterator[Path]:
-    """The server programs there are, the same program never twice."""
+def binary_candidates(folders: Sequence[str] | None = None) -> Iterator[Path]:
+    """All server programs, without duplicates."""
     seen = set()
     searched = os.pathsep.join([os.environ.get("PATH", os.defpath), *(folders or FOLDERS)])
     for name in NAMES:
@@ -85,8 +85,11 @@ def candidates(folders: Sequence[str] | None = None) -> Iterator[Path]:
                 yield Path(found).absolute()
 
 
-def examine(path: Path | str) -> Binary:
-    """Asks a program what it is. Raises ServerUnavailableError if it is no server, or too old."""
+def inspect_binary(path: Path | str) -> Binary:
+    """Runs a program to get its flavour and version.
+
+    Raises ServerUnavailableError if it is not a server or too old.
+    """
     text = _version_line(str(path))
     match = _VERSION.search(text)
     if match is None:

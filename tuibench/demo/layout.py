@@ -1,4 +1,4 @@
-"""Where a private server keeps its things: one directory, and the name of everything in it."""
+"""Directory layout of a private server: file names and location."""
 
 import os
 import tempfile
@@ -9,13 +9,13 @@ from tuibench.errors import ServerUnavailableError
 PREFIX = "tuibench-demo-"
 
 MAX_SOCKET_PATH = 103
-"""Bytes a socket's path may have: 107 on Linux, 103 on macOS."""
+"""Maximum bytes of a socket's path: 107 on Linux, 103 on macOS."""
 
 _RANDOM_PART = "x" * 8
 
 
-class Layout:
-    """The names inside one private server's directory."""
+class DirectoryLayout:
+    """The file names in a private server's directory."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -23,14 +23,14 @@ class Layout:
         self.tmp = root / "tmp"
         self.socket = root / "mysql.sock"
         self.error_log = root / "error.log"
-        self.keeper_log = root / "keeper.log"
+        self.supervisor_log = root / "supervisor.log"
         self.server_pid = root / "server.pid"
-        self.keeper_lock = root / "keeper.lock"
+        self.supervisor_lock = root / "supervisor.lock"
         self.init_file = root / "accounts.sql"
         self.client_options = root / "client.cnf"
 
     @classmethod
-    def create(cls, base: Path) -> "Layout":
+    def create(cls, base: Path) -> "DirectoryLayout":
         """A new, empty directory below `base`, readable by its owner only."""
         layout = cls(Path(tempfile.mkdtemp(prefix=PREFIX, dir=base)))
         layout.tmp.mkdir(mode=0o700)
@@ -38,10 +38,10 @@ class Layout:
 
 
 def default_base() -> Path:
-    """The folder private servers are made in: TMPDIR if set, else a temporary folder on a real disk.
+    """The folder for private servers: TMPDIR if set, otherwise a temporary folder on a disk.
 
-    /tmp is often memory, where an fsync costs nothing: durability settings would have nothing to show.
-    Raises ServerUnavailableError if no folder will do.
+    /tmp is often in memory, where fsync is free and durability settings have no effect.
+    Raises ServerUnavailableError if no folder is suitable.
     """
     named = os.environ.get("TMPDIR")
     choices = [named] if named else []
@@ -50,24 +50,24 @@ def default_base() -> Path:
         if base.is_dir() and os.access(base, os.W_OK | os.X_OK) and _socket_fits(base):
             return base
     raise ServerUnavailableError(
-        "no folder for a private server: /var/tmp and /tmp cannot be written",
-        "set TMPDIR to a folder that can",
+        "no folder for a private server: /var/tmp and /tmp are not writable",
+        "set TMPDIR to a writable folder",
     )
 
 
 def _socket_fits(base: Path) -> bool:
-    socket = Layout(base / (PREFIX + _RANDOM_PART)).socket
+    socket = DirectoryLayout(base / (PREFIX + _RANDOM_PART)).socket
     return len(os.fsencode(socket)) <= MAX_SOCKET_PATH
 
 
 def write_private(path: Path, text: str) -> None:
-    """Writes a file that nobody else can read, from its first moment on."""
+    """Writes a file that is readable by its owner only from its creation on."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w") as file:
         file.write(text)
 
 
-def is_private(datadir: str) -> bool:
-    """True if a data directory of this host belongs to a private server, this program's or another's."""
-    layout = Layout(Path(datadir).parent)
-    return layout.root.name.startswith(PREFIX) and layout.keeper_lock.exists()
+def is_private_server(datadir: str) -> bool:
+    """Whether a data directory on this host belongs to a private server of any user."""
+    layout = DirectoryLayout(Path(datadir).parent)
+    return layout.root.name.startswith(PREFIX) and layout.supervisor_lock.exists()

@@ -1,6 +1,6 @@
-"""How a server's process is started, seen to be ready, and ended; and what its log says when it fails.
+"""Server processes: start, wait for readiness, termination, and the end of the error log.
 
-Every process started here dies with the process that started it (Linux).
+On Linux, a process started here is killed when its parent ends.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def spawn(command: list[str], log: IO[bytes], stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
-    """Starts a process that is killed when this one ends, however it ends."""
+    """Starts a process that is killed when this process ends for any reason."""
     try:
         return subprocess.Popen(
             command,
@@ -39,21 +39,21 @@ def spawn(command: list[str], log: IO[bytes], stdin: int = subprocess.DEVNULL) -
         raise ServerUnavailableError(f"cannot run {command[0]}: {error}") from error
 
 
-def feed(command: list[str], data: bytes, log: IO[bytes], timeout_seconds: float) -> int:
-    """Runs a process with `data` as its input, to its end; returns its exit code."""
+def run_with_input(command: list[str], data: bytes, log: IO[bytes], timeout_seconds: float) -> int:
+    """Runs a process with `data` on its stdin; returns its exit code."""
     process = spawn(command, log, subprocess.PIPE)
     try:
         process.communicate(data, timeout_seconds)
     finally:
-        kill(process)
+        kill_process(process)
     return process.returncode
 
 
 def wait_ready(process: "subprocess.Popen[bytes]", path: Path, seconds: float, clock: Clock) -> bool:
-    """Waits until the server greets on its socket; False as soon as its process ends, or time is up."""
+    """Waits for the server's greeting on its socket; False if the process ends or the time is over."""
     deadline_ns = clock.now_ns() + int(seconds * NS_PER_SECOND)
     while clock.now_ns() < deadline_ns:
-        if _greets(path):
+        if _is_accepting(path):
             return True
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(POLL_SECONDS)
@@ -61,35 +61,35 @@ def wait_ready(process: "subprocess.Popen[bytes]", path: Path, seconds: float, c
     return False
 
 
-def terminate(process: "subprocess.Popen[bytes]", patience_seconds: float) -> None:
-    """Shuts a server down in order, and kills it if that takes longer than `patience_seconds`."""
+def shut_down(process: "subprocess.Popen[bytes]", timeout_seconds: float) -> None:
+    """Shuts a server down cleanly; kills it after `timeout_seconds`."""
     process.terminate()
     try:
-        process.wait(patience_seconds)
+        process.wait(timeout_seconds)
     except subprocess.TimeoutExpired:
-        kill(process)
+        kill_process(process)
 
 
-def kill(process: "subprocess.Popen[bytes]") -> None:
-    """Kills a process, if it still runs, and waits for its end."""
+def kill_process(process: "subprocess.Popen[bytes]") -> None:
+    """Kills a process if it still runs, and waits for its end."""
     process.kill()
     process.wait()
 
 
-def failure(what: str, error_log: Path) -> ServerUnavailableError:
-    """An error that ends with what the server's log says."""
-    return ServerUnavailableError("\n  ".join([f"{what}; its log ends:", *tail(error_log)]))
+def failure_with_log(what: str, error_log: Path) -> ServerUnavailableError:
+    """An error with the end of the server's log."""
+    return ServerUnavailableError("\n  ".join([f"{what}; its log ends:", *log_tail(error_log)]))
 
 
-def tail(error_log: Path) -> list[str]:
-    """The log's last lines: those that are errors, else simply the last."""
+def log_tail(error_log: Path) -> list[str]:
+    """The log's last errors, or its last lines if it has no errors."""
     lines = error_log.read_text(errors="replace").splitlines() if error_log.is_file() else []
     errors = [line for line in lines if "[ERROR]" in line]
     return (errors or lines)[-TAIL_LINES:] or ["(nothing)"]
 
 
-def _greets(path: Path) -> bool:
-    """A server listens before it takes connections: only its first byte says that it is ready."""
+def _is_accepting(path: Path) -> bool:
+    """Whether the server sends its greeting: it listens before it accepts connections."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(GREETING_SECONDS)
         try:
@@ -100,7 +100,7 @@ def _greets(path: Path) -> bool:
 
 
 def _die_with_parent() -> Callable[[], None] | None:
-    """What a child does before it becomes the server: asks the kernel to kill it when we end."""
+    """Runs in the child before exec: asks the kernel to kill the child when its parent ends."""
     if sys.platform != "linux":
         return None
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()

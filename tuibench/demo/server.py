@@ -1,9 +1,10 @@
-"""A private server as an object with a life cycle: started, reached, restarted, killed, stopped.
+"""A private server: start, connect, restart, kill, stop.
 
     async with await PrivateServer.start() as server:
         connection = await connect(server.target)
 
-It is gone, with all its files, when its last owner is: after `stop`, after the program's end, after kill -9.
+The server and its files are removed when the last owner is gone: after `stop`, after the program's end, after
+kill -9.
 """
 
 import asyncio
@@ -15,11 +16,20 @@ from typing import Self
 
 import msgspec
 
-from tuibench.demo import binaries, stale
+from tuibench.demo import binaries, leftovers
 from tuibench.demo.binaries import Binary
-from tuibench.demo.channel import Channel
-from tuibench.demo.instructions import MIB, Create, Halt, Instruction, Kill, Running, Spec, Start
-from tuibench.demo.layout import Layout, default_base
+from tuibench.demo.client import SupervisorClient
+from tuibench.demo.layout import DirectoryLayout, default_base
+from tuibench.demo.messages import (
+    MIB,
+    CreateServer,
+    KillServer,
+    ServerRunning,
+    ServerSpec,
+    ShutDownServer,
+    StartServer,
+    SupervisorRequest,
+)
 from tuibench.errors import RunError, ServerUnavailableError
 from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
@@ -30,17 +40,17 @@ PASSWORD_BYTES = 18
 
 
 class PrivateServer:
-    """A running server of our own. Made by `start`; its methods may be called from any event loop.
+    """A running private server. `start` creates it; methods may be called from any event loop.
 
-    `target` is its unix socket, `pid` the server's process (another one after a restart), `directory` holds
-    all its files. `watch_fd`, passed on to further processes with `pass_fds`, makes them owners, too.
+    `target` is its Unix socket, `pid` the server's process (a new one after a restart), `directory` contains
+    all its files. Processes that inherit `watch_fd` by `pass_fds` are owners, too.
     """
 
-    def __init__(self, channel: Channel, spec: Spec, running: Running) -> None:
+    def __init__(self, channel: SupervisorClient, spec: ServerSpec, running: ServerRunning) -> None:
         self._channel = channel
         self._spec = spec
         self._stopped = False
-        self._layout = Layout(Path(running.directory))
+        self._layout = DirectoryLayout(Path(running.directory))
         self.binary = spec.binary
         self.pid = running.pid
         self.target = Target(
@@ -63,15 +73,15 @@ class PrivateServer:
         redo_log_bytes: int = 128 * MIB,
         template: Path | None = None,
     ) -> Self:
-        """Makes a server in a new directory below `base` and waits until it lets us in.
+        """Creates a server in a new directory below `base` and waits until a login succeeds.
 
-        `binary` defaults to the first one found, `options` are added to the server's command line. With
-        `keep` it goes on when all owners are gone. `template` is a data directory that `binary` has made and
-        no server has run on; a copy of it saves making another. Raises ServerUnavailableError, with the
-        end of the log.
+        `binary` defaults to the first one found; `options` are added to the server's command line. With
+        `keep` the server continues without owners. `template` is a data directory, created by `binary` and
+        never used by a server, that is copied to save time. Raises ServerUnavailableError with the end of
+        the log.
         """
-        spec = Spec(
-            binary=await asyncio.to_thread(binaries.find) if binary is None else binary,
+        spec = ServerSpec(
+            binary=await asyncio.to_thread(binaries.find_binary) if binary is None else binary,
             base=str(base or default_base()),
             user=USER,
             password=secrets.token_urlsafe(PASSWORD_BYTES),
@@ -82,9 +92,9 @@ class PrivateServer:
             redo_log_bytes=redo_log_bytes,
             template=str(template or ""),
         )
-        channel = Channel()
+        channel = SupervisorClient()
         try:
-            server = cls(channel, spec, await _running(channel, Create(spec)))
+            server = cls(channel, spec, await _running(channel, CreateServer(spec)))
             await server.check_login()
         except BaseException:
             channel.abandon()
@@ -107,13 +117,13 @@ class PrivateServer:
         return self._layout.client_options
 
     @property
-    def keeper_pid(self) -> int:
-        """The process that watches over the server. SIGTERM makes it stop the server and remove all."""
+    def supervisor_pid(self) -> int:
+        """The supervisor's process id. SIGTERM makes it stop the server and remove all files."""
         return self._channel.pid
 
     @property
     def watch_fd(self) -> int:
-        """Whoever holds this file descriptor keeps the server alive."""
+        """The server lives as long as a process holds this file descriptor."""
         return self._channel.watch_fd
 
     @property
@@ -121,27 +131,27 @@ class PrivateServer:
         return self._spec.keep
 
     async def check_login(self) -> None:
-        """Logs in once. Raises ServerUnavailableError if the server does not let us in."""
+        """Logs in once. Raises ServerUnavailableError if the login fails."""
         connection = await connect(self.target)
         await connection.close()
 
     async def restart(self) -> None:
-        """Shuts the server down in order and starts it on the same socket, port and data."""
-        await asyncio.to_thread(self._channel.ask, Halt())
+        """Shuts the server down cleanly and starts it on the same socket, port and data."""
+        await asyncio.to_thread(self._channel.ask, ShutDownServer())
         await self.start_again()
 
     async def kill(self) -> None:
-        """Ends the server's process with SIGKILL and waits for its end; the directory stays."""
-        await asyncio.to_thread(self._channel.ask, Kill())
+        """Kills the server with SIGKILL and waits for its end; the directory is kept."""
+        await asyncio.to_thread(self._channel.ask, KillServer())
 
     async def start_again(self) -> None:
-        """Starts a server that was killed, on the same socket, port and data."""
-        self.pid = (await _running(self._channel, Start())).pid
+        """Starts a killed server on the same socket, port and data."""
+        self.pid = (await _running(self._channel, StartServer())).pid
 
     async def stop(self) -> None:
-        """Ends the server for good; process and directory are gone on return (with `keep`, only the process).
+        """Ends the server and removes its directory (with `keep`, only ends it).
 
-        Raises RunError if something of it could not be removed.
+        Raises RunError if a file cannot be removed.
         """
         if self._stopped:
             return
@@ -149,26 +159,26 @@ class PrivateServer:
         await asyncio.shield(asyncio.to_thread(self._end))
 
     def release(self) -> None:
-        """Lets go of the server without stopping it: it lives on with `keep`, or while `watch_fd` is held."""
+        """Gives up ownership; the server lives on with `keep`, or while a process holds `watch_fd`."""
         if not self._stopped:
             self._stopped = True
             self._channel.release()
 
     def how_to_reach(self) -> str:
-        """For the user of a server that is kept: how to log in, and how to end it."""
+        """Instructions for a kept server: how to log in, and how to stop it."""
         return (
             f"{self.binary.flavour} {self.binary.version} keeps running on port {self.target.port}"
             f" and socket {self.target.socket}\n"
             f"  reach it:  tuibench live oltp_read_write --defaults-file={self.client_options}\n"
             f"  log in:    user {self.target.user}, the password is in {self.client_options}\n"
-            f"  end it:    kill {self.keeper_pid}    (stops the server and removes {self.directory})"
+            f"  end it:    kill {self.supervisor_pid}    (stops the server and removes {self.directory})"
         )
 
     def _end(self) -> None:
         self._channel.end(remove=not self.keep)
         if self.keep or not self.directory.exists():
             return
-        if not stale.clear(self._layout):
+        if not leftovers.remove_leftover(self._layout):
             raise RunError(f"cannot remove {self.directory}", "remove it by hand")
 
     async def __aenter__(self) -> Self:
@@ -177,15 +187,15 @@ class PrivateServer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stops the server; one that is kept is let go instead."""
+        """Stops the server; a kept server is released instead."""
         if self.keep:
             self.release()
         else:
             await self.stop()
 
 
-async def _running(channel: Channel, instruction: Instruction) -> Running:
-    answer = await asyncio.to_thread(channel.ask, instruction)
-    if not isinstance(answer, Running):
-        raise ServerUnavailableError(f"the keeper of the private server answered {answer}")
-    return answer
+async def _running(channel: SupervisorClient, instruction: SupervisorRequest) -> ServerRunning:
+    reply = await asyncio.to_thread(channel.ask, instruction)
+    if not isinstance(reply, ServerRunning):
+        raise ServerUnavailableError(f"unexpected reply of the private server's supervisor: {reply}")
+    return reply

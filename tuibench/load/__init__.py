@@ -1,1 +1,1 @@
-"""Who runs it: fleet, worker, engine, data loading."""
+"""Load generation: workers, engines, pacing, loading of tables."""

@@ -3,8 +3,14 @@
 The bucket layout is HdrHistogram's with unit 1 µs (http://hdrhistogram.org; the `hdrh` package is the
 reference it is tested against), kept sparse: a run has a few hundred distinct buckets, and merging,
 shipping and reading them must be cheap at every tick.
+
+The shape of an interval's latencies in few numbers: counts in buckets that grow evenly on a log scale.
+
+Fine enough to be looked at, coarse enough to be kept for every second: eight buckets a decade, each a third
+wider than the one below, from 10 µs to 10 s. Percentiles are never read from them.
 """
 
+import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,14 +18,14 @@ from itertools import accumulate
 
 import msgspec
 
-from tuibench.model.sample import Latency
+from tuibench.model.sample import CoarseHistogram, Latency
 
 SUB_BUCKET_BITS = 11
 HALF = 1 << (SUB_BUCKET_BITS - 1)
 US_PER_MS = 1000.0
 
 
-def bucket_of(value_us: int) -> int:
+def bucket_index(value_us: int) -> int:
     """The index of a value's bucket; values below 2048 µs have a bucket of their own."""
     shift = value_us.bit_length() - SUB_BUCKET_BITS
     if shift <= 0:
@@ -27,12 +33,20 @@ def bucket_of(value_us: int) -> int:
     return (shift << (SUB_BUCKET_BITS - 1)) + (value_us >> shift)
 
 
-def highest_in(bucket: int) -> int:
+def bucket_upper_bound(bucket: int) -> int:
     """The largest value in µs that falls into a bucket."""
     if bucket < 2 * HALF:
         return bucket
     shift = (bucket >> (SUB_BUCKET_BITS - 1)) - 1
     return ((bucket - (shift << (SUB_BUCKET_BITS - 1)) + 1) << shift) - 1
+
+
+def rank_of(percentile: float, count: int) -> int:
+    """The rank of a percentile among `count` values: ceil(p/100 · n), at least 1, as in HdrHistogram.
+
+    The next smaller float is taken, so that 99.9 % of 1000 is rank 999 however the product is rounded.
+    """
+    return max(1, math.ceil(math.nextafter(percentile, 0) * count / 100))
 
 
 class Histogram(msgspec.Struct):
@@ -51,7 +65,7 @@ class Histogram(msgspec.Struct):
             return cls()
         counts: dict[int, int] = {}
         for value, times in Counter(values_us).items():
-            bucket = bucket_of(value)
+            bucket = bucket_index(value)
             counts[bucket] = counts.get(bucket, 0) + times
         return cls(counts, len(values_us), sum(values_us), min(values_us), max(values_us))
 
@@ -72,15 +86,15 @@ class Histogram(msgspec.Struct):
     def percentiles(self, wanted: Iterable[float]) -> list[float]:
         """The values in µs at the given percentiles, in the order of the arguments.
 
-        The value at p is the highest of the first bucket whose cumulated count reaches floor(n·p/100 + 0.5),
-        at least one, as in HdrHistogram and sysbench; never above the exact maximum. Zeros when empty.
+        The value at p is the highest of the first bucket whose cumulated count reaches `rank_of(p, n)`;
+        never above the exact maximum. Zeros when empty.
         """
-        targets = [max(1, int(self.count * p / 100 + 0.5)) for p in wanted]
+        targets = [rank_of(p, self.count) for p in wanted]
         buckets = sorted(self.counts)
         cumulated = list(accumulate(map(self.counts.__getitem__, buckets)))
         places = [bisect_left(cumulated, target) for target in targets]
         return [
-            float(min(highest_in(buckets[place]), self.max_us)) if place < len(buckets) else 0.0
+            float(min(bucket_upper_bound(buckets[place]), self.max_us)) if place < len(buckets) else 0.0
             for place in places
         ]
 
@@ -101,9 +115,41 @@ class Histogram(msgspec.Struct):
         )
 
 
-def merged(histograms: Iterable[Histogram]) -> Histogram:
+def merge_histograms(histograms: Iterable[Histogram]) -> Histogram:
     """The sum of several histograms, which stay as they are."""
     total = Histogram()
     for histogram in histograms:
         total.add(histogram)
     return total
+
+
+PER_DECADE = 8
+LOWEST_US, DECADES = 10.0, 6
+BUCKETS = PER_DECADE * DECADES
+UPPER_US = tuple(LOWEST_US * 10 ** ((bucket + 1) / PER_DECADE) for bucket in range(BUCKETS))
+"""Where each bucket ends; what is slower still is counted in the last one."""
+
+
+def coarse_bucket(value_us: float) -> int:
+    """The bucket of a latency."""
+    return min(bisect_left(UPPER_US, value_us), BUCKETS - 1)
+
+
+def coarse_histogram(histogram: Histogram) -> CoarseHistogram | None:
+    """The shape of a histogram; None when nothing was recorded."""
+    counts: dict[int, int] = {}
+    for fine, times in histogram.counts.items():
+        bucket = coarse_bucket(bucket_upper_bound(fine))
+        counts[bucket] = counts.get(bucket, 0) + times
+    if not counts:
+        return None
+    first, last = min(counts), max(counts)
+    return CoarseHistogram(first, tuple(counts.get(bucket, 0) for bucket in range(first, last + 1)))
+
+
+def dense_counts(shape: CoarseHistogram | None) -> Sequence[int]:
+    """A count for every bucket; empty where nothing is known."""
+    if shape is None:
+        return ()
+    before = (0,) * shape.first
+    return (*before, *shape.counts, *(0,) * (BUCKETS - len(before) - len(shape.counts)))

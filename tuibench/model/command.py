@@ -126,7 +126,6 @@ LoadCommand = (
     | NextStep
     | Pause
     | Resume
-    | Mark
     | ResetStats
 )
 """They take turns: one of them is carried out at a time."""
@@ -134,4 +133,4 @@ LoadCommand = (
 SettingCommand = ChangeSetting | ApplyPreset | RestoreSettings | TrustServer
 """They take turns among themselves: a server may take its time over a setting, and the load does not wait."""
 
-Command = LoadCommand | SettingCommand | WatchActivity | KillQuery | Stop
+Command = LoadCommand | SettingCommand | Mark | WatchActivity | KillQuery | Stop

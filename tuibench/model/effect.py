@@ -1,11 +1,18 @@
-"""What a change did: figures before and after it, their difference, and how sure it is."""
+"""What a change did: figures before and after it, their difference, and how sure it is.
+
+What a commit costs the server under each value of a durability setting.
+
+A trial of two values against each other (`--ab`), and what became of it.
+"""
 
 from enum import StrEnum
 
 import msgspec
 
+from tuibench.model.verdict import LevelMovement, Verdict
 
-class Figure(StrEnum):
+
+class EffectFigure(StrEnum):
     """What is compared: transactions a second, milliseconds, and log fsyncs for each transaction."""
 
     TPS = "tps"
@@ -16,12 +23,12 @@ class Figure(StrEnum):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """One figure, before and after.
 
-    `low` to `high` is the 95 % interval of `delta` (after − before), `percent_low` to `percent_high` that of
-    `percent`, the change relative to `before`; these are None where `before` is zero. `differs` is False
-    when an interval holds zero: nothing can be told from the noise.
+    `delta` is what is ascribed to the change, with its 95 % interval from `low` to `high`; `percent` and its
+    interval are the same relative to `before`, None where that is zero. Equal is within `tolerance_percent`.
+    `movement` is set where the level moved anyway, and the difference cannot be attributed to the change.
     """
 
-    figure: Figure
+    figure: EffectFigure
     before: float
     after: float
     delta: float
@@ -30,7 +37,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     percent: float | None = None
     percent_low: float | None = None
     percent_high: float | None = None
-    differs: bool
+    verdict: Verdict = Verdict.CANNOT_TELL
+    tolerance_percent: float = 0.0
+    movement: LevelMovement | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is known to be higher or lower."""
+        return self.verdict in (Verdict.HIGHER, Verdict.LOWER)
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,5 +63,89 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     settled: bool
     comparisons: tuple[Comparison, ...]
 
-    def comparison(self, figure: Figure) -> Comparison | None:
+    def comparison(self, figure: EffectFigure) -> Comparison | None:
         return next((one for one in self.comparisons if one.figure is figure), None)
+
+
+class CommitCost(msgspec.Struct, frozen=True, kw_only=True):
+    """Averages over all the time that `setting` had `value`; each of them for one transaction.
+
+    None where the server does not count it. `seconds` and `transactions` are what they were taken over.
+    """
+
+    setting: str
+    value: str
+    seconds: float
+    transactions: int
+    log_fsyncs: float | None = None
+    log_bytes: float | None = None
+    binlog_syncs: float | None = None
+    binlog_bytes: float | None = None
+    row_lock_waits: float | None = None
+
+
+class CommitCosts(msgspec.Struct, frozen=True, tag="costs"):
+    """All of them so far, told with every sample."""
+
+    costs: tuple[CommitCost, ...]
+
+
+class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is alternated: a setting, `preset` or `threads`; from `a` to `b` and back.
+
+    Each of `cycles` holds one window of either value, `window_seconds` long, settling included; `seed`
+    decides which comes first. Differences within `tolerance_percent` are equal. With `is_sequential` the test
+    ends as soon as there is a verdict on the `primary` figure, and `cycles` is the most it may take.
+    """
+
+    subject: str
+    a: str
+    b: str
+    cycles: int = 5
+    window_seconds: float = 10.0
+    seed: int = 0
+    tolerance_percent: float = 2.0
+    is_sequential: bool = False
+    primary: EffectFigure = EffectFigure.TPS
+
+    @property
+    def seconds(self) -> float:
+        """How long all of it takes."""
+        return 2 * self.cycles * self.window_seconds
+
+
+class AbTestPair(msgspec.Struct, frozen=True, kw_only=True):
+    """One cycle: the figures under either value, by `Figure`. `order` is "AB" or "BA".
+
+    `settling_seconds` were discarded, of both windows together.
+    """
+
+    cycle: int
+    order: str
+    a: dict[EffectFigure, float]
+    b: dict[EffectFigure, float]
+    settling_seconds: float
+
+
+class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The paired result: `before` of a comparison is under value A, `after` under B.
+
+    `left_out` counts cycles that were disturbed, `disturbances` says by what; `comparisons` is empty where
+    too few pairs remain for an interval. `verdict` is that on the primary figure; without one, `more_seconds`
+    estimates how much longer it takes, None where that is unknown. `sentence` says it all in words.
+    """
+
+    subject: str
+    a: str
+    b: str
+    cycles: int
+    window_seconds: float
+    pairs: tuple[AbTestPair, ...]
+    left_out: int
+    comparisons: tuple[Comparison, ...]
+    sentence: str
+    disturbances: tuple[str, ...] = ()
+    verdict: Verdict = Verdict.CANNOT_TELL
+    is_sequential: bool = False
+    tolerance_percent: float = 2.0
+    more_seconds: float | None = None

@@ -33,7 +33,7 @@ class EventKind(StrEnum):
     PROBE = "probe"
 
 
-CHANGES = frozenset(
+CHANGE_KINDS = frozenset(
     {
         EventKind.THREADS,
         EventKind.RATE,
@@ -52,7 +52,7 @@ CHANGES = frozenset(
 )
 """The kinds that are drawn as a line through all charts, with their marker number."""
 
-COSTED = frozenset({EventKind.START, EventKind.SETTING, EventKind.FOREIGN, EventKind.RESTART})
+COST_CHANGE_KINDS = frozenset({EventKind.START, EventKind.SETTING, EventKind.FOREIGN, EventKind.RESTART})
 """After these a commit may cost something else."""
 
 

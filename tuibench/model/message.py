@@ -1,7 +1,9 @@
 """What a session and its viewers say to each other: one JSON object a line, told apart by its `type`.
 
-Whoever connects gets a `Hello` first, and may submit commands. One that says `Join` becomes a viewer: it gets
-a `Hello` with the history it asked for, then everything as it happens, up to `Ended`.
+Whoever connects gets a `Hello` first, and may submit commands. One that says `JoinSession` becomes a viewer:
+it gets a `Hello` with the history it asked for, then everything as it happens, up to `Ended`.
+
+Where a replay of a recorded run stands.
 """
 
 from enum import StrEnum
@@ -10,15 +12,15 @@ import msgspec
 
 from tuibench.model.activity import Activity
 from tuibench.model.command import Command
-from tuibench.model.cost import CommitCost, Costs
+from tuibench.model.effect import AbTestResult, CommitCost, CommitCosts
 from tuibench.model.event import Event
 from tuibench.model.headline import Headline
-from tuibench.model.plan import Plan
+from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeState
-from tuibench.model.progress import PlanState
 from tuibench.model.sample import Sample
+from tuibench.model.schedule import PlanProgress
 from tuibench.model.server import ServerInfo
-from tuibench.model.setting import PresetState, SettingState
+from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
 
@@ -40,7 +42,7 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     `weights` are those of the profile's transactions, empty if it has one only. `client_delay_ms` is the
     make-believe network's, on each round trip. `plan` is where a planned load stands, None without a plan.
     `caution` says why the server looks like production: as long as it does, settings are changed only after
-    the command `TrustServer`.
+    the command `TrustServer`. `ab` is the result so far of an A/B test, without its pairs.
     """
 
     state: RunState
@@ -48,12 +50,13 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     rate: float = 0.0
     weights: dict[str, float] = {}
     client_delay_ms: float = 0.0
-    plan: PlanState | None = None
+    plan: PlanProgress | None = None
     workers: int
     settings: tuple[SettingState, ...]
     presets: tuple[PresetState, ...]
     caution: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    ab: AbTestResult | None = None
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
@@ -63,14 +66,15 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     on for `grace_seconds`, None for as long as it likes. `elapsed_seconds` is the age of the load. As the
     first line it holds the newest sample only, and no events. `metrics` is the address of its metrics for
     Prometheus, empty if it serves none. `probe` is the one under way, or the last one. `headline` tells what
-    the samples' headline is, None without one.
+    the samples' headline is, None without one. `engine` is what runs the load, `engine_reason` why it is not
+    the native one.
     """
 
     protocol: int
     version: str
     session: str
     pid: int
-    plan: Plan
+    plan: RunPlan
     target: Target
     data_set: str
     server: ServerInfo
@@ -85,13 +89,15 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     metrics: str = ""
     probe: ProbeState | None = None
     headline: Headline | None = None
+    engine: str = ""
+    engine_reason: str = ""
 
 
-READ_ONLY = "this viewer may look, not steer"
+READ_ONLY_REFUSAL = "this viewer may look, not steer"
 """What a viewer hears that has joined read-only."""
 
 
-class Join(msgspec.Struct, frozen=True, tag="join", kw_only=True):
+class JoinSession(msgspec.Struct, frozen=True, tag="join", kw_only=True):
     """Watch the session from now on, with at most so many samples of its past.
 
     One that is `read_only` is refused every command that does more than look, as long as its line lasts.
@@ -101,14 +107,14 @@ class Join(msgspec.Struct, frozen=True, tag="join", kw_only=True):
     read_only: bool = False
 
 
-class Submit(msgspec.Struct, frozen=True, tag="submit", kw_only=True):
+class SubmitCommand(msgspec.Struct, frozen=True, tag="submit", kw_only=True):
     """A viewer's command; the answer carries the same `id`."""
 
     id: int
     command: Command
 
 
-class Answer(msgspec.Struct, frozen=True, tag="answer", kw_only=True):
+class CommandReply(msgspec.Struct, frozen=True, tag="answer", kw_only=True):
     """What the session did with a command: taken, or refused with the reason in words."""
 
     id: int
@@ -116,13 +122,13 @@ class Answer(msgspec.Struct, frozen=True, tag="answer", kw_only=True):
     text: str
 
 
-class Gap(msgspec.Struct, frozen=True, tag="gap", kw_only=True):
+class SampleGap(msgspec.Struct, frozen=True, tag="gap", kw_only=True):
     """So many samples were not sent here: this viewer was too slow to take them."""
 
     samples: int
 
 
-class Ended(msgspec.Struct, frozen=True, tag="ended", kw_only=True):
+class SessionEnded(msgspec.Struct, frozen=True, tag="ended", kw_only=True):
     """Last line to a viewer: the figures, the summary as text for the terminal, the run's exit code."""
 
     summary: Summary
@@ -131,5 +137,35 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", kw_only=True):
     exit_code: int = 0
 
 
-Downward = Hello | Sample | Event | Status | Activity | Costs | ProbeState | Answer | Gap | Ended
-Upward = Join | Submit
+SessionMessage = (
+    Hello
+    | Sample
+    | Event
+    | Status
+    | Activity
+    | CommitCosts
+    | ProbeState
+    | CommandReply
+    | SampleGap
+    | SessionEnded
+)
+ViewerMessage = JoinSession | SubmitCommand
+
+
+REPLAY_SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""How many times as fast as it was; a replay may be started at any other, up to the last."""
+REPLAY_REFUSAL = "this is a recorded run: it can be watched, not steered"
+
+
+class ReplayState(msgspec.Struct, frozen=True, tag="replaying", kw_only=True):
+    """Second `position_seconds` of the run is shown, between the first and the last that were recorded.
+
+    `speed` is 1 for the pace that it had. `cut_short` says that the record ends in the midst of the run.
+    """
+
+    position_seconds: float
+    first_seconds: float
+    last_seconds: float
+    speed: float = 1.0
+    paused: bool = False
+    cut_short: bool = False

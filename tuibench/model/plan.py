@@ -4,9 +4,9 @@ from enum import StrEnum
 
 import msgspec
 
+from tuibench.model.effect import AbTestPlan
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Schedule, most_threads
-from tuibench.model.trial import Trial
 
 OptionValue = bool | int | float | str
 
@@ -36,7 +36,15 @@ class OnError(StrEnum):
     CONTINUE = "continue"
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class EngineChoice(StrEnum):
+    """What runs the transactions: the native engine where it can, always it, or always Python."""
+
+    AUTO = "auto"
+    NATIVE = "native"
+    ASYNCIO = "asyncio"
+
+
+class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What to run, how hard, and for how long.
 
     `options` holds the profile's options that were set, by their name with underscores; the rest have the
@@ -52,7 +60,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     one, and ends with it. `report_seconds` and `histogram` are how it is told as text: the time
     between interval lines, 0 for none, and whether the distribution of latencies is part of it.
     `profile_text` is the profile itself where it is in no file; `sql_words` are the options of a command line
-    that made it of SQL.
+    that made it of SQL. `engine` is what is to run the transactions.
     """
 
     profile: str
@@ -75,7 +83,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     isolation: str = ""
     workers: int | None = None
     client_delay_ms: float = 0.0
-    trial: Trial | None = None
+    trial: AbTestPlan | None = None
     checkpoints: tuple[int, ...] = ()
     schedule: Schedule = ()
     probe: ProbeOrder | None = None
@@ -83,6 +91,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     histogram: bool = False
     profile_text: str = ""
     sql_words: tuple[str, ...] = ()
+    engine: EngineChoice = EngineChoice.AUTO
 
     @property
     def profile_options(self) -> dict[str, OptionValue]:

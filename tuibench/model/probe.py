@@ -26,7 +26,7 @@ class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 90.0
 
 
-class Purpose(StrEnum):
+class StepPurpose(StrEnum):
     """Why a level is measured: on the way up, between two others, or again on the way back down.
 
     With a rate the first step finds out, without one, how much there can be at all.
@@ -50,7 +50,7 @@ class ProbeEnd(StrEnum):
     ABORTED = "aborted"
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+class StepEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """What client, server and host showed during a step; None where it was not measured.
 
     CPU figures are percent of this whole host. `waiting_for_locks` is how many threads waited for a row lock
@@ -89,7 +89,7 @@ class ProbeStep(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     level: float
-    purpose: Purpose
+    purpose: StepPurpose
     at_seconds: float
     seconds: float
     settling_seconds: float
@@ -100,10 +100,10 @@ class ProbeStep(msgspec.Struct, frozen=True, kw_only=True):
     p95_ms: float | None = None
     errors_percent: float = 0.0
     missed: tuple[str, ...] = ()
-    evidence: Evidence = Evidence()
+    evidence: StepEvidence = StepEvidence()
 
 
-class Limiter(msgspec.Struct, frozen=True, kw_only=True):
+class Bottleneck(msgspec.Struct, frozen=True, kw_only=True):
     """What holds the throughput back, in words: the verdict, what speaks for it, and what to do."""
 
     name: str
@@ -112,7 +112,7 @@ class Limiter(msgspec.Struct, frozen=True, kw_only=True):
     advice: str = ""
 
 
-class Objective(msgspec.Struct, frozen=True, kw_only=True):
+class SloResult(msgspec.Struct, frozen=True, kw_only=True):
     """The answer for the objectives together. `most` is the highest level that keeps them, None if none does;
     `missed_at` the lowest above it that does not, with what was `missed` there.
     `best` is the fewest threads that give nearly all that can be had.
@@ -176,8 +176,8 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     knee_low: float | None = None
     knee_high: float | None = None
     peak: ProbeStep | None = None
-    limiter: Limiter | None = None
-    objective: Objective | None = None
+    limiter: Bottleneck | None = None
+    objective: SloResult | None = None
     recovery: Recovery | None = None
     fit: UslFit | None = None
     confidence: str = "low"
@@ -197,7 +197,7 @@ class ProbeState(msgspec.Struct, frozen=True, tag="probe", kw_only=True):
     order: ProbeOrder
     steps: tuple[ProbeStep, ...] = ()
     ceiling: float = 0.0
-    purpose: Purpose = Purpose.UP
+    purpose: StepPurpose = StepPurpose.UP
     level: float = 0.0
     step_seconds: float = 0.0
     elapsed_seconds: float = 0.0

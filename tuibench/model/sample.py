@@ -20,7 +20,7 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
     max: float
 
 
-class Shape(msgspec.Struct, frozen=True):
+class CoarseHistogram(msgspec.Struct, frozen=True):
     """How latencies are distributed: counts in log buckets, the first of them number `first`.
 
     What the numbers mean is decided in `metrics.shape`.
@@ -30,7 +30,7 @@ class Shape(msgspec.Struct, frozen=True):
     counts: tuple[int, ...]
 
 
-class LoadPart(msgspec.Struct, frozen=True, kw_only=True):
+class LoadSample(msgspec.Struct, frozen=True, kw_only=True):
     """What the workers did in the interval. `latency` and `statements` are empty when nothing finished.
 
     `rate` is transactions per second asked for, 0 in a closed loop. In an open loop `latency` is the response
@@ -64,11 +64,11 @@ class LoadPart(msgspec.Struct, frozen=True, kw_only=True):
     transactions_total: int
     worker_cpu: float
     lag_p99_ms: float
-    shape: Shape | None = None
+    shape: CoarseHistogram | None = None
     headline: float | None = None
 
 
-class ServerPart(msgspec.Struct, frozen=True, kw_only=True):
+class ServerSample(msgspec.Struct, frozen=True, kw_only=True):
     """What SHOW GLOBAL STATUS and SHOW GLOBAL VARIABLES said.
 
     Rates are None in the first tick after a connect, a restart or a FLUSH STATUS, and where the counter does
@@ -97,13 +97,14 @@ class ServerPart(msgspec.Struct, frozen=True, kw_only=True):
     untold: dict[str, str] = {}
 
 
-class HostPart(msgspec.Struct, frozen=True, kw_only=True):
+class HostSample(msgspec.Struct, frozen=True, kw_only=True):
     """What this host did. CPU figures are percent of the whole machine (0 to 100).
 
     `cpu_server` is None when the server's process was not found (see `note`) or cannot be read;
     `memory_server_bytes`, the memory it holds (its resident set), likewise. `cpu_by_core` is each core's own
     percentage. `disk_read_ms` and `disk_write_ms` are how long a read or write took from queue to end, None
-    where there was none.
+    where there was none. `cpu_steal` is what the hypervisor gave to other guests, a part of `cpu_rest`;
+    `cpu_throttled` is how much of the time the CPU limit of our control group held its threads back.
     """
 
     cores: int
@@ -124,6 +125,8 @@ class HostPart(msgspec.Struct, frozen=True, kw_only=True):
     swap_total_bytes: int | None = None
     disk_read_ms: float | None = None
     disk_write_ms: float | None = None
+    cpu_steal: float = 0.0
+    cpu_throttled: float = 0.0
 
 
 class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):
@@ -133,6 +136,6 @@ class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):
     at: float
     elapsed_seconds: float
     late_ms: float
-    load: LoadPart | None
-    server: ServerPart | None
-    host: HostPart | None
+    load: LoadSample | None
+    server: ServerSample | None
+    host: HostSample | None

@@ -1,16 +1,36 @@
 """A load planned in stages: levels that are kept for a while, and ramps from one level to another.
 
 A stage is about the threads or about the rate; what it is not about stays as it is.
+
+How far a load can be pushed: beyond these a number is a slip of the finger.
+
+Planned load as it is written on a line: `8:30s,16:30s,64:1m`, `1..128/60s`, `rate 200:30s,rate 400:1m`.
+
+    plan   stage, stage, …
+    stage  [threads | rate] LEVEL:TIME
+           [threads | rate] FIRST..LAST/TIME [doubling]
+    TIME   30s, 1m, 1m30s, 500ms, 2h
+
+Threads are meant where nothing is named; once a rate is, every stage must say what it is about.
+
+How far a planned load has come.
 """
 
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
 
 from tuibench.errors import UsageError
-from tuibench.model.duration import duration_text
-from tuibench.model.limits import MAX_RATE, MAX_THREADS
+from tuibench.model.notation import format_duration, parse_duration
+
+MAX_THREADS = 100_000
+MAX_RATE = 10_000_000
+"""Transactions per second."""
+
+MAX_CLIENT_DELAY_MS = 10_000.0
+
 
 MAX_STAGES = 100
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 1e7
@@ -24,7 +44,7 @@ class Quantity(StrEnum):
     RATE = "rate"
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True, tag="step"):
+class ConstantStage(msgspec.Struct, frozen=True, kw_only=True, tag="step"):
     """A level kept for some seconds: so many threads, or transactions a second (0: as many as can be)."""
 
     quantity: Quantity = Quantity.THREADS
@@ -36,7 +56,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, tag="step"):
         return (self.level,)
 
 
-class Ramp(msgspec.Struct, frozen=True, kw_only=True, tag="ramp"):
+class RampStage(msgspec.Struct, frozen=True, kw_only=True, tag="ramp"):
     """From one level to another in some seconds, both included: evenly, or each level twice the one before.
 
     Every level takes an equal part of the time: 1 to 4 threads in 40 s are four steps of 10 s.
@@ -54,30 +74,30 @@ class Ramp(msgspec.Struct, frozen=True, kw_only=True, tag="ramp"):
         return (self.first, self.last)
 
 
-Stage = Step | Ramp
+Stage = ConstantStage | RampStage
 Schedule = tuple[Stage, ...]
 
 
-def checked_schedule(stages: Sequence[Stage]) -> Schedule:
+def validate_schedule(stages: Sequence[Stage]) -> Schedule:
     """The stages themselves. Raises UsageError for one that cannot be, or for too many."""
     if not 1 <= len(stages) <= MAX_STAGES:
         raise UsageError(f"a plan has between 1 and {MAX_STAGES:,} stages, not {len(stages):,}", EXAMPLE)
     for number, stage in enumerate(stages, 1):
-        if reason := fault(stage):
+        if reason := stage_error(stage):
             raise UsageError(f"stage {number} of the plan: {reason}", EXAMPLE)
     return tuple(stages)
 
 
-def fault(stage: Stage) -> str:
+def stage_error(stage: Stage) -> str:
     """Why a stage cannot be; empty if it can."""
     if not SHORTEST_SECONDS <= stage.seconds <= LONGEST_SECONDS:
-        return f"it takes between {duration_text(SHORTEST_SECONDS)} and {duration_text(LONGEST_SECONDS)}"
+        return f"it takes between {format_duration(SHORTEST_SECONDS)} and {format_duration(LONGEST_SECONDS)}"
     if stage.quantity is Quantity.THREADS:
         if not all(1 <= level <= MAX_THREADS and level == int(level) for level in stage.levels):
             return f"threads are whole numbers from 1 to {MAX_THREADS:,}"
     elif not all(0 <= level <= MAX_RATE for level in stage.levels):
         return f"a rate is between 0 and {MAX_RATE:,} a second"
-    elif isinstance(stage, Ramp) and not all(stage.levels):
+    elif isinstance(stage, RampStage) and not all(stage.levels):
         return "a ramp of rates has both ends above 0"
     return ""
 
@@ -95,3 +115,102 @@ def first_level(stages: Sequence[Stage], quantity: Quantity) -> float | None:
 def most_threads(stages: Sequence[Stage]) -> int:
     """The most threads that the plan will have; 0 if it is not about threads."""
     return max((int(max(s.levels)) for s in stages if s.quantity is Quantity.THREADS), default=0)
+
+
+_NUMBER = r"\d+(?:\.\d+)?"
+_STAGE = re.compile(
+    rf"(?:(?P<quantity>threads|rate)\s+)?(?:(?P<level>{_NUMBER}):|(?P<first>{_NUMBER})\.\.(?P<last>{_NUMBER})/)"
+    r"(?P<time>[^\s]+)(?P<doubling>\s+doubling)?"
+)
+
+
+def parse_schedule(text: str, unnamed: Quantity = Quantity.THREADS) -> Schedule:
+    """The stages that a text says; those that do not name it are about `unnamed`.
+
+    Raises UsageError with the position of the first that will not do.
+    """
+    stages, names, position = [], [], 0
+    for part in text.split(","):
+        start = position + len(part) - len(part.lstrip())
+        stage, name = _parse_stage(part.strip(), start + 1, unnamed)
+        stages.append(stage)
+        names.append(name)
+        if Quantity.RATE in names and "" in names:
+            raise _syntax_error(
+                part.strip(), start + 1, "once a rate is planned, each stage says threads or rate"
+            )
+        position += len(part) + 1
+    return validate_schedule(stages)
+
+
+def format_schedule(stages: Sequence[Stage]) -> str:
+    """The plan as `parse_schedule` reads it."""
+    is_named = any(stage.quantity is Quantity.RATE for stage in stages)
+    return ",".join(f"{f'{stage.quantity} ' if is_named else ''}{_format_stage(stage)}" for stage in stages)
+
+
+def _format_stage(stage: Stage) -> str:
+    time = format_duration(stage.seconds)
+    if isinstance(stage, ConstantStage):
+        return f"{_format_level(stage.level)}:{time}"
+    doubling = " doubling" if stage.doubling else ""
+    return f"{_format_level(stage.first)}..{_format_level(stage.last)}/{time}{doubling}"
+
+
+def _format_level(level: float) -> str:
+    return f"{level:.15g}"
+
+
+def _parse_stage(text: str, position: int, unnamed: Quantity) -> tuple[Stage, str]:
+    """One stage, and what it says it is about."""
+    found = _STAGE.fullmatch(text)
+    if found is None:
+        raise _syntax_error(text, position, "a stage is LEVEL:TIME or FIRST..LAST/TIME")
+    try:
+        seconds = parse_duration(found["time"])
+    except UsageError as error:
+        raise _syntax_error(text, position + found.start("time"), error.message) from error
+    quantity = Quantity(found["quantity"] or unnamed)
+    stage: Stage
+    if found["level"]:
+        stage = ConstantStage(quantity=quantity, level=float(found["level"]), seconds=seconds)
+        if found["doubling"]:
+            raise _syntax_error(text, position + found.start("doubling") + 1, "only a ramp can be doubling")
+    else:
+        first, last = float(found["first"]), float(found["last"])
+        doubling = bool(found["doubling"])
+        stage = RampStage(quantity=quantity, first=first, last=last, seconds=seconds, doubling=doubling)
+    if reason := stage_error(stage):
+        raise _syntax_error(text, position, reason)
+    return stage, found["quantity"] or ""
+
+
+def _syntax_error(text: str, position: int, reason: str) -> UsageError:
+    return UsageError(f"character {position}, '{text}': {reason}", EXAMPLE)
+
+
+class PlanPhase(StrEnum):
+    """Held by somebody, paused with the load, or over; else it waits for the start of measuring, or runs."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    HELD = "held"
+    PAUSED = "paused"
+    OVER = "over"
+
+
+class PlanProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a plan stands. `stage` counts from 1.
+
+    `following` is the next level in words, empty if the plan ends next. It comes at second `due_seconds` of
+    the run, which is None while the plan stands still; `left_seconds` is how far off it was when this was
+    said. `held` says in words why the plan is held.
+    """
+
+    stages: Schedule
+    phase: PlanPhase
+    stage: int
+    following: str
+    due_seconds: float | None
+    left_seconds: float
+    held: str = ""

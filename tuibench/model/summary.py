@@ -1,18 +1,20 @@
-"""What remains of a run: the figures of its summary, under the keys of `tuibench.summary/1`."""
+"""What remains of a run: the figures of its summary, under the keys of `tuibench.summary/1`.
+
+What `tuibench slap` found out: mysqlslap's figures, and those that it lacks.
+"""
 
 from typing import Literal
 
 import msgspec
 
-from tuibench.model.cost import CommitCost
-from tuibench.model.effect import Effect
+from tuibench.model.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.event import Event
 from tuibench.model.headline import HeadlineTotals
 from tuibench.model.probe import ProbeResult
 from tuibench.model.sample import Latency
-from tuibench.model.trial import TrialResult
+from tuibench.model.steadiness import Steadiness
 
-Outcome = Literal["done", "stopped", "interrupted", "failed", "cut short"]
+RunOutcome = Literal["done", "stopped", "interrupted", "failed", "cut short"]
 """Time was up, the operator or a signal ended it, it could not go on, or its session ended without a word."""
 
 
@@ -82,12 +84,23 @@ class Reconciliation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What the load cost this side. `cpu_share` is the busiest worker's share of one core, 0 to 1."""
+    """What the load cost this side. `cpu_share` is the busiest worker's share of one core, 0 to 1.
+
+    `engine` is what ran the load, native or asyncio; `engine_reason` why it was not the native one, unless
+    that was asked for.
+    """
 
     workers: int
     cpu_share: float
     cpu_seconds: float
     limited: bool
+    engine: str = ""
+    engine_reason: str = ""
+
+
+def engine_text(client: ClientTotals) -> str:
+    """The engine that ran the load, with the reason if the native one could not; empty if not recorded."""
+    return f"{client.engine} ({client.engine_reason})" if client.engine_reason else client.engine
 
 
 class Fairness(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +120,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     is empty for a profile with one kind of transaction. `client_delay_ms` is the longest make-believe network
     delay that the run had on each round trip. `ab` is the result of a trial, if the run was one; `probe` that
     of the last probe, if there was one. `headline` is the figure that the profile is known by, if it has one.
+    `steadiness` is None where no tick was measured.
     """
 
     schema: Literal["tuibench.summary/1"] = "tuibench.summary/1"
@@ -116,7 +130,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     seconds: float
     rate: float
     percentiles: dict[str, float | None]
-    outcome: Outcome
+    outcome: RunOutcome
     failure: str = ""
     transactions: TransactionTotals
     queries: QueryTotals
@@ -141,6 +155,33 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     client_delay_ms: float = 0.0
     effects: tuple[Effect, ...] = ()
     costs: tuple[CommitCost, ...] = ()
-    ab: TrialResult | None = None
+    ab: AbTestResult | None = None
     probe: ProbeResult | None = None
     headline: HeadlineTotals | None = None
+    steadiness: Steadiness | None = None
+
+
+OWN_QUERIES = "query"
+"""The load type of a user's own statements."""
+
+
+class SlapBenchmark(msgspec.Struct, frozen=True, kw_only=True):
+    """One engine with one number of clients, `seconds` for each iteration.
+
+    `engine` is empty for the server's own, `load_type` is `OWN_QUERIES` for those of a user. `queries` are
+    what the clients sent in all iterations, without COMMITs and logins; `latency_ms` is of single queries.
+    `errors` are by the server's code, `retries` the queries tried again. `server` is by how much the server's
+    counters grew while the clients ran, `cpu_share` how busy the client was: 1 is one core for each worker.
+    """
+
+    engine: str
+    load_type: str
+    clients: int
+    queries_per_client: int
+    seconds: tuple[float, ...]
+    queries: QueryTotals
+    latency_ms: Latency | None
+    errors: dict[str, int] = {}
+    retries: int = 0
+    server: dict[str, int] = {}
+    cpu_share: float = 0.0

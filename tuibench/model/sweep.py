@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from tuibench.model.environment import Environment
-from tuibench.model.plan import OptionValue, Plan
+from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
 
@@ -18,7 +18,7 @@ TPS = "TPS"
 """What a sweep is about, unless a profile has a headline figure of its own."""
 
 
-class Order(StrEnum):
+class CellOrder(StrEnum):
     """In which order cells run.
 
     INTERLEAVED: all cells once, then all again the other way round, and so on; in a round the variants of
@@ -32,7 +32,7 @@ class Order(StrEnum):
     GIVEN = "given"
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
+class SweepCase(msgspec.Struct, frozen=True, kw_only=True):
     """A profile with options; `name` tells it from the others of its sweep.
 
     `data` names the tables it runs on (by the command that makes them); cases with the same share them.
@@ -46,7 +46,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     size: str = ""
 
 
-class Variant(msgspec.Struct, frozen=True, kw_only=True):
+class SweepVariant(msgspec.Struct, frozen=True, kw_only=True):
     """Server settings: a preset, and values over it. Without either the server is taken as it stands."""
 
     name: str
@@ -60,12 +60,12 @@ class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
     `prepare` has the tables made before the first cell that needs them, `cleanup` dropped in the end.
     """
 
-    cases: tuple[Case, ...]
-    variants: tuple[Variant, ...]
+    cases: tuple[SweepCase, ...]
+    variants: tuple[SweepVariant, ...]
     threads: tuple[int, ...]
     repeats: int = 1
-    order: Order = Order.INTERLEAVED
-    base: Plan
+    order: CellOrder = CellOrder.INTERLEAVED
+    base: RunPlan
     prepare: bool = False
     cleanup: bool = False
 
@@ -82,8 +82,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     number: int
-    case: Case
-    variant: Variant
+    case: SweepCase
+    variant: SweepVariant
     threads: int
     repeat: int
 
@@ -95,7 +95,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.case.name}{under}, {self.threads} thread{plural}, run {self.repeat}"
 
 
-class Figures(msgspec.Struct, frozen=True, kw_only=True):
+class CellFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What a cell measured; None where nobody could tell.
 
     `headline` is what the profile is about: its own figure, else transactions per second. Rates are per
@@ -135,7 +135,7 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True, tag="cell"):
     attempt: int = 1
     failure: str = ""
     headline: str = TPS
-    figures: Figures | None = None
+    figures: CellFigures | None = None
     started_at: float = 0.0
     seconds: float = 0.0
     run: str = ""
@@ -163,7 +163,7 @@ SweepLine = CellResult | DataReady | DataDropped
 """What a sweep's record gains as it goes on."""
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class SweepEnvironment(msgspec.Struct, frozen=True, kw_only=True):
     """The server and both hosts as they were before the sweep."""
 
     server: ServerInfo
@@ -189,7 +189,7 @@ class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
     started_at: float
     plan: SweepPlan
     target: Target
-    surroundings: Surroundings
+    surroundings: SweepEnvironment
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,11 +213,11 @@ class Mean(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-class Point(msgspec.Struct, frozen=True, kw_only=True):
+class SweepPoint(msgspec.Struct, frozen=True, kw_only=True):
     """The runs of one combination together; `figures` by the fields of `Figures`, absent if not known."""
 
-    case: Case
-    variant: Variant
+    case: SweepCase
+    variant: SweepVariant
     threads: int
     headline: str
     figures: dict[str, Mean]

@@ -6,6 +6,9 @@ import msgspec
 
 SslMode = Literal["disabled", "preferred", "required", "verify-ca", "verify-identity"]
 
+SHORTEST_TIMEOUT_SECONDS, LONGEST_TIMEOUT_SECONDS = 0.1, 86_400.0
+"""The range of the timeouts of a Target."""
+
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -23,6 +26,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     `socket` wins over `host` and `port` when it is not empty. `further` are more servers that the
     connections of a load are shared out to, in turn; sampling, steering and preparing know the first one
     only. `password_command` is a shell command that prints the password of the moment, instead of `password`.
+
+    `connect_timeout` limits a login, `query_timeout` the answer to a question of our own, both in seconds;
+    `net_timeout` is how long a peer may be unreachable before its connections count as lost.
     """
 
     host: str = "localhost"
@@ -37,6 +43,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     ssl_ca: str = ""
     ssl_cert: str = ""
     ssl_key: str = ""
+    connect_timeout: float = 10.0
+    query_timeout: float = 15.0
+    net_timeout: float = 30.0
 
     def __repr__(self) -> str:
         return f"Target({self.user}@{self.where}/{self.database})"

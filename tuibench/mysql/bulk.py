@@ -16,17 +16,17 @@ from tuibench.mysql import errors
 from tuibench.mysql.connection import Connection
 
 COM_STMT_BULK_EXECUTE = 0xFA
-TYPES_FOLLOW = 128
+SEND_TYPES_FLAG = 128
 """Flag of a bulk statement: the types of its parameters come before the rows."""
 
-INFILE_REFUSED_CODES = frozenset({1148, 1235, 2068, 3948, 3950, 4166})
+LOCAL_INFILE_REFUSED_CODES = frozenset({1148, 1235, 2068, 3948, 3950, 4166})
 """What servers answer when they do not take LOAD DATA LOCAL (not allowed, switched off, rejected)."""
 
 BULK_REFUSED_CODES = frozenset({1461, 4033})
 """What MariaDB answers when it keeps no more prepared statements, or its binary log not in rows."""
 
 
-class Loaded:
+class LoadDataResult:
     """What the server said of a LOAD DATA: rows taken, and values or rows it complained about."""
 
     def __init__(self, rows: int, warnings: int) -> None:
@@ -34,7 +34,7 @@ class Loaded:
         self.warnings = warnings
 
 
-def takes_bulk(connection: Connection) -> bool:
+def supports_bulk(connection: Connection) -> bool:
     """True if the server knows bulk statements: MariaDB since 10.2."""
     return bool(connection.raw._bulk_supported)
 
@@ -46,7 +46,7 @@ class BulkStatement:
         self._connection = connection
         self._prepared = prepared
         types = b"".join(struct.pack("<BB", LONG if kind == "i" else STRING, 0) for kind in parameters)
-        self._head = struct.pack("<IH", identity, TYPES_FOLLOW) + types
+        self._head = struct.pack("<IH", identity, SEND_TYPES_FLAG) + types
 
     @classmethod
     async def prepare(cls, connection: Connection, sql: str, parameters: str) -> "BulkStatement":
@@ -54,7 +54,7 @@ class BulkStatement:
         raw = connection.raw
         try:
             prepared = await raw.prepare(sql)
-        except errors.FOREIGN as error:
+        except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
             raise errors.statement_error(error) from error
         return cls(connection, prepared, prepared._statement_id, parameters)
 
@@ -65,18 +65,18 @@ class BulkStatement:
         try:
             await raw._execute_command(COM_STMT_BULK_EXECUTE, self._head + rows)
             await raw._read_query_result()
-        except errors.FOREIGN as error:
+        except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
             raise errors.statement_error(error) from error
         return int(raw.affected_rows())
 
     async def close(self) -> None:
         try:
             await self._prepared.close()
-        except errors.FOREIGN as error:
+        except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
             raise errors.statement_error(error) from error
 
 
-async def load_data(connection: Connection, sql: str, blocks: Iterable[bytes]) -> Loaded:
+async def load_data(connection: Connection, sql: str, blocks: Iterable[bytes]) -> LoadDataResult:
     """Runs a LOAD DATA LOCAL with these bytes as the file. The connection must have been made to send rows.
 
     Raises SQLError; with one of INFILE_REFUSED_CODES nothing was read of the blocks.
@@ -93,8 +93,8 @@ async def load_data(connection: Connection, sql: str, blocks: Iterable[bytes]) -
             raw.write_packet(b"")
             packet = await raw.read_packet()
         answer = OKPacketWrapper(packet)
-    except errors.FOREIGN as error:
+    except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
         raise errors.statement_error(error) from error
     raw._result = None
     raw.server_status = answer.server_status
-    return Loaded(int(answer.affected_rows), int(answer.warning_count))
+    return LoadDataResult(int(answer.affected_rows), int(answer.warning_count))

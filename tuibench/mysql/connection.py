@@ -1,29 +1,45 @@
 """One connection to a server: statements in text, statements prepared, errors in our own tree."""
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from asyncmy import connection as driver
 from asyncmy.charset import charset_by_name
 from asyncmy.constants.CLIENT import LOCAL_FILES
 
-from tuibench.deadline import in_time
-from tuibench.errors import SQLError
+from tuibench.deadline import wait_with_timeout
+from tuibench.errors import ConnectionLostError, NoAnswerError, ProtocolError, SQLError
 from tuibench.model.target import Target
-from tuibench.mysql import errors, tls
+from tuibench.mysql import errors
 from tuibench.mysql.errors import AccessDeniedError
-from tuibench.mysql.exchange import Exchange, Script, Whole
-from tuibench.mysql.handshake import Handshake
-from tuibench.mysql.packets import Execution, text_packet
-from tuibench.mysql.passwords import passwords
-from tuibench.mysql.preparing import Prepared, prepare
-from tuibench.mysql.rows import Form, Row, Rows, in_binary, in_text
-from tuibench.workload.placeholders import pieces
+from tuibench.mysql.keepalive import set_keepalive
+from tuibench.mysql.login import tls
+from tuibench.mysql.login.handshake import Handshake
+from tuibench.mysql.login.passwords import password_cache
+from tuibench.mysql.protocol.packets import ExecuteCommand, PreparedHandle, prepare_statements, text_packet
+from tuibench.mysql.protocol.rows import (
+    ResultReader,
+    Row,
+    RowReaderFactory,
+    binary_row_reader,
+    text_row_reader,
+)
+from tuibench.mysql.protocol.statement_protocol import (
+    CR_SERVER_GONE_ERROR,
+    CR_SERVER_LOST,
+    SERVER_GONE_MESSAGE,
+    CaptureResponse,
+    StatementProtocol,
+    TransactionLoop,
+)
+from tuibench.mysql.read_limit import LOGIN_BYTES, read_limit
+from tuibench.mysql.text_answers import affected, column_names, status_of
+from tuibench.workload.program.sql_text import split_at_placeholders
 
-__all__ = ["Connection", "Row", "Statement", "TextStatement", "connect", "fixed_packet"]
+__all__ = ["Connection", "PreparedStatement", "Row", "TextStatement", "connect", "constant_packet"]
 
-Packet = Callable[[tuple[Any, ...]], bytes]
+PacketBuilder = Callable[[tuple[Any, ...]], bytes]
 """A statement with its values, as it is sent."""
 
 CHARSET = "utf8mb4"
@@ -34,14 +50,44 @@ RECEIVE_BUFFER_BYTES = 1 << 14
 """The driver starts with 256 KiB a connection, too much for thousands; it grows the buffer at need."""
 
 
-class Statement:
+CLOSE_SECONDS = 1.0
+"""How long the goodbye may take before the connection is dropped."""
+
+T = TypeVar("T")
+
+
+class Questioned(Protocol):
+    """What limits the statements in text of one connection (see `questions`)."""
+
+    async def answer(self, connection: "Connection", sql: str, work: Awaitable[T]) -> T: ...
+
+
+class NetDeadline:
+    """For statements in text that nothing else limits: a server silent for the net timeout counts as gone."""
+
+    async def answer(self, connection: "Connection", sql: str, work: Awaitable[T]) -> T:
+        return await answered_in_time(connection, work, connection.target.net_timeout)
+
+
+async def answered_in_time(connection: "Connection", work: Awaitable[T], seconds: float) -> T:
+    """What the work returns. Drops the connection and raises NoAnswerError if that takes too long."""
+    try:
+        return await wait_with_timeout(work, seconds)
+    except TimeoutError as error:
+        connection.abort()
+        where = connection.target.where
+        raise NoAnswerError(CR_SERVER_LOST, f"{where} has not answered for {seconds:g} s") from error
+
+
+class PreparedStatement:
     """A statement prepared on the server: `packet` is what is sent to run it, `rows` reads its answers."""
 
-    __slots__ = ("packet", "rows")
+    __slots__ = ("packet", "prepared", "rows")
 
-    def __init__(self, connection: "Connection", prepared: Prepared, encoding: str) -> None:
-        self.packet = Execution(prepared.identity, prepared.parameters, encoding).packet
-        self.rows = connection.rows(in_binary, prepared.definitions)
+    def __init__(self, connection: "Connection", prepared: PreparedHandle, encoding: str) -> None:
+        self.prepared = prepared
+        self.packet = ExecuteCommand(prepared.identity, prepared.parameters, encoding).packet
+        self.rows = connection.rows(binary_row_reader, prepared.definitions)
 
 
 class TextStatement:
@@ -50,19 +96,19 @@ class TextStatement:
     __slots__ = ("packet", "rows")
 
     def __init__(self, connection: "Connection", sql: str) -> None:
-        self.packet = fixed_packet(sql) or _filled(connection, pieces(sql))
-        self.rows = connection.rows(in_text)
+        self.packet = constant_packet(sql) or _interpolated_packet(connection, split_at_placeholders(sql))
+        self.rows = connection.rows(text_row_reader)
 
 
-def fixed_packet(sql: str) -> Packet | None:
+def constant_packet(sql: str) -> PacketBuilder | None:
     """A statement in text that has no values, as it is sent on every connection; None for one that has."""
-    if len(pieces(sql)) > 1:
+    if len(split_at_placeholders(sql)) > 1:
         return None
     whole = text_packet(sql, ENCODING)
     return lambda values: whole
 
 
-def _filled(connection: "Connection", parts: Sequence[str]) -> Packet:
+def _interpolated_packet(connection: "Connection", parts: Sequence[str]) -> PacketBuilder:
     """The function that writes values between the parts."""
     form = "%s".join(part.replace("%", "%%") for part in parts)
     packet, quote = connection.packet, connection.quote
@@ -82,7 +128,9 @@ class Connection:
         self.raw = raw
         self.target = target
         self.statements = 0
-        self._exchange: Exchange | None = None
+        self.questions: Questioned | None = None
+        self._protocol: StatementProtocol | None = None
+        self._text_rows: ResultReader | None = None
 
     @property
     def thread_id(self) -> int:
@@ -95,58 +143,80 @@ class Connection:
         return str(self.raw.get_server_info())
 
     async def query(self, sql: str) -> Sequence[Row]:
-        """Sends one statement as text; returns its rows, none for a statement without a result."""
-        self.statements += 1
-        try:
-            await self.raw.query(sql)
-        except errors.FOREIGN as error:
-            raise errors.statement_error(error) from error
-        result = self.raw._result
-        return (result.rows if result is not None else None) or ()
+        """Sends one statement as text; returns its rows, none for a statement without a result.
+
+        Raises SQLError, ProtocolError for an answer that is none or too large, and what `questions` raises.
+        """
+        return self._rows_of(await self._answer(sql))
 
     async def query_named(self, sql: str) -> list[dict[str, Any]]:
         """The rows of one statement in text, each by its columns' names."""
         rows = await self.query(sql)
-        names = [column[0] for column in self.raw._result.description or ()]
+        names = column_names(self._text_rows.definitions if self._text_rows else (), ENCODING)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     async def execute(self, sql: str) -> int:
-        """Sends one statement as text; returns the number of rows it affected."""
-        await self.query(sql)
-        return int(self.raw.affected_rows())
+        """Sends one statement as text; returns the number of rows it affected, or those of its result."""
+        answer = await self._answer(sql)
+        return affected(answer) if status_of(answer) is not None else len(self._rows_of(answer))
 
-    async def prepare(self, sql: str) -> Statement:
+    def _rows_of(self, answer: bytes) -> Sequence[Row]:
+        if self._text_rows is None:
+            self._text_rows = self.rows(text_row_reader)
+        return tuple(self._text_rows.read(answer))
+
+    async def _answer(self, sql: str) -> bytes:
+        """The whole answer to a statement in text."""
+        work: Awaitable[bytes] = self.ask(CaptureResponse(self.packet(sql)))
+        answer = await (self.questions.answer(self, sql, work) if self.questions else work)
+        if (status := status_of(answer)) is not None:
+            self.raw.server_status = status
+        return answer
+
+    async def prepare(self, sql: str) -> PreparedStatement:
         """Prepares a statement with `?` placeholders on the server."""
         (prepared,) = await self.prepare_all([sql])
         if isinstance(prepared, SQLError):
             raise prepared
         return prepared
 
-    async def prepare_all(self, texts: Sequence[str]) -> list[Statement | SQLError]:
+    async def prepare_all(self, texts: Sequence[str]) -> list[PreparedStatement | SQLError]:
         """Prepares many statements in one go; for each, it or the server's refusal."""
+        try:
+            made = await answered_in_time(self, prepare_statements(self.raw, texts), self.target.net_timeout)
+        except ProtocolError as error:
+            self.abort()
+            raise error.at(self.target.where) from error
         return [
-            each if isinstance(each, SQLError) else Statement(self, each, ENCODING)
-            for each in await prepare(self.raw, texts)
+            each if isinstance(each, SQLError) else PreparedStatement(self, each, ENCODING) for each in made
         ]
 
     @property
-    def exchange(self) -> Exchange:
+    def protocol(self) -> StatementProtocol:
         """The hot path over this connection, made when it is first asked for."""
-        if self._exchange is None:
-            self._exchange = Exchange(self.raw)
-        return self._exchange
+        if self._protocol is None:
+            if self.raw._transport is None:
+                raise ConnectionLostError(CR_SERVER_GONE_ERROR, SERVER_GONE_MESSAGE)
+            self._protocol = StatementProtocol(self.raw, self.target.where)
+        return self._protocol
 
-    async def ask(self, said: bytes | Whole) -> Any:
-        """Sends one statement; returns rows affected, or returned by a SELECT; for `Whole` the answer."""
+    async def ask(self, request: bytes | CaptureResponse) -> Any:
+        """Sends one statement; returns its affected or returned rows, for `CaptureResponse` the response."""
         self.statements += 1
         answers: list[Any] = []
-        await self.exchange.play(_one(said, answers))
+        await self.protocol.run(_single_statement(request, answers))
         return answers[0]
 
-    def rows(self, form: Form, definitions: Sequence[bytes] = ()) -> Rows:
+    def rows(self, form: RowReaderFactory, definitions: Sequence[bytes] = ()) -> ResultReader:
         """What reads the answers to one statement."""
         raw = self.raw
-        return Rows(form, ENCODING, without_eof=raw._deprecate_eof, definitions=definitions)
+        return ResultReader(
+            form,
+            ENCODING,
+            without_eof=raw._deprecate_eof,
+            definitions=definitions,
+            where=self.target.where,
+        )
 
     def packet(self, sql: str) -> bytes:
         """A statement in text, as it is sent."""
@@ -168,8 +238,8 @@ class Connection:
         """
         self.statements += self.is_open
         try:
-            await self.raw.ensure_closed()
-        except errors.FOREIGN:
+            await wait_with_timeout(self.raw.ensure_closed(), CLOSE_SECONDS)
+        except errors.DRIVER_ERRORS:
             self.abort()
 
     def abort(self) -> None:
@@ -180,12 +250,12 @@ class Connection:
             transport.abort()
 
 
-def _one(said: bytes | Whole, answers: list[Any]) -> Script:
+def _single_statement(request: bytes | CaptureResponse, answers: list[Any]) -> TransactionLoop:
     """A single statement as a script."""
-    answers.append((yield said))
+    answers.append((yield request))
 
 
-class _Manner(NamedTuple):
+class _LoginOptions(NamedTuple):
     """How to log in, besides where to and as whom; `options` are the driver's."""
 
     timeout_seconds: float
@@ -196,25 +266,26 @@ async def connect(
     target: Target,
     *,
     use_database: bool = True,
-    timeout_seconds: float = 10.0,
+    timeout_seconds: float | None = None,
     program: str = "tuibench",
     sends_rows: bool = False,
     charset: str = CHARSET,
 ) -> Connection:
-    """Logs in to the target, the first of its servers. `sends_rows` allows LOAD DATA LOCAL. Where all that
-    is sent will be ASCII, another `charset` may be spoken: one that spares the server conversions.
+    """Logs in to the target, the first of its servers, within `timeout_seconds` (None: the target's own).
+    `sends_rows` allows LOAD DATA LOCAL. Where all that is sent will be ASCII, another `charset` may be
+    spoken: one that spares the server conversions.
 
     Raises ServerUnavailableError when the server is away or refuses the login, SQLError with
     code 1040, 1203 or 1226 when it takes no more connections.
     """
-    known = passwords()
+    known = password_cache()
     options = {
         "database": target.database if use_database else None,
         "program_name": program,
         "client_flag": LOCAL_FILES if sends_rows else 0,
         "charset": charset,
     }
-    manner = _Manner(timeout_seconds, options)
+    manner = _LoginOptions(target.connect_timeout if timeout_seconds is None else timeout_seconds, options)
     since = time.monotonic()
     password = await known.of(target)
     try:
@@ -225,9 +296,9 @@ async def connect(
     return await _encrypted_login(target, await known.of(target), manner)
 
 
-async def _encrypted_login(target: Target, password: str, manner: _Manner) -> Connection:
+async def _encrypted_login(target: Target, password: str, manner: _LoginOptions) -> Connection:
     """Logs in with TLS as the target asks; where it only prefers TLS, without it if need be."""
-    context = tls.context(target)
+    context = tls.tls_context(target)
     try:
         return await _login(target, password, manner, context)
     except errors.TLSError:
@@ -236,7 +307,7 @@ async def _encrypted_login(target: Target, password: str, manner: _Manner) -> Co
     return await _login(target, password, manner, None)
 
 
-async def _login(target: Target, password: str, manner: _Manner, context: Any) -> Connection:
+async def _login(target: Target, password: str, manner: _LoginOptions, context: Any) -> Connection:
     raw: Any = driver.Connection(  # type: ignore[no-untyped-call]
         host=target.host,
         port=target.port,
@@ -248,17 +319,28 @@ async def _login(target: Target, password: str, manner: _Manner, context: Any) -
         ssl=context,
         **manner.options,
     )
+    try:
+        return await wait_with_timeout(_log_in(raw, target, manner), manner.timeout_seconds)
+    except TimeoutError as error:
+        raw.close()
+        raise errors.silent(target, manner.timeout_seconds) from error
+
+
+async def _log_in(raw: Any, target: Target, manner: _LoginOptions) -> Connection:
     handshake = Handshake(raw, target, manner.timeout_seconds)
     try:
-        await in_time(raw.connect(), manner.timeout_seconds)
-    except errors.FOREIGN as error:
-        raise errors.connect_error(error, target) from error
-    except errors.GIBBERISH as error:
-        raise errors.not_a_server(target) from error
+        with read_limit(raw, LOGIN_BYTES):
+            await raw.connect()
+    except ProtocolError as error:
+        raise error.at(target.where) from error
+    except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
+        raise handshake.failure(error) from error
     finally:
-        handshake.let_go()
+        handshake.release()
+    set_keepalive(raw._transport, target.net_timeout)
     raw._proto.buffer = bytearray(RECEIVE_BUFFER_BYTES)
     connection = Connection(raw, target)
+    connection.questions = NetDeadline()
     if not raw.get_autocommit():
         await connection.execute("SET autocommit=1")
     return connection

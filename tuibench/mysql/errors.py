@@ -1,6 +1,8 @@
 """Foreign exceptions of the driver and the network, translated into the error tree.
 
 Here is decided which error codes mean a broken connection, a server that is away, a login that is refused.
+
+What the server calls its errors.
 """
 
 import errno
@@ -9,13 +11,15 @@ import ssl
 import struct
 
 from asyncmy import errors as driver
+from asyncmy.constants import CR, ER
 
 from tuibench.errors import (
     ConnectionLostError,
     DeniedError,
-    ServerAwayError,
+    ProtocolError,
     ServerBusyError,
     ServerUnavailableError,
+    ServerUnreachableError,
     SQLError,
     TuibenchError,
 )
@@ -24,29 +28,31 @@ from tuibench.model.target import Target
 CONNECTION_LOST_CODES = frozenset({1053, 1077, 1152, 1927, 2006, 2013, 2014, 2055, 4031})
 """Server shutdown, aborted or killed connection, server gone, connection lost, commands out of sync."""
 
-ROOM = {
+TOO_MANY_CONNECTIONS_HINTS = {
     1040: "raise its max_connections",
     1203: "raise its max_user_connections, which counts those of each account",
     1226: "ALTER USER … WITH MAX_USER_CONNECTIONS gives the account more",
 }
 """What gives room where there are too many connections, by the server's error."""
 
-TOO_MANY_CONNECTIONS_CODES = frozenset(ROOM)
+TOO_MANY_CONNECTIONS_CODES = frozenset(TOO_MANY_CONNECTIONS_HINTS)
 """Too many connections: for the server, for this user, for this account's resource limits."""
 
 EXPIRED_CODES = frozenset({1820, 1862})
 """The password has expired: the server lets one in to change it, and nothing else; or not even that."""
 
-RENEWAL = "give the account a new password with ALTER USER"
-PRIVILEGE = "grant the privilege, or log in as another user"
-READ_ONLY = "use the primary; or SET GLOBAL read_only = OFF (and super_read_only) if it may take writes"
-STARTED_READ_ONLY = "use the primary, or start the server without innodb_read_only and innodb_force_recovery"
+EXPIRED_HINT = "give the account a new password with ALTER USER"
+GRANT_HINT = "grant the privilege, or log in as another user"
+READ_ONLY_HINT = "use the primary; or SET GLOBAL read_only = OFF (and super_read_only) if it may take writes"
+STARTED_READ_ONLY_HINT = (
+    "use the primary, or start the server without innodb_read_only and innodb_force_recovery"
+)
 
-DENIED = {
+DENIED_HINTS = {
     # No privilege: for the database, the table, the column, a global one, a routine.
-    **dict.fromkeys((1044, 1142, 1143, 1227, 1370), PRIVILEGE),
-    **dict.fromkeys(EXPIRED_CODES, RENEWAL),
-    **dict.fromkeys((1036, 1836, 1874, 1881), STARTED_READ_ONLY),
+    **dict.fromkeys((1044, 1142, 1143, 1227, 1370), GRANT_HINT),
+    **dict.fromkeys(EXPIRED_CODES, EXPIRED_HINT),
+    **dict.fromkeys((1036, 1836, 1874, 1881), STARTED_READ_ONLY_HINT),
     1290: "",
     1792: "its connections only read: SET GLOBAL transaction_read_only = OFF (older: tx_read_only)",
     3989: "ALTER SCHEMA … READ ONLY = 0 lets it take writes again",
@@ -54,11 +60,11 @@ DENIED = {
 """What the server does for nobody like us, and what to do about it."""
 
 FORBIDDEN_BY_OPTION = 1290
-_BY_THE_HOUR = re.compile(r"max_\w+_per_hour", re.IGNORECASE)
+_HOURLY_LIMIT = re.compile(r"max_\w+_per_hour", re.IGNORECASE)
 _READ_ONLY = re.compile("read[-_]only", re.IGNORECASE)
 
 CLIENT_CANNOT_CONNECT = 2003
-AWAY_CODES = CONNECTION_LOST_CODES | {CLIENT_CANNOT_CONNECT}
+UNREACHABLE_CODES = CONNECTION_LOST_CODES | {CLIENT_CANNOT_CONNECT}
 """Nobody listens, or the server went down while it greeted us."""
 
 NO_SUCH_DATABASE = 1049
@@ -68,28 +74,28 @@ BAD_HOST_CODES = frozenset({1129, 1130})
 PLUGIN_CODES = frozenset({1251, 1524, 2059, 2061})
 """Login plugins: the client has it not, the server has it not, the client cannot play it."""
 
-OTHER_PLUGIN = "use an account IDENTIFIED with caching_sha2_password, mysql_native_password or ed25519"
+OTHER_PLUGIN_HINT = "use an account IDENTIFIED with caching_sha2_password, mysql_native_password or ed25519"
 
 LOGIN_HINTS = {
-    **dict.fromkeys(EXPIRED_CODES, RENEWAL),
+    **dict.fromkeys(EXPIRED_CODES, EXPIRED_HINT),
     3032: "it lets in administrators only: SET GLOBAL offline_mode = OFF lets others in again",
     3118: "unlock it with ALTER USER … ACCOUNT UNLOCK",
     4151: "unlock it with ALTER USER … ACCOUNT UNLOCK",
     3159: "encrypt the connection with --ssl-mode=required",
     **dict.fromkeys(BAD_HOST_CODES, "let this host in with CREATE USER, or reset it with FLUSH HOSTS"),
-    **dict.fromkeys(PLUGIN_CODES, OTHER_PLUGIN),
+    **dict.fromkeys(PLUGIN_CODES, OTHER_PLUGIN_HINT),
 }
 """What to do about a login that the server, or the driver, refuses for a reason of its own."""
 
 HOSTNAME_MISMATCH, ADDRESS_MISMATCH = 62, 64
 """OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""
 
-FOREIGN = (driver.MySQLError, OSError, ssl.SSLError, TimeoutError, RuntimeError, AssertionError)
+DRIVER_ERRORS = (driver.MySQLError, OSError, ssl.SSLError, TimeoutError, RuntimeError, AssertionError)
 """What the driver may raise: its own errors, the network's, and uvloop's on a closed handle."""
 
 
-GIBBERISH = (AttributeError, IndexError, ValueError, struct.error)
-"""What the driver may raise on a greeting that is none."""
+MALFORMED = (LookupError, ValueError, ArithmeticError, AttributeError, TypeError, struct.error)
+"""What comes of reading bytes as something that they are not."""
 
 
 class TLSError(ServerUnavailableError):
@@ -108,22 +114,30 @@ def code_and_text(error: BaseException) -> tuple[int, str]:
     """The server's error number (2013 if the driver gave none) and its words."""
     if isinstance(error, driver.MySQLError) and len(error.args) >= 2:
         code, text = error.args[0], error.args[1]
-        return (int(code) or 2013), str(text)
+        return (code if isinstance(code, int) and code else 2013), str(text)
     return 2013, str(error) or type(error).__name__
+
+
+def is_malformed(error: BaseException) -> bool:
+    """Whether the driver failed at bytes that break the protocol, a wrong sequence of packets included."""
+    is_out_of_sequence = isinstance(error, driver.InternalError) and len(error.args) == 1
+    return isinstance(error, (*MALFORMED, AssertionError)) or is_out_of_sequence
 
 
 def statement_error(error: BaseException) -> SQLError:
     """What a failed statement means."""
-    return refusal(*code_and_text(error))
+    if is_malformed(error):
+        return ProtocolError(str(error) or type(error).__name__)
+    return error_for_code(*code_and_text(error))
 
 
-def refusal(code: int, text: str) -> SQLError:
+def error_for_code(code: int, text: str) -> SQLError:
     """What the server's code means, or the driver's."""
     if code in CONNECTION_LOST_CODES:
         return ConnectionLostError(code, f"connection lost: {text}")
-    if code in DENIED:
+    if code in DENIED_HINTS:
         is_read_only = code == FORBIDDEN_BY_OPTION and _READ_ONLY.search(text)
-        return DeniedError(code, text, READ_ONLY if is_read_only else DENIED[code])
+        return DeniedError(code, text, READ_ONLY_HINT if is_read_only else DENIED_HINTS[code])
     return SQLError(code, text)
 
 
@@ -134,29 +148,33 @@ def connect_error(error: BaseException, target: Target) -> TuibenchError:
         return AccessDeniedError(
             f"the server at {target.where} refuses user '{target.user}': {text} (error {code})",
             _access_hint(target),
+            code,
         )
     if code == NO_SUCH_DATABASE:
         return NoDatabaseError(
             f"the database '{target.database}' does not exist at {target.where} (error {code})",
             f"make it with: tuibench prepare PROFILE --create-database --database {target.database}",
+            code,
         )
     if code in TOO_MANY_CONNECTIONS_CODES:
         return SQLError(
-            code, f"the server at {target.where} takes no more connections: {text}", _room(code, text)
+            code,
+            f"the server at {target.where} takes no more connections: {text}",
+            _too_many_connections_hint(code, text),
         )
     if errno.EAGAIN in (getattr(error, "errno", None), getattr(error.__cause__, "errno", None)):
         return ServerBusyError(f"the server at {target.where} has too many connections waiting: {text}")
-    if code in AWAY_CODES or isinstance(error, OSError | TimeoutError):
-        return ServerAwayError(
+    if code in UNREACHABLE_CODES or isinstance(error, OSError | TimeoutError):
+        return ServerUnreachableError(
             f"cannot reach a server at {target.where}: {text}",
             "is it running? give --host and --port, or --socket",
         )
     return ServerUnavailableError(
-        f"cannot log in at {target.where}: {text} (error {code})", LOGIN_HINTS.get(code, "")
+        f"cannot log in at {target.where}: {text} (error {code})", LOGIN_HINTS.get(code, ""), code
     )
 
 
-def expired(error: SQLError, target: Target) -> ServerUnavailableError:
+def password_expired_error(error: SQLError, target: Target) -> ServerUnavailableError:
     """What it means that the server lets one in and takes nothing but a new password."""
     return ServerUnavailableError(
         f"the password of user '{target.user}' at {target.where} has expired (error {error.code})",
@@ -164,10 +182,14 @@ def expired(error: SQLError, target: Target) -> ServerUnavailableError:
     )
 
 
-def _room(code: int, text: str) -> str:
+def _too_many_connections_hint(code: int, text: str) -> str:
     """The remedy; an account may also have a limit by the hour, which the server names."""
-    by_the_hour = _BY_THE_HOUR.search(text)
-    return ROOM[code].replace("MAX_USER_CONNECTIONS", by_the_hour[0].upper()) if by_the_hour else ROOM[code]
+    by_the_hour = _HOURLY_LIMIT.search(text)
+    return (
+        TOO_MANY_CONNECTIONS_HINTS[code].replace("MAX_USER_CONNECTIONS", by_the_hour[0].upper())
+        if by_the_hour
+        else TOO_MANY_CONNECTIONS_HINTS[code]
+    )
 
 
 def _access_hint(target: Target) -> str:
@@ -179,7 +201,15 @@ def _access_hint(target: Target) -> str:
     return f"{hint}; if the account or the server demands TLS, --ssl-mode=required"
 
 
-def not_a_server(target: Target) -> ServerUnavailableError:
+def silent(target: Target, seconds: float) -> ServerUnreachableError:
+    """The server took too long to log us in."""
+    return ServerUnreachableError(
+        f"cannot log in at {target.where}: no answer within {seconds:g} s",
+        "is the server running, or stopped? --connect-timeout gives it more time",
+    )
+
+
+def not_a_server_error(target: Target) -> ServerUnavailableError:
     """What listens there speaks another protocol."""
     return ServerUnavailableError(
         f"what listens at {target.where} is neither MySQL nor MariaDB", "check --host and --port"
@@ -190,7 +220,7 @@ def tls_error(error: BaseException, target: Target) -> TLSError:
     """What a failed TLS handshake means, with the remedy."""
     if not isinstance(error, ssl.SSLCertVerificationError):
         return TLSError(
-            f"the TLS handshake with {target.where} failed: {_ssl_words(error)}",
+            f"the TLS handshake with {target.where} failed: {_ssl_reason(error)}",
             "does the server want a client certificate (--ssl-cert, --ssl-key), or speak an old TLS only?",
         )
     if error.verify_code in (HOSTNAME_MISMATCH, ADDRESS_MISMATCH):
@@ -204,7 +234,20 @@ def tls_error(error: BaseException, target: Target) -> TLSError:
     )
 
 
-def _ssl_words(error: BaseException) -> str:
+def _ssl_reason(error: BaseException) -> str:
     if isinstance(error, ssl.SSLError) and error.reason:
         return error.reason.lower().replace("_", " ")
     return str(error) or type(error).__name__
+
+
+_ERROR_NAMES = {
+    value: name
+    for constants in (CR, ER)
+    for name, value in sorted(vars(constants).items())
+    if isinstance(value, int) and not name.endswith(("ERROR_FIRST", "ERROR_LAST"))
+}
+
+
+def error_name(code: int) -> str:
+    """The symbol of an error number (LOCK_DEADLOCK for 1213), empty if the driver knows none."""
+    return _ERROR_NAMES.get(code, "")

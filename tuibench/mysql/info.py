@@ -1,6 +1,8 @@
 """What a server is: flavour, version, identity, and where its files and sockets are.
 
 A server that hides a variable leaves that field empty; nothing here fails for want of a privilege.
+
+A server that says it is read only: some logins it lets write all the same, which they should know.
 """
 
 import asyncio
@@ -12,7 +14,7 @@ from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
-from tuibench.mysql.errors import EXPIRED_CODES, expired
+from tuibench.mysql.errors import EXPIRED_CODES, password_expired_error
 
 VARIABLES = ("version", "version_comment", "hostname", "port", "datadir", "pid_file", "socket")
 
@@ -28,25 +30,27 @@ async def server_info(connection: Connection) -> ServerInfo:
 
     Raises ConnectionLostError when it went away meanwhile, ServerUnavailableError when it answers nothing.
     """
-    variables = await _pairs(connection, _VARIABLES_SQL)
-    uptime = await _pairs(connection, _UPTIME_SQL)
+    variables = await _show(connection, _VARIABLES_SQL)
+    uptime = await _show(connection, _UPTIME_SQL)
     if "version" not in variables:
         variables["version"] = connection.version_text
     target = connection.target
-    return describe(target, variables, int(uptime.get("Uptime", 0)), await runs_here(target))
+    return build_server_info(target, variables, int(uptime.get("Uptime", 0)), await is_on_this_host(target))
 
 
-def describe(target: Target, variables: Mapping[str, str], uptime_seconds: int, is_local: bool) -> ServerInfo:
+def build_server_info(
+    target: Target, variables: Mapping[str, str], uptime_seconds: int, is_local: bool
+) -> ServerInfo:
     """The same from variables read before."""
     text = variables.get("version", "").removeprefix(_REPLICATION_PREFIX)
     number = _NUMBER.search(text)
     datadir = variables.get("datadir", "")
     return ServerInfo(
-        flavour=flavour(text, variables.get("version_comment", "")),
+        flavour=detect_flavour(text, variables.get("version_comment", "")),
         version=number.group() if number else "0",
         version_text=text,
         where=target.where,
-        identity=identity(variables) or target.where,
+        identity=instance_identity(variables) or target.where,
         datadir=datadir,
         pid_file=_absolute(variables.get("pid_file", ""), datadir),
         socket=_absolute(variables.get("socket", ""), datadir),
@@ -56,18 +60,18 @@ def describe(target: Target, variables: Mapping[str, str], uptime_seconds: int, 
     )
 
 
-def flavour(version: str, comment: str = "") -> Flavour:
+def detect_flavour(version: str, comment: str = "") -> Flavour:
     """MariaDB names itself in its version or its comment; everything else speaks MySQL's dialect."""
     return Flavour.MARIADB if "mariadb" in f"{version} {comment}".lower() else Flavour.MYSQL
 
 
-def identity(variables: Mapping[str, str]) -> str:
+def instance_identity(variables: Mapping[str, str]) -> str:
     """A name of the instance that is the same over every road to it and after a restart; empty if unknown."""
     host, port, datadir = (variables.get(name, "") for name in ("hostname", "port", "datadir"))
     return f"{host}:{port}:{datadir}" if host or datadir else ""
 
 
-async def runs_here(target: Target) -> bool:
+async def is_on_this_host(target: Target) -> bool:
     """True if the server's address is one of this host's own: only those can be bound to."""
     if target.is_local:
         return True
@@ -94,7 +98,7 @@ def _absolute(path: str, datadir: str) -> str:
     return f"{datadir.rstrip('/')}/{path.removeprefix('./')}"
 
 
-async def _pairs(connection: Connection, sql: str) -> dict[str, str]:
+async def _show(connection: Connection, sql: str) -> dict[str, str]:
     """Name and value of a SHOW statement; none where the server refuses it.
 
     Raises ServerUnavailableError where it refuses everything, for want of a new password.
@@ -105,5 +109,26 @@ async def _pairs(connection: Connection, sql: str) -> dict[str, str]:
         raise
     except SQLError as error:
         if error.code in EXPIRED_CODES:
-            raise expired(error, connection.target) from error
+            raise password_expired_error(error, connection.target) from error
         return {}
+
+
+READ_ONLY_BYPASS_WARNING = "the server is read only, which does not hold for this login: it may be a replica"
+
+_OFF_VALUES = ("OFF", "0")
+_READ_ONLY_ADMIN_SINCE = (10, 11)
+"""MariaDB's SUPER lacks READ_ONLY ADMIN from here on."""
+
+
+async def is_read_only(connection: Connection) -> bool:
+    """True if the server lets nobody write but such logins."""
+    rows = await connection.query("SHOW GLOBAL VARIABLES LIKE 'read\\_only'")
+    return any(str(value).upper() not in _OFF_VALUES for _, value in rows)
+
+
+def read_only_bypass_privileges(server: ServerInfo) -> tuple[str, ...]:
+    """Any of these lets a login write on a server that is read only (but not super_read_only)."""
+    if server.flavour == Flavour.MYSQL:
+        return ("SUPER", "CONNECTION_ADMIN")
+    old = server.version_tuple < _READ_ONLY_ADMIN_SINCE
+    return ("READ_ONLY ADMIN", "SUPER") if old else ("READ_ONLY ADMIN",)

@@ -13,14 +13,14 @@ from tuibench.model.environment import DiskFacts, Environment, HostFacts, RoundT
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
-from tuibench.mysql.own import connect_own
-from tuibench.observe.host_facts import disk_facts, host_facts
-from tuibench.observe.variables import is_volatile
+from tuibench.mysql.session_defaults import connect_with_defaults
+from tuibench.observe.host.facts import disk_facts, host_facts
+from tuibench.observe.server.variables import is_volatile
 
 ROUND_TRIPS = 20
 NOTHING_SQL = "DO 0"
 
-KEPT = (
+RECORDED_VARIABLES = (
     "aria_pagecache_buffer_size",
     "autocommit",
     "back_log",
@@ -75,18 +75,18 @@ KEPT = (
 )
 """Patterns of the variables that matter to speed or durability."""
 
-PASSED_OVER = ("innodb_*_dir*", "innodb_ft_*", "innodb_monitor_*", "innodb_tmpdir", "innodb_version")
+EXCLUDED_VARIABLES = ("innodb_*_dir*", "innodb_ft_*", "innodb_monitor_*", "innodb_tmpdir", "innodb_version")
 """Of those, names of files and what has no bearing on a load."""
 
 
-async def environment(
+async def read_environment(
     target: Target, server: ServerInfo, now_ns: Callable[[], int], version: str = __version__
 ) -> Environment:
     """All that can be found out. What cannot is a gap in words: a run is not lost for it."""
     variables: dict[str, str] = {}
     trip, gaps = None, []
     try:
-        connection = await connect_own(target, use_database=False)
+        connection = await connect_with_defaults(target, use_database=False)
         try:
             variables = await _variables(connection)
             trip = await _round_trip(connection, now_ns)
@@ -94,7 +94,7 @@ async def environment(
             await connection.close()
     except TuibenchError as error:
         gaps.append(f"the server's variables and the round trip: {error.message}")
-    host, disk = await asyncio.to_thread(_here, server)
+    host, disk = await asyncio.to_thread(_host_and_disk, server)
     return Environment(
         tuibench=version,
         python=platform.python_version(),
@@ -107,15 +107,17 @@ async def environment(
     )
 
 
-def matters(name: str) -> bool:
+def is_recorded_variable(name: str) -> bool:
     """True for a variable that is kept."""
-    wanted = any(fnmatchcase(name, pattern) for pattern in KEPT)
-    return wanted and not is_volatile(name) and not any(fnmatchcase(name, each) for each in PASSED_OVER)
+    wanted = any(fnmatchcase(name, pattern) for pattern in RECORDED_VARIABLES)
+    return (
+        wanted and not is_volatile(name) and not any(fnmatchcase(name, each) for each in EXCLUDED_VARIABLES)
+    )
 
 
 async def _variables(connection: Connection) -> dict[str, str]:
     rows = await connection.query("SHOW GLOBAL VARIABLES")
-    return {str(name): str(value) for name, value in sorted(rows) if matters(str(name))}
+    return {str(name): str(value) for name, value in sorted(rows) if is_recorded_variable(str(name))}
 
 
 async def _round_trip(connection: Connection, now_ns: Callable[[], int]) -> RoundTrip:
@@ -134,6 +136,6 @@ async def _round_trip(connection: Connection, now_ns: Callable[[], int]) -> Roun
     )
 
 
-def _here(server: ServerInfo) -> tuple[HostFacts, DiskFacts | None]:
+def _host_and_disk(server: ServerInfo) -> tuple[HostFacts, DiskFacts | None]:
     datadir = server.datadir if server.is_local else ""
     return host_facts(datadir), disk_facts(datadir)

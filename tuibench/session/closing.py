@@ -1,76 +1,23 @@
-"""The end of a run: the load ends, counters are read a last time, settings go back, all is summed up."""
+"""The end of a session as a list of steps, each of which runs whatever the others did."""
 
-from functools import partial
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Iterable
 
-from tuibench.errors import TuibenchError
-from tuibench.model.event import EventKind
-from tuibench.model.message import RunState
-from tuibench.model.server import ServerInfo
-from tuibench.model.summary import Outcome, Summary
-from tuibench.session import summing
-from tuibench.session.events import EventLog
-from tuibench.session.honesty import doubts
-from tuibench.session.measuring import Measuring, Run
-from tuibench.session.summing import Ending, ServerReading
+ClosingStep = Callable[[], Awaitable[object]]
 
 
-class Closed(Run, Protocol):
-    """What closing needs of a session. `foreseen_warnings` are of the time before the load."""
+async def run_steps(steps: Iterable[ClosingStep], on_failure: Callable[[Exception], None]) -> None:
+    """Runs all steps in their order.
 
-    log: EventLog
-    measuring: Measuring
-    server: ServerInfo
-    outcome: Outcome
-    error: TuibenchError | None
-
-    @property
-    def foreseen_warnings(self) -> tuple[str, ...]: ...
-
-
-async def close(run: Closed) -> Summary:
-    """Ends the load, puts the settings back, writes the summary, and lets go of the server."""
-    run.over.set()
-    run.comparing.end()
-    run.enter(RunState.STOPPING)
-    async with run.measuring.turn:
-        await run.load.finish(run.spec.drain_seconds)
-    await run.probing.close(run.outcome)
-    await run.watch.close()
-    before, after = await run.observer.end(run.own_statements, run.load.accounting.totals.questions)
-    for text in await run.settings.restore(partial(run.tell, EventKind.RESTORE)):
-        run.tell(EventKind.RESTORE, text)
-    run.announce()
-    run.tell(EventKind.STOP, f"{run.outcome} after {run.load.seconds:.1f} s")
-    summary = summing.summary(run.spec, run.server, run.load.accounting, ending(run, before, after))
-    run.voice.recording.close(summary)
-    await run.observer.close()
-    await run.settings.close()
-    run.enter(RunState.ENDED)
-    return summary
-
-
-def ending(run: Closed, before: ServerReading | None, after: ServerReading | None) -> Ending:
-    """How it ended, as far as the accounting does not know."""
-    delay_ms, limit = run.load.longest_delay_ms, run.measuring.limit
-    return Ending(
-        seconds=run.load.seconds,
-        threads=run.load.threads,
-        rate=run.load.rate,
-        workers=len(run.load.fleet),
-        is_complete=not run.load.unheard,
-        outcome=run.outcome,
-        failure=str(run.error) if run.error else "",
-        limited=limit.overall,
-        client_delay_ms=delay_ms,
-        warnings=(*run.foreseen_warnings, *doubts(delay_ms, limit, run.load.unheard)),
-        events=tuple(run.log.events),
-        before=before,
-        after=after,
-        effects=tuple(run.comparing.effects),
-        costs=run.comparing.costs,
-        ab=run.comparing.ab,
-        probe=run.probing.result,
-        headline=run.load.headline,
-        kinds=tuple(run.load.weights),
-    )
+    An error of a step is reported to `on_failure`. A cancellation interrupts the step under way only, and is
+    raised after the last one.
+    """
+    interruption: BaseException | None = None
+    for step in steps:
+        try:
+            await step()
+        except Exception as error:
+            on_failure(error)
+        except BaseException as error:
+            interruption = interruption or error
+    if interruption is not None:
+        raise interruption

@@ -15,10 +15,11 @@ from typing import IO, cast
 
 import msgspec
 
+from tuibench import files, paths
 from tuibench.errors import ExitCode, RunError, TuibenchError
 from tuibench.session.spec import Launched, ServiceSpec
 
-_COMMAND = (sys.executable, "-m", "tuibench.session.service")
+_COMMAND = (sys.executable, "-m", "tuibench.session.service.service")
 
 Process = subprocess.Popen[bytes]
 
@@ -31,12 +32,12 @@ async def launch(spec: ServiceSpec, log: Path, pass_fds: Sequence[int] = ()) -> 
     """
     process = _spawn(log, tuple(pass_fds))
     try:
-        line = await asyncio.to_thread(_first_word, process, spec)
+        line = await asyncio.to_thread(_read_answer, process, spec)
     except BaseException:
         process.terminate()
         raise
     finally:
-        threading.Thread(target=_bury, args=(process,), name="session's end", daemon=True).start()
+        threading.Thread(target=_reap, args=(process,), name="session's end", daemon=True).start()
     if not line:
         raise RunError("the session's process ended before it could serve", f"see {log}")
     launched = msgspec.json.decode(line, type=Launched)
@@ -65,15 +66,15 @@ def _spawn(log: Path, pass_fds: tuple[int, ...]) -> Process:
 
 def _opened(log: Path) -> IO[bytes]:
     try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        return log.open("ab")
+        paths.ensure_private(log.parent)
+        return files.private(log, "ab")
     except OSError as error:
         raise RunError(
             f"cannot write the sessions' log {log}: {error.strerror}", "set TUIBENCH_HOME to another place"
         ) from error
 
 
-def _bury(process: Process) -> None:
+def _reap(process: Process) -> None:
     """Waits for the process, so that none is left undead while we live."""
     process.wait()
     for pipe in _pipes(process):
@@ -84,7 +85,7 @@ def _pipes(process: Process) -> tuple[IO[bytes], IO[bytes]]:
     return cast("tuple[IO[bytes], IO[bytes]]", (process.stdin, process.stdout))
 
 
-def _first_word(process: Process, spec: ServiceSpec) -> bytes:
+def _read_answer(process: Process, spec: ServiceSpec) -> bytes:
     """Hands the specification over and waits for the answer; empty if the process ends without one."""
     stdin, stdout = _pipes(process)
     with contextlib.suppress(BrokenPipeError), stdin:

@@ -1,175 +1,192 @@
-"""The beats of a run: warm-up, measuring, and what is done at every tick.
+"""The measuring of a run: warm-up, ticks until its end, and the reset of its figures.
 
-A tick never overlaps another one, nor the moment in which the figures begin anew, nor the end.
+A tick never overlaps another one, a reset, or the end of the load. After a reset client and server count from
+the same transaction: the load is held and drained, both sides are read, then it goes on.
 """
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol
 
-from tuibench.clock import NS_PER_SECOND, Clock, Tick, ticks
+from tuibench.clock import NS_PER_SECOND, Tick, ticks
+from tuibench.diagnosis.measurement_warnings import ClientLimit
+from tuibench.errors import UsageError
+from tuibench.load.engine.choice import Chosen
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
-from tuibench.model.sample import HostPart, LoadPart, Sample
-from tuibench.session import anew
-from tuibench.session.beats import until
-from tuibench.session.comparing import Comparing
-from tuibench.session.events import EventLog
-from tuibench.session.honesty import ClientLimit
-from tuibench.session.loading import Load, Measured
-from tuibench.session.observer import Look, Observer
-from tuibench.session.planned import Planned
-from tuibench.session.probing import Probing
-from tuibench.session.settings import Settings
-from tuibench.session.spec import SessionSpec
-from tuibench.session.voice import Voice
-from tuibench.session.watching import Watching
-from tuibench.units import counted
+from tuibench.model.plan import RunPlan
+from tuibench.model.sample import HostSample, LoadSample, Sample
+from tuibench.session.effects.tracker import EffectTracker
+from tuibench.session.load_controller import LoadController, LoadTick
+from tuibench.session.plan.runner import PlanRunner
+from tuibench.session.probe.runner import ProbeRunner
+from tuibench.session.sampling.sampler import Sampler, TickObservation
+from tuibench.session.tasks import cancel_all
+from tuibench.session.ticking import ticks_until
+from tuibench.session.watcher import Watcher
+from tuibench.units import pluralize
 
 
-class Run(Protocol):
-    """What measuring needs of a session."""
-
-    spec: SessionSpec
-    state: RunState
-    over: asyncio.Event
-    voice: Voice
-    load: Load
-    observer: Observer
-    settings: Settings
-    watch: Watching
-    planned: Planned
-    comparing: Comparing
-    probing: Probing
-
-    @property
-    def own_statements(self) -> int: ...
-
-    def enter(self, state: RunState) -> None: ...
-
-    def tell(self, kind: EventKind, text: str) -> None: ...
-
-    def announce(self) -> None: ...
+def check_reset_possible(plan: RunPlan, *, is_over: bool) -> None:
+    """Raises UsageError when the run is limited by its figures, or ends."""
+    if plan.events is not None:
+        raise UsageError("a run of so many transactions cannot begin to count anew")
+    if is_over:
+        raise UsageError("the run is ending; nothing can be changed any more")
 
 
-class Measuring:
-    """One run's ticks. `turn` is held by whoever reads the load; `limit` doubts the client."""
+async def drain_and_reset(
+    load: LoadController, sampler: Sampler, own_statements: int, drain_seconds: float
+) -> None:
+    """Holds the load until nothing is in flight, reads both sides, and leaves it held."""
+    await load.drain(drain_seconds)
+    await sampler.reset_stats(own_statements, load.accounting.transactions_total)
+    await load.reset_stats()
 
-    def __init__(self, run: Run, log: EventLog, clock: Clock) -> None:
-        self.turn = asyncio.Lock()
+
+class MeasuringLoop:
+    """One run's ticks. `tick_lock` is held while the load is read; `limit` tells if the client keeps up."""
+
+    def __init__(
+        self,
+        watcher: Watcher,
+        load: LoadController,
+        engine: Chosen,
+        plan_runner: PlanRunner,
+        effect_tracker: EffectTracker,
+        probe_runner: ProbeRunner,
+    ) -> None:
+        self.tick_lock = asyncio.Lock()
         self.limit = ClientLimit()
-        self._run = run
-        self._log = log
-        self._clock = clock
+        self._watcher = watcher
+        self._lifecycle = watcher.lifecycle
+        self._plan = watcher.spec.plan
+        self._drain_seconds = watcher.spec.drain_seconds
+        self._load = load
+        self._engine = engine
+        self._plan_runner = plan_runner
+        self._effect_tracker = effect_tracker
+        self._probe_runner = probe_runner
         self._ticked = 0
 
     async def warm_up(self) -> None:
         """Runs for a while unmeasured, then drains: measuring begins with nothing in flight or due."""
-        run = self._run
-        seconds = run.spec.plan.warmup_seconds
-        if not seconds or run.over.is_set():
+        seconds = self._plan.warmup_seconds
+        if not seconds or self._lifecycle.over.is_set():
             return
-        begun_ns = await run.load.begin()
-        self._log.start(begun_ns + int(seconds * NS_PER_SECOND))
-        run.enter(RunState.WARMING)
-        run.load.fleet.resume()
-        await self._tick_until(begun_ns, self._log.zero_ns)
-        await run.load.drain(run.spec.drain_seconds)
+        log = self._watcher.log
+        begun_ns = await self._load.begin()
+        log.start(begun_ns + int(seconds * NS_PER_SECOND))
+        self._lifecycle.set_state(RunState.WARMING)
+        self._load.resume()
+        await self._tick_until(begun_ns, log.zero_ns)
+        await self._load.drain(self._drain_seconds)
 
     async def measure(self) -> None:
-        """The run proper: from the server's first reading until the time is up or the work is done."""
-        run, plan = self._run, self._run.spec.plan
+        """The measured part: from the server's first reading until the time is up or the work is done."""
+        watcher, plan = self._watcher, self._plan
         self.limit = ClientLimit()
-        await run.observer.begin(run.own_statements)
-        zero_ns = await run.load.begin()
-        self._log.start(zero_ns)
-        if run.over.is_set():
+        await watcher.sampler.begin(watcher.own_statements)
+        zero_ns = await self._load.begin()
+        watcher.log.start(zero_ns)
+        if self._lifecycle.over.is_set():
             return
-        run.load.fleet.resume()
-        run.tell(EventKind.START, f"{plan.profile} with {counted(run.load.threads, 'thread')}")
-        run.enter(RunState.RUNNING)
-        beside = [asyncio.create_task(work) for work in (self._wait_for_work(), run.planned.run())]
+        self._load.resume()
+        watcher.emit(EventKind.START, self._start_text())
+        self._lifecycle.set_state(RunState.RUNNING)
         end_ns = zero_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None
         checkpoints = [zero_ns + seconds * NS_PER_SECOND for seconds in plan.checkpoints]
+        tasks = (
+            watcher.tasks.start(self._wait_for_work(), "work"),
+            watcher.tasks.start(self._plan_runner.run(), "plan"),
+        )
         try:
             await self._tick_until(zero_ns, end_ns, checkpoints)
         finally:
-            for task in beside:
-                task.cancel()
+            await cancel_all(tasks)
 
-    async def begin_anew(self) -> None:
-        """The run's figures count from now on; its time axis, its samples and its end stay as they are."""
-        run = self._run
-        async with self.turn:
-            anew.demand_possible(run.spec.plan, is_over=run.over.is_set())
+    def _start_text(self) -> str:
+        """The start event: profile, threads, and the reason for an engine other than the native one."""
+        text = f"{self._plan.profile} with {pluralize(self._load.threads, 'thread')}"
+        engine = self._engine
+        return f"{text} on the {engine.name} engine: {engine.reason}" if engine.reason else text
+
+    async def reset_stats(self) -> None:
+        """Resets the run's figures; its time axis, its samples and its end stay as they are."""
+        watcher = self._watcher
+        async with self.tick_lock:
+            check_reset_possible(self._plan, is_over=self._lifecycle.over.is_set())
             try:
-                await anew.begin_anew(run.load, run.observer, run.own_statements, run.spec.drain_seconds)
+                own = watcher.own_statements
+                await drain_and_reset(self._load, watcher.sampler, own, self._drain_seconds)
                 self.limit = ClientLimit()
             finally:
-                if run.state is RunState.RUNNING:
-                    run.load.fleet.resume()
+                if self._lifecycle.state is RunState.RUNNING:
+                    self._load.resume()
 
-    def tell_refused(self, text: str) -> None:
-        """The server would not let all connections in; the run goes on with those it has."""
+    def emit_refused(self, text: str) -> None:
+        """Reports that the server refused connections; the run goes on with those it has."""
         if text:
-            self._run.tell(EventKind.THREADS, text)
-            self._run.announce()
+            self._watcher.emit(EventKind.THREADS, text)
+            self._watcher.publish_status()
 
     async def _wait_for_work(self) -> None:
         """A limit of transactions ends the run as soon as they are done."""
-        await self._run.load.fleet.finished()
-        self._run.over.set()
+        await self._load.fleet.finished()
+        self._lifecycle.over.set()
 
     async def _tick_until(self, start_ns: int, end_ns: int | None, checkpoints: Sequence[int] = ()) -> None:
         """Ticks until the end, or until the run is over."""
-        run = self._run
-        interval_ns = int(run.spec.plan.interval_seconds * NS_PER_SECOND)
-        async for tick in until(run.over, ticks(self._clock, start_ns, interval_ns, end_ns, checkpoints)):
-            async with self.turn:
-                await (self._tick(tick) if tick.number else run.load.checkpoint())
+        interval_ns = int(self._plan.interval_seconds * NS_PER_SECOND)
+        schedule = ticks(self._watcher.clock, start_ns, interval_ns, end_ns, checkpoints)
+        async for tick in ticks_until(self._lifecycle.over, schedule):
+            async with self.tick_lock:
+                await (self._tick(tick) if tick.number else self._load.checkpoint())
 
     async def _tick(self, tick: Tick) -> None:
-        """One sample: what the workers did, what the server says, what the host does."""
-        run = self._run
+        """One sample: the load, the server, the host."""
+        watcher = self._watcher
         self._ticked += 1
-        measured = await run.load.tick()
-        observed = await run.observer.observe(
-            tick.number, measured.part.transactions_total, run.settings.ours
-        )
+        measured = await self._load.tick()
+        observed = await watcher.observe(tick.number, measured.part.transactions_total)
         sample = Sample(
             number=self._ticked,
-            at=self._clock.wall_seconds(),
-            elapsed_seconds=self._log.elapsed_at(tick.due_ns),
+            at=watcher.clock.wall_seconds(),
+            elapsed_seconds=watcher.log.elapsed_at(tick.due_ns),
             late_ms=tick.late_ns / 1e6,
-            load=measured.part if measured.is_heard else None,
+            load=measured.part if measured.has_reported else None,
             server=observed.server,
             host=observed.host,
         )
-        run.voice.sample(sample, measured.detail)
-        run.watch.tick()
-        if run.state is not RunState.WARMING and measured.is_heard:
-            run.voice.interval(sample.elapsed_seconds, measured.interval)
-            run.comparing.tick(sample, measured.interval)
-            run.probing.tick(sample, measured.interval)
-        await self._notice(measured, observed)
+        watcher.bus.sample(sample, measured.detail)
+        watcher.activity_monitor.tick()
+        if self._lifecycle.state is not RunState.WARMING:
+            self._evaluate(sample, measured)
+        await self._report(measured, observed)
 
-    async def _notice(self, measured: Measured, observed: Look) -> None:
-        """What the operator should know of this tick."""
-        run = self._run
-        for kind, text in (*observed.events, *run.load.alarms.look(measured.part)):
-            run.tell(kind, text)
-        if observed.settings_changed or run.settings.is_behind:
-            for text in await run.settings.catch_up(restarted=observed.restarted):
-                run.tell(EventKind.RESTORE, text)
-        if measured.is_heard:
-            self._doubt(measured.part, observed.host)
-        self.tell_refused(measured.refused)
+    def _evaluate(self, sample: Sample, measured: LoadTick) -> None:
+        """Passes a measured tick on to the interval lines, the effects and the probe."""
+        if not measured.has_reported:
+            self._effect_tracker.gap()
+            return
+        self._watcher.bus.interval(sample.elapsed_seconds, measured.interval)
+        self._effect_tracker.tick(sample, measured.interval)
+        self._probe_runner.tick(sample, measured.interval)
 
-    def _doubt(self, load: LoadPart, host: HostPart | None) -> None:
+    async def _report(self, measured: LoadTick, observed: TickObservation) -> None:
+        """Emits what the operator needs to know of this tick."""
+        await self._watcher.report(observed)
+        for kind, text in self._load.alarms.look(measured.part):
+            self._watcher.emit(kind, text)
+        if measured.has_reported:
+            self._check_client_limit(measured.part, observed.host)
+        self.emit_refused(measured.refused)
+
+    def _check_client_limit(self, load: LoadSample, host: HostSample | None) -> None:
         """Raises or lowers the warning that the client, not the server, is the bottleneck."""
-        before = self.limit.now
+        before = self.limit.raised
         self.limit.look(load, host)
-        if self.limit.now != before:
-            for warning in self.limit.standing:
-                self._run.tell(EventKind.WARNING, warning)
-            self._run.announce()
+        if self.limit.raised != before:
+            for warning in self.limit.active_warnings:
+                if warning.partition(":")[0] not in before:
+                    self._watcher.emit(EventKind.WARNING, warning)
+            self._watcher.publish_status()

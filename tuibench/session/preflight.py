@@ -1,8 +1,8 @@
-"""The look before a run: gathers the facts from server, host and data, and says what must be known.
+"""The preflight check: reads the facts of server, host and data, and reports what a run must know.
 
     begin ──> (the workers start meanwhile) ──> finish
 
-Two looks at the server, some time apart, tell whether others write on it while we do not.
+The server is read twice, some time apart: what was written in between was written by others.
 """
 
 import asyncio
@@ -14,74 +14,70 @@ import msgspec
 from tuibench.clock import Clock
 from tuibench.demo import layout
 from tuibench.errors import DeniedError, RunError, ServerUnavailableError, SQLError, TuibenchError
-from tuibench.load.prepare_check import check_allowed, check_ready
+from tuibench.load.tables.inspect_tables import check_statements_allowed, check_tables_ready
+from tuibench.model.environment import HostConditions
 from tuibench.model.finding import Finding, Severity
-from tuibench.model.machine import Machine
-from tuibench.model.plan import Plan
+from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import FORBIDDEN_BY_OPTION, AccessDeniedError
 from tuibench.mysql.info import server_info
-from tuibench.mysql.own import connect_own
-from tuibench.observe.machine import machine
-from tuibench.session.loading import most_workers
-from tuibench.tuning.preflight import checks, production
-from tuibench.tuning.preflight.demand import demand_of
-from tuibench.tuning.preflight.facts import DataFacts, Facts
-from tuibench.tuning.preflight.reader import look_again, read_server
-from tuibench.workload.datasets import data_set
-from tuibench.workload.program import Program
+from tuibench.mysql.session_defaults import connect_with_defaults
+from tuibench.observe.host.facts import host_conditions
+from tuibench.session.load_controller import max_workers
+from tuibench.tuning.preflight import checks
+from tuibench.tuning.preflight.facts import DataFacts, Facts, ServerFacts, load_requirements
+from tuibench.tuning.preflight.reader import read_server, read_writes_again
+from tuibench.workload.datasets import build_data_set
+from tuibench.workload.program.program import Program
 
 BETWEEN_LOOKS_SECONDS = 1.0
-"""How long `doctor` watches whether others write."""
-
+"""The time between the two readings, where nothing else fills it."""
 
 REFUSED = {"read_only": FORBIDDEN_BY_OPTION}
-"""Findings that foresee the server's refusal, by its error."""
+"""Findings that predict the server's refusal, by its error."""
 
 
-class Foreseen(NamedTuple):
-    """What will not go as planned, and why the server looks like one that somebody lives on."""
+class PreflightResult(NamedTuple):
+    """Warnings of the run, and the signs of a production server."""
 
     warnings: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
 
 
 class Preflight:
-    """One look before one run."""
+    """The preflight check of one run."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
 
     @classmethod
     async def begin(
-        cls, connection: Connection, info: ServerInfo, plan: Plan, program: Program
+        cls, connection: Connection, info: ServerInfo, plan: RunPlan, program: Program
     ) -> "Preflight":
-        """The first look. Raises what makes the run impossible or wrong: tables, privileges, limits."""
-        unused = await check_ready(connection, program)
-        await check_allowed(connection, program)
-        ready = DataFacts(described=data_set(program).describe(), ready=True, refusal="", unused=unused)
-        preflight = cls(await gather(connection, info, plan, program, ready))
-        for finding in checks.before_run(preflight._facts):
+        """The first reading. Raises what makes the run impossible or wrong: tables, privileges, limits."""
+        unused = await check_tables_ready(connection, program)
+        await check_statements_allowed(connection, program)
+        ready = DataFacts(described=build_data_set(program).describe(), ready=True, refusal="", unused=unused)
+        preflight = cls(await gather_facts(connection, info, plan, program, ready))
+        for finding in checks.run_checks_before_run(preflight._facts):
             if finding.severity is Severity.STOP:
                 raise _refusal(finding)
         return preflight
 
-    async def finish(self, connection: Connection) -> Foreseen:
-        """The second look, and what the two have shown."""
+    async def finish(self, connection: Connection) -> PreflightResult:
+        """The second reading, and what the two show."""
         facts = await _watched(connection, self._facts)
-        warnings = tuple(finding.text for finding in checks.before_run(facts))
-        info = facts.server.info
-        is_private = info.is_local and layout.is_private(info.datadir)
-        return Foreseen(warnings, () if is_private else production.signs(facts))
+        warnings = tuple(finding.text for finding in checks.run_checks_before_run(facts))
+        return PreflightResult(warnings, _production_signs(facts.server, facts.requirements.stems))
 
 
-async def look(
-    target: Target, plan: Plan, program: Program, meanwhile: Callable[[ServerInfo], Awaitable[None]]
-) -> tuple[ServerInfo, Foreseen]:
-    """Who the server is and what a run on it must know; `meanwhile` fills the time between the two looks."""
-    connection = await connect_own(target)
+async def run_preflight(
+    target: Target, plan: RunPlan, program: Program, meanwhile: Callable[[ServerInfo], Awaitable[None]]
+) -> tuple[ServerInfo, PreflightResult]:
+    """Identifies the server and checks the run; `meanwhile` fills the time between the two readings."""
+    connection = await connect_with_defaults(target)
     try:
         info = await server_info(connection)
         preflight = await Preflight.begin(connection, info, plan, program)
@@ -91,68 +87,85 @@ async def look(
         await connection.close()
 
 
-async def diagnose(target: Target, plan: Plan, program: Program, clock: Clock) -> tuple[Finding, ...]:
+async def identify_server(target: Target, clock: Clock) -> tuple[ServerInfo, tuple[str, ...]]:
+    """Identifies a server that gets no load, and the signs that it is a production server."""
+    connection = await connect_with_defaults(target)
+    try:
+        info = await server_info(connection)
+        facts = await read_server(connection, info)
+        await clock.sleep(BETWEEN_LOOKS_SECONDS)
+        return info, _production_signs(await read_writes_again(connection, facts), ())
+    finally:
+        await connection.close()
+
+
+async def diagnose(target: Target, plan: RunPlan, program: Program, clock: Clock) -> tuple[Finding, ...]:
     """All findings. Raises ServerUnavailableError when the server is away or does not let us in."""
     connection, missing = await _connect(target)
     try:
         info = await server_info(connection)
         data = await _data_facts(connection, program, missing)
-        facts = await gather(connection, info, plan, program, data)
+        facts = await gather_facts(connection, info, plan, program, data)
         await clock.sleep(BETWEEN_LOOKS_SECONDS)
-        return checks.examine(await _watched(connection, facts))
+        return checks.run_all_checks(await _watched(connection, facts))
     finally:
         await connection.close()
 
 
-async def gather(
-    connection: Connection, info: ServerInfo, plan: Plan, program: Program, data: DataFacts
+async def gather_facts(
+    connection: Connection, info: ServerInfo, plan: RunPlan, program: Program, data: DataFacts
 ) -> Facts:
-    """All facts, after one look at the server."""
+    """All facts, after the first reading of the server."""
     return Facts(
         server=await read_server(connection, info),
         machine=await asyncio.to_thread(_machine, info),
-        demand=demand_of(plan, program, most_workers(plan, is_local=info.is_local)),
+        requirements=load_requirements(plan, program, max_workers(plan, is_local=info.is_local)),
         data=data,
     )
 
 
+def _production_signs(server: ServerFacts, stems: tuple[str, ...]) -> tuple[str, ...]:
+    is_private = server.info.is_local and layout.is_private_server(server.info.datadir)
+    return () if is_private else checks.production_signs(server, stems)
+
+
 def _refusal(finding: Finding) -> TuibenchError:
-    """What keeps a run from beginning; where the server would refuse the load, its own refusal."""
+    """The error that stops a run; the server's own, where it would refuse the load."""
     if finding.id in REFUSED:
         return DeniedError(REFUSED[finding.id], finding.found, finding.remedy)
     return RunError(finding.found, finding.remedy)
 
 
-def _machine(info: ServerInfo) -> Machine:
-    return machine(info.datadir if info.is_local else "")
+def _machine(info: ServerInfo) -> HostConditions:
+    return host_conditions(info.datadir if info.is_local else "")
 
 
 async def _watched(connection: Connection, facts: Facts) -> Facts:
-    return msgspec.structs.replace(facts, server=await look_again(connection, facts.server))
+    return msgspec.structs.replace(facts, server=await read_writes_again(connection, facts.server))
 
 
 async def _connect(target: Target) -> tuple[Connection, TuibenchError | None]:
-    """A connection, if need be without the database; then also what is wrong with that."""
+    """A connection, without the database if that cannot be used, with the error then."""
     try:
-        return await connect_own(target), None
+        return await connect_with_defaults(target), None
     except ServerUnavailableError as error:
         try:
-            return await connect_own(target, use_database=False), error
+            return await connect_with_defaults(target, use_database=False), error
         except TuibenchError:
             raise error from None
 
 
 async def _data_facts(connection: Connection, program: Program, missing: TuibenchError | None) -> DataFacts:
-    described = data_set(program).describe()
+    described = build_data_set(program).describe()
     try:
         if missing is not None:
             raise missing
-        unused = await check_ready(connection, program)
+        unused = await check_tables_ready(connection, program)
     except TuibenchError as error:
         remedy = "" if isinstance(error, AccessDeniedError) else error.hint
         return DataFacts(described=described, ready=False, problem=error.message, remedy=remedy)
     try:
-        await check_allowed(connection, program)
+        await check_statements_allowed(connection, program)
     except SQLError as error:
         return DataFacts(described=described, ready=True, refusal=error.message, unused=unused)
     return DataFacts(described=described, ready=True, refusal="", unused=unused)

@@ -11,27 +11,35 @@ from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.model.command import Command
-from tuibench.model.cost import Costs
+from tuibench.model.effect import CommitCosts
 from tuibench.model.event import Event
-from tuibench.model.message import PROTOCOL_VERSION, Answer, Hello, RunState, Status
-from tuibench.model.replay import REFUSED, SPEEDS, Replaying
+from tuibench.model.message import (
+    PROTOCOL_VERSION,
+    REPLAY_REFUSAL,
+    REPLAY_SPEEDS,
+    CommandReply,
+    Hello,
+    ReplayState,
+    RunState,
+    Status,
+)
 from tuibench.model.sample import Sample
-from tuibench.record.run import Run
+from tuibench.record.files.run import Run
 
-TOLD_EVERY_SECONDS = 0.25
+POSITION_EVERY_SECONDS = 0.25
 """Of our own time: how often the position is told."""
 MOST_AT_ONCE = 6
 """More messages that are due at one time are told as a greeting: one picture instead of many."""
 FASTEST_SINGLE = 8.0
 
-Told = Sample | Event | Status | Costs | Hello | Replaying
+ReplayMessage = Sample | Event | Status | CommitCosts | Hello | ReplayState
 
 
-class Moment(NamedTuple):
+class TimedMessage(NamedTuple):
     """Something that was said `at_seconds` into the run."""
 
     at_seconds: float
-    message: Sample | Event | Status | Costs
+    message: Sample | Event | Status | CommitCosts
 
 
 class ReplayClient:
@@ -40,8 +48,8 @@ class ReplayClient:
     def __init__(self, run: Run, speed: float = 1.0, clock: Clock | None = None) -> None:
         self._run = run
         self._clock = clock or SystemClock()
-        self._moments = moments(run)
-        times = [moment.at_seconds for moment in self._moments]
+        self._messages = timed_messages(run)
+        times = [moment.at_seconds for moment in self._messages]
         self._times = times
         self._first = _first(run)
         self._last = max(times, default=self._first)
@@ -50,40 +58,40 @@ class ReplayClient:
         self._anchor_seconds = self._first
         self._anchor_ns = self._clock.now_ns()
         self._next = bisect_right(times, self._first)
-        self._sought = False
+        self._has_jumped = False
         self._closed = False
-        self._disturbed = asyncio.Event()
+        self._changed = asyncio.Event()
         self.hello = self._hello()
 
     # What the screen asks of any client.
 
-    async def messages(self) -> AsyncIterator[Told]:
+    async def messages(self) -> AsyncIterator[ReplayMessage]:
         """What was said, when its time comes; after a jump a greeting with the past of that place."""
         self._anchor(self._anchor_seconds)
         yield self._state()
         while not self._closed:
             due = bisect_right(self._times, self.position_seconds)
-            if self._sought or due - self._next > MOST_AT_ONCE:
-                self._sought, self._next = False, due
+            if self._has_jumped or due - self._next > MOST_AT_ONCE:
+                self._has_jumped, self._next = False, due
                 yield self._hello()
                 yield self._state()
             elif self._next < due and not self._paused:
                 self._next += 1
-                yield self._moments[self._next - 1].message
-            elif self._next == len(self._moments) and not self._paused:
+                yield self._messages[self._next - 1].message
+            elif self._next == len(self._messages) and not self._paused:
                 self._pause()
                 yield self._state()
             else:
                 await self._wait()
                 yield self._state()
 
-    async def submit(self, command: Command) -> Answer:
+    async def submit(self, command: Command) -> CommandReply:
         """No."""
-        return Answer(id=0, ok=False, text=REFUSED)
+        return CommandReply(id=0, ok=False, text=REPLAY_REFUSAL)
 
     async def close(self) -> None:
         self._closed = True
-        self._disturbed.set()
+        self._changed.set()
 
     # What the operator does with a replay.
 
@@ -97,17 +105,17 @@ class ReplayClient:
         else:
             self._anchor(self.position_seconds)
             self._paused = False
-        self._disturbed.set()
+        self._changed.set()
 
     def seek(self, seconds: float) -> None:
         """Goes so many seconds of the run on, or back; to its ends at most."""
         self._go(self.position_seconds + seconds)
 
     def faster(self) -> None:
-        self._pace(next((speed for speed in SPEEDS if speed > self._speed), self._speed))
+        self._pace(next((speed for speed in REPLAY_SPEEDS if speed > self._speed), self._speed))
 
     def slower(self) -> None:
-        self._pace(next((speed for speed in reversed(SPEEDS) if speed < self._speed), self._speed))
+        self._pace(next((speed for speed in reversed(REPLAY_SPEEDS) if speed < self._speed), self._speed))
 
     @property
     def position_seconds(self) -> float:
@@ -124,12 +132,12 @@ class ReplayClient:
     def _pace(self, speed: float) -> None:
         self._anchor(self.position_seconds)
         self._speed = speed
-        self._disturbed.set()
+        self._changed.set()
 
     def _go(self, seconds: float) -> None:
         self._anchor(min(max(seconds, self._first), self._last))
-        self._sought = True
-        self._disturbed.set()
+        self._has_jumped = True
+        self._changed.set()
 
     def _anchor(self, seconds: float) -> None:
         self._anchor_seconds, self._anchor_ns = seconds, self._clock.now_ns()
@@ -137,25 +145,25 @@ class ReplayClient:
     async def _wait(self) -> None:
         """Until the next message is due, the operator does something, or the position is to be told."""
         if self._paused:
-            await self._disturbed.wait()
+            await self._changed.wait()
         else:
             due_seconds = (self._times[self._next] - self.position_seconds) / self._speed
             asleep = asyncio.ensure_future(self._clock.sleep(self._nap(due_seconds)))
-            waiting = asyncio.ensure_future(self._disturbed.wait())
+            waiting = asyncio.ensure_future(self._changed.wait())
             try:
                 await asyncio.wait({asleep, waiting}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 asleep.cancel()
                 waiting.cancel()
-        self._disturbed.clear()
+        self._changed.clear()
 
     def _nap(self, due_seconds: float) -> float:
         """Faster than this nobody sees single messages: then several come at a time."""
-        least = TOLD_EVERY_SECONDS if self._speed > FASTEST_SINGLE else 0.0
-        return min(max(due_seconds, least), TOLD_EVERY_SECONDS)
+        least = POSITION_EVERY_SECONDS if self._speed > FASTEST_SINGLE else 0.0
+        return min(max(due_seconds, least), POSITION_EVERY_SECONDS)
 
-    def _state(self) -> Replaying:
-        return Replaying(
+    def _state(self) -> ReplayState:
+        return ReplayState(
             position_seconds=self.position_seconds,
             first_seconds=self._first,
             last_seconds=self._last,
@@ -166,9 +174,9 @@ class ReplayClient:
 
     def _hello(self) -> Hello:
         """What a viewer would have got that came at this position."""
-        run, past = self._run, self._moments[: self._next]
+        run, past = self._run, self._messages[: self._next]
         statuses = [moment.message for moment in past if isinstance(moment.message, Status)]
-        costs = [moment.message for moment in past if isinstance(moment.message, Costs)]
+        costs = [moment.message for moment in past if isinstance(moment.message, CommitCosts)]
         return Hello(
             protocol=PROTOCOL_VERSION,
             version=run.plan.version,
@@ -185,21 +193,23 @@ class ReplayClient:
             events=tuple(moment.message for moment in past if isinstance(moment.message, Event)),
             costs=costs[-1].costs if costs else (),
             headline=run.plan.headline,
+            engine=run.summary.client.engine,
+            engine_reason=run.summary.client.engine_reason,
         )
 
 
-def moments(run: Run) -> list[Moment]:
+def timed_messages(run: Run) -> list[TimedMessage]:
     """All that was said, in its order; what was said at one time comes as status, event, sample, costs."""
-    said: list[tuple[float, int, Moment]] = []
+    said: list[tuple[float, int, TimedMessage]] = []
     for told in run.states:
-        said.append((told.elapsed_seconds, 0, Moment(told.elapsed_seconds, told.status)))
+        said.append((told.elapsed_seconds, 0, TimedMessage(told.elapsed_seconds, told.status)))
     for event in run.events:
-        said.append((event.elapsed_seconds, 1, Moment(event.elapsed_seconds, event)))
+        said.append((event.elapsed_seconds, 1, TimedMessage(event.elapsed_seconds, event)))
     for sample, costs in zip(run.samples, run.costs, strict=True):
         at = sample.elapsed_seconds
-        said.append((at, 2, Moment(at, sample)))
+        said.append((at, 2, TimedMessage(at, sample)))
         if costs:
-            said.append((at, 3, Moment(at, Costs(costs))))
+            said.append((at, 3, TimedMessage(at, CommitCosts(costs))))
     said.sort(key=lambda each: each[:2])
     return [moment for _, _, moment in said]
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tuibench.model.plan import Plan
+from tuibench.model.plan import RunPlan
 from tuibench.model.target import Target
 
 
@@ -29,7 +29,7 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     session: str
-    plan: Plan
+    plan: RunPlan
     target: Target
     run_directory: str
     inherit_fds: tuple[int, ...] = ()

@@ -19,46 +19,49 @@ from textual.events import Event, Resize
 from textual.screen import Screen
 
 from tuibench.errors import RunError, TuibenchError
-from tuibench.model.command import (
-    ApplyPreset,
-    ChangeSetting,
-    Command,
-    SetThreads,
-    Stop,
-    TrustServer,
-    WatchActivity,
-)
-from tuibench.model.message import READ_ONLY, Ended, Status
-from tuibench.model.replay import REFUSED
+from tuibench.model.command import Command, Stop, WatchActivity
+from tuibench.model.message import READ_ONLY_REFUSAL, SessionEnded, Status
 from tuibench.model.sample import Sample
-from tuibench.session.client import SessionClient
-from tuibench.tui import ahead, cramped, looking, places
-from tuibench.tui.actions import ACTIONS, BY_NAME, Action, bindings, is_refused, key_of, missing, possible
-from tuibench.tui.bridge import Arrived, Client, Connect, Player, read
-from tuibench.tui.dialogs import DIALOGS, Dialog
-from tuibench.tui.keyboard import Typed
-from tuibench.tui.look import PLAIN, Look, StyledApp
-from tuibench.tui.looking import ViewChange
-from tuibench.tui.menu import Menu
-from tuibench.tui.panels.tabs import tab_line
+from tuibench.session.service.client import SessionClient
+from tuibench.tui.bridge import Connect, ReplayPlayer, SessionUpdate, UpdateInbox, ViewerClient
+from tuibench.tui.commands import chart_view
+from tuibench.tui.commands.actions import (
+    ACTIONS,
+    ACTIONS_BY_NAME,
+    UserAction,
+    action_bindings,
+    action_key,
+    is_possible,
+    refusal,
+)
+from tuibench.tui.commands.chart_view import ViewChange
+from tuibench.tui.commands.command_sender import CommandSender
+from tuibench.tui.commands.palette import ActionPalette
+from tuibench.tui.panels.header import tab_line
+from tuibench.tui.screens import tabs
+from tuibench.tui.screens.base import MainScreen, ScreenFrame
+from tuibench.tui.screens.confirm import StopChoice, StopDialog
+from tuibench.tui.screens.dialog_table import DIALOGS, Dialog
 from tuibench.tui.screens.help import HelpScreen
-from tuibench.tui.screens.main import Frame, MainScreen
-from tuibench.tui.screens.stop import End, StopScreen
-from tuibench.tui.steering import Change, Outstanding, ThreadSteering
-from tuibench.tui.view import View, after, begin, noted, picture
+from tuibench.tui.terminal import prefetch, small_terminal
+from tuibench.tui.terminal.keyboard import TypedInput
+from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions, StyledApp
+from tuibench.tui.view import View, initial_view, next_view, visible_view, with_note
 from tuibench.tui.widgets.chart import TimePanel
 
 if TYPE_CHECKING:
     from tuibench.session.replay import ReplayClient
 
 LEAVE_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-LOST = (
+SESSION_LOST = (
     "the session ended without a summary",
     "its guardian puts the settings back; `tuibench restore` says what is left",
 )
 
 
-def run(socket: Path, look: Look, *, owner: bool = True, read_only: bool = False) -> Ended | None:
+def run_viewer(
+    socket: Path, look: DisplayOptions, *, owner: bool = True, read_only: bool = False
+) -> SessionEnded | None:
     """Show the session behind `socket` until the operator leaves; its last word, or None if it goes on.
 
     The `owner` has started it: the key that stops it does not ask back. Who is `read_only` cannot steer it.
@@ -73,31 +76,31 @@ def run(socket: Path, look: Look, *, owner: bool = True, read_only: bool = False
     return ended
 
 
-def replay(client: "ReplayClient", look: Look) -> None:
+def run_replay(client: "ReplayClient", look: DisplayOptions) -> None:
     """Show a recorded run until the operator leaves."""
 
-    async def connect() -> Client:
+    async def connect() -> ViewerClient:
         return client
 
     TuibenchApp(connect, look, player=client).run(mouse=look.mouse)
 
 
-class TuibenchApp(StyledApp[Ended]):
+class TuibenchApp(StyledApp[SessionEnded]):
     """One viewer of one session."""
 
     CSS_PATH = "tuibench.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(), *places.bindings()]
+    BINDINGS: ClassVar[list[BindingType]] = [*action_bindings(), *tabs.tab_bindings()]
     ENABLE_COMMAND_PALETTE = False
     """Its key is a line of our table, like any other: none of a dialog's."""
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {Menu}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionPalette}
 
     def __init__(
         self,
         connect: Connect,
-        look: Look = PLAIN,
+        look: DisplayOptions = DEFAULT_DISPLAY,
         *,
         owner: bool = True,
-        player: Player | None = None,
+        player: ReplayPlayer | None = None,
         read_only: bool = False,
     ) -> None:
         super().__init__(look)
@@ -109,9 +112,7 @@ class TuibenchApp(StyledApp[Ended]):
         self._player = player
         self._read_only = read_only
         self._ascii_only = look.ascii_only
-        self._client: Client | None = None
-        self._threads = ThreadSteering()
-        self._outstanding = Outstanding()
+        self._client: ViewerClient | None = None
 
     async def on_load(self) -> None:
         """The session answers while the stylesheet is read."""
@@ -125,10 +126,12 @@ class TuibenchApp(StyledApp[Ended]):
         except TuibenchError as error:
             self._fail(error)
             return
-        view = begin(self._client.hello, self.look.keymap.shown)
-        self.view = msgspec.structs.replace(view, read_only=self._read_only)
-        await self.push_screen(self._made(places.BY_NAME[places.HOME], self.view))
-        self.run_worker(read(self._client, self.post_message), name="reader", exit_on_error=True)
+        inbox = UpdateInbox(self.post_message)
+        self._session = CommandSender(self._client, inbox, partial(self.run_worker, exit_on_error=True))
+        view = initial_view(self._client.hello, self.look.keymap.shown)
+        self.view = msgspec.structs.replace(view, read_only=self._read_only, coach=self.look.coach)
+        await self.push_screen(self._made(tabs.TABS_BY_NAME[tabs.HOME_TAB], self.view))
+        self.run_worker(inbox.read(self._client), name="reader", exit_on_error=True)
         self.run_worker(self._prepare(), name="screens", exit_on_error=True)
 
     async def on_unmount(self) -> None:
@@ -138,44 +141,41 @@ class TuibenchApp(StyledApp[Ended]):
         if self._client is not None:
             await self._client.close()
 
-    def on_arrived(self, message: Arrived) -> None:
-        """The session said something: a new view."""
+    def on_session_update(self, message: SessionUpdate) -> None:
+        """One frame of the session's messages: one new view, one paint."""
         if self.view is None:
             return
-        if isinstance(message.content, Ended):
-            self.exit(message.content)
-            return
-        if isinstance(message.content, Status):
-            self._threads.told()
-        if isinstance(message.content, Sample):
-            self._ask_on()
-        self._show(after(self.view, message.content))
+        view = self.view
+        for content in message.contents:
+            if isinstance(content, SessionEnded):
+                self.exit(content)
+                return
+            if isinstance(content, Status):
+                self._session.on_status()
+            view = next_view(view, content)
+        if any(isinstance(content, Sample) for content in message.contents):
+            self._poll()
+        self._show(view)
 
-    def on_line_closed(self) -> None:
+    def on_connection_closed(self) -> None:
         """The session is gone. After an orderly end the app is leaving already."""
         if self.is_running and self.return_value is None:
-            self._fail(RunError(*LOST))
+            self._fail(RunError(*SESSION_LOST))
 
     def action_act(self, name: str) -> None:
         """Do what a line of the table says, if it can be done now."""
-        action, view = BY_NAME[name], self.view
+        action, view = ACTIONS_BY_NAME[name], self.view
         if view is None:
             return
-        if view.replay is not None and action.steers and action.play is None:
-            self._show(noted(view, REFUSED, ok=False))
-            return
-        if is_refused(action, view):
-            self._show(noted(view, READ_ONLY, ok=False))
-            return
-        if not possible(action, view):
-            self._say(missing(action, view))
+        if (reason := refusal(action, view)) is not None:
+            self._say(reason)
             return
         if action.play is not None and self._player is not None:
             action.play(self._player)
         elif action.change is not None:
-            self._steer(action.change)
+            self._session.change_threads(action.change, view.status)
         elif action.command is not None and (command := action.command(view)) is not None:
-            self._submit(command)
+            self._send(command)
         elif action.look is not None:
             self._look(action.look)
         elif action.place:
@@ -187,7 +187,7 @@ class TuibenchApp(StyledApp[Ended]):
 
     def action_go(self, name: str) -> None:
         """Show a screen of the tab line, if there is something to be seen there."""
-        place, view, here = places.BY_NAME[name], self.view, self._main
+        place, view, here = tabs.TABS_BY_NAME[name], self.view, self._main
         if view is None or here is None:
             return
         if not place.offered(view):
@@ -197,14 +197,14 @@ class TuibenchApp(StyledApp[Ended]):
         if there is not here:
             self.switch_screen(there)
             self._show(msgspec.structs.replace(view, activity=None))
-            self._ask_on()
+            self._poll()
 
     def action_escape(self) -> None:
         """What the charts were asked for ends; then the screen does."""
-        if self.view is not None and (self.view.lens.is_engaged or self.view.frozen):
-            self._look(looking.cleared)
+        if self.view is not None and (self.view.chart_state.is_engaged or self.view.frozen):
+            self._look(chart_view.clear_marks)
         else:
-            self.action_go(places.HOME)
+            self.action_go(tabs.HOME_TAB)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Our keys belong to the screens of the tab line: a dialog over them has its own."""
@@ -220,36 +220,36 @@ class TuibenchApp(StyledApp[Ended]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The table's actions first, and the themes."""
         yield from self._palette(ACTIONS)
-        for place in places.PLACES:
+        for place in tabs.SCREEN_TABS:
             if self.view is not None and place.offered(self.view):
                 go = partial(self.action_go, place.name)
-                yield SystemCommand(f"{place.label}: {place.help}", places.key_of(place, self.view), go)
+                yield SystemCommand(f"{place.label}: {place.help}", tabs.tab_key(place, self.view), go)
         yield SystemCommand("Theme: change the colours", "", self.action_change_theme)
 
-    def _palette(self, actions: Iterable[Action]) -> Iterator[SystemCommand]:
+    def _palette(self, actions: Iterable[UserAction]) -> Iterator[SystemCommand]:
         for action in actions:
-            if self.view is not None and possible(action, self.view) and action.name != "menu":
+            if self.view is not None and is_possible(action, self.view) and action.name != "menu":
                 act = partial(self.action_act, action.name)
-                yield SystemCommand(action.help, key_of(action, self.view), act)
+                yield SystemCommand(action.help, action_key(action, self.view), act)
 
-    def _made(self, place: places.Place, view: View) -> MainScreen:
+    def _made(self, place: tabs.ScreenTab, view: View) -> MainScreen:
         """The place's screen: made the first time, kept from then on."""
         if not self.is_screen_installed(place.name):
-            frame = Frame(partial(tab_line, places.tabs, place.name), self._ascii_only, self.size)
+            frame = ScreenFrame(partial(tab_line, tabs.visible_tabs, place.name), self._ascii_only, self.size)
             self.install_screen(place.make(view, frame), place.name)
         return self.get_screen(place.name, MainScreen)
 
     async def _prepare(self) -> None:
         """Make the other screens while nothing happens, one at a time: then their keys find them ready."""
-        for place in places.PLACES:
-            await asyncio.sleep(ahead.PAUSE_SECONDS)
+        for place in tabs.SCREEN_TABS:
+            await asyncio.sleep(prefetch.PREFETCH_PAUSE_SECONDS)
             if self.view is not None and place.offered(self.view):
-                await ahead.prepared(self, self._made(place, self.view))
+                await prefetch.prefetch_screen(self, self._made(place, self.view))
 
-    def _ask_on(self) -> None:
+    def _poll(self) -> None:
         """The session tells some things only for as long as it is asked again."""
-        if self._main is not None and self._main.asks is not None:
-            self._submit(self._main.asks)
+        if self._main is not None and self._main.poll_command is not None:
+            self._send(self._main.poll_command)
 
     def _ask(self, dialog: Dialog, view: View) -> None:
         """Open a dialog; its answer is a command."""
@@ -263,32 +263,36 @@ class TuibenchApp(StyledApp[Ended]):
 
     def _has_room(self) -> bool:
         """Whether a dialog would be seen; says so if not."""
-        if cramped.is_cramped(self.size):
-            self._say(cramped.REFUSED)
+        if small_terminal.is_too_small(self.size):
+            self._say(small_terminal.NEEDS_ROOM)
             return False
         return True
 
     def on_resize(self, event: Resize) -> None:
         """Textual tells it the screen on top; here are those below, and the dialogs."""
-        cramped.fit(self.screen_stack, event.size)
+        small_terminal.hide_or_show_dialogs(self.screen_stack, event.size)
         if self._main is not None and self._main is not self.screen:
-            self._main.wear(event.size)
+            self._main.apply_size_classes(event.size)
 
     async def on_event(self, event: Event) -> None:
-        unheard = isinstance(event, Typed) and self.screen_stack and cramped.is_unheard(self.screen, event)
+        unheard = (
+            isinstance(event, TypedInput)
+            and self.screen_stack
+            and small_terminal.is_ignored(self.screen, event)
+        )
         if not unheard:
             await super().on_event(event)
 
     def on_time_panel_pointed(self, message: TimePanel.Pointed) -> None:
         column = message.column
-        self._look(lambda view, columns: looking.pointed(view, columns, column))
+        self._look(lambda view, columns: chart_view.point_cursor(view, columns, column))
 
-    def on_main_screen_jumped(self, message: MainScreen.Jumped) -> None:
+    def on_main_screen_jump_requested(self, message: MainScreen.JumpRequested) -> None:
         """The first screen's charts, with the cursor at that moment."""
-        self.action_go(places.HOME)
-        self.call_after_refresh(self._look, looking.at(message.elapsed_seconds))
+        self.action_go(tabs.HOME_TAB)
+        self.call_after_refresh(self._look, chart_view.cursor_at(message.elapsed_seconds))
 
-    def on_main_screen_wanted(self, message: MainScreen.Wanted) -> None:
+    def on_main_screen_command_requested(self, message: MainScreen.CommandRequested) -> None:
         self._send(message.command)
 
     def _open_menu(self, view: View) -> None:
@@ -307,68 +311,43 @@ class TuibenchApp(StyledApp[Ended]):
 
         Who did not start the session is asked first.
         """
-        if view.stopping or view.only_looks:
+        if view.stopping or view.cannot_steer:
             self.exit()
         elif self._owner:
             self._stop()
         elif self._has_room():
-            self.push_screen(StopScreen(), self._chosen_end)
+            self.push_screen(StopDialog(), self._chosen_end)
 
-    def _chosen_end(self, choice: End | None) -> None:
-        if choice is End.STOP:
+    def _chosen_end(self, choice: StopChoice | None) -> None:
+        if choice is StopChoice.STOP:
             self._stop()
-        elif choice is End.LEAVE:
+        elif choice is StopChoice.LEAVE:
             self.exit()
 
     def _stop(self) -> None:
         if self.view is not None:
             self._show(msgspec.structs.replace(self.view, leaving=True))
-            self._submit(Stop())
-
-    def _steer(self, change: Change) -> None:
-        if self.view is not None and (command := self._threads.press(change, self.view.status.threads)):
-            self._submit(command)
-
-    def _submit(self, command: Command) -> None:
-        """Send it, unless one of its kind is on its way, or nothing may be steered from here."""
-        if self.view is not None and self.view.read_only and not isinstance(command, WatchActivity):
-            self._show(noted(self.view, READ_ONLY, ok=False))
-        elif self._client is not None and self._outstanding.take(command):
-            self.run_worker(self._answered(self._client, command), exit_on_error=True)
-
-    async def _answered(self, client: Client, command: Command) -> None:
-        """Wait for the session's answer and show it, in its words."""
-        try:
-            if isinstance(command, ChangeSetting | ApplyPreset) and self.view and self.view.status.caution:
-                await client.submit(TrustServer())
-            answer = await client.submit(command)
-            ok, text = answer.ok, answer.text
-        except RunError as error:
-            ok, text = False, str(error)
-        self._outstanding.done(command)
-        if isinstance(command, SetThreads) and (following := self._threads.answered(ok=ok)):
-            self._submit(following)
-        if self.view is not None and not isinstance(command, WatchActivity):
-            leaving = self.view.leaving and (ok or not isinstance(command, Stop))
-            self._show(msgspec.structs.replace(noted(self.view, text, ok=ok), leaving=leaving))
+            self._send(Stop())
 
     def _send(self, command: Command) -> None:
-        """Submit it; a number of threads by way of the presses that may be under way."""
-        if isinstance(command, SetThreads):
-            self._steer(lambda _: command.threads)
+        """Send it, unless nothing may be steered from here."""
+        if self.view is None:
+            return
+        if self.view.read_only and not isinstance(command, WatchActivity):
+            self._say(READ_ONLY_REFUSAL)
         else:
-            self._submit(command)
+            self._session.send(command, self.view.status)
 
     def _show(self, view: View) -> None:
         """Paint the view, on the visible screen only."""
         self.view = view
         if self._main is not None:
-            self._main.show(picture(view))
+            self._main.show(visible_view(view))
 
     def _say(self, refusal: str) -> None:
         """Why a key does nothing here, if there is anything to say."""
         if self.view is not None and refusal:
-            self._show(noted(self.view, refusal, ok=False))
+            self._show(with_note(self.view, refusal, ok=False))
 
     def _look(self, look: ViewChange) -> None:
         if self.view is not None and self._main is not None:

@@ -1,33 +1,41 @@
-"""Between the session's line and the app: one reader turns messages into posts, one door submits commands."""
+"""Between the session's client and the app: what arrives within one frame becomes one message of the app.
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+A key press is answered by a status, an event and a reply, which the session sends one after the other. The
+inbox collects them for one frame, so that the app makes one view of them and paints once.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Protocol
 
 from textual.message import Message as TextualMessage
 
 from tuibench.model.command import Command
-from tuibench.model.message import Answer, Hello
+from tuibench.model.message import CommandReply, Hello
 from tuibench.tui import view
 
+FRAME_SECONDS = 1 / 60
+"""The screen is painted no more often than this."""
 
-class Client(Protocol):
-    """The viewer's end of a session: the real one speaks over a socket, the tests' one is scripted."""
+
+class ViewerClient(Protocol):
+    """The viewer's end of a session: the real one uses a socket, the tests' one is scripted."""
 
     @property
     def hello(self) -> Hello: ...
 
-    def messages(self) -> AsyncIterator[view.Message]: ...
+    def messages(self) -> AsyncIterator[view.SessionMessage]: ...
 
-    async def submit(self, command: Command) -> Answer: ...
+    async def submit(self, command: Command) -> CommandReply: ...
 
     async def close(self) -> None: ...
 
 
-Connect = Callable[[], Awaitable[Client]]
+Connect = Callable[[], Awaitable[ViewerClient]]
 
 
-class Player(Protocol):
-    """What can be done with a replay, and not with a session (the real one, and the one of the tests)."""
+class ReplayPlayer(Protocol):
+    """What can be done with a replay and not with a session (the real one, and the one of the tests)."""
 
     def toggle(self) -> None: ...
 
@@ -38,22 +46,42 @@ class Player(Protocol):
     def slower(self) -> None: ...
 
 
-class Arrived(TextualMessage):
-    """The session said something."""
+class SessionUpdate(TextualMessage):
+    """Everything that arrived from the session within one frame, in its order."""
 
-    def __init__(self, content: view.Message) -> None:
+    def __init__(self, contents: Sequence[view.SessionMessage]) -> None:
         super().__init__()
-        self.content = content
+        self.contents = tuple(contents)
 
 
-class LineClosed(TextualMessage):
-    """The session's line has ended: nothing more will arrive."""
+class ConnectionClosed(TextualMessage):
+    """The connection to the session has ended: nothing more will arrive."""
 
 
-async def read(client: Client, post: Callable[[TextualMessage], object]) -> None:
-    """Post everything the session says, then that it has ended."""
-    try:
-        async for content in client.messages():
-            post(Arrived(content))
-    finally:
-        post(LineClosed())
+class UpdateInbox:
+    """Collects what arrives and posts it once a frame."""
+
+    def __init__(self, post: Callable[[TextualMessage], object]) -> None:
+        self._post = post
+        self._arrived: list[view.SessionMessage] = []
+
+    def put(self, content: view.SessionMessage) -> None:
+        """The first message of a frame starts its timer."""
+        self._arrived.append(content)
+        if len(self._arrived) == 1:
+            asyncio.get_running_loop().call_later(FRAME_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        """Post what has arrived, if anything."""
+        arrived, self._arrived = self._arrived, []
+        if arrived:
+            self._post(SessionUpdate(arrived))
+
+    async def read(self, client: ViewerClient) -> None:
+        """Take everything from a client until its connection ends."""
+        try:
+            async for content in client.messages():
+                self.put(content)
+        finally:
+            self.flush()
+            self._post(ConnectionClosed())

@@ -2,6 +2,8 @@
 
 No widget is touched here and nothing is asked; `after` is the only way from one view to the next. Memory is
 bounded: of the past there is a `History` of a few numbers a tick, and only the newest samples are kept whole.
+
+What of a View stands in which column of its charts: the time, the points, the numbers of the changes.
 """
 
 from collections.abc import Mapping
@@ -10,34 +12,53 @@ from typing import assert_never
 
 import msgspec
 
-from tuibench.metrics.shape import spread_out
+from tuibench.metrics.histogram import dense_counts
 from tuibench.model.activity import Activity
-from tuibench.model.cost import CommitCost, Costs
-from tuibench.model.effect import Effect
-from tuibench.model.event import Event
+from tuibench.model.command import Command, Stop, WatchActivity
+from tuibench.model.effect import CommitCost, CommitCosts, Effect
+from tuibench.model.event import CHANGE_KINDS, Event
 from tuibench.model.headline import Headline
-from tuibench.model.message import Ended, Gap, Hello, RunState, Status
-from tuibench.model.plan import Plan
+from tuibench.model.message import Hello, ReplayState, RunState, SampleGap, SessionEnded, Status
+from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeState
-from tuibench.model.progress import PlanPhase, PlanState
-from tuibench.model.replay import Replaying
-from tuibench.model.sample import HostPart, LoadPart, Sample, ServerPart
+from tuibench.model.sample import HostSample, LoadSample, Sample, ServerSample
+from tuibench.model.schedule import PlanPhase, PlanProgress
 from tuibench.model.server import ServerInfo
-from tuibench.model.setting import SettingState
-from tuibench.tui.grid import slot_of
-from tuibench.tui.history import History, Point, packed
-from tuibench.tui.lens import Lens
+from tuibench.model.settings import SettingRole, SettingState, settings_with
+from tuibench.tui.charts.chart_state import ChartState
+from tuibench.tui.charts.history import ChartHistory, ChartPoint, pack_counts
+from tuibench.tui.charts.time_grid import TimeGrid, make_grid, slot_of
 
-KEPT_SAMPLES = 61
+MAX_SAMPLES = 61
 """Whole samples, for what is drawn of the last minute only."""
-KEPT_EVENTS = 500
+MAX_EVENTS = 500
 NOTE_SECONDS = 12.0
-DURABILITY_SETTINGS = ("innodb_flush_log_at_trx_commit", "sync_binlog")
-
-Message = Sample | Event | Status | Activity | Costs | ProbeState | Gap | Ended | Hello | Replaying
 
 
-class Note(msgspec.Struct, frozen=True):
+class CommandAnswer(msgspec.Struct, frozen=True):
+    """What became of a command that this viewer submitted, in the session's words."""
+
+    command: Command
+    ok: bool
+    text: str
+
+
+SessionMessage = (
+    Sample
+    | Event
+    | Status
+    | Activity
+    | CommitCosts
+    | ProbeState
+    | SampleGap
+    | SessionEnded
+    | Hello
+    | ReplayState
+    | CommandAnswer
+)
+
+
+class MessageLine(msgspec.Struct, frozen=True):
     """What the session answered last, and when (seconds into the run)."""
 
     text: str
@@ -52,31 +73,33 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     the user's own, by action. `frozen` is the view that the operator has stopped at, see `picture`; in the
     picture `picture_of` is how long the run is meanwhile. `replay` says where the replay of a recorded run
     stands; None for a run that goes on now. A `read_only` screen steers nothing. `probe` is where the
-    last probe stands.
+    last probe stands. With `coach` the screen says what to try first.
     """
 
-    plan: Plan
+    plan: RunPlan
     data_set: str
     server_info: ServerInfo
     status: Status
     recent: tuple[Sample, ...] = ()
-    history: History = History()
+    history: ChartHistory = ChartHistory()
     events: tuple[Event, ...] = ()
     costs: tuple[CommitCost, ...] = ()
     headline: Headline | None = None
-    note: Note | None = None
+    engine: str = ""
+    note: MessageLine | None = None
     leaving: bool = False
     activity: Activity | None = None
     keys: dict[str, str] = {}
-    lens: Lens = Lens()
+    chart_state: ChartState = ChartState()
     frozen: "View | None" = None
     picture_of: float | None = None
-    replay: Replaying | None = None
+    replay: ReplayState | None = None
     probe: ProbeState | None = None
     read_only: bool = False
+    coach: bool = False
 
     @property
-    def only_looks(self) -> bool:
+    def cannot_steer(self) -> bool:
         """True where nothing can be steered: in a replay, and on a screen that is read-only."""
         return self.read_only or self.replay is not None
 
@@ -86,20 +109,20 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         return self.recent[-1] if self.recent else None
 
     @property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[ChartPoint, ...]:
         """The newest ticks as the charts need them."""
         return self.history.points
 
     @property
-    def load(self) -> LoadPart | None:
+    def load(self) -> LoadSample | None:
         return self.sample.load if self.sample else None
 
     @property
-    def server(self) -> ServerPart | None:
+    def server(self) -> ServerSample | None:
         return self.sample.server if self.sample else None
 
     @property
-    def host(self) -> HostPart | None:
+    def host(self) -> HostSample | None:
         return self.sample.host if self.sample else None
 
     @property
@@ -124,24 +147,20 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         return self.probe is not None and not self.probe.is_over and not self.stopping
 
     @property
-    def plan_under_way(self) -> PlanState | None:
+    def plan_under_way(self) -> PlanProgress | None:
         """The planned load, until it is over."""
         plan = self.status.plan
         return None if plan is None or plan.phase is PlanPhase.OVER else plan
 
     @property
     def durability(self) -> tuple[SettingState, ...]:
-        """The settings that decide whether a commit survives a crash, in a fixed order."""
-        by_name = {setting.name: setting for setting in self.status.settings}
-        return tuple(by_name[name] for name in DURABILITY_SETTINGS if name in by_name)
+        """The settings of the durability panel and dialog."""
+        return settings_with(SettingRole.PANEL, self.status.settings)
 
     @property
     def at_risk(self) -> bool:
-        """True when committed data can be lost: by the settings shown, or by another that we changed."""
-        return any(
-            setting.at_risk and (setting.changed or setting.name in DURABILITY_SETTINGS)
-            for setting in self.status.settings
-        )
+        """True when committed data can be lost with the settings as they are."""
+        return any(setting.raises_alarm for setting in self.status.settings)
 
     @property
     def effect(self) -> Effect | None:
@@ -156,62 +175,75 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         return next((setting for setting in self.status.settings if setting.name == name), None)
 
 
-def begin(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -> View:
+def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -> View:
     """The first view, with the history that a viewer gets when it connects."""
     view = View(
         plan=hello.plan,
         data_set=hello.data_set,
         server_info=hello.server,
         status=hello.status,
-        events=hello.events[-KEPT_EVENTS:],
+        events=hello.events[-MAX_EVENTS:],
         costs=hello.costs,
         headline=hello.headline,
+        engine=hello.engine,
         keys=dict(keys),
         probe=hello.probe,
     )
-    points = (_point(sample, hello.plan.interval_seconds) for sample in hello.samples)
-    return msgspec.structs.replace(view, recent=hello.samples[-KEPT_SAMPLES:], history=History.of(points))
+    points = (_chart_point(sample, hello.plan.interval_seconds) for sample in hello.samples)
+    return msgspec.structs.replace(view, recent=hello.samples[-MAX_SAMPLES:], history=ChartHistory.of(points))
 
 
-def after(view: View, message: Message) -> View:
+def next_view(view: View, message: SessionMessage) -> View:
     """The view once `message` has arrived."""
     match message:
         case Sample():
-            recent = (*view.recent[-(KEPT_SAMPLES - 1) :], message)
-            history = view.history.added(_point(message, view.plan.interval_seconds))
-            return msgspec.structs.replace(view, recent=recent, history=history, note=_fresh(view, message))
+            recent = (*view.recent[-(MAX_SAMPLES - 1) :], message)
+            history = view.history.added(_chart_point(message, view.plan.interval_seconds))
+            return msgspec.structs.replace(
+                view, recent=recent, history=history, note=_current_note(view, message)
+            )
         case Event():
-            return msgspec.structs.replace(view, events=(*view.events[-(KEPT_EVENTS - 1) :], message))
+            return msgspec.structs.replace(view, events=(*view.events[-(MAX_EVENTS - 1) :], message))
         case Status():
             return msgspec.structs.replace(view, status=message)
         case Activity():
             return msgspec.structs.replace(view, activity=message)
         case ProbeState():
             return msgspec.structs.replace(view, probe=message)
-        case Costs(costs=costs):
+        case CommitCosts(costs=costs):
             return msgspec.structs.replace(view, costs=costs)
-        case Gap():
+        case SampleGap():
             words = f"{message.samples} samples are missing: this screen was too slow for them"
-            return noted(view, words, ok=False)
+            return with_note(view, words, ok=False)
         case Hello():
-            past = begin(message)
+            past = initial_view(message)
             told = {name: getattr(past, name) for name in ("status", "events", "costs", "recent", "history")}
             return msgspec.structs.replace(view, **told, note=None)
-        case Replaying():
+        case ReplayState():
             return msgspec.structs.replace(view, replay=message)
-        case Ended():
+        case CommandAnswer():
+            return _with_answer(view, message)
+        case SessionEnded():
             ended = msgspec.structs.replace(view.status, state=RunState.ENDED)
             return msgspec.structs.replace(view, status=ended)
         case _ as never:
             assert_never(never)
 
 
-def noted(view: View, text: str, *, ok: bool) -> View:
+def _with_answer(view: View, answer: CommandAnswer) -> View:
+    """A poll is answered silently. A stop that is refused is no leaving."""
+    if isinstance(answer.command, WatchActivity):
+        return view
+    leaving = view.leaving and (answer.ok or not isinstance(answer.command, Stop))
+    return msgspec.structs.replace(with_note(view, answer.text, ok=answer.ok), leaving=leaving)
+
+
+def with_note(view: View, text: str, *, ok: bool) -> View:
     """The view with an answer in its message line."""
-    return msgspec.structs.replace(view, note=Note(text, ok, view.elapsed_seconds))
+    return msgspec.structs.replace(view, note=MessageLine(text, ok, view.elapsed_seconds))
 
 
-def picture(view: View) -> View:
+def visible_view(view: View) -> View:
     """What is painted of a view: all of it, or the moment it was frozen at with what steers the run today."""
     if view.frozen is None:
         return view
@@ -221,18 +253,18 @@ def picture(view: View) -> View:
         note=view.note,
         leaving=view.leaving,
         activity=view.activity,
-        lens=view.lens,
+        chart_state=view.chart_state,
         picture_of=view.elapsed_seconds,
         replay=view.replay,
     )
 
 
-def _point(sample: Sample, interval_seconds: float) -> Point:
+def _chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
     load, slot = sample.load, slot_of(sample.elapsed_seconds, interval_seconds)
     if load is None:
-        return Point(sample.elapsed_seconds, None, None, None, slot=slot)
+        return ChartPoint(sample.elapsed_seconds, None, None, None, slot=slot)
     latency = load.latency
-    return Point(
+    return ChartPoint(
         sample.elapsed_seconds,
         load.transactions_per_second,
         load.queries_per_second,
@@ -242,13 +274,47 @@ def _point(sample: Sample, interval_seconds: float) -> Point:
         max_ms=latency.max if latency else None,
         slot=slot,
         seconds=load.seconds,
-        counts=packed(spread_out(load.shape)),
+        counts=pack_counts(dense_counts(load.shape)),
         headline=load.headline,
     )
 
 
-def _fresh(view: View, sample: Sample) -> Note | None:
+def _current_note(view: View, sample: Sample) -> MessageLine | None:
     """The note, as long as it is news."""
     if view.note and sample.elapsed_seconds - view.note.at_elapsed > NOTE_SECONDS:
         return None
     return view.note
+
+
+def view_grid(view: View, columns: int) -> TimeGrid:
+    """The time that each of so many columns stands for."""
+    return make_grid(view.history, view.chart_state.zoomed, columns, view.plan.interval_seconds)
+
+
+def chart_points(view: View, columns: int) -> list[ChartPoint | None]:
+    """A point for each column, merged where a column is longer than a tick; None where no tick came."""
+    chosen = view_grid(view, columns)
+    blocks = view.history.window(chosen.slots, chosen.last, chosen.blocks)
+    return [block for block in blocks for _ in range(chosen.cells)][-columns:]
+
+
+def change_markers(view: View, columns: int) -> dict[int, int]:
+    """Column → number of the changes inside the window.
+
+    A change belongs to the first sample that ends after it: that is the first one it can have touched.
+    """
+    if not view.points:
+        return {}
+    chosen = view_grid(view, columns)
+    placed: dict[int, int] = {}
+    for event in view.events:
+        if (
+            event.marker is None
+            or event.kind not in CHANGE_KINDS
+            or event.elapsed_seconds > view.elapsed_seconds
+        ):
+            continue
+        column = chosen.column_at(event.elapsed_seconds)
+        if 0 <= column < columns:
+            placed[column] = event.marker
+    return placed

@@ -4,9 +4,7 @@ import re
 from collections.abc import Iterable
 
 from tuibench.errors import UsageError
-
-REDO_LOG = "innodb_redo_log_enabled"
-ISOLATION = "transaction_isolation"
+from tuibench.model.settings import ServerVariable
 
 _REDO_SQL = {"ON": "ALTER INSTANCE ENABLE INNODB REDO_LOG", "OFF": "ALTER INSTANCE DISABLE INNODB REDO_LOG"}
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -15,12 +13,12 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
 def change_sql(name: str, value: str) -> str:
     """The statement that changes a setting for everybody."""
-    if name == REDO_LOG:
+    if name == ServerVariable.REDO_LOG_ENABLED:
         return _REDO_SQL[value]
     return f"SET GLOBAL {_checked(name)} = {_literal(value)}"
 
 
-def by_hand(name: str, value: str) -> str:
+def manual_statement(name: str, value: str) -> str:
     """The same for people to read: what comes from a journal may be no statement at all."""
     try:
         return change_sql(name, value)
@@ -30,7 +28,7 @@ def by_hand(name: str, value: str) -> str:
 
 def session_sql(name: str, value: str) -> str:
     """The statement that changes a setting of one connection."""
-    if name == ISOLATION:
+    if name == ServerVariable.ISOLATION:
         return f"SET SESSION TRANSACTION ISOLATION LEVEL {value.replace('-', ' ')}"
     return f"SET SESSION {_checked(name)} = {_literal(value)}"
 
@@ -42,7 +40,7 @@ def _literal(value: str) -> str:
     return f"'{quoted}'"
 
 
-def listed(names: Iterable[str]) -> str:
+def quoted_list(names: Iterable[str]) -> str:
     """Names of variables as a list of literals."""
     return ", ".join(f"'{_checked(name)}'" for name in names)
 

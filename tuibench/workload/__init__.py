@@ -1,1 +1,4 @@
-"""What to run: profiles compiled to programs; keys, values, data sets. No I/O but reading profile files."""
+"""Workloads: profile language, compiled programs, value generation, data sets.
+
+No I/O except reading profiles.
+"""

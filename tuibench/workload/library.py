@@ -1,112 +1,115 @@
-"""Where profiles are found: built in, in the user's configuration folder, or anywhere by path."""
+"""Profile library: lookup by name or path, inheritance, compilation."""
 
 from collections.abc import Mapping
 from os.path import isdir, isfile
 from pathlib import Path
 
-from tuibench import files, paths
+from tuibench import files, paths, suggestions
 from tuibench.errors import UsageError
-from tuibench.workload import compile as compiler
-from tuibench.workload import nearest
-from tuibench.workload.decode import decode
-from tuibench.workload.profile import Profile, extended
-from tuibench.workload.program import Program
+from tuibench.workload.compile import profile_compiler as compiler
+from tuibench.workload.language.decode import decode_profile
+from tuibench.workload.language.profile_schema import Profile, extend_profile
+from tuibench.workload.program.program import Program
 
 SUFFIX, LUA = ".toml", ".lua"
-MOST_EXTENSIONS = 10
+MAX_EXTENSIONS = 10
 
 
-def built_in_dir() -> Path:
-    """The profiles that come with the program: beside the package when installed, above it in a checkout."""
+def built_in_profiles_dir() -> Path:
+    """The built-in profiles: in the package if installed, above it in a clone."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "profiles"
     return installed if installed.is_dir() else package.parent / "profiles"
 
 
-ELSE = "tuibench profiles list names them"
-"""The hint where no name is near."""
+LIST_PROFILES_HINT = "tuibench profiles list shows all profiles"
+"""The hint if there is no similar name."""
 
 
-def user_dir() -> Path:
-    """The user's own profiles."""
+def user_profiles_dir() -> Path:
+    """The folder of the user's profiles."""
     return paths.config_dir() / "profiles"
 
 
-def available() -> dict[str, Path]:
-    """All profiles by name. A user's own profile stands before a built-in one of the same name."""
+def available_profiles() -> dict[str, Path]:
+    """All profiles by name. A user's profile takes precedence over a built-in one."""
     found = {}
-    for directory in (built_in_dir(), user_dir()):
+    for directory in (built_in_profiles_dir(), user_profiles_dir()):
         if isdir(directory):
             found.update({path.stem: path for path in sorted(directory.glob(f"*{SUFFIX}"))})
     return found
 
 
-def find(name: str) -> Path:
-    """The file of a profile given by name (sysbench's `.lua` suffix is tolerated) or by path.
+def find_profile(name: str) -> Path:
+    """The file of a profile, by name (sysbench's suffix `.lua` is ignored) or by path.
 
-    Raises UsageError with the nearest name when there is none.
+    Raises UsageError with the nearest name if there is none.
     """
     if "/" in name or name.endswith(SUFFIX):
-        path = files.path(name)
+        path = files.expand_path(name)
         if isfile(path) and path.suffix != LUA:
             return path
-        raise UsageError(f"there is no profile file {name}", _for_script(path))
+        raise UsageError(f"there is no profile file {name}", _lua_hint(path))
     plain = name.removesuffix(LUA)
-    profiles = available()
+    profiles = available_profiles()
     if plain not in profiles:
-        raise UsageError(f"there is no profile '{name}'", nearest.hint(plain, profiles) or ELSE)
+        raise UsageError(
+            f"there is no profile '{name}'", suggestions.did_you_mean(plain, profiles) or LIST_PROFILES_HINT
+        )
     return profiles[plain]
 
 
-def _for_script(path: Path) -> str:
-    """What to do for somebody who names one of sysbench's scripts."""
+def _lua_hint(path: Path) -> str:
+    """The hint for the path of a sysbench script."""
     if path.suffix != LUA:
         return ""
-    known = path.stem in available()
-    return f"Lua is not read, but there is a profile {path.stem}" if known else "Lua is not read"
+    known = path.stem in available_profiles()
+    return f"Lua scripts are not supported; use the profile {path.stem}" if known else "Lua is not read"
 
 
-def load(name: str) -> Profile:
-    """Reads and checks a profile. Raises UsageError naming file, key and nearest valid name."""
-    path = find(name)
-    return _checked(decode(_text(path), str(path)), str(path), (path,))
+def load_profile(name: str) -> Profile:
+    """Reads and checks a profile. Raises UsageError with file, key and nearest valid name."""
+    path = find_profile(name)
+    return _checked_profile(decode_profile(_read_profile(path), str(path)), str(path), (path,))
 
 
-def parse(text: str, source: str) -> Profile:
+def parse_profile(text: str, source: str) -> Profile:
     """The checked profile in `text`; `source` names it in errors."""
-    return _checked(decode(text, source), source, ())
+    return _checked_profile(decode_profile(text, source), source, ())
 
 
-def _text(path: Path) -> str:
+def _read_profile(path: Path) -> str:
     try:
-        return files.text(path)
+        return files.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the profile {path}: {error}") from error
 
 
-def _checked(profile: Profile, source: str, seen: tuple[Path, ...]) -> Profile:
-    whole = _whole(profile, source, seen)
+def _checked_profile(profile: Profile, source: str, seen: tuple[Path, ...]) -> Profile:
+    whole = _resolve_extends(profile, source, seen)
     if not whole.data_set:
-        raise UsageError(f"{source}: data_set: a profile names its data set, or another that it `extends`")
-    compiler.check(whole, source)
+        raise UsageError(f"{source}: data_set: a profile needs data_set or extends")
+    compiler.check_profile(whole, source)
     return whole
 
 
-def _whole(profile: Profile, source: str, seen: tuple[Path, ...]) -> Profile:
-    """The profile with what it takes from those it extends. `seen` are the files that led here."""
+def _resolve_extends(profile: Profile, source: str, seen: tuple[Path, ...]) -> Profile:
+    """The profile merged with those that it extends. `seen` are the files of the chain so far."""
     if not profile.extends:
         return profile
-    path = _base(profile.extends, source, seen)
-    if len(seen) > MOST_EXTENSIONS:
-        raise UsageError(f"{source}: extends: at most {MOST_EXTENSIONS} profiles stand upon each other")
-    return extended(profile, _whole(decode(_text(path), str(path)), str(path), (*seen, path)))
+    path = _base_profile(profile.extends, source, seen)
+    if len(seen) > MAX_EXTENSIONS:
+        raise UsageError(f"{source}: extends: at most {MAX_EXTENSIONS} profiles in the chain of extends")
+    return extend_profile(
+        profile, _resolve_extends(decode_profile(_read_profile(path), str(path)), str(path), (*seen, path))
+    )
 
 
-def _base(name: str, source: str, seen: tuple[Path, ...]) -> Path:
-    """Found like any other; a profile that extends one of its own name means the built-in one."""
-    built_in = built_in_dir() / f"{name.removesuffix(LUA)}{SUFFIX}"
+def _base_profile(name: str, source: str, seen: tuple[Path, ...]) -> Path:
+    """The base profile; a profile that extends its own name means the built-in one."""
+    built_in = built_in_profiles_dir() / f"{name.removesuffix(LUA)}{SUFFIX}"
     try:
-        path = find(name)
+        path = find_profile(name)
     except UsageError as error:
         raise UsageError(f"{source}: extends: {error.message}", error.hint) from None
     if path in seen and built_in.is_file():
@@ -116,9 +119,9 @@ def _base(name: str, source: str, seen: tuple[Path, ...]) -> Path:
     return path
 
 
-def program(name: str, options: Mapping[str, object] | None = None, text: str = "") -> Program:
-    """The program of a profile, given by name or path, with a user's options (text or typed).
+def load_program(name: str, options: Mapping[str, object] | None = None, text: str = "") -> Program:
+    """The program of a profile, by name or path, with options (texts or typed values).
 
-    With `text`, that is the profile, and `name` is only what it is called.
+    `text` replaces the file's contents; `name` is then only its name.
     """
-    return compiler.compile_profile(parse(text, name) if text else load(name), options or {})
+    return compiler.compile_profile(parse_profile(text, name) if text else load_profile(name), options or {})

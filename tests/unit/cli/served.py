@@ -10,10 +10,10 @@ from typing import cast
 import pytest
 
 from tests.unit.session.fakes import FakeSession, service_spec
-from tuibench.session import service as service_module
-from tuibench.session.core import Session
-from tuibench.session.service import Service
-from tuibench.session.sockets import path_of
+from tuibench.session.load_run import LoadRun
+from tuibench.session.service import service as service_module
+from tuibench.session.service.service import SessionService
+from tuibench.session.service.unix_sockets import socket_path
 
 DEADLINE_SECONDS = 20.0
 
@@ -24,7 +24,7 @@ class Served:
     def __init__(self, home: Path, name: str, grace_seconds: float | None) -> None:
         self.session = FakeSession(home)
         self.session.name = name
-        self.socket = path_of(name)
+        self.socket = socket_path(name)
         self._grace_seconds = grace_seconds
         self._runner = asyncio.Runner()
         self._loop = self._runner.get_loop()
@@ -44,7 +44,7 @@ class Served:
     def _serve(self) -> None:
         spec = service_spec(self.session, self.socket, self._grace_seconds)
         with self._runner:
-            self._runner.run(Service(cast("Session", self.session), spec).serve())
+            self._runner.run(SessionService(cast("LoadRun", self.session), spec).serve())
 
 
 @contextlib.contextmanager
@@ -52,8 +52,8 @@ def serving(
     monkeypatch: pytest.MonkeyPatch, home: Path, *names: str, grace_seconds: float | None = 60.0
 ) -> Iterator[list[Served]]:
     """Sessions of these names, until the context ends."""
-    monkeypatch.setattr(service_module, "_tell_launcher", lambda message: None)
-    monkeypatch.setattr(Service, "_obey_signals", lambda service: None)
+    monkeypatch.setattr(service_module, "_send_to_launcher", lambda message: None)
+    monkeypatch.setattr(SessionService, "_handle_signals", lambda service: None)
     all_served = [Served(home, name, grace_seconds) for name in names]
     for served in all_served:
         served.start()

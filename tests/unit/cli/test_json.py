@@ -8,27 +8,28 @@ import pytest
 
 from tests import sweeps
 from tests.examples import LATENCY, SERVER, sample, summary
+from tests.paths import DATA
 from tests.schemas import SCHEMAS
+from tests.unit.cli.commands.test_check import VERDICTS
 from tests.unit.cli.program import Program
 from tests.unit.cli.served import serving
-from tests.unit.cli.test_check import VERDICTS
 from tests.unit.record.steady import steady
 from tests.unit.record.written import SYNC, written
-from tests.unit.session.test_probe_answer import answered, probed
+from tests.unit.session.probe.test_result import answered, probed
 from tests.validation import demand_valid, demand_valid_lines
 from tuibench import paths
-from tuibench.cli import settings
-from tuibench.cli.formats import echo_json
-from tuibench.cli.probe import answer_of
+from tuibench.cli.commands import settings
+from tuibench.cli.commands.probe import probe_output
+from tuibench.cli.main import command_module
+from tuibench.cli.output.formats import echo_json
 from tuibench.errors import ExitCode, ServerUnavailableError
 from tuibench.model.finding import Finding, Severity
-from tuibench.model.setting import PresetState
-from tuibench.model.slap import OWN_QUERIES, Benchmark
-from tuibench.model.summary import QueryTotals
-from tuibench.record.sweep import SweepFolder
+from tuibench.model.settings import PresetState
+from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark
+from tuibench.record.files.sweep_folder import SweepFolder
 
 SESSION = "20260101-120000-oltp_read_write"
-KEPT = Path(__file__).parents[2] / "data" / "recorded-run"
+KEPT = DATA / "recorded-run"
 
 
 @pytest.fixture
@@ -60,6 +61,7 @@ def recorded(tuibench_home: Path) -> None:
         ("runs show cut", "run"),
         ("runs show matrix", "sweep"),
         ("compare a b", "compare"),
+        ("history oltp_read_write", "history"),
         ("sweep --show matrix", "sweep"),
         ("sweep --compare matrix matrix", "sweeps"),
         ("sessions", "sessions"),
@@ -105,14 +107,14 @@ def test_of_a_session(
 
 
 FINDING = Finding(id="connections", severity=Severity.STOP, found="8 of 4", remedy="fewer")
-LISTING = settings.Listing(
+LISTING = settings.SettingsListing(
     flavour="MariaDB",
     version="10.11.19",
     where=SERVER.where,
     settings=(SYNC,),
     presets=(PresetState(name="durable", values={"sync_binlog": "1"}, risk=""),),
 )
-BENCHMARK = Benchmark(
+BENCHMARK = SlapBenchmark(
     engine="innodb",
     load_type=OWN_QUERIES,
     clients=8,
@@ -143,10 +145,16 @@ ASKING = {
 }
 
 
+def replace_run_async(monkeypatch: pytest.MonkeyPatch, command: str, played: Callable[..., object]) -> None:
+    """Some commands import it when they run, others with their module."""
+    monkeypatch.setattr("tuibench.cli.runner.event_loop.run_async", played)
+    monkeypatch.setattr(command_module(command), "run_async", played, raising=False)
+
+
 @pytest.mark.parametrize("command", ASKING)
 def test_of_a_server(tuibench: Program, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     line, answer, schema = ASKING[command]
-    monkeypatch.setattr(f"tuibench.cli.{command}.run_async", answering(answer))
+    replace_run_async(monkeypatch, command, answering(answer))
     demand_valid(schema, tuibench(*line, "--format=json").out)
 
 
@@ -156,13 +164,13 @@ def test_with_an_error_there_is_nothing_on_stdout(
 ) -> None:
     line, _, _ = ASKING[command]
     away = ServerUnavailableError("nobody is there")
-    monkeypatch.setattr(f"tuibench.cli.{command}.run_async", answering(away))
+    replace_run_async(monkeypatch, command, answering(away))
     ended = tuibench(*line, "--format=json")
     assert ended == (ExitCode.SERVER_UNAVAILABLE, "", "tuibench: nobody is there\n")
 
 
 def test_of_a_probe() -> None:
-    demand_valid("probe", answer_of(summary(probe=answered(probed())), "json"))
+    demand_valid("probe", probe_output(summary(probe=answered(probed())), "json"))
 
 
 def test_what_json_cannot_say_is_null(capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,7 +193,7 @@ def test_the_files_of_a_run_and_of_a_sweep(recorded: None) -> None:
 
 def test_slap_prints_one_form(tuibench: Program) -> None:
     ended = tuibench(*ASKING["slap"][0], "--csv", "--format=json")
-    assert (ended.code, ended.out) == (ExitCode.WRONG_USAGE, "")
+    assert (ended.code, ended.out) == (ExitCode.USAGE_ERROR, "")
     assert "only one form can go to stdout" in ended.err
 
 

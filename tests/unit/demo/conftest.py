@@ -1,17 +1,19 @@
-"""Made-up servers and directories."""
+"""Example servers and directories."""
 
 from pathlib import Path
 
 import pytest
 
 from tuibench.demo.binaries import Binary
-from tuibench.demo.instructions import Spec
-from tuibench.demo.layout import Layout
+from tuibench.demo.layout import DirectoryLayout
+from tuibench.demo.messages import ServerSpec
 from tuibench.model.server import Flavour
 
 
-def make_spec(flavour: Flavour = Flavour.MARIADB, base: str = "/b", options: tuple[str, ...] = ()) -> Spec:
-    return Spec(
+def make_spec(
+    flavour: Flavour = Flavour.MARIADB, base: str = "/b", options: tuple[str, ...] = ()
+) -> ServerSpec:
+    return ServerSpec(
         binary=Binary(path="/x/sbin/serverd", flavour=flavour, version="11.8.9"),
         base=base,
         user="tuibench",
@@ -22,6 +24,6 @@ def make_spec(flavour: Flavour = Flavour.MARIADB, base: str = "/b", options: tup
 
 
 @pytest.fixture
-def layout(tmp_path: Path) -> Layout:
-    """A new directory as the keeper makes it."""
-    return Layout.create(tmp_path)
+def layout(tmp_path: Path) -> DirectoryLayout:
+    """A new directory as the supervisor creates it."""
+    return DirectoryLayout.create(tmp_path)

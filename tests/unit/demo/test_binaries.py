@@ -1,4 +1,4 @@
-"""Finding server programs, and telling what they are from what they say."""
+"""Detection of server programs, and of flavour and version from their output."""
 
 from pathlib import Path
 
@@ -31,50 +31,50 @@ def program(path: Path, says: str) -> Path:
     ],
 )
 def test_flavour_and_version(tmp_path: Path, says: str, flavour: Flavour, version: str) -> None:
-    binary = binaries.examine(program(tmp_path / "serverd", says))
+    binary = binaries.inspect_binary(program(tmp_path / "serverd", says))
     assert (binary.flavour, binary.version) == (flavour, version)
 
 
 def test_too_old(tmp_path: Path) -> None:
     with pytest.raises(ServerUnavailableError, match=r"MySQL 5\.7\.44 .*too old .*8\.0 or newer"):
-        binaries.examine(program(tmp_path / "mysqld", "mysqld  Ver 5.7.44 for Linux on x86_64"))
+        binaries.inspect_binary(program(tmp_path / "mysqld", "mysqld  Ver 5.7.44 for Linux on x86_64"))
 
 
 def test_not_a_server(tmp_path: Path) -> None:
     with pytest.raises(ServerUnavailableError, match="is not a MariaDB or MySQL server: it says 'hello'"):
-        binaries.examine(program(tmp_path / "mysqld", "hello"))
+        binaries.inspect_binary(program(tmp_path / "mysqld", "hello"))
 
 
 def test_not_a_program(tmp_path: Path) -> None:
     with pytest.raises(ServerUnavailableError, match="cannot run"):
-        binaries.examine(tmp_path / "mysqld")
+        binaries.inspect_binary(tmp_path / "mysqld")
 
 
-def test_path_first_and_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_first_and_no_duplicates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on_path = program(tmp_path / "bin" / "mysqld", MYSQL)
     elsewhere = program(tmp_path / "sbin" / "mariadbd", MARIADB)
     (tmp_path / "sbin" / "mysqld").symlink_to("mariadbd")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    assert list(binaries.candidates([str(tmp_path / "sbin"), "/nowhere"])) == [elsewhere, on_path]
+    assert list(binaries.binary_candidates([str(tmp_path / "sbin"), "/nowhere"])) == [elsewhere, on_path]
 
 
-def test_a_server_that_will_not_do_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_not_suitable_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "mariadbd", "mariadbd  Ver 10.1.48-MariaDB")
     good = program(tmp_path / "mysqld", MYSQL)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
     monkeypatch.setattr(binaries, "FOLDERS", ("/nowhere",))
-    assert binaries.find().path == str(good)
+    assert binaries.find_binary().path == str(good)
 
 
 @pytest.mark.parametrize(
     ("manager", "words"),
     [("apt-get", "mariadb-server-core"), ("dnf", "mariadb-server"), ("brew", "brew install")],
 )
-def test_none_found_says_how_to_get_one(
+def test_none_found_names_the_install_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, manager: str, words: str
 ) -> None:
     program(tmp_path / manager, "")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(binaries, "FOLDERS", ("/nowhere",))
     with pytest.raises(ServerUnavailableError, match=f"no server program found.*{words}"):
-        binaries.find()
+        binaries.find_binary()

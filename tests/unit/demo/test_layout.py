@@ -1,4 +1,4 @@
-"""Where private servers are made."""
+"""Location of private servers."""
 
 from pathlib import Path
 
@@ -13,9 +13,7 @@ def test_tmpdir_if_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert layout.default_base() == short
 
 
-def test_a_folder_too_deep_for_a_socket_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_too_deep_for_a_socket_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deep = tmp_path / ("d" * 100)
     deep.mkdir()
     monkeypatch.setenv("TMPDIR", str(deep))
@@ -28,7 +26,7 @@ def test_a_real_disk_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_private_to_its_owner(tmp_path: Path) -> None:
-    made = layout.Layout.create(tmp_path)
+    made = layout.DirectoryLayout.create(tmp_path)
     layout.write_private(made.client_options, "text")
     assert made.root.name.startswith(layout.PREFIX)
     assert made.root.stat().st_mode & 0o777 == 0o700

@@ -1,4 +1,4 @@
-"""Server processes, played by small shell commands."""
+"""Server processes, simulated by shell commands."""
 
 import subprocess
 from pathlib import Path
@@ -12,13 +12,13 @@ from tuibench.errors import ServerUnavailableError
 
 def test_feed_returns_the_exit_code(tmp_path: Path) -> None:
     with (tmp_path / "log").open("ab") as log:
-        assert process.feed(["/bin/sh", "-c", "cat; exit 3"], b"what it said", log, 10) == 3
-    assert (tmp_path / "log").read_text() == "what it said"
+        assert process.run_with_input(["/bin/sh", "-c", "cat; exit 3"], b"the output", log, 10) == 3
+    assert (tmp_path / "log").read_text() == "the output"
 
 
-def test_feed_kills_what_takes_too_long(tmp_path: Path) -> None:
+def test_feed_kills_after_the_timeout(tmp_path: Path) -> None:
     with (tmp_path / "log").open("ab") as log, pytest.raises(subprocess.TimeoutExpired):
-        process.feed(["/bin/sh", "-c", "exec sleep 60"], b"", log, 0.05)
+        process.run_with_input(["/bin/sh", "-c", "exec sleep 60"], b"", log, 0.05)
 
 
 def test_no_such_program(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_no_such_program(tmp_path: Path) -> None:
         process.spawn(["/no/such/program"], log)
 
 
-def test_terminate_kills_what_does_not_listen(tmp_path: Path) -> None:
+def test_terminate_kills_a_process_that_ignores_sigterm(tmp_path: Path) -> None:
     script = "trap '' TERM; echo ready; while :; do read -r line <&3; done 3<>"
     fifo = tmp_path / "fifo"
     subprocess.run(["mkfifo", fifo], check=True)
@@ -34,7 +34,7 @@ def test_terminate_kills_what_does_not_listen(tmp_path: Path) -> None:
         stubborn = process.spawn(["/bin/sh", "-c", f"{script}{fifo}"], log)
     while b"ready" not in (tmp_path / "log").read_bytes():
         assert stubborn.poll() is None
-    process.terminate(stubborn, 0.05)
+    process.shut_down(stubborn, 0.05)
     assert stubborn.returncode == -9
 
 
@@ -57,4 +57,4 @@ def test_a_process_that_ends_is_not_waited_for(tmp_path: Path) -> None:
 def test_tail(tmp_path: Path, log: str | None, tail: list[str]) -> None:
     if log is not None:
         (tmp_path / "log").write_text(log)
-    assert process.tail(tmp_path / "log") == tail
+    assert process.log_tail(tmp_path / "log") == tail

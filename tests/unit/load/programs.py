@@ -2,16 +2,15 @@
 
 import msgspec
 
-from tuibench.load.rules import Rules
-from tuibench.load.wire import Begin
+from tuibench.load.messages import ExecutionOptions, StartLoad
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.target import Target
-from tuibench.workload.program import (
+from tuibench.workload.program.program import (
     Key,
     Program,
+    ProgramStep,
     Statement,
     StatementClass,
-    Step,
     Transaction,
     Uniform,
 )
@@ -33,24 +32,24 @@ EXPLICIT = Transaction(
     weight=1,
     explicit=True,
     steps=(
-        Step(repeat=1, let={}, statements=(BEGIN,)),
-        Step(repeat=2, let={"id": KEY}, statements=(SELECT,)),
-        Step(repeat=1, let={"id": KEY}, statements=(UPDATE,)),
-        Step(repeat=1, let={}, statements=(COMMIT,)),
+        ProgramStep(repeat=1, let={}, statements=(BEGIN,)),
+        ProgramStep(repeat=2, let={"id": KEY}, statements=(SELECT,)),
+        ProgramStep(repeat=1, let={"id": KEY}, statements=(UPDATE,)),
+        ProgramStep(repeat=1, let={}, statements=(COMMIT,)),
     ),
 )
 SINGLE = Transaction(
     name="single",
     weight=1,
     explicit=False,
-    steps=(Step(repeat=1, let={"id": KEY}, statements=(UPDATE,)),),
+    steps=(ProgramStep(repeat=1, let={"id": KEY}, statements=(UPDATE,)),),
 )
 ASKING = msgspec.structs.replace(
     EXPLICIT,
     name="asking",
     steps=(
         EXPLICIT.steps[0],
-        Step(
+        ProgramStep(
             repeat=2,
             let={"id": KEY},
             statements=(msgspec.structs.replace(SELECT, capture=("c",)),),
@@ -79,14 +78,14 @@ def begin(
     limit: int | None = None,
     worker: int = 0,
     workers: int = 1,
-) -> Begin:
-    return Begin(
+) -> StartLoad:
+    return StartLoad(
         worker=worker,
         workers=workers,
         target=TARGET,
         program=program(*transactions),
         seed=1,
-        rules=Rules(
+        execution=ExecutionOptions(
             ignored_errors=None if ignored_errors is None else frozenset(ignored_errors),
             max_retries=max_retries,
             on_error=on_error,

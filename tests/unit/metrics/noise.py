@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterable
 
 from tuibench.metrics.histogram import Histogram
-from tuibench.metrics.slots import Slot
+from tuibench.metrics.series.slots import Slot
 
 LEVEL = 1000.0
 

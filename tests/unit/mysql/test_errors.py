@@ -24,7 +24,7 @@ READ_ONLY_OPTION = "The MySQL server is running with the --{} option so it canno
     ],
 )
 def test_a_server_that_refuses_says_how_to_mend_it(code: int, text: str, remedy: str) -> None:
-    error = errors.refusal(code, text)
+    error = errors.error_for_code(code, text)
     assert isinstance(error, DeniedError)
     assert error.exit_code is ExitCode.SERVER_UNAVAILABLE
     assert (error.code, error.message) == (code, text)
@@ -32,7 +32,7 @@ def test_a_server_that_refuses_says_how_to_mend_it(code: int, text: str, remedy:
 
 
 def test_an_option_that_is_not_read_only_has_no_such_remedy() -> None:
-    assert "read_only" not in errors.refusal(1290, READ_ONLY_OPTION.format("secure-file-priv")).hint
+    assert "read_only" not in errors.error_for_code(1290, READ_ONLY_OPTION.format("secure-file-priv")).hint
 
 
 @pytest.mark.parametrize(
@@ -52,5 +52,5 @@ def test_a_server_that_is_full_says_what_gives_room(code: int, text: str, remedy
 
 
 def test_a_lost_connection_and_any_other_refusal_are_told_apart() -> None:
-    assert isinstance(errors.refusal(2013, "gone"), ConnectionLostError)
-    assert errors.refusal(1213, "Deadlock found").exit_code is ExitCode.RUN_FAILED
+    assert isinstance(errors.error_for_code(2013, "gone"), ConnectionLostError)
+    assert errors.error_for_code(1213, "Deadlock found").exit_code is ExitCode.RUN_FAILED

@@ -9,7 +9,13 @@ from tests.fakes import FakeServer
 from tuibench.errors import ServerUnavailableError, SQLError
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
-from tuibench.mysql.info import describe, flavour, identity, runs_here, server_info
+from tuibench.mysql.info import (
+    build_server_info,
+    detect_flavour,
+    instance_identity,
+    is_on_this_host,
+    server_info,
+)
 
 MARIADB = {
     "version": "10.11.19-MariaDB-0+deb12u1-log",
@@ -23,30 +29,32 @@ MARIADB = {
 
 
 def test_a_mariadb() -> None:
-    info = describe(Target(), MARIADB, 12, is_local=True)
+    info = build_server_info(Target(), MARIADB, 12, is_local=True)
     assert (info.flavour, info.version, info.version_tuple) == (Flavour.MARIADB, "10.11.19", (10, 11, 19))
     assert info.version_text == "10.11.19-MariaDB-0+deb12u1-log"
     assert (info.port, info.uptime_seconds, info.is_local) == (3306, 12, True)
 
 
 def test_relative_paths_are_in_the_data_directory() -> None:
-    info = describe(Target(), MARIADB, 0, is_local=True)
+    info = build_server_info(Target(), MARIADB, 0, is_local=True)
     assert (info.pid_file, info.socket) == ("/var/lib/mysql/db1.pid", "/var/lib/mysql/mysql.sock")
 
 
 def test_absolute_paths_stay() -> None:
-    info = describe(Target(), MARIADB | {"pid_file": "/run/db.pid"}, 0, is_local=True)
+    info = build_server_info(Target(), MARIADB | {"pid_file": "/run/db.pid"}, 0, is_local=True)
     assert info.pid_file == "/run/db.pid"
 
 
 def test_a_server_that_tells_nothing_is_known_by_its_place() -> None:
-    info = describe(Target(host="db", port=3310), {"version": "5.5.5-11.4.2-MariaDB"}, 0, is_local=False)
+    info = build_server_info(
+        Target(host="db", port=3310), {"version": "5.5.5-11.4.2-MariaDB"}, 0, is_local=False
+    )
     assert (info.version, info.identity, info.port) == ("11.4.2", "db:3310", 3310)
     assert (info.datadir, info.pid_file, info.socket) == ("", "", "")
 
 
 def test_a_version_without_numbers_is_zero() -> None:
-    assert describe(Target(), {"version": "unknown"}, 0, is_local=False).version_tuple == (0,)
+    assert build_server_info(Target(), {"version": "unknown"}, 0, is_local=False).version_tuple == (0,)
 
 
 @pytest.mark.parametrize(
@@ -59,13 +67,13 @@ def test_a_version_without_numbers_is_zero() -> None:
     ],
 )
 def test_flavour(version: str, comment: str, expected: Flavour) -> None:
-    assert flavour(version, comment) == expected
+    assert detect_flavour(version, comment) == expected
 
 
 def test_two_instances_on_one_host_are_told_apart() -> None:
-    assert identity(MARIADB) == "db1:3306:/var/lib/mysql/"
-    assert identity(MARIADB) != identity(MARIADB | {"port": "3307"})
-    assert identity({}) == ""
+    assert instance_identity(MARIADB) == "db1:3306:/var/lib/mysql/"
+    assert instance_identity(MARIADB) != instance_identity(MARIADB | {"port": "3307"})
+    assert instance_identity({}) == ""
 
 
 async def test_a_server_that_first_wants_a_new_password_is_none_to_describe() -> None:
@@ -81,9 +89,9 @@ async def test_an_address_of_this_host_is_here(monkeypatch: pytest.MonkeyPatch) 
         return [(socket.AF_INET, socket.SOCK_DGRAM, 17, "", (address, 0))]
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
-    assert await runs_here(Target(host="me"))
-    assert not await runs_here(Target(host="you"))
-    assert await runs_here(Target(host="you", socket="/run/db.sock"))
+    assert await is_on_this_host(Target(host="me"))
+    assert not await is_on_this_host(Target(host="you"))
+    assert await is_on_this_host(Target(host="you", socket="/run/db.sock"))
 
 
 async def test_a_name_that_does_not_resolve_is_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,4 +99,4 @@ async def test_a_name_that_does_not_resolve_is_not_here(monkeypatch: pytest.Monk
         raise socket.gaierror("unknown")
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
-    assert not await runs_here(Target(host="nowhere"))
+    assert not await is_on_this_host(Target(host="nowhere"))

@@ -1,12 +1,10 @@
 """The last deadlock in InnoDB's words: real ones of both servers."""
 
-from pathlib import Path
-
 import pytest
 
-from tuibench.observe.deadlock import last_deadlock
+from tests.paths import DATA
+from tuibench.observe.activity.locks import last_deadlock
 
-DATA = Path(__file__).parents[2] / "data"
 UPDATE = "UPDATE locks SET v=? WHERE id=?"
 OTHER = "UPDATE locks SET v=? WHERE id = ?"
 

@@ -5,7 +5,7 @@ import pytest
 from tests.examples import SERVER
 from tuibench.clock import SystemClock
 from tuibench.model.target import Target
-from tuibench.observe.environment import environment, matters
+from tuibench.observe.environment import is_recorded_variable, read_environment
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,12 @@ from tuibench.observe.environment import environment, matters
     ],
 )
 def test_variables_that_matter_are_kept(name: str, kept: bool) -> None:
-    assert matters(name) is kept
+    assert is_recorded_variable(name) is kept
 
 
 async def test_a_server_that_does_not_answer_leaves_a_gap() -> None:
     nobody = Target(socket="/nowhere/server.sock")
-    found = await environment(nobody, SERVER, SystemClock().now_ns)
+    found = await read_environment(nobody, SERVER, SystemClock().now_ns)
     assert (found.variables, found.round_trip, found.location) == ({}, None, "local")
     (gap,) = found.gaps
     assert "round trip" in gap

@@ -13,22 +13,21 @@ from msgspec.structs import replace
 
 from tests.examples import load_part, status
 from tests.unit.record.written import ENVIRONMENT, FLUSH, SYNC, plan_record
-from tuibench.metrics.histogram import Histogram, merged
-from tuibench.metrics.shape import shape
-from tuibench.model.plan import Plan
-from tuibench.model.sample import HostPart, Latency, Sample, ServerPart
-from tuibench.observe.counters import COUNTERS, GAUGES
-from tuibench.record.lines import TickCounts
-from tuibench.record.recorder import Detail, Recorder
+from tuibench.metrics.histogram import Histogram, coarse_histogram, merge_histograms
+from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES
+from tuibench.model.plan import RunPlan
+from tuibench.model.sample import HostSample, Latency, Sample, ServerSample
+from tuibench.record.files.recorder import RunRecorder, TickDetail
+from tuibench.record.files.schema import TickCounts
 from tuibench.workload import library
-from tuibench.workload.program import Transaction, all_steps
+from tuibench.workload.program.program import Transaction, all_steps
 
 LOOPED = 10
 """How often something is done as often as an expression says, by and by."""
 MOST_DRAWS = 200
 """As many tell the percentiles of a statement."""
 TRANSACTION_US, STATEMENT_US, SPREAD = 9_000.0, 300.0, 0.7
-GROWING = tuple(COUNTERS)[:55]
+GROWING = sorted(CUMULATIVE_NAMES)[:55]
 """A server has fewer than all: some are of MySQL, some of MariaDB."""
 
 
@@ -37,10 +36,10 @@ class Busy:
 
     def __init__(self, profile: str, per_second: int, seed: int = 1) -> None:
         self._random = Random(seed)
-        self._kinds = library.program(profile, {}).transactions
+        self._kinds = library.load_program(profile, {}).transactions
         self._weights = [each.weight for each in self._kinds]
         self._per_second = per_second
-        self._server = ServerPart(
+        self._server = ServerSample(
             uptime_seconds=86_400,
             threads_running=9,
             threads_connected=34,
@@ -50,18 +49,18 @@ class Busy:
             questions_total=0,
             slow_queries_total=3,
             counters={name: self._random.randrange(10**8) for name in GROWING},
-            gauges={name: self._random.randrange(10**7) for name in tuple(GAUGES)[:11]},
+            gauges={name: self._random.randrange(10**7) for name in sorted(GAUGE_NAMES)[:11]},
         )
         self._total = 0
 
-    def tick(self, number: int) -> tuple[Sample, Detail]:
+    def tick(self, number: int) -> tuple[Sample, TickDetail]:
         """The next second."""
         done = Counter(
             each.name for each in self._random.choices(self._kinds, self._weights, k=self._per_second)
         )
         by_kind = {name: self._latencies(times, TRANSACTION_US) for name, times in sorted(done.items())}
         said = sum((_statements(each, done[each.name]) for each in self._kinds), Counter[str]())
-        response, queries = merged(by_kind.values()), said.total()
+        response, queries = merge_histograms(by_kind.values()), said.total()
         counts = TickCounts(
             scheduled=self._per_second,
             completed=self._per_second,
@@ -74,7 +73,7 @@ class Busy:
             sum_us=response.sum_us,
         )
         several = by_kind if len(self._kinds) > 1 else {}
-        detail = Detail(
+        detail = TickDetail(
             seconds=1 + self._random.random() / 100,
             counts=counts,
             response=response,
@@ -83,7 +82,7 @@ class Busy:
         )
         return self._sample(number, detail, said), detail
 
-    def _sample(self, number: int, detail: Detail, said: Counter[str]) -> Sample:
+    def _sample(self, number: int, detail: TickDetail, said: Counter[str]) -> Sample:
         counts, seconds = detail.counts, detail.seconds
         self._total += counts.completed
         load = load_part(
@@ -104,7 +103,7 @@ class Busy:
             transactions_total=self._total,
             worker_cpu=self._random.random(),
             lag_p99_ms=self._random.random(),
-            shape=shape(detail.response),
+            shape=coarse_histogram(detail.response),
             headline=60 * self._per_second * self._random.random() if detail.by_transaction else None,
         )
         return Sample(
@@ -117,7 +116,7 @@ class Busy:
             host=self._host(),
         )
 
-    def next_server(self) -> ServerPart:
+    def next_server(self) -> ServerSample:
         before = self._server
         counters = {
             name: value + self._random.choice((0, 0, self._random.randrange(10 ** (1 + place % 7))))
@@ -144,8 +143,8 @@ class Busy:
         )
         return self._server
 
-    def _host(self) -> HostPart:
-        return HostPart(
+    def _host(self) -> HostSample:
+        return HostSample(
             cores=8,
             cpu_total=100 * self._random.random(),
             cpu_server=100 * self._random.random(),
@@ -174,9 +173,10 @@ class Busy:
 
 def written_hour(folder: Path, profile: str, per_second: int, ticks: int = 3600, of: int = 60) -> Path:
     """A run of so many ticks, without its summary, made by repeating the first `of` of them."""
-    recorder = Recorder(folder)
+    recorder = RunRecorder(folder)
     recorder.open(
-        plan_record(Plan(profile=profile, threads=32, seconds=float(ticks), report_seconds=1.0)), ENVIRONMENT
+        plan_record(RunPlan(profile=profile, threads=32, seconds=float(ticks), report_seconds=1.0)),
+        ENVIRONMENT,
     )
     recorder.status(1_795_000_000.0, status(threads=32, settings=(SYNC, FLUSH)))
     for sample, detail in islice(_repeated(Busy(profile, per_second), of), ticks):
@@ -185,7 +185,7 @@ def written_hour(folder: Path, profile: str, per_second: int, ticks: int = 3600,
     return folder
 
 
-def _repeated(busy: Busy, of: int) -> Iterator[tuple[Sample, Detail]]:
+def _repeated(busy: Busy, of: int) -> Iterator[tuple[Sample, TickDetail]]:
     """Times and counters go on."""
     made = [busy.tick(number) for number in range(1, of + 1)]
     for number, (sample, detail) in enumerate(cycle(made), 1):

@@ -7,11 +7,11 @@ from msgspec.structs import replace
 from tests.examples import PLAN, summary
 from tests.unit.record.written import ENVIRONMENT, detail, plan_record, server_part, tick
 from tuibench.metrics.histogram import Histogram
-from tuibench.model.plan import Plan
-from tuibench.model.sample import HostPart
-from tuibench.record.recorder import Recorder
+from tuibench.model.plan import RunPlan
+from tuibench.model.sample import HostSample
+from tuibench.record.files.recorder import RunRecorder
 
-HOST = HostPart(
+HOST = HostSample(
     cores=4,
     cpu_total=60.0,
     cpu_server=50.0,
@@ -27,10 +27,10 @@ HOST = HostPart(
 
 
 def steady(
-    folder: Path, name: str, *, each: int = 50, us: int = 2_000, plan: Plan = PLAN, cut_short: bool = False
+    folder: Path, name: str, *, each: int = 50, us: int = 2_000, plan: RunPlan = PLAN, cut_short: bool = False
 ) -> Path:
     """A run of twelve seconds with so many transactions a second, each of about so many µs."""
-    recorder = Recorder(folder / name)
+    recorder = RunRecorder(folder / name)
     recorder.open(plan_record(plan), ENVIRONMENT)
     for number in range(1, 13):
         done = each + number % 3

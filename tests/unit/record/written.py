@@ -9,29 +9,37 @@ from tests.examples import EVENT, PLAN, SERVER, load_part, sample, status, summa
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.environment import Environment, HostFacts
 from tuibench.model.event import Event, EventKind
-from tuibench.model.plan import Plan
-from tuibench.model.sample import Latency, Sample, ServerPart
-from tuibench.model.setting import SettingState
+from tuibench.model.plan import RunPlan
+from tuibench.model.sample import Latency, Sample, ServerSample
+from tuibench.model.settings import COMMIT_ROLES, SettingGroup, SettingState
 from tuibench.model.target import Target
-from tuibench.record.lines import PlanRecord, TickCounts
-from tuibench.record.recorder import Detail, Recorder
+from tuibench.record.files.recorder import RunRecorder, TickDetail
+from tuibench.record.files.schema import PlanRecord, TickCounts
 
 ENVIRONMENT = Environment(tuibench="1.2.3", location="local", host=HostFacts(name="box"))
-SYNC = SettingState(name="sync_binlog", value="1", original="1", meaning="every commit", at_risk=False)
+SYNC = SettingState(
+    name="sync_binlog",
+    value="1",
+    original="1",
+    meaning="every commit",
+    at_risk=False,
+    group=SettingGroup.DURABILITY,
+    roles=COMMIT_ROLES,
+)
 FLUSH = SettingState(
     name="innodb_flush_log_at_trx_commit", value="1", original="1", meaning="every commit", at_risk=False
 )
 
 
-def plan_record(plan: Plan = PLAN, **changes: Any) -> PlanRecord:
+def plan_record(plan: RunPlan = PLAN, **changes: Any) -> PlanRecord:
     made = PlanRecord(
         version="1.2.3", session="s1", started_at=1_700_000_000.0, plan=plan, target=Target(), server=SERVER
     )
     return replace(made, **changes)
 
 
-def server_part(number: int, **changes: Any) -> ServerPart:
-    made = ServerPart(
+def server_part(number: int, **changes: Any) -> ServerSample:
+    made = ServerSample(
         uptime_seconds=100 + number,
         threads_running=3,
         threads_connected=9,
@@ -45,7 +53,7 @@ def server_part(number: int, **changes: Any) -> ServerPart:
     return replace(made, **changes)
 
 
-def detail(number: int, **changes: Any) -> Detail:
+def detail(number: int, **changes: Any) -> TickDetail:
     """Fifty transactions, slower from tick to tick."""
     response = Histogram.of([1_000 * number + 10 * each for each in range(50)])
     counts = TickCounts(
@@ -61,11 +69,11 @@ def detail(number: int, **changes: Any) -> Detail:
         retries=1 if number == 2 else 0,
         sum_us=response.sum_us,
     )
-    made = Detail(seconds=1.0, counts=counts, response=response, service=Histogram(), by_transaction={})
+    made = TickDetail(seconds=1.0, counts=counts, response=response, service=Histogram(), by_transaction={})
     return replace(made, **changes)
 
 
-def tick(number: int, seen: Detail, **changes: Any) -> Sample:
+def tick(number: int, seen: TickDetail, **changes: Any) -> Sample:
     """The sample that goes with a detail."""
     done = seen.counts.completed
     load = load_part(
@@ -82,9 +90,9 @@ def latency(number: int) -> Latency:
     return Latency(count=50, min=0.5, avg=1.5, p50=1.0, p95=2.0 * number, p99=3.0, p999=4.0, max=5.0 * number)
 
 
-def written(directory: Path, ticks: int = 3, *, ended: bool = True, plan: Plan = PLAN) -> Recorder:
+def written(directory: Path, ticks: int = 3, *, ended: bool = True, plan: RunPlan = PLAN) -> RunRecorder:
     """A run of so many seconds, with a change of a setting after the second; `ended` or cut off."""
-    recorder = Recorder(directory)
+    recorder = RunRecorder(directory)
     recorder.open(plan_record(plan), ENVIRONMENT)
     recorder.status(1_699_999_999.5, status(settings=(SYNC, FLUSH)))
     recorder.event(EVENT)

@@ -8,17 +8,17 @@ from typing import Any, cast
 
 import pytest
 
-from tests.unit.load.driving import until
+from tests.unit.load.engine.driving import until
 from tests.unit.session.fakes import FakeSession, service_spec
 from tests.unit.session.serving import Handle, Serve, Served
-from tuibench.session import service as service_module
-from tuibench.session.core import Session
-from tuibench.session.service import Service
+from tuibench.session.load_run import LoadRun
+from tuibench.session.service import service as service_module
+from tuibench.session.service.service import SessionService
 
 
 @pytest.fixture
 def serve(tuibench_home: Path, monkeypatch: pytest.MonkeyPatch) -> Serve:
-    monkeypatch.setattr(service_module, "_tell_launcher", lambda message: None)
+    monkeypatch.setattr(service_module, "_send_to_launcher", lambda message: None)
 
     @contextlib.asynccontextmanager
     async def started(grace_seconds: float | None = 60.0) -> AsyncIterator[Served]:
@@ -34,7 +34,9 @@ def serve(tuibench_home: Path, monkeypatch: pytest.MonkeyPatch) -> Serve:
             return Handle(served)
 
         monkeypatch.setattr(loop, "call_later", call_later)
-        service = Service(cast("Session", session), service_spec(session, served.socket, grace_seconds))
+        service = SessionService(
+            cast("LoadRun", session), service_spec(session, served.socket, grace_seconds)
+        )
         served.serving = asyncio.create_task(service.serve())
         await until(lambda: bool(served.timers) or (grace_seconds is None and served.socket.exists()))
         try:

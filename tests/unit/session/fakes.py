@@ -1,26 +1,42 @@
-"""A session that steering and service can be tried on: it notes what it is told to do."""
+"""Played parts of a session, for its commands and its service: they note what they are asked to do."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 from tests import examples
+from tests.fakes import FakeClock
 from tuibench.errors import ExitCode, TuibenchError
-from tuibench.model.command import Command, Stop
+from tuibench.model.command import Command, LoadCommand, Stop
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import Downward, Hello, RunState
+from tuibench.model.message import Hello, RunState, SessionMessage
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.sample import Sample
-from tuibench.model.schedule import Quantity, Schedule
-from tuibench.model.schedule_text import schedule_text
+from tuibench.model.schedule import Quantity, Schedule, format_schedule
+from tuibench.model.settings import SettingState
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
+from tuibench.session.control.load_commands import LoadChanges, LoadCommands
+from tuibench.session.control.production_guard import ProductionGuard
+from tuibench.session.control.session_commands import SessionCommands
+from tuibench.session.control.settings import Settings
+from tuibench.session.events.event_log import EventLog
+from tuibench.session.lifecycle import Lifecycle
+from tuibench.session.load_controller import LoadController
+from tuibench.session.plan.runner import PlanRunner
+from tuibench.session.probe.runner import ProbeRunner
+from tuibench.session.sampling.activity_monitor import ActivityMonitor
 from tuibench.session.spec import ServiceSpec, SessionSpec
-from tuibench.tuning.consent import ProductionError
+from tuibench.session.tasks import BackgroundTasks
+from tuibench.tuning.change.production_consent import ProductionError
+from tuibench.tuning.change.settings_manager import SettingsManager
+from tuibench.tuning.undo.restore import RestoreOutcome, RestoreResult
 
 
-class FakeHand:
-    """The hand on the settings: answers from `answers`, raises `refusal`, waits while `gate` is closed."""
+class FakeSettingsManager:
+    """Every setting is "old" and becomes "new"; raises `refusal`, waits while `gate` is closed."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, ...]] = []
@@ -29,18 +45,32 @@ class FakeHand:
         self.gate.set()
         self.working = 0
         self.most_working = 0
+        self.known: tuple[SettingState, ...] = ()
+        self.changed: set[str] = set()
 
-    async def change(self, name: str, value: str) -> str:
-        return await self._work(name, value)
+    async def change(self, name: str, value: str) -> SettingState:
+        await self._work(name, value)
+        self.known = (_setting(name, "old"),)
+        return _setting(name, value)
 
-    async def apply(self, preset: str) -> str:
-        return await self._work(preset)
+    async def apply(self, preset: str) -> tuple[SettingState, ...]:
+        await self._work(preset)
+        return (_setting("s", "0"), _setting("t", "1"))
 
-    async def put_back(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """With no names everything, of which there is nothing."""
-        return tuple([await self._work(name) for name in names])
+    async def restore(self, only: Collection[str] = ()) -> list[RestoreResult]:
+        """Restores what was changed."""
+        await self._work(*sorted(only))
+        return [
+            RestoreResult(
+                setting=name, outcome=RestoreOutcome.RESTORED, value="1", original="1", text=f"{name} is back"
+            )
+            for name in sorted(self.changed)
+        ]
 
-    async def _work(self, *words: str) -> str:
+    def rounding(self, name: str, value: str, now: str) -> str:
+        return ""
+
+    async def _work(self, *words: str) -> None:
         self.asked.append(words)
         self.working += 1
         self.most_working = max(self.most_working, self.working)
@@ -48,20 +78,23 @@ class FakeHand:
         self.working -= 1
         if self.refusal:
             raise self.refusal
-        return f"{' '.join(words)}: old → new"
 
 
-class FakeGate:
+def _setting(name: str, value: str) -> SettingState:
+    return SettingState(name=name, value=value, original="old", meaning="", at_risk=False)
+
+
+class FakeGuard:
     """The gate before the settings; closed as long as there are `signs`."""
 
     def __init__(self) -> None:
         self.signs: tuple[str, ...] = ()
 
-    def demand_yes(self) -> None:
+    def require_confirmation(self) -> None:
         if self.signs:
             raise ProductionError("db1", self.signs)
 
-    def say_yes(self) -> str:
+    def confirm(self) -> str:
         self.signs = ()
         return "it may be changed"
 
@@ -83,14 +116,14 @@ class FakeWatch:
         return f"killed {id}"
 
 
-class FakePace:
+class FakeLoad:
     """How hard the load works; what it is told goes to `done`, once `gate` is open."""
 
     def __init__(self, done: list[str], threads: int) -> None:
         self.threads = threads
         self.rate = 0.0
         self.client_delay_ms = 0.0
-        self.most_let_in: int | None = None
+        self.accepted_connections: int | None = None
         self.weights: dict[str, float] = {"new": 90.0, "old": 10.0}
         self.gate = asyncio.Event()
         self.gate.set()
@@ -109,6 +142,12 @@ class FakePace:
         self.weights = {**self.weights, **given}
         self._done.append(f"weights {self.weights}")
 
+    def pause(self) -> None:
+        self._done.append("pause")
+
+    def resume(self) -> None:
+        self._done.append("resume")
+
     def set_delay(self, milliseconds: float) -> None:
         self.client_delay_ms = milliseconds
         self._done.append(f"delay {milliseconds:g}")
@@ -121,7 +160,7 @@ class FakePlan:
         self._done = done
 
     def set(self, stages: Schedule) -> str:
-        self._done.append(f"plan {schedule_text(stages)}")
+        self._done.append(f"plan {format_schedule(stages)}")
         return "planned"
 
     def hold(self) -> str:
@@ -132,7 +171,13 @@ class FakePlan:
         self._done.append("resume plan")
         return "resumed"
 
-    def overruled(self, quantity: Quantity) -> str:
+    def pause(self) -> None:
+        self._done.append("pause plan")
+
+    def unpause(self) -> None:
+        self._done.append("unpause plan")
+
+    def on_manual_change(self, quantity: Quantity) -> str:
         self._done.append(f"{quantity} by hand")
         return ""
 
@@ -151,49 +196,84 @@ class FakeProbe:
         self._done.append("stop probe")
         return "stopped"
 
-    def jump(self) -> str:
+    def next_step(self) -> str:
         self._done.append("next step")
         return "next"
 
-    def overruled(self, quantity: Quantity) -> str:
+    def on_manual_change(self, quantity: Quantity) -> str:
         return ""
 
 
-class FakeSteered:
-    """What steering needs of a session."""
+class FakeControllable:
+    """The commands of a run on played parts; what they are asked to do goes to `done`, events to `told`."""
 
     def __init__(self, state: RunState = RunState.RUNNING, threads: int = 8) -> None:
-        self.state = state
-        self.hand = FakeHand()
-        self.gate = FakeGate()
         self.done: list[str] = []
-        self.watch = FakeWatch(self.done)
-        self.told: list[tuple[EventKind, str]] = []
-        self.pace = FakePace(self.done, threads)
-        self.planned = FakePlan(self.done)
-        self.probing = FakeProbe(self.done)
+        self.log = EventLog(FakeClock(), lambda event: None)
+        self.lifecycle = Lifecycle(self.log, lambda: None)
+        self.lifecycle.state = state
+        self.manager = FakeSettingsManager()
+        self.guard = FakeGuard()
+        self.load = FakeLoad(self.done, threads)
+        self.activity_monitor = FakeWatch(self.done)
+        nothing: Any = None
+        self.session_commands = SessionCommands(
+            Settings(
+                cast(SettingsManager, self.manager),
+                nothing,
+                nothing,
+                cast(ProductionGuard, self.guard),
+                FakeClock(),
+                self.log.emit,
+            ),
+            cast(ActivityMonitor, self.activity_monitor),
+            self.lifecycle,
+            self.log.emit,
+        )
+        self.changes = LoadChanges(cast(LoadController, self.load), self.lifecycle, self.log.emit)
+        self.load_commands = LoadCommands(
+            self.changes,
+            cast(PlanRunner, FakePlan(self.done)),
+            cast(ProbeRunner, FakeProbe(self.done)),
+            self._reset_stats,
+        )
 
-    def hold(self) -> None:
-        self.state = RunState.PAUSED
-        self.done.append("hold")
+    @property
+    def told(self) -> list[tuple[EventKind, str]]:
+        return [(event.kind, event.text) for event in self.log.events]
 
-    def go_on(self) -> None:
-        self.state = RunState.RUNNING
-        self.done.append("go on")
+    @property
+    def state(self) -> RunState:
+        return self.lifecycle.state
 
-    def request_stop(self) -> None:
-        self.done.append("stop")
+    async def execute(self, command: Command) -> str:
+        """Executes a command as a run does."""
+        if isinstance(command, LoadCommand):
+            return await self.load_commands.execute(command)
+        return await self.session_commands.execute(command)
 
-    async def begin_anew(self) -> None:
-        self.done.append("begin anew")
-
-    def tell(self, kind: EventKind, text: str) -> None:
-        self.told.append((kind, text))
+    async def _reset_stats(self) -> None:
+        self.done.append("reset")
 
 
 class FakeSettings:
-    async def guard(self) -> None:
+    async def start_guardian(self) -> None:
         return
+
+
+class FakeWatcher:
+    """What the service needs of a watcher."""
+
+    def __init__(self) -> None:
+        self.bus = SimpleNamespace(listeners=[])
+        self.viewer_pids: set[int] = set()
+        self.settings = FakeSettings()
+        self.tasks = BackgroundTasks(_raise)
+        self.lifecycle = SimpleNamespace(exit_code=ExitCode.DONE)
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 class FakeSession:
@@ -203,9 +283,8 @@ class FakeSession:
         self.spec = SessionSpec(
             session="s1", plan=examples.PLAN, target=Target(), run_directory=str(folder / "runs" / "s1")
         )
-        self.listeners: list[Callable[[Downward], None]] = []
-        self.viewer_pids: set[int] = set()
-        self.settings = FakeSettings()
+        self.watcher = FakeWatcher()
+        self.viewer_pids = self.watcher.viewer_pids
         self.name = examples.hello().session
         self.stops_when_told = False
         self.past: list[Sample] = []
@@ -213,13 +292,16 @@ class FakeSession:
         self.submitted: list[Command] = []
         self.stops: list[str] = []
         self.refusal: Exception | None = None
-        self.exit_code = ExitCode.DONE
         self.answering = asyncio.Event()
         self.answering.set()
         self._over = asyncio.Event()
 
-    async def open(self) -> None:
-        return
+    async def __aenter__(self) -> "FakeSession":
+        await self.watcher.tasks.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.watcher.tasks.__aexit__()
 
     async def run(self) -> Summary:
         await self._over.wait()
@@ -248,8 +330,8 @@ class FakeSession:
         past = tuple(self.past[-samples:]) if samples else ()
         return examples.hello(session=self.name, samples=past, events=tuple(self.told) if with_events else ())
 
-    def say(self, message: Downward) -> None:
-        for listener in self.listeners:
+    def say(self, message: SessionMessage) -> None:
+        for listener in self.watcher.bus.listeners:
             listener(message)
 
 

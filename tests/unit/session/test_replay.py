@@ -10,15 +10,15 @@ from tests.examples import EVENT
 from tests.unit.record.written import setting_changed, written
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.model.command import SetThreads
-from tuibench.model.cost import Costs
+from tuibench.model.effect import CommitCosts
 from tuibench.model.event import Event
-from tuibench.model.message import Hello, Status
-from tuibench.model.replay import REFUSED, SPEEDS, Replaying
+from tuibench.model.message import REPLAY_REFUSAL, REPLAY_SPEEDS, Hello, ReplayState, Status
 from tuibench.model.sample import Sample
-from tuibench.record.run import Run, load
-from tuibench.session.replay import ReplayClient, Told
+from tuibench.record.files.loading import load_run
+from tuibench.record.files.run import Run
+from tuibench.session.replay import ReplayClient, ReplayMessage
 
-Heard = list[tuple[float, Told]]
+Heard = list[tuple[float, ReplayMessage]]
 Play = Callable[[ReplayClient], Awaitable[None]]
 
 
@@ -30,7 +30,7 @@ async def watching(_: ReplayClient) -> None:
 def run(tmp_path: Path) -> Run:
     """Six seconds, with a change of a setting at 2.5."""
     written(tmp_path / "r1", ticks=6)
-    return load(tmp_path / "r1")
+    return load_run(tmp_path / "r1")
 
 
 def heard(run: Run, play: Play = watching, seconds: float = 10.0, speed: float = 1.0) -> tuple[Hello, Heard]:
@@ -58,8 +58,8 @@ def samples(said: Heard) -> list[tuple[float, int]]:
     return [(at, message.number) for at, message in said if isinstance(message, Sample)]
 
 
-def states(said: Heard) -> list[Replaying]:
-    return [message for _, message in said if isinstance(message, Replaying)]
+def states(said: Heard) -> list[ReplayState]:
+    return [message for _, message in said if isinstance(message, ReplayState)]
 
 
 def test_it_begins_as_a_viewer_would_have(run: Run) -> None:
@@ -75,7 +75,7 @@ def test_everything_comes_at_its_time(run: Run) -> None:
     events = [(at, message) for at, message in said if isinstance(message, Event)]
     assert events == [(2.5, setting_changed(2.5))]
     assert [message for _, message in said if isinstance(message, Status)] == [run.states[1].status]
-    costs = [message for _, message in said if isinstance(message, Costs)]
+    costs = [message for _, message in said if isinstance(message, CommitCosts)]
     assert costs[-1].costs == run.costs[-1]
 
 
@@ -158,7 +158,7 @@ def test_the_speed_goes_up_and_down_in_steps(run: Run) -> None:
 
     speeds = [state.speed for state in states(heard(run, play, 0.3)[1])]
     assert 2.0 in speeds
-    assert (min(speeds), max(speeds)) == (SPEEDS[0], SPEEDS[-1])
+    assert (min(speeds), max(speeds)) == (REPLAY_SPEEDS[0], REPLAY_SPEEDS[-1])
 
 
 def test_nothing_can_be_steered(run: Run) -> None:
@@ -167,12 +167,12 @@ def test_nothing_can_be_steered(run: Run) -> None:
         assert not answer.ok
         return answer.text
 
-    assert in_no_time(scenario) == REFUSED
+    assert in_no_time(scenario) == REPLAY_REFUSAL
 
 
 def test_a_record_without_states_is_shown_all_the_same(tmp_path: Path) -> None:
     written(tmp_path / "r1")
     (tmp_path / "r1" / "status.jsonl").unlink()
-    hello, said = heard(load(tmp_path / "r1"))
+    hello, said = heard(load_run(tmp_path / "r1"))
     assert hello.status.threads == 8
     assert len(samples(said)) == 3

@@ -5,9 +5,17 @@ import msgspec
 from tests.tui import script
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState
-from tuibench.tui.columns import markers, window
-from tuibench.tui.looking import frozen
-from tuibench.tui.view import KEPT_SAMPLES, View, after, begin, noted, picture
+from tuibench.tui.commands.chart_view import toggle_freeze
+from tuibench.tui.view import (
+    MAX_SAMPLES,
+    View,
+    change_markers,
+    chart_points,
+    initial_view,
+    next_view,
+    visible_view,
+    with_note,
+)
 
 
 def change(elapsed: float, number: int, kind: EventKind = EventKind.MARK) -> Event:
@@ -15,11 +23,11 @@ def change(elapsed: float, number: int, kind: EventKind = EventKind.MARK) -> Eve
 
 
 def view_of(length: int, *events: Event) -> View:
-    return begin(script.hello(length, events=events))
+    return initial_view(script.hello(length, events=events))
 
 
 def test_a_view_begins_with_the_history() -> None:
-    view = begin(script.hello())
+    view = initial_view(script.hello())
     assert view.elapsed_seconds == script.LENGTH
     assert len(view.points) == script.LENGTH - len(script.MISSED)
     assert view.sample is not None
@@ -29,19 +37,19 @@ def test_a_view_begins_with_the_history() -> None:
 def test_before_the_first_sample_everything_is_missing() -> None:
     view = view_of(0)
     assert (view.load, view.server, view.host, view.elapsed_seconds) == (None, None, None, 0.0)
-    assert window(view, 3) == [None, None, None]
-    assert markers(view, 3) == {}
+    assert chart_points(view, 3) == [None, None, None]
+    assert change_markers(view, 3) == {}
 
 
 def test_a_tick_that_never_came_is_a_gap() -> None:
-    slots = window(view_of(40), 5)
+    slots = chart_points(view_of(40), 5)
     assert [slot and slot.elapsed_seconds for slot in slots] == [36.0, None, None, 39.0, 40.0]
 
 
 def test_a_sample_without_load_is_a_gap_too() -> None:
     view = view_of(10)
     lost = script.without(script.samples(11)[-1], "load")
-    slots = window(after(view, lost), 2)
+    slots = chart_points(next_view(view, lost), 2)
     assert slots[0] is not None
     assert slots[0].tps is not None
     assert slots[1] is not None
@@ -49,57 +57,57 @@ def test_a_sample_without_load_is_a_gap_too() -> None:
 
 
 def test_the_window_shows_the_newest() -> None:
-    slots = window(view_of(30), 10)
+    slots = chart_points(view_of(30), 10)
     assert [slot.elapsed_seconds for slot in slots if slot] == [float(n) for n in range(21, 31)]
 
 
 def test_only_the_newest_samples_are_kept_whole() -> None:
     view, sample = view_of(1), script.samples(1)[0]
-    for number in range(1, KEPT_SAMPLES + 10):
-        view = after(view, msgspec.structs.replace(sample, elapsed_seconds=float(number)))
-    assert len(view.recent) == KEPT_SAMPLES
-    assert view.elapsed_seconds == KEPT_SAMPLES + 9
+    for number in range(1, MAX_SAMPLES + 10):
+        view = next_view(view, msgspec.structs.replace(sample, elapsed_seconds=float(number)))
+    assert len(view.recent) == MAX_SAMPLES
+    assert view.elapsed_seconds == MAX_SAMPLES + 9
 
 
 def test_a_frozen_view_stands_still_while_the_run_is_steered() -> None:
-    view = frozen(view_of(10), 50)
-    later = after(after(view, script.samples(12)[-1]), script.status(threads=8))
-    shown = picture(later)
+    view = toggle_freeze(view_of(10), 50)
+    later = next_view(next_view(view, script.samples(12)[-1]), script.status(threads=8))
+    shown = visible_view(later)
     assert (shown.elapsed_seconds, shown.run_seconds, shown.status.threads) == (10.0, 12.0, 8)
-    assert picture(frozen(later, 50)).elapsed_seconds == 12.0
+    assert visible_view(toggle_freeze(later, 50)).elapsed_seconds == 12.0
 
 
 def test_a_change_belongs_to_the_first_sample_that_ends_after_it() -> None:
-    assert markers(view_of(20, change(17.3, 1)), 10) == {7: 1}
-    assert markers(view_of(20, change(18.0, 1)), 10) == {7: 1}
-    assert markers(view_of(20, change(19.9, 1)), 10) == {9: 1}
+    assert change_markers(view_of(20, change(17.3, 1)), 10) == {7: 1}
+    assert change_markers(view_of(20, change(18.0, 1)), 10) == {7: 1}
+    assert change_markers(view_of(20, change(19.9, 1)), 10) == {9: 1}
 
 
 def test_a_change_later_than_the_last_sample_waits_for_the_next() -> None:
-    assert markers(view_of(20, change(20.4, 1)), 10) == {}
+    assert change_markers(view_of(20, change(20.4, 1)), 10) == {}
 
 
 def test_old_changes_scroll_off() -> None:
-    assert markers(view_of(30, change(2.0, 1), change(25.5, 2)), 10) == {5: 2}
+    assert change_markers(view_of(30, change(2.0, 1), change(25.5, 2)), 10) == {5: 2}
 
 
 def test_only_numbered_changes_are_marked() -> None:
-    assert markers(view_of(20, change(15.0, 1, EventKind.ERRORS)), 10) == {}
+    assert change_markers(view_of(20, change(15.0, 1, EventKind.ERRORS)), 10) == {}
 
 
 def test_an_answer_is_shown_for_a_while() -> None:
-    view = noted(view_of(10), "threads 8", ok=True)
+    view = with_note(view_of(10), "threads 8", ok=True)
     samples = script.samples(36)
-    view = after(view, samples[10])
+    view = next_view(view, samples[10])
     assert view.note is not None
-    assert after(view, samples[30]).note is None
+    assert next_view(view, samples[30]).note is None
 
 
 def test_the_end_ends_the_state() -> None:
-    assert after(view_of(10), script.ended()).status.state is RunState.ENDED
+    assert next_view(view_of(10), script.ended()).status.state is RunState.ENDED
 
 
 def test_durability_is_at_risk_with_either_setting() -> None:
-    assert not begin(script.hello(60)).at_risk
+    assert not initial_view(script.hello(60)).at_risk
     for values in (("0", "1"), ("1", "100")):
-        assert begin(script.hello(60, script.status(durability=values))).at_risk
+        assert initial_view(script.hello(60, script.status(durability=values))).at_risk

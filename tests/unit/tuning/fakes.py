@@ -10,8 +10,8 @@ from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLErro
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, Row
-from tuibench.tuning.journal import Journal
-from tuibench.tuning.records import Header
+from tuibench.tuning.undo.journal import Journal
+from tuibench.tuning.undo.journal_entries import JournalHeader
 
 IDENTITY = {"hostname": "box", "port": "3306", "datadir": "/data/"}
 DURABLE = {
@@ -102,6 +102,7 @@ class FakeServer:
 class FakeConnection:
     def __init__(self, server: FakeServer) -> None:
         self._server = server
+        self.target = Target()
         self.statements = 0
 
     async def query(self, sql: str) -> Sequence[Row]:
@@ -136,8 +137,8 @@ class FakeClock(Clock):
         self.at_sleep()
 
 
-def header(session: str = "s1") -> Header:
-    return Header(
+def header(session: str = "s1") -> JournalHeader:
+    return JournalHeader(
         session=session,
         pid=1,
         started=1.0,

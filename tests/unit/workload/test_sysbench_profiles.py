@@ -4,14 +4,16 @@ from collections import Counter
 
 import pytest
 
-from tests.unit.workload.driving import Player, Sent, nothing
+from tests.unit.workload.player import Player, Sent, nothing
 from tuibench.errors import UsageError
 from tuibench.workload import library
-from tuibench.workload.datasets import data_set
-from tuibench.workload.program import Program, StatementClass, flat_statements
+from tuibench.workload.datasets import build_data_set
+from tuibench.workload.program.program import Program, StatementClass, flat_statements
 
 SBTEST_OPTIONS = {"range_size": 100, "tables": 1, "table_size": 10_000, "auto_inc": True, "skip_trx": False}
-SYSBENCHS = [name for name in library.available() if library.load(name).data_set in ("sbtest", "bulk")]
+SYSBENCHS = [
+    name for name in library.available_profiles() if library.load_profile(name).data_set in ("sbtest", "bulk")
+]
 SINGLE = {
     "oltp_update_index": "UPDATE sbtest{} SET k=k+1 WHERE id=?",
     "oltp_update_non_index": "UPDATE sbtest{} SET c=? WHERE id=?",
@@ -21,7 +23,7 @@ SINGLE = {
 
 
 def program(name: str, **options: object) -> Program:
-    return library.program(name, {"tables": 3, "table_size": 1000, **options})
+    return library.load_program(name, {"tables": 3, "table_size": 1000, **options})
 
 
 def play(of: Program, connection: int = 0) -> list[Sent]:
@@ -76,8 +78,8 @@ def test_without_auto_inc_an_insert_brings_a_number_of_its_own() -> None:
     assert min(ids) < -(2**30)
     assert max(ids) > 2**30
     assert all(-(2**31) <= number < 2**31 for number in ids)
-    assert data_set(of).size("sbtest1") == 0
-    assert data_set(of).prepare_command("oltp_insert").endswith("--table-size=1000 --auto-inc=off")
+    assert build_data_set(of).size("sbtest1") == 0
+    assert build_data_set(of).prepare_command("oltp_insert").endswith("--table-size=1000 --auto-inc=off")
 
 
 def test_random_points_are_in_one_statement() -> None:
@@ -110,7 +112,7 @@ def test_each_connection_reads_its_own_part_of_the_keys(name: str) -> None:
 
 
 def test_a_bulk_insert_fills_a_table_of_its_own() -> None:
-    of = library.program("bulk_insert", {"threads": 3, "rows_per_insert": 4})
+    of = library.load_program("bulk_insert", {"threads": 3, "rows_per_insert": 4})
     assert of.tables == ("sbtest1", "sbtest2", "sbtest3")
     for connection in range(3):
         player = Player(of, nothing, connection=connection)
@@ -121,13 +123,13 @@ def test_a_bulk_insert_fills_a_table_of_its_own() -> None:
 
 
 def test_a_connection_beyond_the_tables_brings_other_rows() -> None:
-    of = library.program("bulk_insert", {"threads": 2, "rows_per_insert": 1})
+    of = library.load_program("bulk_insert", {"threads": 2, "rows_per_insert": 1})
     added = play(of, connection=2)[0]
     assert (added.sql, added.values) == (play(of)[0].sql, (500_000_001, 500_000_001))
 
 
 def test_a_bulk_inserts_tables_are_sysbenchs() -> None:
-    spec = data_set(library.program("bulk_insert", {"threads": 2, "mysql_storage_engine": "aria"}))
+    spec = build_data_set(library.load_program("bulk_insert", {"threads": 2, "mysql_storage_engine": "aria"}))
     assert spec.create_sql("sbtest2").split("\n") == [
         "CREATE TABLE sbtest2 (",
         "  id INTEGER NOT NULL,",
@@ -153,13 +155,13 @@ def test_a_bulk_inserts_tables_are_sysbenchs() -> None:
 )
 def test_a_variant_is_another_with_other_defaults(variant: str, base: str, range_size: int) -> None:
     assert play(program(variant)) == play(program(base, range_size=range_size))
-    assert library.program(variant).options["range_size"] == range_size
-    assert library.program(variant, {"range-size": 7}).options["range_size"] == 7
+    assert library.load_program(variant).options["range_size"] == range_size
+    assert library.load_program(variant, {"range-size": 7}).options["range_size"] == 7
 
 
 @pytest.mark.parametrize("name", [name for name in SYSBENCHS if name != "bulk_insert"])
 def test_every_test_has_sysbenchs_common_options(name: str) -> None:
-    options = library.program(f"{name}.lua").options
+    options = library.load_program(f"{name}.lua").options
     assert {**SBTEST_OPTIONS, "range_size": options["range_size"]} == {
         key: options[key] for key in SBTEST_OPTIONS
     }
@@ -175,28 +177,28 @@ def test_every_test_has_sysbenchs_common_options(name: str) -> None:
     ],
 )
 def test_own_options_have_sysbenchs_names(name: str, option: str, default: object, wrong: str) -> None:
-    assert library.program(name).options[option] == default
+    assert library.load_program(name).options[option] == default
     with pytest.raises(UsageError) as error:
-        library.program(name, {wrong: 1})
+        library.load_program(name, {wrong: 1})
     assert error.value.hint == f"did you mean '--{option.replace('_', '-')}'?"
 
 
 def test_bulk_insert_has_no_options_of_the_other_tests() -> None:
     with pytest.raises(UsageError, match="unknown option --table-size"):
-        library.program("bulk_insert", {"table_size": 10})
+        library.load_program("bulk_insert", {"table_size": 10})
 
 
 def test_too_many_placeholders_are_told_before_the_server_does() -> None:
-    of = library.program("select_random_points", {"random_points": 10_000})
+    of = library.load_program("select_random_points", {"random_points": 10_000})
     assert len(play(of)[0].values) == 10_000
     with pytest.raises(UsageError, match="too large"):
-        library.program("select_random_points", {"random_points": 10_001})
+        library.load_program("select_random_points", {"random_points": 10_001})
 
 
 @pytest.mark.parametrize("name", SYSBENCHS)
 def test_a_seed_gives_the_same_statements_whatever_the_number_of_workers(name: str) -> None:
     """Connections are dealt out to workers; each makes its generators from program, seed and number alone."""
-    of = library.program(name, {"threads": 8})
+    of = library.load_program(name, {"threads": 8})
     streams = {}
     for workers in (1, 3, 8):
         found = {}

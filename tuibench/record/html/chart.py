@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tuibench import units
-from tuibench.record.html.markup import Markup, joined, tag
+from tuibench.record.html.markup import Markup, join_markup, tag
 from tuibench.record.html.series import Series
 
 LEFT, RIGHT, TOP, BOTTOM = 58, 92, 24, 22
@@ -18,7 +18,7 @@ TIME_WIDTH = 84
 LOG_STEPS = (1, 2, 5)
 
 
-class Mark(NamedTuple):
+class ChartMark(NamedTuple):
     """A change: when, its number, and what it was."""
 
     at: float
@@ -26,16 +26,16 @@ class Mark(NamedTuple):
     text: str
 
 
-class Span(NamedTuple):
+class ChartSpan(NamedTuple):
     """The time axis: from when to when, where measuring began, and the changes on the way."""
 
     start: float
     end: float
-    marks: Sequence[Mark]
+    marks: Sequence[ChartMark]
     times: Sequence[float]
 
 
-class Look(NamedTuple):
+class ChartStyle(NamedTuple):
     """How a chart looks: its size, how values are written, and whether they are stacked or logarithmic."""
 
     width: int = 1000
@@ -46,10 +46,10 @@ class Look(NamedTuple):
     maximum: float | None = None
 
 
-class Scale:
+class ChartScale:
     """From figures to places on the picture."""
 
-    def __init__(self, span: Span, look: Look, series: Sequence[Series]) -> None:
+    def __init__(self, span: ChartSpan, look: ChartStyle, series: Sequence[Series]) -> None:
         self._span, self._look = span, look
         self.right, self.bottom = look.width - RIGHT, look.height - BOTTOM
         highest = max((one.highest for one in series), default=0.0)
@@ -80,9 +80,9 @@ class Scale:
         return [place for place in places if self.floor <= place <= self.top * 1.001]
 
 
-def chart(span: Span, look: Look, series: Sequence[Series], label: str) -> Markup:
+def time_chart(span: ChartSpan, look: ChartStyle, series: Sequence[Series], label: str) -> Markup:
     """The picture; `label` says for who cannot see it what it shows."""
-    scale = Scale(span, look, series)
+    scale = ChartScale(span, look, series)
     order = range(len(series), 0, -1) if look.stacked else range(1, len(series) + 1)
     return tag(
         "svg",
@@ -102,8 +102,8 @@ def chart(span: Span, look: Look, series: Sequence[Series], label: str) -> Marku
     )
 
 
-def _grid(scale: Scale, look: Look) -> Markup:
-    return joined(
+def _grid(scale: ChartScale, look: ChartStyle) -> Markup:
+    return join_markup(
         [
             [
                 tag("line", class_="grid", x1=LEFT, x2=scale.right, y1=scale.y(value), y2=scale.y(value)),
@@ -121,15 +121,15 @@ def _grid(scale: Scale, look: Look) -> Markup:
     )
 
 
-def _times(scale: Scale, span: Span) -> Markup:
+def _times(scale: ChartScale, span: ChartSpan) -> Markup:
     step = time_step(span.end - span.start, (scale.right - LEFT) // TIME_WIDTH)
     first = math.ceil(span.start / step) * step
     count = int((span.end - first) / step) + 1
-    return joined(
+    return join_markup(
         [
             tag(
                 "text",
-                units.clock(at),
+                units.hms(at),
                 class_="axis",
                 x=scale.x(at),
                 y=scale.bottom + 16,
@@ -145,17 +145,17 @@ def time_step(seconds: float, most: int) -> float:
     return next((float(step) for step in SECONDS if seconds / step <= most), float(SECONDS[-1]))
 
 
-def _warm_up(scale: Scale, span: Span) -> Markup | None:
+def _warm_up(scale: ChartScale, span: ChartSpan) -> Markup | None:
     if span.start >= 0:
         return None
     edge = scale.x(0.0)
-    return joined(
+    return join_markup(
         tag("rect", class_="warm-up", x=LEFT, y=TOP, width=edge - LEFT, height=scale.bottom - TOP),
         tag("text", "warm-up", class_="axis", x=LEFT + 5, y=TOP + 13),
     )
 
 
-def _drawn(scale: Scale, span: Span, look: Look, one: Series, number: int) -> Markup:
+def _drawn(scale: ChartScale, span: ChartSpan, look: ChartStyle, one: Series, number: int) -> Markup:
     """A line with the band between its lowest and highest values, or the area of a stacked one."""
     lower, upper = one.lows, one.means if look.stacked else one.highs
     band = _band(scale, span, lower, upper) if look.stacked or _has_band(one) else ""
@@ -177,7 +177,7 @@ def _stretches(values: Sequence[float | None]) -> list[range]:
     return [range(low + 1, high) for low, high in pairwise(edges) if high - low > 1]
 
 
-def _path(scale: Scale, span: Span, values: Sequence[float | None]) -> str:
+def _path(scale: ChartScale, span: ChartSpan, values: Sequence[float | None]) -> str:
     """One line for each stretch; a single value is a dot."""
     parts = []
     for stretch in _stretches(values):
@@ -186,7 +186,9 @@ def _path(scale: Scale, span: Span, values: Sequence[float | None]) -> str:
     return "".join(parts)
 
 
-def _band(scale: Scale, span: Span, lower: Sequence[float | None], upper: Sequence[float | None]) -> str:
+def _band(
+    scale: ChartScale, span: ChartSpan, lower: Sequence[float | None], upper: Sequence[float | None]
+) -> str:
     parts = []
     for stretch in _stretches(upper):
         there = [_point(scale, span, upper, place) for place in stretch]
@@ -195,19 +197,19 @@ def _band(scale: Scale, span: Span, lower: Sequence[float | None], upper: Sequen
     return "".join(parts)
 
 
-def _point(scale: Scale, span: Span, values: Sequence[float | None], place: int) -> str:
+def _point(scale: ChartScale, span: ChartSpan, values: Sequence[float | None], place: int) -> str:
     return f"{scale.x(span.times[place]):.1f},{scale.y(values[place] or 0.0):.1f}"
 
 
-def _marks(scale: Scale, span: Span) -> Markup:
-    return joined([_mark(scale, mark) for mark in span.marks if span.start <= mark.at <= span.end])
+def _marks(scale: ChartScale, span: ChartSpan) -> Markup:
+    return join_markup([_mark(scale, mark) for mark in span.marks if span.start <= mark.at <= span.end])
 
 
-def _mark(scale: Scale, mark: Mark) -> Markup:
+def _mark(scale: ChartScale, mark: ChartMark) -> Markup:
     x = scale.x(mark.at)
     return tag(
         "g",
-        tag("title", f"{units.clock(mark.at)} {mark.text}"),
+        tag("title", f"{units.hms(mark.at)} {mark.text}"),
         tag("line", x1=x, x2=x, y1=18, y2=scale.bottom),
         tag("circle", cx=x, cy=10, r=8.5),
         tag("text", str(mark.number), x=x, y=14, text_anchor="middle"),
@@ -215,7 +217,7 @@ def _mark(scale: Scale, mark: Mark) -> Markup:
     )
 
 
-def _names(scale: Scale, series: Sequence[Series]) -> Markup:
+def _names(scale: ChartScale, series: Sequence[Series]) -> Markup:
     """Each line's name at its end, moved apart where they would lie over each other."""
     ends = [(number, one, _last(one)) for number, one in enumerate(series, 1)]
     wanted = sorted((scale.y(value), number, one.name) for number, one, value in ends if value is not None)
@@ -225,7 +227,7 @@ def _names(scale: Scale, series: Sequence[Series]) -> Markup:
         most = scale.bottom - LABEL_HEIGHT * (len(wanted) - 1 - place)
         lowest = min(max(y, lowest + LABEL_HEIGHT), most)
         placed.append(tag("text", name, class_=f"name n{number}", x=scale.right + 7, y=lowest + 4))
-    return joined(placed)
+    return join_markup(placed)
 
 
 def _last(one: Series) -> float | None:

@@ -1,20 +1,282 @@
-"""Draws the charts of a report: each with its caption, its names and what the pointer reads off it.
+"""Which charts a report has: a table of them, each with its lines and where in a sample they are read.
+
+Draws the charts of a report: each with its caption, its names and what the pointer reads off it.
 
 A chart with nothing but gaps is left out; so is one of mishaps when there were none.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tuibench.record.html.chart import Look, Span, chart
+from tuibench import units
+from tuibench.model.counters import Counter
+from tuibench.model.sample import HostSample, LoadSample, ServerSample
+from tuibench.record.html.chart import ChartSpan, ChartStyle, time_chart
 from tuibench.record.html.markup import Markup, tag
-from tuibench.record.html.plots import PLOTS, Line, Plot
-from tuibench.record.html.series import Axis, Series, stacked
+from tuibench.record.html.series import SampleValue, Series, TimeAxis, stack_series
+
+Write = Callable[[float | None], str]
+
+
+class PlotLine(NamedTuple):
+    """One line: a figure of each sample, or how a counter grew; `dashed` for what was asked for."""
+
+    name: str
+    figure: SampleValue = lambda sample: None
+    dashed: bool = False
+    growth_of: Counter | None = None
+
+
+class Plot(NamedTuple):
+    """One chart. Those without a `group` are large, others stand in pairs under its name.
+
+    One that is `rare` is left out when all is zero.
+    """
+
+    id: str
+    title: str
+    unit: str
+    lines: Sequence[PlotLine]
+    write: Write = units.si
+    group: str = ""
+    stacked: bool = False
+    logarithmic: bool = False
+    maximum: float | None = None
+    rare: bool = False
+
+
+def load_value(read: Callable[[LoadSample], float | None]) -> SampleValue:
+    return lambda sample: None if sample.load is None else read(sample.load)
+
+
+def server_value(read: Callable[[ServerSample], float | None]) -> SampleValue:
+    return lambda sample: None if sample.server is None else read(sample.server)
+
+
+def host_value(read: Callable[[HostSample], float | None]) -> SampleValue:
+    return lambda sample: None if sample.host is None else read(sample.host)
+
+
+def latency_value(name: str) -> SampleValue:
+    """A percentile of the response times, by its field."""
+    return load_value(lambda part: None if part.latency is None else float(getattr(part.latency, name)))
+
+
+def _bytes(value: float | None) -> str:
+    return units.DASH if value is None else f"{_spaced(value)}B/s"
+
+
+def _memory(value: float | None) -> str:
+    return units.DASH if value is None else f"{_spaced(value)}B"
+
+
+def _spaced(value: float) -> str:
+    """A number, and a blank before its unit where no prefix has brought one."""
+    text = units.si(value)
+    return f"{text} " if text[-1].isdigit() else text
+
+
+def _percent(value: float | None) -> str:
+    return units.percent(value)
+
+
+PLOTS = (
+    Plot(
+        "tps",
+        "Transactions",
+        "a second",
+        (
+            PlotLine("TPS", load_value(lambda part: part.transactions_per_second)),
+            PlotLine("asked for", load_value(lambda part: part.rate or None), dashed=True),
+        ),
+    ),
+    Plot(
+        "latency",
+        "Response time",
+        "logarithmic",
+        (
+            PlotLine("p50", latency_value("p50")),
+            PlotLine("p95", latency_value("p95")),
+            PlotLine("p99", latency_value("p99")),
+        ),
+        units.milliseconds,
+        logarithmic=True,
+    ),
+    Plot(
+        "queries",
+        "Queries",
+        "a second, stacked",
+        (
+            PlotLine("reads", load_value(lambda part: part.reads_per_second)),
+            PlotLine("writes", load_value(lambda part: part.writes_per_second)),
+            PlotLine("others", load_value(lambda part: part.others_per_second)),
+        ),
+        stacked=True,
+    ),
+    Plot(
+        "threads",
+        "Threads and connections",
+        "",
+        (
+            PlotLine("asked for", load_value(lambda part: part.threads), dashed=True),
+            PlotLine("open", load_value(lambda part: part.connections)),
+            PlotLine("running", server_value(lambda part: part.threads_running)),
+        ),
+        group="Load",
+    ),
+    Plot(
+        "backlog",
+        "Backlog",
+        "transactions due",
+        (PlotLine("due", load_value(lambda part: part.backlog)),),
+        rare=True,
+        group="Load",
+    ),
+    Plot(
+        "mishaps",
+        "Errors and reconnects",
+        "a second",
+        (
+            PlotLine("errors", load_value(lambda part: part.errors_per_second)),
+            PlotLine("reconnects", load_value(lambda part: part.reconnects_per_second)),
+        ),
+        rare=True,
+        group="Load",
+    ),
+    Plot(
+        "commits",
+        "Commits and log fsyncs",
+        "a second",
+        (
+            PlotLine("commits", server_value(lambda part: part.commits_per_second)),
+            PlotLine("log fsyncs", server_value(lambda part: part.log_fsyncs_per_second)),
+        ),
+        group="Server",
+    ),
+    Plot(
+        "fsyncs",
+        "Log fsyncs for each transaction",
+        "",
+        (PlotLine("fsyncs/trx", server_value(lambda part: part.log_fsyncs_per_transaction)),),
+        units.small_number,
+        group="Server",
+    ),
+    Plot(
+        "written",
+        "Written by InnoDB",
+        "a second",
+        (
+            PlotLine("all", growth_of=Counter.DATA_WRITTEN),
+            PlotLine("redo log", growth_of=Counter.OS_LOG_WRITTEN),
+        ),
+        _bytes,
+        group="Server",
+    ),
+    Plot(
+        "locks",
+        "Row lock waits",
+        "a second",
+        (PlotLine("waits", server_value(lambda part: part.row_lock_waits_per_second)),),
+        rare=True,
+        group="Server",
+    ),
+    Plot(
+        "pages",
+        "Pages read from disk",
+        "a second",
+        (PlotLine("reads", growth_of=Counter.POOL_READS),),
+        rare=True,
+        group="Server",
+    ),
+    Plot(
+        "tables",
+        "Open tables",
+        "",
+        (
+            PlotLine("open", server_value(lambda part: part.open_tables)),
+            PlotLine("cache", server_value(lambda part: part.table_open_cache), dashed=True),
+        ),
+        group="Server",
+    ),
+    Plot(
+        "slow",
+        "Slow queries",
+        "",
+        (PlotLine("slow", server_value(lambda part: part.slow_queries)),),
+        rare=True,
+        group="Server",
+    ),
+    Plot(
+        "cpu",
+        "Processors",
+        "of all, stacked",
+        (
+            PlotLine("server", host_value(lambda part: part.cpu_server)),
+            PlotLine("tuibench", host_value(lambda part: part.cpu_tuibench)),
+            PlotLine("rest", host_value(lambda part: part.cpu_rest)),
+        ),
+        _percent,
+        stacked=True,
+        maximum=100.0,
+        group="Host",
+    ),
+    Plot(
+        "memory",
+        "Memory",
+        "",
+        (
+            PlotLine("used", host_value(lambda part: float(part.memory_used_bytes))),
+            PlotLine("server", host_value(lambda part: part.memory_server_bytes)),
+        ),
+        _memory,
+        group="Host",
+    ),
+    Plot(
+        "disk",
+        "Disks",
+        "a second",
+        (
+            PlotLine("written", host_value(lambda part: part.disk_write_bytes_per_second)),
+            PlotLine("read", host_value(lambda part: part.disk_read_bytes_per_second)),
+        ),
+        _bytes,
+        group="Host",
+    ),
+    Plot(
+        "network",
+        "Network",
+        "a second",
+        (
+            PlotLine("received", host_value(lambda part: part.net_received_bytes_per_second)),
+            PlotLine("sent", host_value(lambda part: part.net_sent_bytes_per_second)),
+        ),
+        _bytes,
+        rare=True,
+        group="Host",
+    ),
+    Plot(
+        "client",
+        "The busiest worker",
+        "of a core",
+        (PlotLine("worker", load_value(lambda part: 100 * part.worker_cpu)),),
+        _percent,
+        group="Client",
+    ),
+    Plot(
+        "lag",
+        "Lateness of its loop",
+        "99th percentile",
+        (PlotLine("late", load_value(lambda part: part.lag_p99_ms)),),
+        units.milliseconds,
+        group="Client",
+    ),
+)
+
 
 MEAN = "on average"
 
 
-class Drawn(NamedTuple):
+class DrawnChart(NamedTuple):
     """A chart that is there: its picture with its caption, and what the pointer reads off it."""
 
     figure: Markup
@@ -22,7 +284,7 @@ class Drawn(NamedTuple):
     values: list[list[str]]
 
 
-def drawn(axis: Axis, span: Span) -> Iterator[tuple[str, Drawn]]:
+def draw_charts(axis: TimeAxis, span: ChartSpan) -> Iterator[tuple[str, DrawnChart]]:
     """Every chart that there is something to see in, by its id."""
     for plot in PLOTS:
         lines = [_series(axis, line) for line in plot.lines]
@@ -32,15 +294,15 @@ def drawn(axis: Axis, span: Span) -> Iterator[tuple[str, Drawn]]:
         yield plot.id, _one(plot, series, span)
 
 
-def _series(axis: Axis, line: Line) -> Series:
+def _series(axis: TimeAxis, line: PlotLine) -> Series:
     if line.growth_of:
         return axis.growth(line.name, line.growth_of)
     return axis.series(line.name, line.figure, dashed=line.dashed)
 
 
-def _one(plot: Plot, series: Sequence[Series], span: Span) -> Drawn:
-    shown = stacked(series) if plot.stacked else series
-    look = Look(
+def _one(plot: Plot, series: Sequence[Series], span: ChartSpan) -> DrawnChart:
+    shown = stack_series(series) if plot.stacked else series
+    look = ChartStyle(
         width=560 if plot.group else 1120,
         height=170 if plot.group else 230,
         write=plot.write,
@@ -69,8 +331,8 @@ def _one(plot: Plot, series: Sequence[Series], span: Span) -> Drawn:
         keys,
         tag("span", MEAN, class_="when", data_text=MEAN),
     )
-    return Drawn(
-        tag("figure", caption, chart(span, look, shown, label), id=plot.id),
+    return DrawnChart(
+        tag("figure", caption, time_chart(span, look, shown, label), id=plot.id),
         plot.group,
         [[plot.write(value) for value in one.means] for one in series],
     )

@@ -1,7 +1,12 @@
-"""HTML as text that cannot be got wrong: what is not markup already is escaped."""
+"""HTML as text that cannot be got wrong: what is not markup already is escaped.
 
-from collections.abc import Iterable
+Tables of a report: of two columns with names, or of rows with figures.
+"""
+
+from collections.abc import Iterable, Sequence
 from html import escape
+
+from tuibench import sanitize
 
 Attribute = str | int | float | bool | None
 
@@ -18,13 +23,13 @@ Child = str | Markup | Iterable["Child"] | None
 def tag(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
     """An element. `class_` is `class`, other underscores are hyphens; None and False are left out."""
     told = "".join(_attribute(key, value) for key, value in attributes.items())
-    inside = joined(*children)
+    inside = join_markup(*children)
     if not children and name in VOID:
         return Markup(f"<{name}{told}>")
     return Markup(f"<{name}{told}>{inside}</{name}>")
 
 
-def joined(*children: Child) -> Markup:
+def join_markup(*children: Child) -> Markup:
     """Several pieces one after the other."""
     return Markup("".join(_piece(child) for child in children))
 
@@ -38,7 +43,7 @@ def _piece(child: Child) -> str:
     if isinstance(child, Markup):
         return child
     if isinstance(child, str):
-        return escape(child, quote=False)
+        return escape(sanitize.text(child), quote=False)
     return "".join(_piece(each) for each in child)
 
 
@@ -49,4 +54,34 @@ def _attribute(key: str, value: Attribute) -> str:
     if value is True:
         return f" {name}"
     text = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
-    return f' {name}="{escape(text)}"'
+    return f' {name}="{escape(sanitize.text(text))}"'
+
+
+Cells = Sequence[Child]
+
+
+def property_table(rows: Iterable[tuple[str, str]]) -> Markup:
+    """What is what; rows without a value are left out."""
+    return tag(
+        "table",
+        [
+            tag("tr", tag("th", name, scope="row"), tag("td", value, class_="value"))
+            for name, value in rows
+            if value
+        ],
+        class_="named",
+    )
+
+
+def figure_table(
+    heading: Sequence[str], rows: Iterable[Cells], *, words: int = 1, wide: bool = True
+) -> Markup:
+    """Figures in columns, to the right; the first `words` columns are words."""
+    kinds = [None if place < words else "number" for place in range(len(heading))]
+    head = [tag("th", title, class_=kind, scope="col") for title, kind in zip(heading, kinds, strict=True)]
+    body = [
+        tag("tr", [tag("td", cell, class_=kind) for cell, kind in zip(row, kinds, strict=True)])
+        for row in rows
+    ]
+    table = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_="wide" if wide else None)
+    return tag("div", table, class_="scroll")

@@ -6,59 +6,60 @@ from importlib.resources import files
 
 import msgspec
 
-from tuibench.model.event import CHANGES
-from tuibench.record.html import happened, head, outcome, setting
-from tuibench.record.html.chart import Mark, Span
-from tuibench.record.html.charts import Drawn, drawn
-from tuibench.record.html.markup import Child, Markup, joined, tag
-from tuibench.record.html.saturation import saturation
-from tuibench.record.html.series import Axis
-from tuibench.record.html.spread import spread
-from tuibench.record.run import Run
+from tuibench import sanitize
+from tuibench.model.event import CHANGE_KINDS
+from tuibench.record.files.run import Run
+from tuibench.record.html import changes, results, setup
+from tuibench.record.html.chart import ChartMark, ChartSpan
+from tuibench.record.html.charts import DrawnChart, draw_charts
+from tuibench.record.html.latency_chart import latency_chart
+from tuibench.record.html.markup import Child, Markup, join_markup, tag
+from tuibench.record.html.saturation import saturation_section
+from tuibench.record.html.series import TimeAxis
 
 HINT = (
     "All charts share one time axis. Numbers mark changes; point at a chart to read all of them at that time."
 )
 
 
-def html(run: Run) -> str:
+def html_report(run: Run) -> str:
     """The report, ending in a newline. Nothing in it refers to anything outside."""
-    axis = Axis(run.samples) if run.samples else None
+    axis = TimeAxis(run.samples) if run.samples else None
     span = _span(run, axis) if axis is not None else None
-    pictures = dict(drawn(axis, span)) if axis is not None and span is not None else {}
+    pictures = dict(draw_charts(axis, span)) if axis is not None and span is not None else {}
     told = [(title, body) for title, body in _sections(run, pictures) if body]
     content = tag(
         "main",
-        head.head(run),
-        head.warnings(run),
+        results.report_header(run),
+        results.warnings_section(run),
         tag("nav", [tag("a", title, href=f"#{_anchor(title)}") for title, _ in told]),
         [tag("section", tag("h2", title), body, id=_anchor(title)) for title, body in told],
-        tag("p", head.note_of(run), class_="note"),
+        tag("p", results.report_footer(run), class_="note"),
     )
     title = f"{run.plan.plan.profile}, {run.id}"
-    return whole(title, content, _script(axis, span, pictures))
+    return html_page(title, content, _script(axis, span, pictures))
 
 
-def whole(title: str, *body: Child) -> str:
+def html_page(title: str, *body: Child) -> str:
     """A page around a body, with our style; ends in a newline."""
     page = tag("html", _head(title), tag("body", *body), lang="en")
     return f"<!doctype html>\n{page}\n"
 
 
-def _sections(run: Run, pictures: dict[str, Drawn]) -> Iterator[tuple[str, Markup | None]]:
-    yield "Environment", setting.environment(run)
-    yield "Method", setting.method(run)
-    yield "Commands", setting.reproduction(run)
-    yield "Result", outcome.results(run)
+def _sections(run: Run, pictures: dict[str, DrawnChart]) -> Iterator[tuple[str, Markup | None]]:
+    yield "Environment", setup.environment_section(run)
+    yield "Method", setup.method_section(run)
+    yield "Commands", setup.commands_section(run)
+    yield "Result", results.results_section(run)
     yield "Over time", _charts(pictures)
-    yield "Changes", happened.changes(run)
-    yield "A against B", happened.trial(run)
-    yield "Saturation", saturation(run)
-    yield "Latency distribution", spread(run.latencies())
-    yield "Analysis", outcome.analysed(run)
+    yield "Changes", changes.changes_section(run)
+    yield "A against B", changes.ab_test_section(run)
+    yield "Saturation", saturation_section(run)
+    yield "Latency distribution", latency_chart(run.latencies())
+    yield "Analysis", results.analysis_section(run)
 
 
-def _charts(pictures: dict[str, Drawn]) -> Markup | None:
+def _charts(pictures: dict[str, DrawnChart]) -> Markup | None:
     """Large ones below each other, small ones in pairs under the names of their groups."""
     if not pictures:
         return None
@@ -67,19 +68,19 @@ def _charts(pictures: dict[str, Drawn]) -> Markup | None:
         groups.setdefault(each.group, []).append(each.figure)
     large = groups.pop("", [])
     small = [
-        joined(tag("h3", name, class_="group"), tag("div", pair, class_="pair"))
+        join_markup(tag("h3", name, class_="group"), tag("div", pair, class_="pair"))
         for name, pair in groups.items()
     ]
-    return joined(tag("p", HINT, class_="note screen"), large, small)
+    return join_markup(tag("p", HINT, class_="note screen"), large, small)
 
 
-def _span(run: Run, axis: Axis) -> Span:
+def _span(run: Run, axis: TimeAxis) -> ChartSpan:
     marks = [
-        Mark(event.elapsed_seconds, event.marker, event.text)
+        ChartMark(event.elapsed_seconds, event.marker, event.text)
         for event in run.events
-        if event.kind in CHANGES and event.marker is not None
+        if event.kind in CHANGE_KINDS and event.marker is not None
     ]
-    return Span(axis.start, axis.end, marks, axis.times)
+    return ChartSpan(axis.start, axis.end, marks, axis.times)
 
 
 def _head(title: str) -> Markup:
@@ -89,11 +90,11 @@ def _head(title: str) -> Markup:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", title),
-        tag("style", Markup(resource("style.css"))),
+        tag("style", Markup(read_resource("style.css"))),
     )
 
 
-def _script(axis: Axis | None, span: Span | None, pictures: dict[str, Drawn]) -> Markup | None:
+def _script(axis: TimeAxis | None, span: ChartSpan | None, pictures: dict[str, DrawnChart]) -> Markup | None:
     """What the pointer reads off the charts, and how."""
     if axis is None or span is None:
         return None
@@ -103,15 +104,15 @@ def _script(axis: Axis | None, span: Span | None, pictures: dict[str, Drawn]) ->
         "end": span.end,
         "charts": {name: each.values for name, each in pictures.items()},
     }
-    text = msgspec.json.encode(values).decode().replace("</", "<\\/")
-    return joined(
+    text = sanitize.json_text(msgspec.json.encode(values).decode()).replace("<", "\\u003c")
+    return join_markup(
         tag("script", Markup(text), type="application/json", id="data"),
-        tag("script", Markup(resource("script.js"))),
+        tag("script", Markup(read_resource("script.js"))),
     )
 
 
 @cache
-def resource(name: str) -> str:
+def read_resource(name: str) -> str:
     """A file that stands beside this one."""
     return files("tuibench.record.html").joinpath(name).read_text(encoding="utf-8")
 

@@ -3,30 +3,29 @@
 from collections.abc import Sequence
 
 from tuibench import units
-from tuibench.model.probe import ProbeResult, ProbeStep, Purpose
+from tuibench.diagnosis.probe_text import probe_level_text, probe_lines
+from tuibench.model.probe import ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.model.sweep import Mean
-from tuibench.record.html.markup import Markup, joined, tag
-from tuibench.record.html.tables import figures
-from tuibench.record.html.threads_chart import SMALL, Line, threads_chart
-from tuibench.record.probe_text import level_words, probe_lines
-from tuibench.record.run import Run
+from tuibench.record.files.run import Run
+from tuibench.record.html.markup import Markup, figure_table, join_markup, tag
+from tuibench.record.html.threads_chart import SMALL, ThreadsLine, threads_chart
 from tuibench.units import count, decimal, milliseconds, percent
 
-ON_THE_WAY = frozenset({Purpose.UP, Purpose.REFINE})
+ON_THE_WAY = frozenset({StepPurpose.UP, StepPurpose.REFINE})
 HEADING = ("", "TPS", "± 95 %", "QPS", "p95", "errors", "")
 
 
-def saturation(run: Run) -> Markup | None:
+def saturation_section(run: Run) -> Markup | None:
     """The section; None for a run without a probe that measured something."""
     found = run.summary.probe
     if found is None or not found.steps:
         return None
-    return joined(
+    return join_markup(
         tag("p", " ".join(found.lines or probe_lines(found))),
         _charts(found),
-        figures(HEADING, [_row(found, step) for step in _in_order(found.steps)]),
-        joined(tag("p", "For the formal run:"), tag("pre", "\n".join(found.commands.values())))
+        figure_table(HEADING, [_row(found, step) for step in _in_order(found.steps)]),
+        join_markup(tag("p", "For the formal run:"), tag("pre", "\n".join(found.commands.values())))
         if found.commands
         else None,
     )
@@ -34,7 +33,7 @@ def saturation(run: Run) -> Markup | None:
 
 def _in_order(steps: Sequence[ProbeStep]) -> list[ProbeStep]:
     """Up and between by level, then those of the way back."""
-    return sorted(steps, key=lambda step: (step.purpose is Purpose.BACK, step.level))
+    return sorted(steps, key=lambda step: (step.purpose is StepPurpose.BACK, step.level))
 
 
 def _charts(found: ProbeResult) -> Markup | None:
@@ -49,8 +48,10 @@ def _charts(found: ProbeResult) -> Markup | None:
         round(step.level): Mean(mean=step.p95_ms, half_width=None, count=1) for step in steps if step.p95_ms
     }
     charts = [
-        threads_chart(f"TPS against {name}", levels, [Line("measured", measured)], width=SMALL),
-        threads_chart(f"p95 against {name}", levels, [Line("p95", p95)], units.milliseconds, width=SMALL),
+        threads_chart(f"TPS against {name}", levels, [ThreadsLine("measured", measured)], width=SMALL),
+        threads_chart(
+            f"p95 against {name}", levels, [ThreadsLine("p95", p95)], units.milliseconds, width=SMALL
+        ),
     ]
     return tag("div", charts, class_="pair")
 
@@ -63,7 +64,7 @@ def _mean(value: float, step: ProbeStep) -> Mean:
 def _row(found: ProbeResult, step: ProbeStep) -> tuple[str, ...]:
     half = units.DASH if step.half_width is None else percent(100 * step.half_width, 1)
     return (
-        "without a rate" if step.purpose is Purpose.SCALE else level_words(found.order, step.level),
+        "without a rate" if step.purpose is StepPurpose.SCALE else probe_level_text(found.order, step.level),
         count(step.tps),
         half,
         count(step.qps),
@@ -76,7 +77,7 @@ def _row(found: ProbeResult, step: ProbeStep) -> tuple[str, ...]:
 def _remark(found: ProbeResult, step: ProbeStep) -> str:
     told = (
         ("saturated here", step == found.knee),
-        ("on the way back", step.purpose is Purpose.BACK),
+        ("on the way back", step.purpose is StepPurpose.BACK),
         ("not stable", not step.is_stable),
         (f"missed: {'; '.join(step.missed)}", bool(step.missed)),
     )

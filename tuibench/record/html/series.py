@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from tuibench.metrics.rates import growth, ratio
+from tuibench.metrics.series.rates import growth, ratio
 from tuibench.model.sample import Sample
 
 MOST_POINTS = 600
 """A chart is about that many pixels wide: more points would only be drawn over each other."""
 
-Figure = Callable[[Sample], float | None]
+SampleValue = Callable[[Sample], float | None]
 
 
 class Series(NamedTuple):
@@ -45,7 +45,7 @@ class Series(NamedTuple):
         return math.fsum(known) / len(known) if known else None
 
 
-class Axis:
+class TimeAxis:
     """The time axis of all charts of a run: samples in slots, at most `MOST_POINTS` of them."""
 
     def __init__(self, samples: Sequence[Sample]) -> None:
@@ -56,7 +56,7 @@ class Axis:
         self.start = min(first - max(second - first, 0.0), 0.0) if first > 0 else first
         self.end = max(samples[-1].elapsed_seconds, self.start + 1e-3)
 
-    def series(self, name: str, figure: Figure, *, dashed: bool = False) -> Series:
+    def series(self, name: str, figure: SampleValue, *, dashed: bool = False) -> Series:
         """A figure of each sample as a line."""
         columns: list[list[float]] = []
         for slot in self._slots:
@@ -74,7 +74,7 @@ class Axis:
         return self.series(name, _growth([sample for slot in self._slots for sample in slot], counter))
 
 
-def _growth(samples: Sequence[Sample], counter: str) -> Figure:
+def _growth(samples: Sequence[Sample], counter: str) -> SampleValue:
     """How fast a counter of the server grew, by the number of each sample."""
     seen = [
         (one, one.server.counters[counter])
@@ -88,7 +88,7 @@ def _growth(samples: Sequence[Sample], counter: str) -> Figure:
     return lambda sample: rates.get(sample.number)
 
 
-def stacked(parts: Sequence[Series]) -> list[Series]:
+def stack_series(parts: Sequence[Series]) -> list[Series]:
     """Each series on top of those before it."""
     below = [0.0] * (len(parts[0].means) if parts else 0)
     found = []

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tuibench import units
 from tuibench.model.sweep import Mean
-from tuibench.record.html.markup import Markup, joined, tag
+from tuibench.record.html.markup import Markup, join_markup, tag
 
 LARGE, SMALL = 1000, 490
 """Widths: of a picture that has the page for itself, and of one of a pair."""
@@ -21,14 +21,14 @@ COLOURS = 6
 """The stylesheet has so many; further lines begin again."""
 
 
-class Line(NamedTuple):
+class ThreadsLine(NamedTuple):
     """What one variant measured, by threads; a number of threads that is missing is a gap."""
 
     name: str
     means: Mapping[int, Mean]
 
 
-class Place(NamedTuple):
+class ThreadsScale(NamedTuple):
     """Where figures lie on the picture."""
 
     width: int
@@ -50,13 +50,13 @@ class Place(NamedTuple):
 def threads_chart(
     title: str,
     threads: Sequence[int],
-    lines: Sequence[Line],
+    lines: Sequence[ThreadsLine],
     write: Callable[[float | None], str] = units.si,
     *,
     width: int = LARGE,
 ) -> Markup:
     """The figure with its title and key."""
-    place = Place(width, threads, units.axis_maximum(max(map(_highest, lines), default=0.0)))
+    place = ThreadsScale(width, threads, units.axis_maximum(max(map(_highest, lines), default=0.0)))
     parts = units.axis_parts(place.top)
     picture = tag(
         "svg",
@@ -78,7 +78,7 @@ def colour(number: int) -> int:
     return number % COLOURS + 1
 
 
-def _highest(line: Line) -> float:
+def _highest(line: ThreadsLine) -> float:
     return max((_edges(mean)[1] for mean in line.means.values()), default=0.0)
 
 
@@ -88,21 +88,21 @@ def _edges(mean: Mean) -> tuple[float, float]:
     return mean.mean - half, mean.mean + half
 
 
-def _grid(place: Place, value: float, write: Callable[[float | None], str]) -> Markup:
+def _grid(place: ThreadsScale, value: float, write: Callable[[float | None], str]) -> Markup:
     y = place.y(value)
-    return joined(
+    return join_markup(
         tag("line", class_="grid", x1=LEFT, x2=place.right, y1=y, y2=y),
         tag("text", write(value), class_="axis", x=LEFT - 8, y=y + 4, text_anchor="end"),
     )
 
 
-def _label(place: Place, threads: int) -> Markup:
+def _label(place: ThreadsScale, threads: int) -> Markup:
     return tag(
         "text", str(threads), class_="axis", x=place.x(threads), y=HEIGHT - BOTTOM + 16, text_anchor="middle"
     )
 
 
-def _line(place: Place, line: Line, number: int) -> Markup:
+def _line(place: ThreadsScale, line: ThreadsLine, number: int) -> Markup:
     known = [threads for threads in place.threads if threads in line.means]
     steps = [
         pair for pair in pairwise(known) if place.threads.index(pair[1]) - place.threads.index(pair[0]) == 1
@@ -116,17 +116,17 @@ def _line(place: Place, line: Line, number: int) -> Markup:
     )
 
 
-def _at(place: Place, line: Line, threads: int) -> str:
+def _at(place: ThreadsScale, line: ThreadsLine, threads: int) -> str:
     return f"{place.x(threads):.1f},{place.y(line.means[threads].mean):.1f}"
 
 
-def _point(place: Place, line: Line, threads: int, number: int) -> Markup:
+def _point(place: ThreadsScale, line: ThreadsLine, threads: int, number: int) -> Markup:
     """The mean as a dot, its interval as a line with ends."""
     mean, x = line.means[threads], place.x(threads)
     low, high = (place.y(edge) for edge in _edges(mean))
     whisker = f"M{x:.1f},{low:.1f}V{high:.1f}M{x - WHISKER:.1f},{low:.1f}h8M{x - WHISKER:.1f},{high:.1f}h8"
     width = "" if mean.half_width is None else f" ± {mean.half_width:.4g}"
-    return joined(
+    return join_markup(
         tag("path", class_="line", d=whisker) if mean.half_width else None,
         tag(
             "circle",

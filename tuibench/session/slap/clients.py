@@ -9,25 +9,27 @@ from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import ConnectionLostError, RunError
-from tuibench.load.fleet import Fleet
-from tuibench.load.idle import Idle
-from tuibench.model.plan import Plan
+from tuibench.load.engine.choice import choose
+from tuibench.load.workers.fleet import Fleet
+from tuibench.load.workers.pool import WorkerPool
+from tuibench.model.plan import RunPlan
 from tuibench.model.target import Target
-from tuibench.mysql.errors import AWAY_CODES
-from tuibench.session.accounting import Accounting
-from tuibench.session.loading import Load, most_workers
-from tuibench.workload.program import Program
-from tuibench.workload.slap.script import PROFILE
+from tuibench.mysql.errors import UNREACHABLE_CODES
+from tuibench.session.load_controller import LoadController, max_workers
+from tuibench.session.slap.spec import SlapSpec
+from tuibench.session.totals.report_aggregation import LoadTotals
+from tuibench.workload.program.program import Program
+from tuibench.workload.slap.script import SLAP_PROFILE
 
 REPORT_SECONDS = 1.0
 DRAIN_SECONDS = 2.0
 
 
-class Played(NamedTuple):
+class IterationResult(NamedTuple):
     """How long the clients took, and what they did."""
 
     seconds: float
-    accounting: Accounting
+    accounting: LoadTotals
     workers: int
 
     @property
@@ -36,15 +38,16 @@ class Played(NamedTuple):
         return self.accounting.cpu_seconds / (self.seconds or 1e-9) / self.workers
 
 
-class Clients:
-    """The clients of one iteration, in the `idle` processes of the one before."""
+class SlapClients:
+    """The clients of one iteration, in the `pool` processes of the one before."""
 
     def __init__(
-        self, target: Target, program: Program, plan: Plan, clock: Clock, *, charset: str, idle: Idle
+        self, target: Target, program: Program, plan: RunPlan, clock: Clock, *, charset: str, pool: WorkerPool
     ) -> None:
-        most = most_workers(plan, is_local=target.is_local)
-        fleet = Fleet(plan, target, program, most, charset=charset, idle=idle)
-        self._load = Load(plan, program, fleet, clock)
+        is_native = choose(plan.engine, program, target).is_native
+        most = max_workers(plan, is_local=target.is_local, is_native=is_native)
+        fleet = Fleet(plan, target, program, most, charset=charset, is_native=is_native, pool=pool)
+        self._load = LoadController(plan, program, fleet, clock)
         self._clock = clock
 
     async def ready(self, session_sql: Sequence[str]) -> None:
@@ -53,7 +56,7 @@ class Clients:
         if session_sql:
             self._load.fleet.set_session(tuple(session_sql))
 
-    async def play(self) -> Played:
+    async def play(self) -> IterationResult:
         """Lets them go; returns when the last connection is closed. Raises what keeps one from its work."""
         load, fleet = self._load, self._load.fleet
         began_ns = await load.begin()
@@ -61,7 +64,7 @@ class Clients:
         ended_ns = await self._end()
         workers = len(fleet)
         await load.finish(DRAIN_SECONDS)
-        return Played((ended_ns - began_ns) / NS_PER_SECOND, load.accounting, workers)
+        return IterationResult((ended_ns - began_ns) / NS_PER_SECOND, load.accounting, workers)
 
     async def kill(self) -> None:
         """Ends what is left of them."""
@@ -87,26 +90,27 @@ class Clients:
         """Raises what keeps them from their work: as in mysqlslap, none may lose its connection."""
         load = self._load
         if refused := (await load.tick()).refused:
-            raise RunError(f"not all clients could log in: {refused}", load.room)
-        demand_none_lost(load.accounting.totals.errors)
+            raise RunError(f"not all clients could log in: {refused}", load.refusal_remedy)
+        check_no_connection_lost(load.accounting.totals.errors)
 
 
-def demand_none_lost(errors: Mapping[int, int]) -> None:
+def check_no_connection_lost(errors: Mapping[int, int]) -> None:
     """Raises ConnectionLostError if errors, by their codes, tell that a client lost its connection."""
-    lost = {code: times for code, times in errors.items() if code in AWAY_CODES}
+    lost = {code: times for code, times in errors.items() if code in UNREACHABLE_CODES}
     if lost:
         words = ", ".join(f"error {code} ({times} ×)" for code, times in lost.items())
         raise ConnectionLostError(min(lost), words)
 
 
-def plan_of(clients: int, turns: int, seed: int, workers: int | None) -> Plan:
+def iteration_plan(spec: SlapSpec, clients: int, turns: int, seed: int) -> RunPlan:
     """The plan of an iteration in which each client has so many turns. Statements go as text."""
-    return Plan(
-        profile=PROFILE,
+    return RunPlan(
+        profile=SLAP_PROFILE,
         threads=clients,
         seconds=None,
         events=clients * turns,
         seed=seed,
         prepared=False,
-        workers=workers,
+        workers=spec.workers,
+        engine=spec.load_engine,
     )

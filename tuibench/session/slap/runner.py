@@ -14,21 +14,18 @@ from typing import NamedTuple
 
 from tuibench.clock import Clock, SystemClock
 from tuibench.errors import RunError, SQLError
-from tuibench.load.idle import Idle
-from tuibench.load.report import Counters
-from tuibench.metrics.histogram import merged
-from tuibench.model.slap import Benchmark
-from tuibench.model.summary import QueryTotals
+from tuibench.load.worker_report import Counters
+from tuibench.load.workers.pool import WorkerPool
+from tuibench.metrics.histogram import merge_histograms
+from tuibench.model.summary import QueryTotals, SlapBenchmark
 from tuibench.mysql.connection import Connection, connect
-from tuibench.mysql.info import flavour
-from tuibench.mysql.readonly import ABOVE_READ_ONLY, is_read_only
-from tuibench.observe.counters import kept
-from tuibench.session.slap.clients import Clients, Played, plan_of
-from tuibench.session.slap.ending import Ending, told_as_lost
-from tuibench.session.slap.schema import Schema
+from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING, detect_flavour, is_read_only
+from tuibench.observe.server.status_reading import kept_status
+from tuibench.session.slap.clients import IterationResult, SlapClients, iteration_plan
+from tuibench.session.slap.schema import SchemaCleanup, SlapSchema, raise_as_lost
 from tuibench.session.slap.spec import SlapSpec
-from tuibench.workload.slap.generated import TABLE
-from tuibench.workload.slap.script import COMMIT, Engine, Keys, client_program
+from tuibench.workload.slap.generated_sql import TABLE
+from tuibench.workload.slap.script import COMMIT, Keys, StorageEngine, client_program
 
 KEYS_SQL = f"SELECT id FROM {TABLE} ORDER BY id"  # noqa: S608 (a name of our own)
 NO_AUTOCOMMIT = "SET SESSION autocommit=0"
@@ -42,11 +39,11 @@ Say = Callable[[str], None]
 class _Iteration(NamedTuple):
     """What one iteration gave."""
 
-    played: Played
+    played: IterationResult
     server: dict[str, int]
 
 
-class Slapper:
+class SlapRunner:
     """Runs a slap. `say` gets warnings in words, `note` what each iteration took."""
 
     def __init__(
@@ -57,46 +54,46 @@ class Slapper:
         self._note = note
         self._clock = clock or SystemClock()
         self._connection: Connection
-        self._schema: Schema
+        self._schema: SlapSchema
         self._charset: str
-        self._idle = Idle()
-        self._has_doubted = False
+        self._pool = WorkerPool()
+        self._warned = False
 
-    async def run(self) -> AsyncIterator[Benchmark]:
+    async def run(self) -> AsyncIterator[SlapBenchmark]:
         """One benchmark after the other. Raises TuibenchError for what goes wrong, with the SQL that did."""
         spec = self._spec
         dial = partial(connect, spec.target, use_database=False)
         self._connection = await dial()
-        async with Ending(self._connection, dial, self._say, self._clock) as ending, self._idle:
+        async with SchemaCleanup(self._connection, dial, self._say, self._clock) as ending, self._pool:
             await self._connection.execute(STAYS_OPEN)
-            self._charset = spec.charset(flavour(self._connection.version_text))
-            self._schema = Schema(self._connection, spec.target.database)
+            self._charset = spec.charset(detect_flavour(self._connection.version_text))
+            self._schema = SlapSchema(self._connection, spec.target.database)
             if spec.drops:
                 ending.schema = self._schema
-                await self._schema.demand_droppable(may_drop=spec.may_drop)
+                await self._schema.check_droppable(may_drop=spec.may_drop)
             elif not spec.script.create:
                 await self._schema.enter()
             for engine in spec.engines or (None,):
                 for clients in spec.clients:
                     yield await self._benchmark(engine, clients)
 
-    async def _benchmark(self, engine: Engine | None, clients: int) -> Benchmark:
+    async def _benchmark(self, engine: StorageEngine | None, clients: int) -> SlapBenchmark:
         spec, done = self._spec, []
         for number in range(spec.iterations):
             doing = f"iteration {number + 1} of {spec.iterations} with {clients} client{'s' * (clients != 1)}"
-            with told_as_lost(spec.target, doing):
+            with raise_as_lost(spec.target, doing):
                 done.append(await self._iteration(engine, clients, number))
         return _summed(spec, engine, clients, done)
 
-    async def _iteration(self, engine: Engine | None, clients: int, number: int) -> _Iteration:
+    async def _iteration(self, engine: StorageEngine | None, clients: int, number: int) -> _Iteration:
         spec = self._spec
         await self._fill(engine)
         keys = await self._keys(engine)
         rhythm = spec.rhythm(clients)
         program = client_program(spec.script, rhythm, keys)
         turns = program.turns.total if program.turns is not None else 0
-        plan = plan_of(clients, turns, spec.seed + number, spec.workers)
-        crowd = Clients(spec.target, program, plan, self._clock, charset=self._charset, idle=self._idle)
+        plan = iteration_plan(spec, clients, turns, spec.seed + number)
+        crowd = SlapClients(spec.target, program, plan, self._clock, charset=self._charset, pool=self._pool)
         try:
             await crowd.ready((spec.init_sql,) * bool(spec.init_sql) + (NO_AUTOCOMMIT,) * bool(spec.commit))
             await self._shell(spec.hooks.before, "pre-system")
@@ -111,7 +108,7 @@ class Slapper:
         self._note(f"{clients} clients, iteration {number + 1} of {spec.iterations}: {played.seconds:.3f} s")
         return _Iteration(played, grown)
 
-    async def _fill(self, engine: Engine | None) -> None:
+    async def _fill(self, engine: StorageEngine | None) -> None:
         """The schema anew, with what belongs in it."""
         script = self._spec.script
         if self._spec.drops or self._schema.is_ours:
@@ -119,9 +116,9 @@ class Slapper:
         if not script.create:
             return
         await self._schema.make()
-        if not self._has_doubted and await is_read_only(self._connection):
-            self._say(f"warning: {ABOVE_READ_ONLY}")
-        self._has_doubted = True
+        if not self._warned and await is_read_only(self._connection):
+            self._say(f"warning: {READ_ONLY_BYPASS_WARNING}")
+        self._warned = True
         statements = script.creation(engine)
         await self._send(next(statements))
         if script.writes:
@@ -131,7 +128,7 @@ class Slapper:
         if script.writes:
             await self._connection.execute("COMMIT")
 
-    async def _keys(self, engine: Engine | None) -> Keys:
+    async def _keys(self, engine: StorageEngine | None) -> Keys:
         if not self._spec.script.wants_keys:
             return ()
         rows = await self._connection.query(KEYS_SQL)
@@ -164,18 +161,20 @@ class Slapper:
             self._say(f"--{name} ended with exit code {code}")
 
     async def _counters(self) -> dict[str, int]:
-        return kept(await self._connection.query("SHOW GLOBAL STATUS"))
+        return kept_status(await self._connection.query("SHOW GLOBAL STATUS"))
 
 
-def _summed(spec: SlapSpec, engine: Engine | None, clients: int, done: list[_Iteration]) -> Benchmark:
+def _summed(
+    spec: SlapSpec, engine: StorageEngine | None, clients: int, done: list[_Iteration]
+) -> SlapBenchmark:
     """All iterations of a benchmark in one."""
     books = [each.played.accounting for each in done]
     totals = sum((book.totals for book in books), Counters())
-    latency = merged(
+    latency = merge_histograms(
         histogram for book in books for name, histogram in book.statements.items() if name != COMMIT.name
     )
     seconds = tuple(each.played.seconds for each in done)
-    return Benchmark(
+    return SlapBenchmark(
         engine=engine.name if engine is not None else "",
         load_type=spec.load_type,
         clients=clients,

@@ -2,13 +2,32 @@
 
 mysqlslap drops what `--create-schema` names without a look. Here a schema that is there at the beginning is
 dropped only if it is mysqlslap's by its name, holds nothing but mysqlslap's table, or was given up in words.
+
+How a slap ends: its schema goes, whatever happened, and over a new connection if the old one is lost.
+
+A lost connection ends the test, as in mysqlslap. Whether the server is back in time decides what that is: a
+run that failed, or a server that is away. In the latter case the schema stays, and it is said which one, and
+what removes it.
 """
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
 
-from tuibench.errors import ConnectionLostError, RunError, SQLError, UsageError
+from tuibench.clock import Clock
+from tuibench.errors import (
+    ConnectionLostError,
+    RunError,
+    ServerUnreachableError,
+    SQLError,
+    TuibenchError,
+    UsageError,
+)
+from tuibench.load.engine.prepared_connection import TRANSIENT_CODES
+from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
-from tuibench.workload.slap.generated import TABLE
+from tuibench.workload.slap.generated_sql import TABLE
 
 DEFAULT_SCHEMA = "mysqlslap"
 SYSTEM_SCHEMAS = frozenset({"mysql", "information_schema", "performance_schema", "sys"})
@@ -22,12 +41,12 @@ _COLUMNS = (
 )
 
 
-def quoted(name: str) -> str:
+def quote_schema(name: str) -> str:
     """A schema's name as SQL takes it."""
     return f"`{name.replace('`', '``')}`"
 
 
-def demand_no_system_schema(name: str) -> None:
+def check_not_system_schema(name: str) -> None:
     """Raises UsageError for a schema that the server lives on."""
     if name.lower() in SYSTEM_SCHEMAS:
         raise UsageError(
@@ -36,7 +55,7 @@ def demand_no_system_schema(name: str) -> None:
         )
 
 
-class Schema:
+class SlapSchema:
     """The schema over one connection. `is_ours` once this run has made it."""
 
     def __init__(self, connection: Connection, name: str) -> None:
@@ -44,7 +63,7 @@ class Schema:
         self._name = name
         self.is_ours = False
 
-    async def demand_droppable(self, *, may_drop: bool) -> None:
+    async def check_droppable(self, *, may_drop: bool) -> None:
         """Raises RunError when it is there and holds what is not ours to drop."""
         if may_drop or self._name == DEFAULT_SCHEMA:
             return
@@ -52,14 +71,14 @@ class Schema:
         if not tables or (tables == [TABLE] and await self._is_slaps()):
             return
         raise RunError(
-            f"the schema '{self._name}' is there already, with {_named(tables)}: mysqlslap would drop it",
+            f"the schema '{self._name}' exists with {_table_list(tables)}: mysqlslap would drop it",
             "name another one with --create-schema, or say --drop-schema if it may go",
         )
 
     @property
     def quoted(self) -> str:
         """Its name as SQL takes it."""
-        return quoted(self._name)
+        return quote_schema(self._name)
 
     async def drop(self, connection: Connection | None = None) -> None:
         """Drops it, over another connection if one is given."""
@@ -104,7 +123,129 @@ class Schema:
         return [str(name) for (name,) in rows]
 
 
-def _named(tables: Iterable[str]) -> str:
+def _table_list(tables: Iterable[str]) -> str:
     names = list(tables)
     some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return f"the table{'s' * (len(names) > 1)} {some}"
+
+
+CLEANUP_TIMEOUT_SECONDS = 20.0
+"""How long the end of a test that went wrong may take."""
+
+RETRY_SECONDS = 0.5
+SEE_THE_LOG = (
+    "its error log says whether it was restarted, crashed, or killed a connection; run the test again"
+)
+
+Dial = Callable[[], Awaitable[Connection]]
+"""Makes a new connection to the server, in no database."""
+
+
+class ConnectionLostInTestError(RunError):
+    """The test has lost a connection: it was killed, or its server went away."""
+
+
+@contextmanager
+def raise_as_lost(target: Target, doing: str) -> Iterator[None]:
+    """Raises LostError for a lost connection, with where and when that was."""
+    try:
+        yield
+    except ConnectionLostError as error:
+        raise ConnectionLostInTestError(
+            f"the server at {target.where} hung up in {doing}: {error.message}", SEE_THE_LOG
+        ) from error
+
+
+class SchemaCleanup:
+    """Sees to the schema when a test is over; `schema` is set as soon as there is one that would have to go.
+
+    Without trouble a drop takes the time it takes; after trouble the user does not wait for ever.
+    """
+
+    def __init__(self, connection: Connection, dial: Dial, say: Callable[[str], None], clock: Clock) -> None:
+        self.schema: SlapSchema | None = None
+        self._connection = connection
+        self._dial = dial
+        self._where = connection.target.where
+        self._say = say
+        self._clock = clock
+
+    async def __aenter__(self) -> "SchemaCleanup":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Raises ServerAwayError if the server is lost and stays away; any other trouble comes first."""
+        try:
+            async with asyncio.timeout(None if error is None else CLEANUP_TIMEOUT_SECONDS):
+                await self._clear(is_lost=isinstance(error, ConnectionLostInTestError))
+        except asyncio.CancelledError:
+            self._report_leftover()
+            raise
+        except (TuibenchError, TimeoutError) as trouble:
+            self._report_leftover()
+            if error is None or isinstance(error, ConnectionLostInTestError):
+                raise self._final_error(error, trouble) from trouble
+        finally:
+            await self._close_connection(in_order=error is None)
+
+    async def _clear(self, *, is_lost: bool) -> None:
+        """Has the schema gone. After a loss, it also takes the server to be back."""
+        if not is_lost:
+            try:
+                return await self._drop(self._connection)
+            except ConnectionLostError:
+                pass
+        async with asyncio.timeout(CLEANUP_TIMEOUT_SECONDS):
+            again = await self._back()
+            try:
+                await self._drop(again)
+            finally:
+                await again.close()
+
+    async def _drop(self, connection: Connection) -> None:
+        if self.schema is not None and self.schema.is_ours:
+            await self.schema.drop(connection)
+
+    async def _back(self) -> Connection:
+        """A new connection, as soon as there is one."""
+        told = False
+        while True:
+            try:
+                return await self._dial()
+            except (ServerUnreachableError, SQLError) as error:
+                if isinstance(error, SQLError) and error.code not in TRANSIENT_CODES:
+                    raise
+                if not told:
+                    self._say(
+                        f"waiting up to {CLEANUP_TIMEOUT_SECONDS:.0f} s for the server: {error.message}"
+                    )
+                told = True
+            await self._clock.sleep(RETRY_SECONDS)
+
+    def _report_leftover(self) -> None:
+        if self.schema is not None and self.schema.is_ours:
+            name = self.schema.quoted
+            self._say(f"the schema {name} stays at {self._where}; to remove it: DROP SCHEMA {name}")
+
+    def _final_error(self, lost: BaseException | None, trouble: BaseException) -> TuibenchError:
+        """What the test ends with when its schema could not be dropped, or its server did not come back."""
+        if isinstance(trouble, SQLError) and not isinstance(trouble, ConnectionLostError):
+            return trouble
+        what = (
+            lost.message
+            if isinstance(lost, ConnectionLostInTestError)
+            else f"lost the server at {self._where}"
+        )
+        return ServerUnreachableError(
+            f"{what}; it did not come back within {CLEANUP_TIMEOUT_SECONDS:.0f} s",
+            "is it running? its error log says more",
+        )
+
+    async def _close_connection(self, *, in_order: bool) -> None:
+        """Says goodbye; a server in trouble may not listen."""
+        if in_order:
+            await self._connection.close()
+        else:
+            self._connection.abort()

@@ -2,11 +2,12 @@
 
 import msgspec
 
+from tuibench.model.plan import EngineChoice
 from tuibench.model.server import Flavour
-from tuibench.model.slap import OWN_QUERIES
+from tuibench.model.summary import OWN_QUERIES
 from tuibench.model.target import Target
 from tuibench.mysql.connection import CHARSET
-from tuibench.workload.slap.script import Engine, Rhythm, Script
+from tuibench.workload.slap.script import QueryCycle, SlapScript, StorageEngine
 
 CHARSETS = {Flavour.MARIADB: "latin1", Flavour.MYSQL: CHARSET}
 """What mysqlslap speaks, whatever its server's default: texts in another than a table's are converted there,
@@ -30,10 +31,10 @@ class SlapSpec(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     target: Target
-    script: Script
+    script: SlapScript
     clients: tuple[int, ...] = (1,)
     iterations: int = 1
-    engines: tuple[Engine, ...] = ()
+    engines: tuple[StorageEngine, ...] = ()
     load_type: str = OWN_QUERIES
     queries_in_all: int = 0
     queries_per_client: int = 0
@@ -45,11 +46,12 @@ class SlapSpec(msgspec.Struct, frozen=True, kw_only=True):
     init_sql: str = ""
     seed: int = 0
     workers: int | None = None
+    load_engine: EngineChoice = EngineChoice.AUTO
 
-    def rhythm(self, clients: int) -> Rhythm:
+    def rhythm(self, clients: int) -> QueryCycle:
         """How each of so many clients goes through its queries; at least once, as mysqlslap does."""
         queries = self.queries_per_client or self.queries_in_all // clients
-        return Rhythm(queries=queries or len(self.script.queries), commit=self.commit, detach=self.detach)
+        return QueryCycle(queries=queries or len(self.script.queries), commit=self.commit, detach=self.detach)
 
     def charset(self, flavour: Flavour) -> str:
         """What the clients speak: what mysqlslap does, if all that they send is ASCII."""

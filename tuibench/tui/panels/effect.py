@@ -1,70 +1,155 @@
-"""The card of the newest effect: before and after, the difference, and how sure it is."""
+"""The card of the newest effect: before and after, the difference, and how sure it is.
+
+The card beside the events: two spans that the operator compared, else the newest effect.
+"""
 
 from collections.abc import Callable
 
-from tuibench.model.effect import Comparison, Effect, Figure
-from tuibench.tui.spans import Line, Span, pad, shorten
+from tuibench.metrics.inference.wording import (
+    FIGURE_NAMES,
+    attribution_text,
+    short_text,
+)
+from tuibench.model.effect import AbTestResult, Comparison, Effect, EffectFigure
+from tuibench.tui.charts.chart_state import SpanComparison
+from tuibench.tui.text.spans import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
 from tuibench.tui.view import View
-from tuibench.units import count, milliseconds, small, with_interval
+from tuibench.units import count, hms, milliseconds, small_number
 
 _NAME_WIDTH = 11
-NAMES = {Figure.TPS: "TPS", Figure.P95: "p95", Figure.FSYNCS: "fsyncs/trx"}
-_WRITE: dict[Figure, Callable[[float | None], str]] = {
-    Figure.TPS: count,
-    Figure.P95: milliseconds,
-    Figure.FSYNCS: small,
+_FORMATS: dict[EffectFigure, Callable[[float | None], str]] = {
+    EffectFigure.TPS: count,
+    EffectFigure.P95: milliseconds,
+    EffectFigure.FSYNCS: small_number,
 }
-_BETTER = {Figure.TPS: 1, Figure.P95: -1, Figure.FSYNCS: -1}
+_DIRECTIONS = {EffectFigure.TPS: 1, EffectFigure.P95: -1, EffectFigure.FSYNCS: -1}
 """Which way a figure should go."""
 
 _LEVELS_WIDTH = 20
 
 
-def effect_card(view: View, width: int, height: int) -> list[Line]:
-    """Which change, a line for each figure, and what was compared; nothing before the first effect."""
+def effect_card(view: View, width: int, height: int) -> list[TextLine]:
+    """Which change, a line for each figure, and what was compared; nothing before the first effect.
+
+    During an A/B test, its result so far.
+    """
+    if view.status.ab is not None:
+        return _ab_test_lines(view.status.ab, width, height)
     return effect_lines(view.effect, width, height) if view.effect is not None else []
 
 
-def effect_lines(effect: Effect, width: int, height: int) -> list[Line]:
+def effect_lines(effect: Effect, width: int, height: int) -> list[TextLine]:
     """The card of one effect."""
-    lines = [_title(effect, width), *(_row(one) for one in effect.comparisons), _windows(effect)]
-    return [pad(line, width) for line in lines[:height]]
+    lines = [
+        _effect_title(effect, width),
+        *(_effect_row(one) for one in effect.comparisons),
+        *_attribution_lines(effect, width),
+        _windows_line(effect),
+    ]
+    return [pad_line(line, width) for line in lines[:height]]
 
 
-def _title(effect: Effect, width: int) -> Line:
+def _ab_test_lines(result: AbTestResult, width: int, height: int) -> list[TextLine]:
+    """The figures of an A/B test so far, and the sentence on it as far as there is room."""
+    title = (TextSpan("A/B ", "title"), TextSpan(f"{result.subject} {result.a} → {result.b}", "muted"))
+    sentence = wrap_text(result.sentence, width)
+    rows = [_effect_row(one) for one in result.comparisons]
+    lines: list[TextLine] = [title, *rows, *((TextSpan(line, "muted"),) for line in sentence)]
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def _effect_title(effect: Effect, width: int) -> TextLine:
     numbers = "–".join(str(marker) for marker in dict.fromkeys((effect.markers[0], effect.markers[-1])))
-    head: Line = (Span("EFFECT of ", "title"), Span(numbers, "badge"), Span("  "))
-    return (*head, Span(shorten(effect.change, width - len("EFFECT of   ") - len(numbers)), "muted"))
+    head: TextLine = (TextSpan("EFFECT of ", "title"), TextSpan(numbers, "badge"), TextSpan("  "))
+    return (*head, TextSpan(shorten(effect.change, width - len("EFFECT of   ") - len(numbers)), "muted"))
 
 
-def _row(one: Comparison) -> Line:
-    name = Span(f"{NAMES[one.figure]:<{_NAME_WIDTH}}", "muted")
-    return (name, Span(f"{levels(one):<{_LEVELS_WIDTH}}", "strong"), verdict(one))
+def _effect_row(one: Comparison) -> TextLine:
+    name = TextSpan(f"{FIGURE_NAMES[one.figure]:<{_NAME_WIDTH}}", "muted")
+    return (name, TextSpan(f"{before_after_text(one):<{_LEVELS_WIDTH}}", "strong"), difference_span(one))
 
 
-def levels(one: Comparison) -> str:
+def before_after_text(one: Comparison) -> str:
     """Before → after, in the figure's own way of writing."""
-    write = _WRITE[one.figure]
+    write = _FORMATS[one.figure]
     return f"{write(one.before)} → {write(one.after)}"
 
 
 def is_better(one: Comparison) -> bool:
     """Whether it went the way it should go."""
-    return one.delta * _BETTER[one.figure] > 0
+    return one.delta * _DIRECTIONS[one.figure] > 0
 
 
-def verdict(one: Comparison) -> Span:
-    """The difference with its interval, in the colour of good news or bad."""
-    if not one.differs:
-        return Span("no difference", "muted")
-    if one.percent is None or one.percent_low is None or one.percent_high is None:
-        text = with_interval(one.delta, one.low, one.high, "")
-    else:
-        text = with_interval(one.percent, one.percent_low, one.percent_high, " %")
-    return Span(text, "ok" if is_better(one) else "warn")
+def difference_span(one: Comparison) -> TextSpan:
+    """Verdict, difference and interval, in the colour of good news or bad."""
+    role = "muted" if not one.differs else "ok" if is_better(one) else "warn"
+    return TextSpan(short_text(one), role)
 
 
-def _windows(effect: Effect) -> Line:
+def _attribution_lines(effect: Effect, width: int) -> list[TextLine]:
+    """Why the first of the figures cannot be attributed to the change, and what can decide it."""
+    text = next(filter(None, map(attribution_text, effect.comparisons)), "")
+    return [(TextSpan(line, "warn"),) for line in wrap_text(f"{text}; use --ab", width)] if text else []
+
+
+def _windows_line(effect: Effect) -> TextLine:
     seconds = f"{effect.window_seconds:.0f} s"
     settling = f"{effect.settling_seconds:.0f} s to settle" if effect.settled else "and still moving"
-    return (Span(f"{seconds} before, {seconds} after, {settling}", "muted"),)
+    return (TextSpan(f"{seconds} before, {seconds} after, {settling}", "muted"),)
+
+
+_SPAN_NAME_WIDTH, _SPAN_LEVELS_WIDTH = 6, 22
+_GAP = TextSpan("   ")
+
+
+def comparison_card(view: View, width: int, height: int) -> list[TextLine]:
+    """What is to be compared, as large as there is room: four lines, or two."""
+    found = view.chart_state.difference
+    if found is None:
+        return effect_card(view, width, height)
+    if found.reason:
+        lines: list[TextLine] = [
+            _spans_title(view),
+            *((TextSpan(text, "warn"),) for text in wrap_text(found.reason, width)),
+        ]
+    elif height < len(_comparison_rows(found)) + 1:
+        lines = _brief_lines(view, found)
+    else:
+        lines = [
+            _spans_title(view),
+            *(_comparison_row(*row) for row in _comparison_rows(found)),
+            (TextSpan("esc ends it", "muted"),),
+        ]
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def _comparison_rows(found: SpanComparison) -> list[tuple[str, Comparison, Callable[[float | None], str]]]:
+    rows = (("TPS", found.tps, count), ("QPS", found.qps, count), ("p95", found.p95, milliseconds))
+    return [(name, one, write) for name, one, write in rows if one is not None]
+
+
+def _spans_title(view: View) -> TextLine:
+    a, b = (f"{hms(start)}–{hms(end)}" for start, end in view.chart_state.spans)
+    return (
+        TextSpan("A", "badge"),
+        TextSpan(f" {a}  →  ", "title"),
+        TextSpan("B", "badge"),
+        TextSpan(f" {b}", "title"),
+    )
+
+
+def _comparison_row(name: str, one: Comparison, write: Callable[[float | None], str]) -> TextLine:
+    levels = f"{write(one.before)} → {write(one.after)}"
+    return (
+        TextSpan(f"{name:<{_SPAN_NAME_WIDTH}}", "muted"),
+        TextSpan(f"{levels:<{_SPAN_LEVELS_WIDTH}}", "strong"),
+        difference_span(one),
+    )
+
+
+def _brief_lines(view: View, found: SpanComparison) -> list[TextLine]:
+    """The same in two lines."""
+    parts = [
+        (TextSpan(f"{name} ", "muted"), difference_span(one)) for name, one, _ in _comparison_rows(found)
+    ]
+    return [join_parts((_spans_title(view), *parts[:1]), _GAP), join_parts(parts[1:], _GAP)]

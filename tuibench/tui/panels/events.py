@@ -1,9 +1,17 @@
-"""The last events, newest first; a change carries the number of its line in the charts."""
+"""The last events, newest first; a change carries the number of its line in the charts.
 
-from tuibench.model.event import Event, EventKind
-from tuibench.tui.spans import Line, Span, pad, shorten
+The events of the run as a list that can be filtered, and all there is to know of one of them.
+"""
+
+from collections.abc import Sequence
+
+from tuibench.model.effect import Effect
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.tui.panels.effect import effect_lines
+from tuibench.tui.panels.selection import Selection, first_visible
+from tuibench.tui.text.spans import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
 from tuibench.tui.view import View
-from tuibench.units import clock
+from tuibench.units import hms, local_time
 
 _BADGE_WIDTH = 3
 _GLYPHS = {
@@ -16,37 +24,153 @@ _GLYPHS = {
 }
 
 
-def events(view: View, width: int, height: int) -> list[Line]:
+def events_panel(view: View, width: int, height: int) -> list[TextLine]:
     """As many of the newest events as there are rows."""
-    listed = _from_cursor(view)
+    listed = _events_up_to_cursor(view)
     newest = reversed(listed[-height:]) if height > 0 else iter(())
-    lines = [_line(event, width, here=view.lens.points_at(event.elapsed_seconds)) for event in newest]
+    lines = [
+        _event_line(event, width, here=view.chart_state.points_at(event.elapsed_seconds)) for event in newest
+    ]
     if not lines:
-        return [pad((Span("No events yet.", "muted"),), width)]
+        return [pad_line((TextSpan("No events yet.", "muted"),), width)]
     return lines
 
 
-def badge(event: Event) -> Span:
+def event_badge(event: Event) -> TextSpan:
     """The number of its line in the charts, or a glyph for its kind."""
     if event.marker is not None:
-        return Span(str(event.marker), "badge")
-    return Span(*_GLYPHS.get(event.kind, ("·", "muted")))
+        return TextSpan(str(event.marker), "badge")
+    return TextSpan(*_GLYPHS.get(event.kind, ("·", "muted")))
 
 
-def _from_cursor(view: View) -> tuple[Event, ...]:
+def _events_up_to_cursor(view: View) -> tuple[Event, ...]:
     """The events up to the newest one that the cursor points at; all, where it points at none."""
     pointed = (
-        n for n in range(len(view.events), 0, -1) if view.lens.points_at(view.events[n - 1].elapsed_seconds)
+        n
+        for n in range(len(view.events), 0, -1)
+        if view.chart_state.points_at(view.events[n - 1].elapsed_seconds)
     )
     return view.events[: next(pointed, len(view.events))]
 
 
-def _line(event: Event, width: int, *, here: bool) -> Line:
+def _event_line(event: Event, width: int, *, here: bool) -> TextLine:
     _, role = _GLYPHS.get(event.kind, ("·", "muted"))
-    label = (badge(event),)
-    time = f"{clock(event.elapsed_seconds):>6} "
+    label = (event_badge(event),)
+    time = f"{hms(event.elapsed_seconds):>6} "
     text_role = role if role in ("warn", "risk") else ""
     room = width - _BADGE_WIDTH - len(time) - 1
-    when = Span(time, "reading" if here else "muted")
-    text = Span(shorten(event.text, room), text_role)
-    return pad((*pad(label, _BADGE_WIDTH), when, Span(" "), text), width)
+    when = TextSpan(time, "reading" if here else "muted")
+    text = TextSpan(shorten(event.text, room), text_role)
+    return pad_line((*pad_line(label, _BADGE_WIDTH), when, TextSpan(" "), text), width)
+
+
+TROUBLE_KINDS = frozenset(
+    {
+        EventKind.ERRORS,
+        EventKind.RECONNECT,
+        EventKind.RESTART,
+        EventKind.WARNING,
+        EventKind.FOREIGN,
+    }
+)
+EVENT_FILTERS: tuple[tuple[str, frozenset[EventKind]], ...] = (
+    ("all", frozenset(EventKind)),
+    ("changes", CHANGE_KINDS),
+    ("effects", frozenset({EventKind.EFFECT})),
+    ("trouble", TROUBLE_KINDS),
+    ("marks", frozenset({EventKind.MARK})),
+)
+"""What can be looked at, and the kinds of events that belong to it."""
+
+_TIMELINE_BADGE_WIDTH, _TIME_WIDTH, _KIND_WIDTH = 4, 10, 11
+_EMPTY_TEXTS = {
+    "all": "No events yet.",
+    "effects": "No effects yet: each change is followed by one, once the load has settled.",
+    "trouble": "No trouble: no errors, no reconnects, no restarts, no changes by others.",
+    "marks": "No marks yet: space puts one.",
+}
+
+
+def filtered_events(events: Sequence[Event], place: int) -> list[Event]:
+    """The events of a filter, newest first."""
+    kinds = EVENT_FILTERS[place][1]
+    return [event for event in reversed(events) if event.kind in kinds]
+
+
+def event_ids(events: Sequence[Event]) -> list[int]:
+    """A number for each event that stays its own: the microsecond, or the next one that is free."""
+    found: dict[int, None] = {}
+    for event in events:
+        number = round(event.at * 1e6)
+        while number in found:
+            number += 1
+        found[number] = None
+    return list(found)
+
+
+def filter_line(events: Sequence[Event], place: int, width: int, height: int) -> list[TextLine]:
+    """The filters with their numbers; a click chooses one."""
+    parts = []
+    for number, (name, kinds) in enumerate(EVENT_FILTERS):
+        count = sum(event.kind in kinds for event in events)
+        role = "selected" if number == place else "muted"
+        parts.append((TextSpan(f" {name} {count} ", role, f"screen.filter({number})"),))
+    return [pad_line(join_parts(parts, TextSpan(" ")), width)][:height]
+
+
+def timeline(
+    events: Sequence[Event], place: int, selection: Selection, width: int, height: int
+) -> list[TextLine]:
+    """A line for each event of a filter, the chosen one in sight."""
+    listed = filtered_events(events, place)
+    if not listed:
+        return [
+            pad_line((TextSpan(_EMPTY_TEXTS.get(EVENT_FILTERS[place][0], "None yet."), "muted"),), width)
+        ][:height]
+    first = first_visible(selection.place, len(listed), height)
+    return [
+        _timeline_row(event, number, width, chosen=number == selection.place)
+        for number, event in enumerate(listed[first : first + height], first)
+    ]
+
+
+def _timeline_row(event: Event, number: int, width: int, *, chosen: bool) -> TextLine:
+    label = event_badge(event)
+    line: TextLine = (
+        TextSpan("▸ " if chosen else "  "),
+        *pad_line((label,), _TIMELINE_BADGE_WIDTH),
+        TextSpan(f"{hms(event.elapsed_seconds):<{_TIME_WIDTH}}", "muted"),
+        TextSpan(f"{event.kind:<{_KIND_WIDTH}}", "muted"),
+        TextSpan(event.text, label.role if label.role in ("warn", "risk") else ""),
+    )
+    line = tuple(span._replace(action=f"screen.pick({number})") for span in pad_line(line, width))
+    if not chosen:
+        return line
+    return tuple(span if span.role == "badge" else span._replace(role="selected") for span in line)
+
+
+def event_detail(event: Event | None, events: Sequence[Event], width: int, height: int) -> list[TextLine]:
+    """When and what in full; of a change or an effect, the card with levels and intervals."""
+    if event is None:
+        return []
+    when = f"{local_time(event.at, '%H:%M:%S')}, {hms(event.elapsed_seconds)} into the run"
+    head: TextLine = (event_badge(event), TextSpan(f" {event.kind}  ", "title"), TextSpan(when, "muted"))
+    effect = effect_of(event, events)
+    if effect is not None:
+        return [*effect_lines(effect, width, height - 1), pad_line((TextSpan(when, "muted"),), width)][
+            :height
+        ]
+    text = [(TextSpan(piece),) for piece in wrap_text(event.text, width)]
+    if event.kind in CHANGE_KINDS:
+        text.append((TextSpan("Its effect is not known yet: the load has to settle first.", "muted"),))
+    return [pad_line(line, width) for line in (head, *text)][:height]
+
+
+def effect_of(event: Event, events: Sequence[Event]) -> Effect | None:
+    """The effect that an event tells of, or that a change had."""
+    if event.effect is not None or event.marker is None:
+        return event.effect
+    return next(
+        (each.effect for each in reversed(events) if each.effect and event.marker in each.effect.markers),
+        None,
+    )

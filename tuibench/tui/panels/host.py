@@ -1,30 +1,39 @@
-"""What this host did: the processor split between server, tuibench and the rest; memory, disk, network."""
+"""What this host did: the processor split between server, tuibench and the rest; memory, disk, network.
 
-from tuibench.model.sample import HostPart
-from tuibench.tui.drawing import shares
-from tuibench.tui.spans import Line, Span, pad, spread, wrapped
-from tuibench.tui.view import View
-from tuibench.units import DASH, data, percent
+What the host screen shows: each core, who uses them, memory and swap, disks and network.
+"""
 
-BAR = (("server", "█", "server"), ("tuibench", "▓", "own"), ("rest", "▒", "rest"))
+from collections.abc import Callable, Sequence
+from itertools import accumulate, groupby
+from typing import NamedTuple
+
+from tuibench.model.sample import HostSample
+from tuibench.tui.panels.trend import TrendRow, TrendSection
+from tuibench.tui.text import drawing
+from tuibench.tui.text.drawing import share_runs
+from tuibench.tui.text.spans import TextLine, TextSpan, justify, pad_line, wrap_text
+from tuibench.tui.view import MAX_SAMPLES, View
+from tuibench.units import DASH, binary_size, milliseconds, percent
+
+CPU_BAR_PARTS = (("server", "█", "server"), ("tuibench", "▓", "own"), ("rest", "▒", "rest"))
 _IDLE = "·"
 _NAME = 7
 _MEMORY = 16
 """Cells of the memory's figures where both have one unit: 9.12 of 23.5 GiB."""
 
 
-def host_panel(view: View, width: int, height: int) -> list[Line]:
+def host_panel(view: View, width: int, height: int) -> list[TextLine]:
     """The figures in rows, for the side of a wide screen."""
     host = view.host
     if host is None:
-        return [pad(line, width) for line in (_title(view), *_silent(view, width))][:height]
+        return [pad_line(line, width) for line in (_host_title(view), *_no_sample(view, width))][:height]
     cores = f"{host.cores} core{'s' if host.cores != 1 else ''}"
-    memory = _memory(host)
-    lines: list[Line] = [
-        spread(_title(view), (Span(cores, "muted"),), width),
-        _named("CPU", cpu_bar(host, width - _NAME - 6), percent(host.cpu_total), width),
-        *legend(host, width),
-        _named("Memory", _memory_bar(host, width - _NAME - max(len(memory), _MEMORY) - 1), memory, width),
+    memory = _memory_text(host)
+    lines: list[TextLine] = [
+        justify(_host_title(view), (TextSpan(cores, "muted"),), width),
+        _bar_row("CPU", cpu_bar(host, width - _NAME - 6), percent(host.cpu_total), width),
+        *cpu_legend(host, width),
+        _bar_row("Memory", _memory_bar(host, width - _NAME - max(len(memory), _MEMORY) - 1), memory, width),
         _rate_row("Disk read", host.disk_read_bytes_per_second, width),
         _rate_row("Disk write", host.disk_write_bytes_per_second, width),
         _rate_row("Network in", host.net_received_bytes_per_second, width),
@@ -33,94 +42,254 @@ def host_panel(view: View, width: int, height: int) -> list[Line]:
     return lines[:height]
 
 
-def host_strip(view: View, width: int, height: int) -> list[Line]:
+def host_strip(view: View, width: int, height: int) -> list[TextLine]:
     """The same in one line, for a narrow screen."""
     host = view.host
     if host is None:
-        return [pad((Span("Host  ", "muted"), *_silent(view, width)[0]), width)]
+        return [pad_line((TextSpan("Host  ", "muted"), *_no_sample(view, width)[0]), width)]
     memory = percent(100 * host.memory_used_bytes / max(host.memory_total_bytes, 1))
-    disk = f"{_brief(host.disk_read_bytes_per_second)}/{_brief(host.disk_write_bytes_per_second)}"
-    left: Line = (
-        Span("CPU ", "muted"),
+    disk = f"{_short_rate(host.disk_read_bytes_per_second)}/{_short_rate(host.disk_write_bytes_per_second)}"
+    left: TextLine = (
+        TextSpan("CPU ", "muted"),
         *cpu_bar(host, max(8, width - 70)),
-        Span(f" {percent(host.cpu_total):>5} ", "strong"),
-        *_parts(host, " "),
+        TextSpan(f" {percent(host.cpu_total):>5} ", "strong"),
+        *_cpu_parts(host, " "),
     )
-    right: Line = (
-        Span("Mem ", "muted"),
-        Span(memory, "strong"),
-        Span("  Disk r/w ", "muted"),
-        Span(disk, "strong"),
+    right: TextLine = (
+        TextSpan("Mem ", "muted"),
+        TextSpan(memory, "strong"),
+        TextSpan("  Disk r/w ", "muted"),
+        TextSpan(disk, "strong"),
     )
-    return [spread(left, right, width)][:height]
+    return [justify(left, right, width)][:height]
 
 
-def _title(view: View) -> Line:
+def _host_title(view: View) -> TextLine:
     if view.server_info.is_local:
-        return (Span("HOST", "title"),)
-    return (Span("HOST", "title"), Span(" of the client", "muted"))
+        return (TextSpan("HOST", "title"),)
+    return (TextSpan("HOST", "title"), TextSpan(" of the client", "muted"))
 
 
-def _silent(view: View, width: int) -> list[Line]:
+def _no_sample(view: View, width: int) -> list[TextLine]:
     reason = "could not be measured this second" if view.sample else "waiting for the first sample"
-    return [(Span(text, "muted"),) for text in wrapped(f"{DASH} {reason}", width)]
+    return [(TextSpan(text, "muted"),) for text in wrap_text(f"{DASH} {reason}", width)]
 
 
-def _named(name: str, bar: Line, value: str, width: int) -> Line:
-    return spread((Span(f"{name:<{_NAME}}", "muted"), *bar), (Span(value, "strong"),), width)
+def _bar_row(name: str, bar: TextLine, value: str, width: int) -> TextLine:
+    return justify((TextSpan(f"{name:<{_NAME}}", "muted"), *bar), (TextSpan(value, "strong"),), width)
 
 
-def cpu_bar(host: HostPart, width: int) -> Line:
+def cpu_bar(host: HostSample, width: int) -> TextLine:
     """All cores as one bar, split by who uses them."""
     parts = (host.cpu_server or 0.0, host.cpu_tuibench, host.cpu_rest)
-    glyphs = [glyph for _, glyph, _ in BAR]
-    runs = shares(list(zip(parts, glyphs, strict=True)), width, _IDLE)
-    roles = [role for _, _, role in BAR]
-    return tuple(Span(run, role) for run, role in zip(runs, (*roles, "faint"), strict=True) if run)
+    glyphs = [glyph for _, glyph, _ in CPU_BAR_PARTS]
+    runs = share_runs(list(zip(parts, glyphs, strict=True)), width, _IDLE)
+    roles = [role for _, _, role in CPU_BAR_PARTS]
+    return tuple(TextSpan(run, role) for run, role in zip(runs, (*roles, "faint"), strict=True) if run)
 
 
-def legend(host: HostPart, width: int) -> list[Line]:
+def cpu_legend(host: HostSample, width: int) -> list[TextLine]:
     """What the bar's parts are. A server that was not found says why in a line of its own."""
-    line = _parts(host, " ", glyphs=True)
+    line = _cpu_parts(host, " ", glyphs=True)
     if not host.note:
-        return [pad(line, width)]
-    return [pad(line, width), *(pad((Span(text, "muted"),), width) for text in wrapped(host.note, width))]
+        return [pad_line(line, width)]
+    return [
+        pad_line(line, width),
+        *(pad_line((TextSpan(text, "muted"),), width) for text in wrap_text(host.note, width)),
+    ]
 
 
-def _parts(host: HostPart, gap: str, *, glyphs: bool = False) -> Line:
+def _cpu_parts(host: HostSample, gap: str, *, glyphs: bool = False) -> TextLine:
     """Who uses the processor, in the order of the bar."""
     values = (host.cpu_server, host.cpu_tuibench, host.cpu_rest)
-    line: Line = ()
-    for (name, glyph, role), value in zip(BAR, values, strict=True):
-        lead = (Span(f"{glyph} ", role),) if glyphs else ()
-        line = (*line, *lead, Span(f"{name} ", "muted"), Span(_share(value), "strong"), Span(gap))
+    line: TextLine = ()
+    for (name, glyph, role), value in zip(CPU_BAR_PARTS, values, strict=True):
+        lead = (TextSpan(f"{glyph} ", role),) if glyphs else ()
+        line = (
+            *line,
+            *lead,
+            TextSpan(f"{name} ", "muted"),
+            TextSpan(_share_text(value), "strong"),
+            TextSpan(gap),
+        )
     return line[:-1]
 
 
-def _share(value: float | None) -> str:
+def _share_text(value: float | None) -> str:
     return DASH if value is None else f"{value:.0f}"
 
 
-def _memory_bar(host: HostPart, width: int) -> Line:
+def _memory_bar(host: HostSample, width: int) -> TextLine:
     used = 100 * host.memory_used_bytes / max(host.memory_total_bytes, 1)
-    filled, rest = shares([(used, "█")], width, _IDLE)
-    return (Span(filled, "rest"), Span(rest, "faint"))
+    filled, rest = share_runs([(used, "█")], width, _IDLE)
+    return (TextSpan(filled, "rest"), TextSpan(rest, "faint"))
 
 
-def _memory(host: HostPart) -> str:
+def _memory_text(host: HostSample) -> str:
     """9.1 of 24 GiB, the unit of the total for both."""
-    total = data(host.memory_total_bytes)
-    used = data(host.memory_used_bytes)
+    total = binary_size(host.memory_total_bytes)
+    used = binary_size(host.memory_used_bytes)
     same_unit = used.split(" ")[-1] == total.split(" ")[-1]
     return f"{used.split(' ')[0] if same_unit else used} of {total}"
 
 
-def _rate_row(name: str, bytes_per_second: float | None, width: int) -> Line:
+def _rate_row(name: str, bytes_per_second: float | None, width: int) -> TextLine:
     if bytes_per_second is None:
-        return spread((Span(name, "muted"),), (Span(f"not readable here  {DASH}", "muted"),), width)
-    return spread((Span(name, "muted"),), (Span(f"{data(bytes_per_second)}/s", "strong"),), width)
+        return justify((TextSpan(name, "muted"),), (TextSpan(f"not readable here  {DASH}", "muted"),), width)
+    return justify(
+        (TextSpan(name, "muted"),), (TextSpan(f"{binary_size(bytes_per_second)}/s", "strong"),), width
+    )
 
 
-def _brief(bytes_per_second: float | None) -> str:
+def _short_rate(bytes_per_second: float | None) -> str:
     """A rate in as few cells as can be: 11.8M."""
-    return DASH if bytes_per_second is None else data(bytes_per_second).removesuffix("iB").replace(" ", "")
+    return (
+        DASH
+        if bytes_per_second is None
+        else binary_size(bytes_per_second).removesuffix("iB").replace(" ", "")
+    )
+
+
+_CORE_WIDTH = 24
+_AXIS_CELLS = 7
+_NOT_READABLE = "not readable here"
+_SEE_ABOVE = "see above"
+
+
+def core_bars(view: View, width: int, height: int) -> list[TextLine]:
+    """The bar of all cores with who uses them, and a bar for each core in columns."""
+    host = view.host
+    if host is None:
+        said = "could not be measured this second" if view.sample else "waiting for the first sample"
+        return [pad_line((TextSpan("HOST", "title"), TextSpan(f"  {DASH} {said}", "muted")), width)][:height]
+    of = "" if view.server_info.is_local else " of the client, the server is elsewhere"
+    title: TextLine = (TextSpan(f"CPU of {host.cores} cores", "title"), TextSpan(of, "muted"))
+    busy: TextLine = (*cpu_bar(host, width - 8), TextSpan(f" {percent(host.cpu_total):>6}", "strong"))
+    return [
+        pad_line(line, width) for line in (title, busy, *cpu_legend(host, width), *_core_rows(host, width))
+    ][:height]
+
+
+def core_bars_height(view: View, width: int) -> int:
+    """How many lines they are worth, at most a third of a screen."""
+    host = view.host
+    if host is None:
+        return 1
+    columns = max(width // _CORE_WIDTH, 1)
+    return 2 + len(cpu_legend(host, width)) + min(-(-len(host.cpu_by_core) // columns), 8)
+
+
+def _core_rows(host: HostSample, width: int) -> list[TextLine]:
+    """A bar for each core, a few to a line, numbered across."""
+    columns = max(width // _CORE_WIDTH, 1)
+    cells = [_core_bar(number, busy, width // columns) for number, busy in enumerate(host.cpu_by_core)]
+    rows = [cells[start : start + columns] for start in range(0, len(cells), columns)]
+    return [tuple(span for cell in row for span in cell) for row in rows]
+
+
+def _core_bar(number: int, busy: float, width: int) -> TextLine:
+    bar, rest = drawing.share_runs([(busy, "█")], width - 12, "·")
+    name, value = (
+        TextSpan(f"{number:>3} ", "muted"),
+        TextSpan(f"{busy:>5.0f} %", "strong" if busy >= 90 else ""),
+    )
+    return pad_line((name, TextSpan(bar, "server"), TextSpan(rest, "faint"), value), width)
+
+
+def cpu_history(view: View, width: int, height: int) -> list[TextLine]:
+    """The processor over the last minute: who used how much of it, from zero to all of it."""
+    hosts = [sample.host for sample in view.recent]
+    columns = max(width - _AXIS_CELLS, 1)
+    each = max(1, columns // MAX_SAMPLES)
+    stretched = [host for host in hosts for _ in range(each)][-columns:]
+    filled = [*(None,) * (columns - len(stretched)), *stretched]
+    ends = [_stack_ends(host, height) for host in filled]
+    labels = {height - 1: "100 %", 0: "0"}
+    return [
+        (TextSpan(f"{labels.get(level, ''):>{_AXIS_CELLS - 1}} ", "muted"), *_stack_row(ends, level))
+        for level in range(height - 1, -1, -1)
+    ]
+
+
+def _stack_ends(host: HostSample | None, height: int) -> tuple[int, ...]:
+    """Up to which row the server, then tuibench, then the rest reaches."""
+    if host is None:
+        return ()
+    parts = ((host.cpu_server or 0.0, "█"), (host.cpu_tuibench, "█"), (host.cpu_rest, "█"))
+    return tuple(accumulate(len(run) for run in drawing.share_runs(parts, height, " ")[:-1]))
+
+
+def _stack_row(ends: Sequence[tuple[int, ...]], level: int) -> TextLine:
+    """One row of the chart: runs of cells of the same owner."""
+    owners = [next((n for n, end in enumerate(each) if level < end), None) for each in ends]
+    runs = ((owner, len(list(run))) for owner, run in groupby(owners))
+    return tuple(
+        TextSpan(" " * length)
+        if owner is None
+        else TextSpan(CPU_BAR_PARTS[owner][1] * length, CPU_BAR_PARTS[owner][2])
+        for owner, length in runs
+    )
+
+
+def host_sections(view: View) -> list[TrendSection]:
+    """Processor, memory, disks and network, with their last minute."""
+    hosts = [sample.host for sample in view.recent]
+    return [
+        TrendSection(title, [_host_row(hosts, each) for each in figures])
+        for title, figures in _HOST_FIGURES.items()
+    ]
+
+
+def _per_second(value: float | None) -> str:
+    return DASH if value is None else f"{binary_size(value)}/s"
+
+
+def _of_memory(host: HostSample) -> str:
+    return f"of {binary_size(host.memory_total_bytes)}"
+
+
+def _of_swap(host: HostSample) -> str:
+    return f"of {binary_size(host.swap_total_bytes)}" if host.swap_total_bytes else "no swap"
+
+
+class _HostFigure(NamedTuple):
+    """A row of the screen: what is read from a sample, how it is written, and what stands beside it."""
+
+    name: str
+    value: Callable[[HostSample], float | None]
+    write: Callable[[float | None], str]
+    beside: Callable[[HostSample], str] = lambda _: ""
+    missing: str = _NOT_READABLE
+
+
+_HOST_FIGURES = {
+    "PROCESSOR": (
+        _HostFigure("Server", lambda host: host.cpu_server, percent, missing=_SEE_ABOVE),
+        _HostFigure("tuibench", lambda host: host.cpu_tuibench, percent),
+        _HostFigure("Rest", lambda host: host.cpu_rest, percent),
+        _HostFigure("Idle", lambda host: 100 - host.cpu_total, percent),
+    ),
+    "MEMORY": (
+        _HostFigure("Used", lambda host: host.memory_used_bytes, binary_size, _of_memory),
+        _HostFigure("by the server", lambda host: host.memory_server_bytes, binary_size, missing=_SEE_ABOVE),
+        _HostFigure("Swap", lambda host: host.swap_used_bytes, binary_size, _of_swap),
+    ),
+    "DISKS": (
+        _HostFigure("Read", lambda host: host.disk_read_bytes_per_second, _per_second),
+        _HostFigure("Write", lambda host: host.disk_write_bytes_per_second, _per_second),
+        _HostFigure("a read takes", lambda host: host.disk_read_ms, milliseconds, missing="no reads"),
+        _HostFigure("a write takes", lambda host: host.disk_write_ms, milliseconds, missing="no writes"),
+    ),
+    "NETWORK": (
+        _HostFigure("In", lambda host: host.net_received_bytes_per_second, _per_second),
+        _HostFigure("Out", lambda host: host.net_sent_bytes_per_second, _per_second),
+    ),
+}
+
+
+def _host_row(hosts: Sequence[HostSample | None], figure: _HostFigure) -> TrendRow:
+    values = [figure.value(host) if host else None for host in hosts]
+    newest = hosts[-1] if hosts else None
+    if newest is None or values[-1] is None:
+        return TrendRow(figure.name, DASH, figure.missing if newest else "no answer", values)
+    return TrendRow(figure.name, figure.write(values[-1]), figure.beside(newest), values)

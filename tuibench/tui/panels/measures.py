@@ -1,15 +1,21 @@
-"""The three numbers that matter, as a table: how each is read, written and explained."""
+"""The three numbers that matter, as a table: how each is read, written and explained.
+
+The big number left of a chart, with its details below it.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 from tuibench import units
 from tuibench.model.headline import Headline
-from tuibench.model.sample import LoadPart
-from tuibench.tui.history import Point
+from tuibench.model.sample import LoadSample
+from tuibench.tui.charts.history import ChartPoint
+from tuibench.tui.text.big_font import DIGIT_ROWS, big_digits
+from tuibench.tui.text.spans import TextLine, TextSpan, justify, line_width, pad_line
+from tuibench.tui.view import View
 
 
-class Detail(NamedTuple):
+class MeasureDetail(NamedTuple):
     """A smaller figure below the big one. `alarm` marks a value that should be seen."""
 
     name: str
@@ -23,10 +29,10 @@ class Measure(NamedTuple):
     role: str
     title: str
     unit: str
-    value: Callable[[Point], float | None]
+    value: Callable[[ChartPoint], float | None]
     big: Callable[[float | None], tuple[str, str]]
     axis: Callable[[float | None], str]
-    details: Callable[[LoadPart], tuple[Detail, ...]]
+    details: Callable[[LoadSample], tuple[MeasureDetail, ...]]
 
 
 def three_digits(value: float) -> str:
@@ -53,19 +59,19 @@ def big_latency(value: float | None) -> tuple[str, str]:
     return (three_digits(value / 1000), "s") if value >= 999.5 else (three_digits(value), "ms")
 
 
-def _written(number: tuple[str, str]) -> str:
+def _number_text(number: tuple[str, str]) -> str:
     return " ".join(number).rstrip()
 
 
-def _tps_details(load: LoadPart) -> tuple[Detail, ...]:
+def _tps_details(load: LoadSample) -> tuple[MeasureDetail, ...]:
     errors, reconnects = load.errors_per_second, load.reconnects_per_second
     clients = f"{load.connections:,} of {load.threads:,}"
-    waiting = (Detail("backlog", _written(big_rate(load.backlog)), alarm=load.backlog > 0),)
+    waiting = (MeasureDetail("backlog", _number_text(big_rate(load.backlog)), alarm=load.backlog > 0),)
     return (
         *(waiting if load.rate else ()),
-        Detail("errors/s", _none_or_rate(errors), alarm=errors > 0),
-        Detail("clients", clients, alarm=load.connections < load.threads),
-        Detail("reconnects/s", _none_or_rate(reconnects), alarm=reconnects > 0),
+        MeasureDetail("errors/s", _none_or_rate(errors), alarm=errors > 0),
+        MeasureDetail("clients", clients, alarm=load.connections < load.threads),
+        MeasureDetail("reconnects/s", _none_or_rate(reconnects), alarm=reconnects > 0),
     )
 
 
@@ -73,22 +79,22 @@ def _none_or_rate(value: float) -> str:
     return units.decimal(value, 1) if value else "0"
 
 
-def _qps_details(load: LoadPart) -> tuple[Detail, ...]:
+def _qps_details(load: LoadSample) -> tuple[MeasureDetail, ...]:
     return (
-        Detail("read", _written(big_rate(load.reads_per_second))),
-        Detail("write", _written(big_rate(load.writes_per_second))),
-        Detail("other", _written(big_rate(load.others_per_second))),
+        MeasureDetail("read", _number_text(big_rate(load.reads_per_second))),
+        MeasureDetail("write", _number_text(big_rate(load.writes_per_second))),
+        MeasureDetail("other", _number_text(big_rate(load.others_per_second))),
     )
 
 
-def _latency_details(load: LoadPart) -> tuple[Detail, ...]:
+def _latency_details(load: LoadSample) -> tuple[MeasureDetail, ...]:
     latency, service = load.latency, load.service
     return (
-        Detail("p50", _written(big_latency(latency.p50 if latency else None)))
+        MeasureDetail("p50", _number_text(big_latency(latency.p50 if latency else None)))
         if service is None
-        else Detail("service", _written(big_latency(service.p95))),
-        Detail("p99", _written(big_latency(latency.p99 if latency else None))),
-        Detail("max", _written(big_latency(latency.max if latency else None))),
+        else MeasureDetail("service", _number_text(big_latency(service.p95))),
+        MeasureDetail("p99", _number_text(big_latency(latency.p99 if latency else None))),
+        MeasureDetail("max", _number_text(big_latency(latency.max if latency else None))),
     )
 
 
@@ -115,18 +121,18 @@ def measures_of(headline: Headline | None) -> tuple[Measure, ...]:
         unit=f"({headline.note})" if headline.note else "",
         value=lambda point: point.headline,
         details=lambda load: (
-            Detail("TPS", _written(big_rate(load.transactions_per_second))),
+            MeasureDetail("TPS", _number_text(big_rate(load.transactions_per_second))),
             *_tps_details(load),
         ),
     )
     return (first, QPS, P95)
 
 
-def _no_details(_: LoadPart) -> tuple[Detail, ...]:
+def _no_details(_: LoadSample) -> tuple[MeasureDetail, ...]:
     return ()
 
 
-def _percentile(title: str, meaning: str, value: Callable[[Point], float | None]) -> Measure:
+def _percentile(title: str, meaning: str, value: Callable[[ChartPoint], float | None]) -> Measure:
     return Measure("latency", title, meaning, value, big_latency, units.milliseconds, _no_details)
 
 
@@ -137,3 +143,40 @@ PERCENTILES = (
     _percentile("max", "the slowest", lambda point: point.max_ms),
 )
 """The latency screen's charts."""
+
+
+def big_figure(
+    measure: Measure, view: View, width: int, height: int, *, ascii_only: bool = False
+) -> list[TextLine]:
+    """Title, big digits, and as many details as the height allows with a free line below them."""
+    value = measure.value(view.points[-1]) if view.points else None
+    digits, unit = measure.big(value)
+    role = measure.role if value is not None else "muted"
+    rows = [_digit_line(row, role) for row in big_digits(digits, ascii_only=ascii_only)]
+    rows[-1] = (*rows[-1], TextSpan(f" {unit}", role))
+    room = max(height - 1 - DIGIT_ROWS - 1, 0)
+    details = (
+        [_detail_line(detail, width) for detail in measure.details(view.load)[:room]] if view.load else []
+    )
+    title = (TextSpan(measure.title, "strong"), TextSpan(f" {measure.unit}", "muted"))
+    return [pad_line(line, width) for line in (title, *rows, *details)][:height]
+
+
+def small_figure(measure: Measure, view: View, width: int, height: int) -> list[TextLine]:
+    """The same in small, where there is a chart and little room: name and value, and what the name means."""
+    value = measure.value(view.points[-1]) if view.points else None
+    written = " ".join(measure.big(value)).rstrip()
+    number = (TextSpan(written, measure.role if value is not None else "muted"),)
+    first = justify((TextSpan(measure.title, "strong"),), number, width - 2)
+    return [pad_line(line, width) for line in (first, (TextSpan(measure.unit, "muted"),))][:height]
+
+
+def _digit_line(row: str, role: str) -> TextLine:
+    return (TextSpan(row, role),)
+
+
+def _detail_line(detail: MeasureDetail, width: int) -> TextLine:
+    value = (TextSpan(detail.value, "warn" if detail.alarm else ""),)
+    return justify(
+        (TextSpan(detail.name, "warn" if detail.alarm else "muted"),), value, max(width, line_width(value))
+    )

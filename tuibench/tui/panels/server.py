@@ -3,83 +3,83 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tuibench.model.sample import ServerPart
-from tuibench.tui.spans import Line, Span, pad, spread
+from tuibench.model.sample import ServerSample
+from tuibench.tui.text.spans import TextLine, TextSpan, justify, pad_line
 from tuibench.tui.view import View
 from tuibench.units import DASH, count, decimal, percent, si
 
 TOTAL_WIDTH = 12
 
 
-class Tile(NamedTuple):
+class ServerTile(NamedTuple):
     """One figure: its name, the value now, what stands beside it, and a short form for narrow screens."""
 
     name: str
-    now: Callable[[ServerPart], str]
-    beside: Callable[[ServerPart], str]
+    now: Callable[[ServerSample], str]
+    beside: Callable[[ServerSample], str]
     short_name: str
-    short: Callable[[ServerPart], str]
+    short: Callable[[ServerSample], str]
 
 
-def _rate(value: float | None) -> str:
+def _rate_text(value: float | None) -> str:
     """A rate with as many digits as are worth reading."""
     if value is None:
         return DASH
     return count(value) if value >= 100 or value == 0 else decimal(value, 1)
 
 
-def _total(value: int) -> str:
+def _total_text(value: int) -> str:
     """A count that grows without end, in the width of its column."""
     return count(value) if value < 1_000_000_000 else si(value)
 
 
-def _why_no_rate(value: float | None, part: ServerPart, otherwise: str) -> str:
+def _reason_no_rate(value: float | None, part: ServerSample, otherwise: str) -> str:
     """Beside a dash stands the reason, as far as the sample tells it."""
     if value is not None:
         return ""
     return "next tick" if part.questions_per_second is None else otherwise
 
 
-def _hit(part: ServerPart) -> str:
+def _hit_text(part: ServerSample) -> str:
     """In percent; 99.99 is worth its digits, a full hundred is not."""
     hit = part.buffer_pool_hit
     return percent(hit, 0 if hit is not None and hit >= 99.995 else 2)
 
 
 TILES = (
-    Tile(
+    ServerTile(
         "Questions/s",
-        lambda part: _rate(part.questions_per_second),
-        lambda part: _total(part.questions_total),
+        lambda part: _rate_text(part.questions_per_second),
+        lambda part: _total_text(part.questions_total),
         "Questions/s",
         lambda part: (
             si(part.questions_per_second)
             if (part.questions_per_second or 0) >= 99_999
-            else _rate(part.questions_per_second)
+            else _rate_text(part.questions_per_second)
         ),
     ),
-    Tile(
+    ServerTile(
         "Commits/s",
-        lambda part: _rate(part.commits_per_second),
-        lambda part: _why_no_rate(part.commits_per_second, part, "not counted"),
+        lambda part: _rate_text(part.commits_per_second),
+        lambda part: _reason_no_rate(part.commits_per_second, part, "not counted"),
         "Commits/s",
-        lambda part: _rate(part.commits_per_second),
+        lambda part: _rate_text(part.commits_per_second),
     ),
-    Tile(
+    ServerTile(
         "Slow queries",
         lambda part: count(part.slow_queries),
         lambda part: count(part.slow_queries_total),
         "Slow",
         lambda part: f"{count(part.slow_queries)} of {count(part.slow_queries_total)}",
     ),
-    Tile(
+    ServerTile(
         "Open tables",
         lambda part: count(part.open_tables),
         lambda part: f"of {count(part.table_open_cache)}",
         "Tables",
         lambda part: f"{count(part.open_tables)}/{count(part.table_open_cache)}",
     ),
-    Tile(
+    ServerTile(
         "Threads running",
         lambda part: count(part.threads_running),
         lambda part: "",
@@ -88,36 +88,36 @@ TILES = (
             f"{part.threads_running}/{part.threads_connected}/{si(part.max_connections).replace(' ', '')}"
         ),
     ),
-    Tile(
+    ServerTile(
         "Threads connected",
         lambda part: count(part.threads_connected),
         lambda part: f"of {count(part.max_connections)}",
         "Connected",
         lambda part: f"{count(part.threads_connected)}/{si(part.max_connections).replace(' ', '')}",
     ),
-    Tile(
+    ServerTile(
         "Log fsyncs/trx",
         lambda part: decimal(part.log_fsyncs_per_transaction),
         lambda part: (
-            _why_no_rate(part.log_fsyncs_per_transaction, part, "no commits")
-            or f"{_rate(part.log_fsyncs_per_second)}/s"
+            _reason_no_rate(part.log_fsyncs_per_transaction, part, "no commits")
+            or f"{_rate_text(part.log_fsyncs_per_second)}/s"
         ),
         "Fsyncs/trx",
         lambda part: decimal(part.log_fsyncs_per_transaction),
     ),
-    Tile(
+    ServerTile(
         "Buffer pool hit",
-        _hit,
-        lambda part: _why_no_rate(part.buffer_pool_hit, part, "no reads"),
+        _hit_text,
+        lambda part: _reason_no_rate(part.buffer_pool_hit, part, "no reads"),
         "Pool hit",
-        _hit,
+        _hit_text,
     ),
-    Tile(
+    ServerTile(
         "Row lock waits/s",
-        lambda part: _rate(part.row_lock_waits_per_second),
-        lambda part: _why_no_rate(part.row_lock_waits_per_second, part, "not counted"),
+        lambda part: _rate_text(part.row_lock_waits_per_second),
+        lambda part: _reason_no_rate(part.row_lock_waits_per_second, part, "not counted"),
         "Lock waits/s",
-        lambda part: _rate(part.row_lock_waits_per_second),
+        lambda part: _rate_text(part.row_lock_waits_per_second),
     ),
 )
 STRIP = (0, 2, 3, 4, 6, 7, 8, 1)
@@ -125,45 +125,45 @@ STRIP = (0, 2, 3, 4, 6, 7, 8, 1)
 _STRIP_GAP = 2
 
 
-def server_panel(view: View, width: int, height: int) -> list[Line]:
+def server_panel(view: View, width: int, height: int) -> list[TextLine]:
     """A table: name, now, total."""
-    beside = pad((), TOTAL_WIDTH - 5)
-    heading = spread(
-        (Span("SERVER", "title"),), (Span("now", "muted"), *beside, Span("total", "muted")), width
+    beside = pad_line((), TOTAL_WIDTH - 5)
+    heading = justify(
+        (TextSpan("SERVER", "title"),), (TextSpan("now", "muted"), *beside, TextSpan("total", "muted")), width
     )
     part = view.server
     if part is None:
-        return [spread((Span("SERVER", "title"),), (), width), *_silent(view, width)][:height]
-    return [heading, *(_row(tile, part, width) for tile in TILES)][:height]
+        return [justify((TextSpan("SERVER", "title"),), (), width), *_no_server_sample(view, width)][:height]
+    return [heading, *(_tile_row(tile, part, width) for tile in TILES)][:height]
 
 
-def server_strip(view: View, width: int, height: int) -> list[Line]:
+def server_strip(view: View, width: int, height: int) -> list[TextLine]:
     """The same figures for a narrow screen, four to a row."""
     part = view.server
     if part is None:
-        return _silent(view, width)[:height]
+        return _no_server_sample(view, width)[:height]
     cells = [TILES[number] for number in STRIP]
     rows = [cells[:4], cells[4:]]
     return [_strip_row(row, part, width) for row in rows][:height]
 
 
-def _row(tile: Tile, part: ServerPart, width: int) -> Line:
+def _tile_row(tile: ServerTile, part: ServerSample, width: int) -> TextLine:
     beside = tile.beside(part)
-    now = (Span(tile.now(part), "strong"), Span(f"{beside:>{TOTAL_WIDTH}}", "muted"))
-    return spread((Span(tile.name, "muted"),), now, width)
+    now = (TextSpan(tile.now(part), "strong"), TextSpan(f"{beside:>{TOTAL_WIDTH}}", "muted"))
+    return justify((TextSpan(tile.name, "muted"),), now, width)
 
 
-def _strip_row(tiles: list[Tile], part: ServerPart, width: int) -> Line:
+def _strip_row(tiles: list[ServerTile], part: ServerSample, width: int) -> TextLine:
     cell = (width + _STRIP_GAP) // len(tiles) - _STRIP_GAP
-    line: Line = ()
+    line: TextLine = ()
     for tile in tiles:
-        gap = (Span(" " * _STRIP_GAP),) if line else ()
-        value = (Span(tile.short(part), "strong"),)
-        line = (*line, *gap, *spread((Span(tile.short_name, "muted"),), value, cell))
+        gap = (TextSpan(" " * _STRIP_GAP),) if line else ()
+        value = (TextSpan(tile.short(part), "strong"),)
+        line = (*line, *gap, *justify((TextSpan(tile.short_name, "muted"),), value, cell))
     return line
 
 
-def _silent(view: View, width: int) -> list[Line]:
+def _no_server_sample(view: View, width: int) -> list[TextLine]:
     """Why there is nothing to show."""
     reason = "no answer from the server this second" if view.sample else "waiting for the first sample"
-    return [pad((Span(f"{DASH} {reason}", "muted"),), width)]
+    return [pad_line((TextSpan(f"{DASH} {reason}", "muted"),), width)]

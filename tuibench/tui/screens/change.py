@@ -5,21 +5,23 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from tuibench import sanitize
 from tuibench.model.command import ChangeSetting
-from tuibench.model.setting import SettingState
-from tuibench.tui.panels.settings import REACH
-from tuibench.tui.screens.confirm import ConfirmScreen, Proposal
-from tuibench.tui.spans import shorten
+from tuibench.model.settings import SettingState
+from tuibench.tui.panels.settings import SCOPE_TEXT
+from tuibench.tui.screens.confirm import ChangePrompt, ConfirmDialog
+from tuibench.tui.text.spans import shorten
 
-LONGEST = 40
+MAX_VALUE_LENGTH = 40
 _ROOM = 60
 
 
-class ChangeScreen(ModalScreen[Proposal | None]):
+class ChangeDialog(ModalScreen[ChangePrompt | None]):
     """Answers the confirmed change, or None when the operator went back.
 
     The offered values stand in a list; the arrows fill the field with them. Whatever is typed is tried: the
@@ -41,13 +43,16 @@ class ChangeScreen(ModalScreen[Proposal | None]):
     def compose(self) -> ComposeResult:
         setting = self._setting
         with Vertical(classes="dialog", id="change-dialog") as dialog:
-            dialog.border_title = setting.name
+            dialog.border_title = Content(sanitize.text(setting.name))
             choose = "↑ ↓ choose · " if self._values else ""
             dialog.border_subtitle = f"{choose}enter asks once more · esc goes back"
-            yield Static(f"Takes {setting.takes}; {REACH[setting.scope]}.", classes="quiet", markup=False)
+            yield Static(
+                f"Takes {setting.takes}; {SCOPE_TEXT[setting.scope]}.", classes="quiet", markup=False
+            )
             yield Static(setting.risk, classes="warn", markup=False)
-            yield Static(f"Now {setting.value}: {setting.meaning}", classes="gap", markup=False)
-            line = Input(placeholder=setting.value, max_length=LONGEST)
+            value = sanitize.text(setting.value)
+            yield Static(f"Now {value}: {setting.meaning}", classes="gap", markup=False)
+            line = Input(placeholder=f"now {value}", max_length=MAX_VALUE_LENGTH)
             line.cursor_blink = line.select_on_focus = False
             yield line
             yield Static("", id="ask-error", classes="error", markup=False)
@@ -88,14 +93,14 @@ class ChangeScreen(ModalScreen[Proposal | None]):
             if apply:
                 self.dismiss(proposal)
 
-        self.app.push_screen(ConfirmScreen(proposal, self._caution), decided)
+        self.app.push_screen(ConfirmDialog(proposal, self._caution), decided)
 
-    def proposal(self, value: str) -> Proposal:
+    def proposal(self, value: str) -> ChangePrompt:
         """The change to that value, with what it means, or what any change of it risks."""
         setting = self._setting
         meaning = setting.choices.get(value)
         is_known = meaning is not None
-        return Proposal(
+        return ChangePrompt(
             command=ChangeSetting(setting.name, value),
             title=setting.name,
             steps=(f"{setting.name:<32} {setting.value} → {value}",),

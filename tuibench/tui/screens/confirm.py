@@ -1,19 +1,25 @@
-"""The one question before a change of the server: what, from, to, and what it risks."""
+"""The one question before a change of the server: what, from, to, and what it risks.
 
+The question before a viewer that joined a run ends it: others may watch, and somebody started it.
+"""
+
+from enum import Enum
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from tuibench import sanitize
 from tuibench.model.command import ApplyPreset, ChangeSetting, KillQuery, RestoreSettings
 
-JOURNALLED = "The old value is journalled first and put back when the run ends."
+RESTORED_NOTE = "The old value is journalled first and restored when the run ends."
 
 
-class Proposal(NamedTuple):
+class ChangePrompt(NamedTuple):
     """A change of the server, ready to be asked about. `steps` are lines of "name  from → to".
 
     `meaning` says what it risks, or that it risks nothing; `at_risk` tells the two apart. `promise` says what
@@ -25,7 +31,7 @@ class Proposal(NamedTuple):
     steps: tuple[str, ...]
     meaning: str
     at_risk: bool
-    promise: str = JOURNALLED
+    promise: str = RESTORED_NOTE
     verb: str = "apply"
 
     @property
@@ -33,7 +39,7 @@ class Proposal(NamedTuple):
         return f"{'▲' if self.at_risk else '●'} {self.meaning}"
 
 
-class ConfirmScreen(ModalScreen[bool]):
+class ConfirmDialog(ModalScreen[bool]):
     """Asks once. Only `y` is a yes: an enter too many from the dialog before must not.
 
     `caution` says why the server looks like production; then the yes is one to changing it at all.
@@ -45,18 +51,18 @@ class ConfirmScreen(ModalScreen[bool]):
         ("escape", "dismiss(False)", "Back"),
     ]
 
-    def __init__(self, proposal: Proposal, caution: tuple[str, ...] = ()) -> None:
+    def __init__(self, proposal: ChangePrompt, caution: tuple[str, ...] = ()) -> None:
         super().__init__()
         self._proposal = proposal
         self._caution = caution
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="confirm-dialog") as dialog:
-            dialog.border_title = self._proposal.title
+            dialog.border_title = Content(sanitize.text(self._proposal.title))
             for step in self._proposal.steps:
-                yield Static(step, markup=False)
+                yield Static(sanitize.text(step), markup=False)
             role = "risk" if self._proposal.at_risk else "calm"
-            yield Static(self._proposal.verdict, classes=role, markup=False)
+            yield Static(sanitize.text(self._proposal.verdict), classes=role, markup=False)
             if self._caution:
                 yield Static(production_question(self._caution), classes="risk", markup=False)
             yield Static(self._proposal.promise, classes="quiet gap", markup=False)
@@ -70,4 +76,40 @@ class ConfirmScreen(ModalScreen[bool]):
 
 def production_question(caution: tuple[str, ...]) -> str:
     """Why this server deserves a second thought."""
-    return f"This looks like a production server: {'; '.join(caution)}. Change it all the same?"
+    return (
+        f"This looks like a production server: {sanitize.text('; '.join(caution))}. Change it all the same?"
+    )
+
+
+class StopChoice(Enum):
+    """What becomes of the run, and of this screen."""
+
+    STOP = "stop"
+    LEAVE = "leave"
+
+
+class StopDialog(ModalScreen[StopChoice | None]):
+    """Answers None when the operator went back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("s", "choose('stop')", "Stop"),
+        ("x", "choose('leave')", "Leave"),
+        ("escape,n", "dismiss(None)", "Back"),
+    ]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog", id="stop-dialog") as dialog:
+            dialog.border_title = "Stop the run?"
+            dialog.border_subtitle = "esc goes back"
+            yield Static(
+                "It ends for every viewer: the settings are restored, the summary is written. "
+                "To leave only this screen, x is enough: the run goes on."
+            )
+            yield Static(
+                "[b][@click=screen.choose('stop')] s  stop the run [/][/b]     "
+                "[b][@click=screen.choose('leave')] x  leave it running [/][/b]",
+                classes="gap",
+            )
+
+    def action_choose(self, choice: str) -> None:
+        self.dismiss(StopChoice(choice))

@@ -1,6 +1,7 @@
-"""Choose what survives a crash: a preset, or one of the settings by itself."""
+"""The durability dialog: a preset or a single setting, each with its question or its obstacle."""
 
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -10,17 +11,105 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tuibench.tui.proposals import Choice, groups
-from tuibench.tui.screens.confirm import ConfirmScreen, Proposal
-from tuibench.tui.spans import shorten
+from tuibench import sanitize
+from tuibench.model.command import ApplyPreset, ChangeSetting
+from tuibench.model.settings import PresetState, SettingState
+from tuibench.tui.screens.confirm import RESTORED_NOTE, ChangePrompt, ConfirmDialog
+from tuibench.tui.text.spans import shorten
 from tuibench.tui.view import View
 
+ORIGINAL_VALUE_NOTE = "That is the original value: there is nothing to restore when the run ends."
+
+
+class DurabilityChoice(NamedTuple):
+    """One line to choose. `obstacle` says why it cannot be chosen, else it is empty.
+
+    `short` is the label where there is no room for all of it: what follows, without what happens.
+    """
+
+    label: str
+    short: str
+    current: bool
+    obstacle: str
+    proposal: ChangePrompt
+
+
+class ChoiceGroup(NamedTuple):
+    """Choices under a heading."""
+
+    heading: str
+    choices: tuple[DurabilityChoice, ...]
+
+
+def durability_choices(view: View) -> list[ChoiceGroup]:
+    """All that can be chosen, in the order of the dialog."""
+    presets = ChoiceGroup(
+        f"Both together, now {' · '.join(setting.value for setting in view.durability)}",
+        tuple(_preset_choice(preset, view) for preset in view.status.presets),
+    )
+    return [presets, *(_setting_choices(setting) for setting in view.durability)]
+
+
+def _preset_choice(preset: PresetState, view: View) -> DurabilityChoice:
+    settings = [(view.setting(name), name, value) for name, value in preset.values.items()]
+    values = " · ".join(preset.values.values())
+    steps = tuple(
+        _change_line(name, setting.value if setting else "?", value) for setting, name, value in settings
+    )
+    at_risk = any(setting is not None and value in setting.risky for setting, _, value in settings)
+    obstacles = [setting.unavailable for setting, _, _ in settings if setting and setting.unavailable]
+    return DurabilityChoice(
+        label=f"{preset.name:<9} {values}",
+        short=f"{preset.name:<9} {values}",
+        current=all(setting is not None and setting.value == value for setting, _, value in settings),
+        obstacle=obstacles[0] if obstacles else "",
+        proposal=ChangePrompt(
+            ApplyPreset(preset.name),
+            f"Preset {preset.name}",
+            steps,
+            preset.risk,
+            at_risk,
+            _afterwards((setting, value) for setting, _, value in settings),
+        ),
+    )
+
+
+def _setting_choices(setting: SettingState) -> ChoiceGroup:
+    choices = tuple(_value_choice(setting, value, meaning) for value, meaning in setting.choices.items())
+    return ChoiceGroup(f"{setting.name}, now {setting.value}", choices)
+
+
+def _value_choice(setting: SettingState, value: str, meaning: str) -> DurabilityChoice:
+    command = ChangeSetting(setting.name, value)
+    steps = (_change_line(setting.name, setting.value, value),)
+    return DurabilityChoice(
+        label=f"{value:<5} {meaning}",
+        short=f"{value:<5} {meaning.partition(': ')[2] or meaning}",
+        current=value == setting.value,
+        obstacle=setting.unavailable,
+        proposal=ChangePrompt(
+            command, setting.name, steps, meaning, value in setting.risky, _afterwards([(setting, value)])
+        ),
+    )
+
+
+def _afterwards(changes: Iterable[tuple[SettingState | None, str]]) -> str:
+    """What becomes of it afterwards: a change may be the way back."""
+    known = [(setting, value) for setting, value in changes if setting is not None]
+    is_back = all(setting.original == value for setting, value in known)
+    return ORIGINAL_VALUE_NOTE if is_back and any(setting.changed for setting, _ in known) else RESTORED_NOTE
+
+
+def _change_line(name: str, old: str, new: str) -> str:
+    return f"{name:<32} {old} → {new}" if old != new else f"{name:<32} stays {new}"
+
+
 _WIDEST = 96
-_FRAME = 14
+_FRAME = 12
 """Cells that the dialog takes around a label."""
 
 
-class DurabilityScreen(ModalScreen[Proposal | None]):
+class DurabilityDialog(ModalScreen[ChangePrompt | None]):
     """Answers the confirmed proposal, or None when the operator went back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -30,7 +119,7 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
 
     def __init__(self, view: View) -> None:
         super().__init__()
-        self._groups = groups(view)
+        self._groups = durability_choices(view)
         self._caution = view.status.caution
         self._choices = [choice for group in self._groups for choice in group.choices]
         obstacles = [choice.obstacle for choice in self._choices]
@@ -42,8 +131,15 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
             dialog.border_title = "Durability: what survives a crash"
             dialog.border_subtitle = " · ".join(("● now", "▲ at risk", *self._keys()))
             yield OptionList(*self._options(), markup=False)
-            why = f"None of this can be changed: {self._obstacle}" if self._obstacle else ""
+            why = f"None of this can be changed: {sanitize.text(self._obstacle)}" if self._obstacle else ""
             yield Static(why, id="verdict", markup=False, classes="-at-risk" if why else "")
+
+    def on_mount(self) -> None:
+        """Opens on the present value: the preset that the settings make up, else the first setting's."""
+        present = next((n for n, choice in enumerate(self._choices) if choice.current), None)
+        if present is not None and not self._choices[present].obstacle:
+            offers = self.query_one(OptionList)
+            offers.highlighted = offers.get_option_index(str(present))
 
     def _keys(self) -> tuple[str, ...]:
         """Where nothing can be chosen no key says that it does."""
@@ -55,7 +151,7 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
         if choice is None and self._obstacle:
             return
         verdict = self.query_one("#verdict", Static)
-        verdict.update(choice.proposal.verdict if choice else "")
+        verdict.update(sanitize.text(choice.proposal.verdict) if choice else "")
         verdict.set_class(choice is not None and choice.proposal.at_risk, "-at-risk")
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -67,7 +163,7 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
             if apply:
                 self.dismiss(choice.proposal)
 
-        self.app.push_screen(ConfirmScreen(choice.proposal, self._caution), decided)
+        self.app.push_screen(ConfirmDialog(choice.proposal, self._caution), decided)
 
     def _options(self) -> list[Option | None]:
         """Headings and choices; None draws a line between groups."""
@@ -84,14 +180,14 @@ class DurabilityScreen(ModalScreen[Proposal | None]):
                 number += 1
         return options
 
-    def _choice(self, option_id: str | None) -> Choice | None:
+    def _choice(self, option_id: str | None) -> DurabilityChoice | None:
         return None if option_id is None else self._choices[int(option_id)]
 
-    def _label(self, choice: Choice, width: int) -> str:
+    def _label(self, choice: DurabilityChoice, width: int) -> str:
         """What it is; where it cannot be chosen, why, unless nothing can."""
         now = "●" if choice.current else " "
         risk = "▲" if choice.proposal.at_risk else " "
-        text = choice.label
+        text = choice.label if len(choice.label) <= width else choice.short
         if choice.obstacle and not self._obstacle:
             text = f"{text.split('  ')[0]:<10}cannot be changed: {choice.obstacle}"
         return f"{now} {risk} {shorten(text, width)}"

@@ -6,10 +6,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from tuibench.model.event import Event
-from tuibench.tui.panels import timeline as panels
-from tuibench.tui.screens.main import Frame, MainScreen
-from tuibench.tui.selection import MOVES, Selection
-from tuibench.tui.spans import Line
+from tuibench.tui.panels import events as panels
+from tuibench.tui.panels.selection import MOVE_KEYS, Selection
+from tuibench.tui.screens.base import MainScreen, ScreenFrame
+from tuibench.tui.text.spans import TextLine
 from tuibench.tui.view import View
 from tuibench.tui.widgets.panel import Panel
 
@@ -22,10 +22,10 @@ class EventsScreen(MainScreen):
         Binding("f", "next_filter(1)", "Filter", show=False),
         Binding("F", "next_filter(-1)", "Filter", show=False),
         Binding("enter", "jump", "Show it on the charts", show=False),
-        *(Binding(key, f"move({by})", show=False) for key, by in MOVES.items()),
+        *(Binding(key, f"move({by})", show=False) for key, by in MOVE_KEYS.items()),
     ]
 
-    def __init__(self, view: View, frame: Frame) -> None:
+    def __init__(self, view: View, frame: ScreenFrame) -> None:
         super().__init__(view, frame)
         self._selection = Selection()
         self._filter = 0
@@ -59,7 +59,7 @@ class EventsScreen(MainScreen):
             self._repaint()
 
     def action_next_filter(self, by: int) -> None:
-        self.action_filter((self._filter + by) % len(panels.FILTERS))
+        self.action_filter((self._filter + by) % len(panels.EVENT_FILTERS))
 
     def action_filter(self, place: int) -> None:
         self._filter = place
@@ -68,25 +68,25 @@ class EventsScreen(MainScreen):
 
     def action_jump(self) -> None:
         if self.chosen is not None:
-            self.post_message(self.Jumped(self.chosen.elapsed_seconds))
+            self.post_message(self.JumpRequested(self.chosen.elapsed_seconds))
 
     @property
     def _listed(self) -> list[Event]:
-        return panels.chosen_kinds(self.view.events, self._filter)
+        return panels.filtered_events(self.view.events, self._filter)
 
     @property
     def _ids(self) -> list[int]:
-        return panels.ids(self._listed)
+        return panels.event_ids(self._listed)
 
     def _repaint(self) -> None:
         for panel in self.query(Panel):
             panel.show(self.view)
 
-    def _filters(self, view: View, width: int, height: int) -> list[Line]:
-        return panels.filters(view.events, self._filter, width, height)
+    def _filters(self, view: View, width: int, height: int) -> list[TextLine]:
+        return panels.filter_line(view.events, self._filter, width, height)
 
-    def _timeline(self, view: View, width: int, height: int) -> list[Line]:
+    def _timeline(self, view: View, width: int, height: int) -> list[TextLine]:
         return panels.timeline(view.events, self._filter, self._selection, width, height)
 
-    def _detail(self, view: View, width: int, height: int) -> list[Line]:
-        return panels.detail(self.chosen, view.events, width, height)
+    def _detail(self, view: View, width: int, height: int) -> list[TextLine]:
+        return panels.event_detail(self.chosen, view.events, width, height)

@@ -10,11 +10,20 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tuibench.tui import places
-from tuibench.tui.actions import BY_NAME, CHARTS, REPLAY, Action, key_of, offered
+from tuibench import sanitize
+from tuibench.tui.commands.actions import (
+    ACTIONS_BY_NAME,
+    CHART_ACTIONS,
+    REPLAY_ACTIONS,
+    UserAction,
+    action_key,
+    is_offered,
+)
+from tuibench.tui.panels.verdict import verdicts
+from tuibench.tui.screens import tabs
 from tuibench.tui.view import View
 
-_READING = (
+_GLOSSARY = (
     "TPS counts transactions whose commit succeeded, QPS every statement that returned, p95 is the time that"
     " 95 of 100 transactions stayed below, all in the last second, measured by the client. SERVER is what the"
     " server counts itself: Questions/s above QPS is traffic of others.",
@@ -22,23 +31,23 @@ _READING = (
     " baseline is a second that was not measured. – is a value that is not known, never a zero.",
     "AT RISK means that a transaction that was reported as committed can be lost in a crash.",
 )
-LOAD = (
+LOAD_ACTIONS = (
     *("more", "fewer", "halve", "double", "type_threads", "rate", "weights", "delay"),
     *("type_plan", "plan", "probe", "pause"),
 )
-SUBJECTS = {
-    "REPLAY": tuple(action.name for action in REPLAY),
-    "LOAD": LOAD,
+ACTION_SUBJECTS = {
+    "REPLAY": tuple(action.name for action in REPLAY_ACTIONS),
+    "LOAD": LOAD_ACTIONS,
     "SERVER": ("durability", "locks"),
-    "CHARTS": ("mark", *(action.name for action in CHARTS)),
+    "CHARTS": ("mark", *(action.name for action in CHART_ACTIONS)),
     "PROGRAM": ("help", "menu", "leave", "stop"),
 }
 """The actions by what they are about."""
-SCREENS = "SCREENS"
+SCREENS_TITLE = "SCREENS"
 KEY_WIDTH = 8
 
 
-Entry = tuple[str, str]
+KeyEntry = tuple[str, str]
 """A key, and what it does."""
 
 
@@ -55,41 +64,45 @@ class HelpScreen(ModalScreen[None]):
         with VerticalScroll(classes="dialog", id="help-dialog") as dialog:
             dialog.border_title = "Help"
             dialog.border_subtitle = "↑ ↓ scroll · esc goes back"
-            for warning in self._view.status.warnings:
-                yield Static(f"▲ {warning}", classes="warn", markup=False)
-            if not self._view.status.warnings:
+            for verdict in verdicts(self._view):
+                text = f"{verdict.glyph} {sanitize.text(verdict.text)}"
+                yield Static(text, classes=verdict.role, markup=False)
+            if not verdicts(self._view):
                 yield Static("No warnings about the measurement.", classes="quiet")
-            for title, entries in subjects(self._view):
-                yield Static(_section(title, entries), classes="gap")
+            for title, entries in help_sections(self._view):
+                yield Static(_section_content(title, entries), classes="gap")
             yield Static("KEYS OF SINGLE SCREENS", classes="gap heading")
-            yield Static("\n".join(own_keys()), markup=False)
+            yield Static("\n".join(screen_key_lines()), markup=False)
             yield Static("WORDS", classes="gap heading")
-            for paragraph in _READING:
+            for paragraph in _GLOSSARY:
                 yield Static(paragraph, classes="gap quiet", markup=False)
 
 
-def subjects(view: View) -> Iterator[tuple[str, list[Entry]]]:
+def help_sections(view: View) -> Iterator[tuple[str, list[KeyEntry]]]:
     """Every key and what it does, by subject; none without a key here."""
-    for title, names in SUBJECTS.items():
-        actions = [BY_NAME[name] for name in names]
-        if entries := [(key_of(each, view), each.help) for each in actions if is_told(each, view)]:
+    for title, names in ACTION_SUBJECTS.items():
+        actions = [ACTIONS_BY_NAME[name] for name in names]
+        if entries := [(action_key(each, view), each.help) for each in actions if is_listed(each, view)]:
             yield title, entries
-    yield SCREENS, [(places.key_of(each, view), f"{each.label}: {each.help}") for each in places.PLACES]
+    yield (
+        SCREENS_TITLE,
+        [(tabs.tab_key(each, view), f"{each.label}: {each.help}") for each in tabs.SCREEN_TABS],
+    )
 
 
-def is_told(action: Action, view: View) -> bool:
+def is_listed(action: UserAction, view: View) -> bool:
     """In a run also what does not apply just now: somebody may look for it."""
-    return offered(action, view) if view.replay is not None else action not in REPLAY
+    return is_offered(action, view) if view.replay is not None else action not in REPLAY_ACTIONS
 
 
-def own_keys() -> Iterator[str]:
+def screen_key_lines() -> Iterator[str]:
     """The keys of single screens, a sentence for each."""
-    for place in places.PLACES:
+    for place in tabs.SCREEN_TABS:
         entries = getattr(place.make, "KEYS", ())
         if entries:
             yield f"On {place.label}: " + ", ".join(f"{key} {word}" for key, word in entries)
 
 
-def _section(title: str, entries: Sequence[Entry]) -> Content:
+def _section_content(title: str, entries: Sequence[KeyEntry]) -> Content:
     lines = [Content.assemble((f"{key:<{KEY_WIDTH}}", "bold"), text) for key, text in entries]
     return Content("\n").join([Content.styled(title, "bold $primary"), *lines])

@@ -8,10 +8,10 @@ from textual.binding import Binding, BindingType
 from tuibench.model.activity import ServerSession
 from tuibench.model.command import KillQuery, WatchActivity
 from tuibench.tui.panels import sessions as panels
-from tuibench.tui.screens.confirm import ConfirmScreen, Proposal
-from tuibench.tui.screens.main import Frame, MainScreen
-from tuibench.tui.selection import MOVES, Selection
-from tuibench.tui.spans import Line
+from tuibench.tui.panels.selection import MOVE_KEYS, Selection
+from tuibench.tui.screens.base import MainScreen, ScreenFrame
+from tuibench.tui.screens.confirm import ChangePrompt, ConfirmDialog
+from tuibench.tui.text.spans import TextLine
 from tuibench.tui.view import View
 from tuibench.tui.widgets.panel import Panel
 
@@ -20,14 +20,14 @@ class SessionsScreen(MainScreen):
     """Shows what the View knows of the server's sessions; the app asks the session for it meanwhile."""
 
     KEYS = (("↑ ↓", "choose"), ("k", "end its query"), ("esc", "back"))
-    asks = WatchActivity()
+    poll_command = WatchActivity()
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("k,enter", "kill", "End its query", show=False),
-        *(Binding(key, f"move({by})", show=False) for key, by in MOVES.items()),
+        *(Binding(key, f"move({by})", show=False) for key, by in MOVE_KEYS.items()),
     ]
 
-    def __init__(self, view: View, frame: Frame) -> None:
+    def __init__(self, view: View, frame: ScreenFrame) -> None:
         super().__init__(view, frame)
         self._selection = Selection()
 
@@ -39,7 +39,7 @@ class SessionsScreen(MainScreen):
 
     def prepare(self, view: View) -> None:
         self._selection = self._selection.settled(self._ids)
-        self.query_one("#waits").styles.height = panels.waits_height(view.activity)
+        self.query_one("#waits").styles.height = panels.lock_waits_height(view.activity)
 
     @property
     def chosen(self) -> ServerSession | None:
@@ -58,31 +58,31 @@ class SessionsScreen(MainScreen):
 
         def decided(kill: bool | None) -> None:
             if kill:
-                self.post_message(self.Wanted(KillQuery(session.id)))
+                self.post_message(self.CommandRequested(KillQuery(session.id)))
 
-        self.app.push_screen(ConfirmScreen(kill_proposal(session)), decided)
+        self.app.push_screen(ConfirmDialog(kill_prompt(session)), decided)
 
     @property
     def _ids(self) -> list[int]:
         return [session.id for session in self.view.activity.sessions] if self.view.activity else []
 
-    def _waits(self, view: View, width: int, height: int) -> list[Line]:
-        return panels.waits(view.activity, width, height)
+    def _waits(self, view: View, width: int, height: int) -> list[TextLine]:
+        return panels.lock_waits(view.activity, width, height)
 
-    def _transactions(self, view: View, width: int, height: int) -> list[Line]:
-        return panels.transactions(view.activity, width, height)
+    def _transactions(self, view: View, width: int, height: int) -> list[TextLine]:
+        return panels.open_transactions(view.activity, width, height)
 
-    def _sessions(self, view: View, width: int, height: int) -> list[Line]:
-        return panels.sessions(view.activity, self._selection, width, height)
+    def _sessions(self, view: View, width: int, height: int) -> list[TextLine]:
+        return panels.session_list(view.activity, self._selection, width, height)
 
-    def _deadlock(self, view: View, width: int, height: int) -> list[Line]:
-        return panels.deadlock(view.activity, width, height)
+    def _deadlock(self, view: View, width: int, height: int) -> list[TextLine]:
+        return panels.last_deadlock(view.activity, width, height)
 
 
-def kill_proposal(session: ServerSession) -> Proposal:
+def kill_prompt(session: ServerSession) -> ChangePrompt:
     """What is asked before a query is ended."""
     where = f"{session.user}@{session.host} in {session.database or 'no database'}"
-    return Proposal(
+    return ChangePrompt(
         command=KillQuery(session.id),
         title=f"End the query of connection {session.id}",
         steps=(where, session.statement or f"({session.command}, no statement)"),

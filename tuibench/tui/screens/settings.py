@@ -7,13 +7,13 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from tuibench.model.command import RestoreSettings
-from tuibench.model.setting import SettingState
+from tuibench.model.settings import SettingState
 from tuibench.tui.panels import settings as panels
-from tuibench.tui.screens.change import ChangeScreen
-from tuibench.tui.screens.confirm import ConfirmScreen, Proposal
-from tuibench.tui.screens.main import Frame, MainScreen
-from tuibench.tui.selection import MOVES, Selection
-from tuibench.tui.spans import Line
+from tuibench.tui.panels.selection import MOVE_KEYS, Selection
+from tuibench.tui.screens.base import MainScreen, ScreenFrame
+from tuibench.tui.screens.change import ChangeDialog
+from tuibench.tui.screens.confirm import ChangePrompt, ConfirmDialog
+from tuibench.tui.text.spans import TextLine
 from tuibench.tui.view import View
 from tuibench.tui.widgets.panel import Panel
 
@@ -27,8 +27,8 @@ class SettingsScreen(MainScreen):
         ("↑ ↓", "choose"),
         ("/", "search"),
         ("enter", "change"),
-        ("u", "put back"),
-        ("U", "put all back"),
+        ("u", "restore"),
+        ("U", "restore all"),
         ("esc", "back"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -36,11 +36,11 @@ class SettingsScreen(MainScreen):
         Binding("slash", "search", "Search", show=False),
         Binding("enter", "change", "Change", show=False),
         Binding("u", "put_back", "Put this one back", show=False),
-        Binding("U", "put_all_back", "Put all of ours back", show=False),
-        *(Binding(key, f"move({by})", show=False) for key, by in MOVES.items()),
+        Binding("U", "put_all_back", "Restore all settings that tuibench changed", show=False),
+        *(Binding(key, f"move({by})", show=False) for key, by in MOVE_KEYS.items()),
     ]
 
-    def __init__(self, view: View, frame: Frame) -> None:
+    def __init__(self, view: View, frame: ScreenFrame) -> None:
         super().__init__(view, frame)
         self._selection = Selection()
         self._words = ""
@@ -109,7 +109,7 @@ class SettingsScreen(MainScreen):
         if setting.unavailable:
             self.app.bell()
             return
-        self.app.push_screen(ChangeScreen(setting, self.view.status.caution), self._decided)
+        self.app.push_screen(ChangeDialog(setting, self.view.status.caution), self._decided)
 
     def action_put_back(self) -> None:
         setting = self.chosen
@@ -122,38 +122,38 @@ class SettingsScreen(MainScreen):
             self._ask_back(ours)
 
     def _ask_back(self, settings: list[SettingState]) -> None:
-        proposal = back_proposal(settings)
-        self.app.push_screen(ConfirmScreen(proposal), lambda yes: self._decided(proposal if yes else None))
+        proposal = restore_prompt(settings)
+        self.app.push_screen(ConfirmDialog(proposal), lambda yes: self._decided(proposal if yes else None))
 
-    def _decided(self, proposal: Proposal | None) -> None:
+    def _decided(self, proposal: ChangePrompt | None) -> None:
         if proposal is not None:
-            self.post_message(self.Wanted(proposal.command))
+            self.post_message(self.CommandRequested(proposal.command))
 
     @property
     def _shown(self) -> list[int]:
-        return panels.matching(self.view.status.settings, self._words)
+        return panels.matching_settings(self.view.status.settings, self._words)
 
     def _repaint(self) -> None:
         self._selection = self._selection.settled(self._shown)
         for panel in ("#settings", "#setting"):
             self.query_one(panel, Panel).show(self.view)
 
-    def _table(self, view: View, width: int, height: int) -> list[Line]:
-        return panels.table(view.status.settings, self._shown, self._selection, width, height)
+    def _table(self, view: View, width: int, height: int) -> list[TextLine]:
+        return panels.settings_table(view.status.settings, self._shown, self._selection, width, height)
 
-    def _detail(self, view: View, width: int, height: int) -> list[Line]:
-        return panels.detail(self.chosen, width, height)
+    def _detail(self, view: View, width: int, height: int) -> list[TextLine]:
+        return panels.setting_detail(self.chosen, width, height)
 
 
-def back_proposal(settings: list[SettingState]) -> Proposal:
-    """What is asked before settings are put back."""
+def restore_prompt(settings: list[SettingState]) -> ChangePrompt:
+    """The question before settings are restored."""
     is_one = len(settings) == 1
-    return Proposal(
+    return ChangePrompt(
         command=RestoreSettings(tuple(setting.name for setting in settings)),
-        title=f"Put {settings[0].name if is_one else 'all of our changes'} back",
+        title=f"Restore {settings[0].name if is_one else 'all settings that tuibench changed'}",
         steps=tuple(f"{each.name:<32} {each.value} → {each.original}" for each in settings),
         meaning="The server is as it was before this session." if not is_one else settings[0].risk,
         at_risk=False,
-        promise="What somebody else changed since is left alone, and told.",
-        verb="put back",
+        promise="Settings that others have changed since are left as they are, and reported.",
+        verb="restore",
     )

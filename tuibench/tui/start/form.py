@@ -8,8 +8,9 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from tuibench.tui.drawing import to_ascii
-from tuibench.tui.start.backstage import FIELDS, Answers, Backstage
+from tuibench import sanitize
+from tuibench.tui.start.controller import FIELD_LABELS, FormValues, StartController
+from tuibench.tui.text.drawing import to_ascii
 
 SERVERS, PROFILES = "servers", "profiles"
 """Ids of the two lists."""
@@ -30,7 +31,7 @@ def field_of(input: Input) -> str:
 class StartForm(Vertical):
     """What the operator chooses and types leaves it as the widgets' own messages."""
 
-    def __init__(self, backstage: Backstage, *, ascii_only: bool) -> None:
+    def __init__(self, backstage: StartController, *, ascii_only: bool) -> None:
         super().__init__(id="form")
         self._backstage = backstage
         self._ascii_only = ascii_only
@@ -58,7 +59,7 @@ class StartForm(Vertical):
         self.query_one(f"#{PROFILES}", OptionList).highlighted = profile
         self.query_one(f"#{SERVERS}").focus()
 
-    def fill(self, answers: Answers, *names: str) -> None:
+    def fill(self, answers: FormValues, *names: str) -> None:
         """Writes the answers into their fields."""
         for name in names:
             field = self.query_one(f"#{FIELD}{name}", Input)
@@ -86,16 +87,16 @@ class StartForm(Vertical):
         self.query_one(f"#{FIELD}{name}").set_class(is_wrong, "-wrong")
         label = self.query_one(f"#label-{name}", Static)
         label.set_class(is_wrong, "-wrong")
-        label.update(self._plain(f"{'▲' if is_wrong else ' '}{FIELDS[name]}"))
+        label.update(self._plain(f"{'▲' if is_wrong else ' '}{FIELD_LABELS[name]}"))
 
     def _list(self, id: str, entries: Sequence[tuple[str, str]]) -> OptionList:
-        options = [Option(self._plain_content(_entry(*entry))) for entry in entries]
+        options = [Option(self._plain_content(_list_entry(*entry))) for entry in entries]
         return OptionList(*options, id=id, compact=True)
 
     def _fields(self, id: str, names: Sequence[str]) -> ComposeResult:
         with Horizontal(id=id, classes="fields"):
             for name in names:
-                yield Static(f" {FIELDS[name]}", id=f"label-{name}", classes="label", markup=False)
+                yield Static(f" {FIELD_LABELS[name]}", id=f"label-{name}", classes="label", markup=False)
                 field = Input(
                     getattr(self._backstage.first, name),
                     id=f"{FIELD}{name}",
@@ -113,5 +114,7 @@ class StartForm(Vertical):
         return Content(to_ascii(text.plain), list(text.spans)) if self._ascii_only else text
 
 
-def _entry(label: str, detail: str) -> Content:
-    return Content.assemble((f"{label:<{LABEL_WIDTH}} ", ""), (detail, "$muted"))
+def _list_entry(label: str, detail: str) -> Content:
+    return Content.assemble(
+        (f"{sanitize.text(label):<{LABEL_WIDTH}} ", ""), (sanitize.text(detail), "$muted")
+    )

@@ -1,7 +1,11 @@
-"""The start screen: what was chosen, what a look at it has shown, and the work that enter begins."""
+"""The start screen: what was chosen, what a look at it has shown, and the work that enter begins.
+
+The app around the start form; it exits with what the backstage has launched, None if the operator left.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar, TypeVar
 
 import msgspec
@@ -12,14 +16,16 @@ from textual.events import Resize
 from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 
+from tuibench import sanitize
 from tuibench.errors import TuibenchError
-from tuibench.tui.start import form, telling
-from tuibench.tui.start.backstage import Backstage, Outlook, ServerOffer, Step
+from tuibench.tui.start import form, messages
+from tuibench.tui.start.controller import ServerCheck, ServerChoice, StartController, WorkProgress
 from tuibench.tui.start.form import StartForm
-from tuibench.tui.start.stage import Next, following
+from tuibench.tui.start.wizard_step import EnterAction, enter_action
+from tuibench.tui.terminal.styled_app import DisplayOptions, StyledApp
 
-SMALLEST = (80, 24)
-TALL = 32
+MIN_FORM_SIZE = (80, 24)
+TALL_FORM_HEIGHT = 32
 """From this height on the lists are longer."""
 PAINT_SECONDS = 0.2
 
@@ -34,15 +40,15 @@ class StartScreen(Screen[None]):
         Binding("escape", "back", "Cancel, or leave", show=False),
     ]
 
-    def __init__(self, backstage: Backstage, *, ascii_only: bool = False) -> None:
+    def __init__(self, backstage: StartController, *, ascii_only: bool = False) -> None:
         super().__init__()
-        self.VERTICAL_BREAKPOINTS = [(0, "-short"), (TALL, "-tall")]
+        self.VERTICAL_BREAKPOINTS = [(0, "-short"), (TALL_FORM_HEIGHT, "-tall")]
         self._backstage = backstage
         self._form = StartForm(backstage, ascii_only=ascii_only)
         self.answers = backstage.first
-        self._outlook: Outlook | None = None
+        self._outlook: ServerCheck | None = None
         self._said: Content | None = None
-        self._step: Step | None = None
+        self._step: WorkProgress | None = None
         self._work: asyncio.Task[None] | None = None
 
     def compose(self) -> ComposeResult:
@@ -56,8 +62,8 @@ class StartScreen(Screen[None]):
 
     def on_resize(self, event: Resize) -> None:
         width, height = event.size
-        self.set_class(width < SMALLEST[0] or height < SMALLEST[1], "-small")
-        self.query_one("#too-small", Static).update(_too_small(width, height))
+        self.set_class(width < MIN_FORM_SIZE[0] or height < MIN_FORM_SIZE[1], "-small")
+        self.query_one("#too-small", Static).update(_too_small_text(width, height))
 
     async def on_unmount(self) -> None:
         """Whoever leaves in the middle of work waits until it is undone."""
@@ -66,7 +72,7 @@ class StartScreen(Screen[None]):
             await asyncio.wait({self._work})
 
     @property
-    def server(self) -> ServerOffer:
+    def server(self) -> ServerChoice:
         return self._backstage.servers[self._place_of_server()]
 
     @property
@@ -74,9 +80,9 @@ class StartScreen(Screen[None]):
         return self._work is not None and not self._work.done()
 
     @property
-    def coming(self) -> Next:
+    def coming(self) -> EnterAction:
         """What enter does."""
-        return following(self._outlook, is_private=self.server.is_private)
+        return enter_action(self._outlook, is_private=self.server.is_private)
 
     # What the operator does.
 
@@ -105,11 +111,11 @@ class StartScreen(Screen[None]):
             self._paint()
             return
         match self.coming:
-            case Next.LOOK | Next.MEND:
+            case EnterAction.LOOK | EnterAction.MEND:
                 self._begin(self._look())
-            case Next.MAKE:
+            case EnterAction.MAKE:
                 self._begin(self._make())
-            case Next.START | Next.START_ALL_THE_SAME:
+            case EnterAction.START | EnterAction.START_ALL_THE_SAME:
                 self._begin(self._start())
 
     def action_look(self) -> None:
@@ -127,7 +133,7 @@ class StartScreen(Screen[None]):
 
     def _begin(self, work: Awaitable[None]) -> None:
         self._said = None
-        self._step = Step("one moment")
+        self._step = WorkProgress("one moment")
         self._work = asyncio.ensure_future(self._carried_out(work))
         self._paint()
 
@@ -135,9 +141,9 @@ class StartScreen(Screen[None]):
         try:
             await work
         except TuibenchError as error:
-            self._said = telling.failure(error)
+            self._said = messages.error_text(error)
         except asyncio.CancelledError:
-            self._said = telling.plain("Cancelled: nothing is left behind.")
+            self._said = messages.muted_text("Cancelled: nothing is left behind.")
         finally:
             self._step = None
             self._work = None
@@ -145,24 +151,24 @@ class StartScreen(Screen[None]):
                 self._paint()
 
     async def _look(self) -> None:
-        self._step = Step(f"looking at {self.server.label}")
+        self._step = WorkProgress(f"looking at {self.server.label}")
         self._outlook = await self._backstage.examine(self.answers)
 
     async def _make(self) -> None:
         made = await self._backstage.make(self.answers, self._tell)
         self._outlook = await self._backstage.examine(self.answers)
-        self.notify(made)
+        self.notify(sanitize.text(made), markup=False)
 
     async def _start(self) -> None:
         self.app.exit(await self._backstage.launch(self.answers, self._tell))
 
-    def _tell(self, step: Step) -> None:
+    def _tell(self, step: WorkProgress) -> None:
         """Called from any thread, as often as it likes: the next painting shows the newest."""
         self._step = step
 
     # Changes of the form.
 
-    def _choose_server(self, offer: ServerOffer) -> None:
+    def _choose_server(self, offer: ServerChoice) -> None:
         if offer.id == self.answers.server:
             return
         database = offer.database or self.answers.database
@@ -195,18 +201,18 @@ class StartScreen(Screen[None]):
 
     def _paint_work(self) -> None:
         if self._step is not None:
-            self._form.tell(telling.work(self._step))
+            self._form.tell(messages.progress_text(self._step))
 
     def _told(self, wrong: Mapping[str, str]) -> Content:
         if self._step is not None:
-            return telling.work(self._step)
+            return messages.progress_text(self._step)
         if self._said is not None:
             return self._said
         if wrong:
-            return telling.faults(wrong)
+            return messages.faults_text(wrong)
         if self._outlook is not None:
-            return telling.outlook(self._outlook, self.coming)
-        return telling.plain(self._hint())
+            return messages.server_check_text(self._outlook, self.coming)
+        return messages.muted_text(self._hint())
 
     def _hint(self) -> str:
         if self.server.is_private:
@@ -223,18 +229,39 @@ class StartScreen(Screen[None]):
         return "   ".join(part for part in (go, moves, look, leave) if part)
 
     def _place_of_server(self) -> int:
-        return _index(self._backstage.servers, lambda offer: offer.id == self.answers.server)
+        return _index_of(self._backstage.servers, lambda offer: offer.id == self.answers.server)
 
     def _place_of_profile(self) -> int:
-        return _index(self._backstage.profiles, lambda offer: offer.name == self.answers.profile)
+        return _index_of(self._backstage.profiles, lambda offer: offer.name == self.answers.profile)
 
 
-def _index(offers: Sequence[Offer], wanted: Callable[[Offer], bool]) -> int:
+def _index_of(offers: Sequence[Offer], wanted: Callable[[Offer], bool]) -> int:
     return next((place for place, offer in enumerate(offers) if wanted(offer)), 0)
 
 
-def _too_small(width: int, height: int) -> str:
+def _too_small_text(width: int, height: int) -> str:
     return (
-        f"tuibench needs {SMALLEST[0]}×{SMALLEST[1]} characters, this terminal has {width}×{height}.\n\n"
+        f"tuibench needs {MIN_FORM_SIZE[0]}×{MIN_FORM_SIZE[1]} characters, "
+        f"this terminal has {width}×{height}.\n\n"
         "Enlarge the window, or run without a screen:\n\ntuibench run oltp_read_write"
     )
+
+
+class StartApp(StyledApp[Path]):
+    """Shows the form, and nothing else."""
+
+    CSS_PATH = "start.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    """Textual's own menu knows nothing of a form."""
+    BINDINGS: ClassVar[list[BindingType]] = [("ctrl+c", "screen.back", "Leave")]
+
+    def __init__(self, backstage: StartController, look: DisplayOptions) -> None:
+        super().__init__(look)
+        self._backstage = backstage
+
+    async def on_mount(self) -> None:
+        await self.push_screen(StartScreen(self._backstage, ascii_only=self.look.ascii_only))
+
+    def shown(self) -> Path | None:
+        """Runs on the terminal; what was launched."""
+        return self.run(mouse=self.look.mouse)

@@ -8,10 +8,10 @@ from textual.events import MouseDown, MouseMove
 from textual.message import Message
 
 from tuibench.tui.panels.measures import Measure
-from tuibench.tui.panels.plot import AXIS_WIDTH, SHADES, plot
-from tuibench.tui.widgets.panel import Draw, Panel
+from tuibench.tui.panels.time_chart import AXIS_WIDTH, SHADES, time_chart
+from tuibench.tui.widgets.panel import DrawFunction, Panel
 
-DARKEST = 0.45
+DARKEST_SHADE = 0.45
 """How much of the measure's colour is left at the baseline."""
 
 
@@ -28,7 +28,7 @@ class TimePanel(Panel):
             super().__init__()
             self.column = column
 
-    def __init__(self, draw: Draw, role: str, *, ascii_only: bool, id: str) -> None:
+    def __init__(self, draw: DrawFunction, role: str, *, ascii_only: bool, id: str) -> None:
         super().__init__(draw, ascii_only=ascii_only, id=id)
         self._role = role
 
@@ -59,7 +59,7 @@ class TimePanel(Panel):
         if self.app.current_theme.ansi or full.color is None or full.bgcolor is None:
             return full
         ground, ink = Color.from_rich_color(full.bgcolor), Color.from_rich_color(full.color)
-        share = DARKEST + (1 - DARKEST) * int(role.removeprefix("shade")) / (SHADES - 1)
+        share = DARKEST_SHADE + (1 - DARKEST_SHADE) * int(role.removeprefix("shade")) / (SHADES - 1)
         return full + Style(color=ground.blend(ink, share).rich_color)
 
 
@@ -67,5 +67,5 @@ class Chart(TimePanel):
     """The bars of one measure."""
 
     def __init__(self, measure: Measure, *, numbered: bool, ascii_only: bool, name: str = "") -> None:
-        draw = partial(plot, measure, numbered=numbered, ascii_only=ascii_only)
+        draw = partial(time_chart, measure, numbered=numbered, ascii_only=ascii_only)
         super().__init__(draw, measure.role, ascii_only=ascii_only, id=f"chart-{name or measure.role}")

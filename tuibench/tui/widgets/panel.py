@@ -14,14 +14,14 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tuibench.tui.drawing import to_ascii
-from tuibench.tui.spans import ROLES, Line, Span, plain
+from tuibench.tui.text.drawing import to_ascii
+from tuibench.tui.text.spans import ROLES, TextLine, TextSpan, plain_text
 from tuibench.tui.view import View
 
-JUMP = 16
+CURSOR_JUMP_CELLS = 16
 """Cells that cost about as much as the jump over them: moving the cursor and setting colours again."""
 
-Draw = Callable[[View, int, int], Sequence[Line]]
+DrawFunction = Callable[[View, int, int], Sequence[TextLine]]
 """From a view, a width and a height to lines."""
 
 
@@ -43,13 +43,13 @@ class Panel(Widget, can_focus=False):
     """A part of the screen. What a role looks like, it asks its screen's `Palette`."""
 
     def __init__(
-        self, draw: Draw, *, ascii_only: bool = False, id: str | None = None, classes: str = ""
+        self, draw: DrawFunction, *, ascii_only: bool = False, id: str | None = None, classes: str = ""
     ) -> None:
         super().__init__(id=id, classes=classes)
         self._draw = draw
         self._ascii_only = ascii_only
         self._view: View | None = None
-        self._lines: list[Line] = []
+        self._lines: list[TextLine] = []
         self._painted: Size | None = None
         self._styles: dict[str, Style] = {}
 
@@ -84,7 +84,7 @@ class Panel(Widget, can_focus=False):
 
     def text(self) -> str:
         """What is painted, without styles."""
-        return "\n".join(plain(line).rstrip() for line in self._lines)
+        return "\n".join(plain_text(line).rstrip() for line in self._lines)
 
     def _paint(self) -> None:
         if self._view is None or not self.size.width or not self.size.height:
@@ -94,7 +94,7 @@ class Panel(Widget, can_focus=False):
             if old != new:
                 self.refresh(*self._stretches(row, old, new))
 
-    def _drawn(self, view: View) -> list[Line]:
+    def _drawn(self, view: View) -> list[TextLine]:
         """The lines for the size that the panel has now."""
         self._painted = self.size
         lines = self._draw(view, self.size.width, self.size.height)
@@ -102,32 +102,32 @@ class Panel(Widget, can_focus=False):
             return list(lines)
         return [tuple(span._replace(text=to_ascii(span.text)) for span in line) for line in lines]
 
-    def _stretches(self, row: int, old: Line, new: Line) -> list[Region]:
+    def _stretches(self, row: int, old: TextLine, new: TextLine) -> list[Region]:
         """The cells of a row that differ, as regions of this widget."""
         width = self.size.width
-        if len(plain(old)) != width or len(plain(new)) != width:
+        if len(plain_text(old)) != width or len(plain_text(new)) != width:
             return [Region(0, row, width, 1)]
-        before, now = _cells(old), _cells(new)
+        before, now = _styled_cells(old), _styled_cells(new)
         changed = [column for column in range(width) if before[column] != now[column]]
-        return [Region(first, row, last - first + 1, 1) for first, last in runs(changed)]
+        return [Region(first, row, last - first + 1, 1) for first, last in column_runs(changed)]
 
-    def _style(self, span: Span) -> Style:
+    def _style(self, span: TextSpan) -> Style:
         style = self._styles.get(span.role)
         if style is None:
             style = self._styles[span.role] = self.role_style(span.role)
         return style + Style.from_meta({"@click": span.action}) if span.action else style
 
 
-def runs(columns: Sequence[int]) -> list[tuple[int, int]]:
+def column_runs(columns: Sequence[int]) -> list[tuple[int, int]]:
     """First and last of each run of columns; what lies between two runs is worth a jump of the cursor."""
     found: list[tuple[int, int]] = []
     for column in columns:
-        if found and column - found[-1][1] <= JUMP:
+        if found and column - found[-1][1] <= CURSOR_JUMP_CELLS:
             found[-1] = (found[-1][0], column)
         else:
             found.append((column, column))
     return found
 
 
-def _cells(line: Line) -> list[tuple[str, str]]:
+def _styled_cells(line: TextLine) -> list[tuple[str, str]]:
     return [(character, span.role) for span in line for character in span.text]

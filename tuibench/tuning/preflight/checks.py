@@ -1,56 +1,80 @@
-"""All checks, in the order they are shown, and which of them speak up before a run."""
+"""All checks, in the order they are shown, and which of them speak up before a run.
+
+Whether a server looks as if somebody lived on it, so that changing its settings deserves a question.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 from tuibench.model.finding import Finding, Severity
-from tuibench.tuning.preflight import host, limits, login, server_state
-from tuibench.tuning.preflight.facts import Facts
+from tuibench.tuning.preflight import host_checks, limit_checks, server_checks
+from tuibench.tuning.preflight.facts import Facts, ServerFacts
+from tuibench.units import pluralize
 
 
 class Check(NamedTuple):
-    """A function from facts to a finding. `before_run`: its warnings are told before every run, too."""
+    """A function from facts to a finding.
 
-    look: Callable[[Facts], Finding]
+    `run_checks_before_run`: its warnings are told before every run, too.
+    """
+
+    run: Callable[[Facts], Finding]
     before_run: bool = False
 
 
 CHECKS = (
-    Check(server_state.server),
-    Check(server_state.data_set, before_run=True),
-    Check(login.load_privileges, before_run=True),
-    Check(login.setting_privileges),
-    Check(login.process_privilege),
-    Check(limits.connections, before_run=True),
-    Check(limits.prepared_statements, before_run=True),
-    Check(limits.open_tables, before_run=True),
-    Check(limits.open_files, before_run=True),
-    Check(limits.idle_connections, before_run=True),
-    Check(server_state.read_only, before_run=True),
-    Check(server_state.replicas, before_run=True),
-    Check(server_state.clients, before_run=True),
-    Check(server_state.slow_log, before_run=True),
-    Check(server_state.general_log, before_run=True),
-    Check(server_state.performance_schema),
-    Check(server_state.binary_log),
-    Check(host.disk, before_run=True),
-    Check(host.files, before_run=True),
-    Check(host.clock_offset),
-    Check(host.clocksource),
-    Check(host.timers),
-    Check(host.swap),
-    Check(host.governor),
+    Check(server_checks.check_server),
+    Check(server_checks.check_data_set, before_run=True),
+    Check(server_checks.check_load_privileges, before_run=True),
+    Check(server_checks.check_setting_privileges),
+    Check(server_checks.check_process_privilege),
+    Check(limit_checks.check_connections, before_run=True),
+    Check(limit_checks.check_prepared_statements, before_run=True),
+    Check(limit_checks.check_open_tables, before_run=True),
+    Check(limit_checks.check_open_files, before_run=True),
+    Check(limit_checks.check_idle_connections, before_run=True),
+    Check(server_checks.check_read_only, before_run=True),
+    Check(server_checks.check_replicas, before_run=True),
+    Check(server_checks.check_clients, before_run=True),
+    Check(server_checks.check_slow_log, before_run=True),
+    Check(server_checks.check_general_log, before_run=True),
+    Check(server_checks.check_performance_schema),
+    Check(server_checks.check_binary_log),
+    Check(host_checks.check_disk, before_run=True),
+    Check(host_checks.check_files, before_run=True),
+    Check(host_checks.check_clock_offset),
+    Check(host_checks.check_clocksource),
+    Check(host_checks.check_timers),
+    Check(host_checks.check_swap),
+    Check(host_checks.check_governor),
 )
 
-LOUD = (Severity.WARNING, Severity.STOP)
+REPORTED_SEVERITIES = (Severity.WARNING, Severity.STOP)
 
 
-def examine(facts: Facts) -> tuple[Finding, ...]:
+def run_all_checks(facts: Facts) -> tuple[Finding, ...]:
     """Every finding."""
-    return tuple(check.look(facts) for check in CHECKS)
+    return tuple(check.run(facts) for check in CHECKS)
 
 
-def before_run(facts: Facts) -> tuple[Finding, ...]:
+def run_checks_before_run(facts: Facts) -> tuple[Finding, ...]:
     """What a run must be told of."""
-    found = (check.look(facts) for check in CHECKS if check.before_run)
-    return tuple(finding for finding in found if finding.severity in LOUD)
+    found = (check.run(facts) for check in CHECKS if check.before_run)
+    return tuple(finding for finding in found if finding.severity in REPORTED_SEVERITIES)
+
+
+def production_signs(server: ServerFacts, stems: tuple[str, ...]) -> tuple[str, ...]:
+    """Each sign in a few words; none for a server that is idle, or has other loads only.
+
+    `stems` are the beginnings of the names of a load's own tables.
+    """
+    found = []
+    if server.replicas:
+        found.append(f"{pluralize(server.replicas, 'replica')} attached")
+    loads = [c for c in server.clients or () if c.benchmarks(server.database, stems)]
+    if strangers := [client for client in server.busy if client not in loads]:
+        users = ", ".join(dict.fromkeys(client.user for client in strangers))
+        found.append(f"{pluralize(len(strangers), 'connection')} of others at work ({users})")
+    if server.written and not loads:
+        found.append(f"others changed data {server.written:,} times in {server.watched_seconds:.1f} s")
+    return tuple(found)

@@ -1,23 +1,92 @@
-"""What a preflight knows of server, host and data: gathered by `reader`, judged by the checks."""
+"""What a preflight knows of server, host and data: gathered by `reader`, judged by the checks.
+
+What a run is going to ask of server and host, told by its plan and its program.
+"""
 
 from collections.abc import Iterable
 
 import msgspec
 
-from tuibench.model.machine import Machine
+from tuibench.model.environment import HostConditions
+from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
-from tuibench.tuning.preflight.demand import Demand
-from tuibench.tuning.preflight.grants import Grants
+from tuibench.tuning.catalogue.access import Grants
+from tuibench.workload.datasets import build_data_set
+from tuibench.workload.program.program import Program, flat_statements
 
-ASLEEP = frozenset({"Sleep", "Daemon"})
-DUMP = "Binlog Dump"
+STATEMENT_KINDS = ("SELECT", "INSERT", "UPDATE", "DELETE")
+OWN_CONNECTIONS = 4
+"""Besides the load: sampler, settings, their guardian, and the list of sessions."""
+
+OWN_AT_ONCE = 2
+"""Those of them that every run has from its beginning: sampler and settings."""
+
+DISK_PER_ROW_BYTE = 1.4
+"""What InnoDB needs for a byte of a row: half-filled pages, the row's own head, one secondary index."""
+
+
+class LoadRequirements(msgspec.Struct, frozen=True, kw_only=True):
+    """The needs of one run.
+
+    `statements` is how many each connection prepares, `kinds` which privileges its statements take, `stems`
+    are the beginnings of its tables' names, `data_bytes` what the data set takes on disk, indexes included.
+    """
+
+    threads: int
+    workers: int
+    tables: int
+    statements: int = 0
+    kinds: tuple[str, ...] = STATEMENT_KINDS
+    stems: tuple[str, ...] = ()
+    data_bytes: int = 0
+    rate: float = 0.0
+
+    @property
+    def writes(self) -> bool:
+        return any(kind != "SELECT" for kind in self.kinds)
+
+    @property
+    def connections(self) -> int:
+        """All that tuibench opens."""
+        return self.threads + OWN_CONNECTIONS
+
+
+def load_requirements(plan: RunPlan, program: Program, workers: int) -> LoadRequirements:
+    """The needs of a plan, run by so many worker processes."""
+    spec = build_data_set(program)
+    return LoadRequirements(
+        threads=plan.most_threads,
+        workers=workers,
+        tables=len(spec.table_names()),
+        statements=count_prepared_statements(program) if plan.prepared else 0,
+        kinds=statement_kinds(program),
+        stems=tuple(sorted({name.rstrip("0123456789") for name in spec.table_names()})),
+        data_bytes=int(spec.row_data_bytes * DISK_PER_ROW_BYTE),
+        rate=plan.rate,
+    )
+
+
+def count_prepared_statements(program: Program) -> int:
+    """How many statements each connection of the load prepares."""
+    return sum(statement.prepared for statement in flat_statements(program))
+
+
+def statement_kinds(program: Program) -> tuple[str, ...]:
+    """The privileges that the program's statements take, in a fixed order."""
+    found = {word for flat in flat_statements(program) if (word := flat.sql.split(None, 1)[0].upper())}
+    found |= {"INSERT", "DELETE"} if "REPLACE" in found else set()
+    return tuple(kind for kind in STATEMENT_KINDS if kind in found)
+
+
+IDLE_COMMANDS = frozenset({"Sleep", "Daemon"})
+BINLOG_DUMP = "Binlog Dump"
 """The command of a replica's connection (MySQL also says Binlog Dump GTID)."""
 
 TRANSACTION_CONTROL = frozenset({"BEGIN", "START", "COMMIT", "ROLLBACK"})
-OF_THE_SERVER = frozenset({"system user", "event_scheduler", ""})
+SERVER_USERS = frozenset({"system user", "event_scheduler", ""})
 
 
-class Client(msgspec.Struct, frozen=True, kw_only=True):
+class ClientConnection(msgspec.Struct, frozen=True, kw_only=True):
     """A connection of somebody else, as the process list shows it."""
 
     id: int
@@ -30,12 +99,12 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_replica(self) -> bool:
-        return self.command.startswith(DUMP)
+        return self.command.startswith(BINLOG_DUMP)
 
     @property
     def is_busy(self) -> bool:
         """True if it works now."""
-        return self.command not in ASLEEP and not self.is_replica and self.user not in OF_THE_SERVER
+        return self.command not in IDLE_COMMANDS and not self.is_replica and self.user not in SERVER_USERS
 
     def benchmarks(self, database: str, stems: Iterable[str]) -> bool:
         """True if it does what another load would, as far as can be seen: it works on a data set's tables.
@@ -64,7 +133,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     variables: dict[str, str]
     status: dict[str, int]
     grants: Grants | None
-    clients: tuple[Client, ...] | None
+    clients: tuple[ClientConnection, ...] | None
     registered_replicas: int = 0
     clock_ahead_seconds: float | None = None
     writes: dict[str, int] = {}
@@ -90,7 +159,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
         return max(fetching, self.registered_replicas)
 
     @property
-    def busy(self) -> tuple[Client, ...]:
+    def busy(self) -> tuple[ClientConnection, ...]:
         return tuple(client for client in self.clients or () if client.is_busy)
 
     @property
@@ -128,6 +197,6 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Everything the checks judge by."""
 
     server: ServerFacts
-    machine: Machine
-    demand: Demand
+    machine: HostConditions
+    requirements: LoadRequirements
     data: DataFacts

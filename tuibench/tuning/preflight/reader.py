@@ -1,50 +1,29 @@
 """Asks the server for its facts, in one round of few statements. A refusal leaves a gap, never an error."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.model.counters import ROW_WRITES, Counter
 from tuibench.model.server import Flavour, ServerInfo
+from tuibench.model.settings import PREFLIGHT_VARIABLES
 from tuibench.mysql.connection import Connection, Row
-from tuibench.tuning.preflight import grants
-from tuibench.tuning.preflight.facts import Client, ServerFacts
+from tuibench.tuning.catalogue import access
+from tuibench.tuning.preflight.facts import ClientConnection, ServerFacts
 
-VARIABLES = (
-    "binlog_expire_logs_seconds",
-    "expire_logs_days",
-    "general_log",
-    "innodb_read_only",
-    "log_bin",
-    "long_query_time",
-    "max_connections",
-    "max_prepared_stmt_count",
-    "max_user_connections",
-    "open_files_limit",
-    "performance_schema",
-    "read_only",
-    "slow_query_log",
-    "super_read_only",
-    "table_open_cache",
-    "wait_timeout",
-)
-GAUGES = ("Prepared_stmt_count", "Threads_connected")
-WRITES = (
-    "Com_delete",
-    "Com_delete_multi",
-    "Com_insert",
-    "Com_insert_select",
-    "Com_load",
-    "Com_replace",
-    "Com_replace_select",
-    "Com_update",
-    "Com_update_multi",
-)
+GAUGES = (Counter.PREPARED_STMT_COUNT, Counter.THREADS_CONNECTED)
 
-_VARIABLES_SQL = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN {VARIABLES}"
-_STATUS_SQL = f"SHOW GLOBAL STATUS WHERE Variable_name IN {GAUGES + WRITES}"
-_WRITES_SQL = f"SHOW GLOBAL STATUS WHERE Variable_name IN {WRITES}"
+_VARIABLES_SQL = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN {tuple(map(str, PREFLIGHT_VARIABLES))}"
+
+
+def _status_sql(counters: Iterable[Counter]) -> str:
+    return f"SHOW GLOBAL STATUS WHERE Variable_name IN {tuple(map(str, counters))}"
+
+
+_STATUS_SQL = _status_sql(GAUGES + ROW_WRITES)
+_WRITES_SQL = _status_sql(ROW_WRITES)
 _LIMIT_SQL = "SELECT @@SESSION.max_user_connections"
 _CLOCK_SQL = "SELECT UNIX_TIMESTAMP(SYSDATE(6))"
 
@@ -67,18 +46,18 @@ async def read_server(
         database=database,
         variables={str(name): str(value) for name, value in await _rows(connection, _VARIABLES_SQL) or ()},
         status={name: value for name, value in status.items() if name in GAUGES},
-        grants=None if granted is None else grants.read((str(row[0]) for row in granted), database),
+        grants=None if granted is None else access.parse_grants((str(row[0]) for row in granted), database),
         clients=None if listed is None else _clients(listed, connection.thread_id),
         registered_replicas=len(await _rows(connection, _replicas_sql(info)) or ()),
         clock_ahead_seconds=await _clock_ahead(connection, wall_seconds),
         user=connection.target.user,
         user_connections=await _user_connections(connection),
-        writes={name: value for name, value in status.items() if name in WRITES},
+        writes={name: value for name, value in status.items() if name in ROW_WRITES},
         read_at=begun,
     )
 
 
-async def look_again(
+async def read_writes_again(
     connection: Connection,
     facts: ServerFacts,
     *,
@@ -118,9 +97,9 @@ def _replicas_sql(info: ServerInfo) -> str:
     return "SHOW REPLICAS" if new else "SHOW SLAVE HOSTS"
 
 
-def _clients(rows: Sequence[Row], own_id: int) -> tuple[Client, ...]:
+def _clients(rows: Sequence[Row], own_id: int) -> tuple[ClientConnection, ...]:
     return tuple(
-        Client(
+        ClientConnection(
             id=int(row[0]),
             user=str(row[1] or ""),
             host=str(row[2] or ""),

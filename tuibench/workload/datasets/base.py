@@ -1,41 +1,45 @@
-"""What a data set must tell to whoever makes, checks and drops its tables. Pure text: it sends nothing."""
+"""Base class of data sets: tables, columns, sizes, SQL and row sources. It executes no statements."""
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from random import Random
 from typing import ClassVar, NamedTuple, Protocol
 
+from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue
-from tuibench.workload.options import Option
+from tuibench.workload.language.options import ProfileOption
 
 
-class Form(StrEnum):
-    """How rows travel: as the values of an INSERT, as lines for LOAD DATA, as parameters by the thousand."""
+class RowFormat(StrEnum):
+    """Encoding of rows: values of an INSERT, lines for LOAD DATA, or parameters of a bulk statement."""
 
     SQL = "sql"
     TABBED = "tabbed"
     BULK = "bulk"
 
 
-INTO: dict[Form, str] = {
-    Form.SQL: "INSERT INTO {table} ({columns}) VALUES ",
-    Form.TABBED: "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} CHARACTER SET {charset} ({columns})",
-    Form.BULK: "INSERT INTO {table} ({columns}) VALUES ({marks})",
+INSERT_TEMPLATES: dict[RowFormat, str] = {
+    RowFormat.SQL: "INSERT INTO {table} ({columns}) VALUES ",
+    RowFormat.TABBED: "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} CHARACTER SET {charset} ({columns})",
+    RowFormat.BULK: "INSERT INTO {table} ({columns}) VALUES ({marks})",
 }
 
 
-def into(form: Form, table: str, columns: Sequence[str], charset: str) -> str:
-    """The statement that rows of these columns go with, in a form."""
+def insert_statement(row_format: RowFormat, table: str, columns: Sequence[str], charset: str) -> str:
+    """The statement for rows of these columns in a row format."""
     marks = ", ".join("?" * len(columns))
-    return INTO[form].format(table=table, columns=", ".join(columns), marks=marks, charset=charset)
+    return INSERT_TEMPLATES[row_format].format(
+        table=table, columns=", ".join(columns), marks=marks, charset=charset
+    )
 
 
-class Extent(NamedTuple):
-    """How large a table is, told by one cheap question.
+class SizeCheck(NamedTuple):
+    """A cheap query for the size of a table.
 
-    The answer of `sql` is a number of `what`, or null for none. The tables are made with `wanted`, a run can
-    do with `least`; `option` is what chooses a run for tables of another size. What `is_for_use` a run should
-    use up: if it leaves some, it is told so.
+    The result of `sql` is a number of `what`, or null. The tables are created with `wanted`; a run needs at
+    `least` this many; `option` adapts a run to tables of another size. With `is_for_use`, a run that uses
+    only a part of them reports this.
     """
 
     sql: str
@@ -47,100 +51,112 @@ class Extent(NamedTuple):
 
 
 class RowSource(Protocol):
-    """Writes the rows of a load in one form.
+    """Encodes the rows of a load in one format.
 
-    `parameters` has an `i` (32 bit integer) or an `s` (text of at most 250 bytes) for each column.
+    `parameters` has an `i` (32-bit integer) or an `s` (text of at most 250 bytes) for each column.
     """
 
     parameters: str
 
     @property
     def row_bytes(self) -> int:
-        """The size of one row as it is sent, or a little more than the average."""
+        """The encoded size of one row, or a little more than the average."""
         ...
 
     def sql(self, table: str, charset: str) -> str:
-        """The statement that the rows go with; an INSERT in text ends where they begin.
+        """The statement for the rows; the rows are appended to a text INSERT.
 
-        `charset` is the connection's, in which the rows are all ASCII.
+        `charset` is the connection's character set; the rows are ASCII.
         """
         ...
 
     def block(self, first: int, count: int) -> bytes:
-        """The rows with numbers from `first` on, in the form asked for."""
+        """The encoded rows with numbers from `first` on."""
         ...
 
 
 class DataSet(Protocol):
     """The tables of one run.
 
-    `OPTIONS` are those a user may give, besides the ones of every profile (`compile.SHARED`, with `threads`).
-    `FAMILY` is an SQL condition on `t.table_name` that finds all tables that may bear one of its names.
+    `OPTIONS` are its options, in addition to those of every profile (`compile.SHARED_OPTIONS`, with
+    `threads`). `TABLE_NAME_CONDITION` is an SQL condition on `t.table_name` that is true for all names of its
+    tables.
     """
 
-    OPTIONS: ClassVar[dict[str, Option]]
-    FAMILY: ClassVar[str]
+    OPTIONS: ClassVar[dict[str, ProfileOption]]
+    TABLE_NAME_CONDITION: ClassVar[str]
 
     @classmethod
     def from_options(cls, values: Mapping[str, OptionValue]) -> "DataSet":
-        """The data set that resolved options ask for. Raises UsageError if there is none such."""
+        """The data set with resolved options. Raises UsageError for invalid ones."""
         ...
 
-    def emptied(self) -> "DataSet":
-        """The same tables, made without rows."""
+    def without_rows(self) -> "DataSet":
+        """The same tables without rows."""
         ...
 
     def table_names(self) -> tuple[str, ...]:
-        """The tables, in an order in which they can be dropped."""
+        """The tables, in an order for dropping."""
         ...
 
-    def is_named(self, table: str) -> bool:
-        """Whether a table is called like one of this kind of data set, of any size."""
+    def is_table_name(self, table: str) -> bool:
+        """Whether the name is that of a table of this kind of data set, of any size."""
         ...
 
     def columns(self, table: str) -> dict[str, str]:
-        """The columns by which a table is known to be ours, with their types but no display widths."""
+        """The columns that identify the table, with types but without display widths."""
         ...
 
     def size(self, table: str) -> int:
-        """How many rows the table is made with."""
+        """The number of rows of the table."""
         ...
 
-    def piece_rows(self, table: str) -> int:
-        """How many rows of it one connection loads at a time; 0 for as many as there are."""
+    def chunk_rows(self, table: str) -> int:
+        """The number of rows that a connection loads at a time; 0 for all."""
         ...
 
-    def extents(self) -> dict[str, Extent]:
-        """How large the tables are, as far as that can be told cheaply."""
+    def size_checks(self) -> dict[str, SizeCheck]:
+        """Cheap queries for the sizes of the tables."""
         ...
 
     @property
     def row_data_bytes(self) -> int:
-        """What all rows together take as they are sent, about."""
+        """The approximate encoded size of all rows."""
         ...
 
     def describe(self) -> str:
-        """The data in words: 4 × 100,000 rows."""
+        """A description of the data: 4 × 100,000 rows."""
         ...
 
     def create_sql(self, table: str) -> str: ...
 
     def index_sql(self, table: str) -> str:
-        """What makes the index after the load; empty if there is none."""
+        """The CREATE INDEX statement after loading; empty if there is none."""
         ...
 
     def constraint_sql(self) -> tuple[str, ...]:
-        """What is done when all tables have their rows and indexes."""
+        """Statements for after loading and indexing all tables."""
         ...
 
-    def rows(self, table: str, stream: Random, form: Form) -> RowSource:
-        """A source of the table's rows in that form, whose values come from `stream`."""
+    def rows(self, table: str, stream: Random, row_format: RowFormat) -> RowSource:
+        """A source of the table's rows in a format, with values from `stream`."""
         ...
 
     def prepare_command(self, profile: str) -> str:
-        """What to type to make these tables."""
+        """The command that creates these tables."""
         ...
 
     def cleanup_command(self, profile: str) -> str:
-        """What to type to drop them."""
+        """The command that drops them."""
         ...
+
+
+_ENGINE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def engine_name(value: object) -> str:
+    """The engine's name. Raises UsageError if it is not a valid name."""
+    engine = str(value)
+    if not _ENGINE.fullmatch(engine):
+        raise UsageError(f"--mysql-storage-engine: '{engine}' is not a name")
+    return engine

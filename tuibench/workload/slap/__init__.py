@@ -1,4 +1,4 @@
-"""What mysqlslap would send: the SQL it makes up, the order each client sends it in, and what goes before.
+"""mysqlslap's workload: generated SQL, the order of each client's queries, and the schema setup.
 
-The texts are mysqlslap's, word for word: either tool puts the same load on a server.
+The statements are identical to mysqlslap's.
 """

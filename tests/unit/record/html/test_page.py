@@ -13,13 +13,15 @@ from tests.examples import PLAN, summary
 from tests.unit.record.steady import steady
 from tests.unit.record.written import written
 from tuibench.metrics.histogram import Histogram
-from tuibench.model.effect import Comparison, Effect, Figure
+from tuibench.model.effect import Comparison, Effect, EffectFigure
 from tuibench.model.event import Event, EventKind
 from tuibench.model.target import Target
-from tuibench.record.hdr import encoded
+from tuibench.model.verdict import Verdict
+from tuibench.record.files.hdr_log import encode_histogram
+from tuibench.record.files.loading import load_run
+from tuibench.record.files.run import Run
 from tuibench.record.html.markup import VOID
-from tuibench.record.html.page import html
-from tuibench.record.run import Run, load
+from tuibench.record.html.page import html_report
 
 REFERENCE = re.compile(r"(?:src|href|xlink:href|action|data|poster)\s*=\s*[\"']?\s*(?!#)", re.IGNORECASE)
 FETCHED = re.compile(
@@ -62,7 +64,7 @@ def read(page: str) -> Reader:
 
 
 def page_of(place: Path) -> str:
-    return html(load(place))
+    return html_report(load_run(place))
 
 
 @pytest.fixture
@@ -70,7 +72,7 @@ def run(tmp_path: Path) -> Run:
     """A run of twelve seconds in which a setting was changed."""
     change = Event(at=1.0, elapsed_seconds=4.0, kind=EventKind.SETTING, text="sync_binlog 1 → 0", marker=1)
     compared = Comparison(
-        figure=Figure.TPS,
+        figure=EffectFigure.TPS,
         before=50.0,
         after=75.0,
         delta=25.0,
@@ -79,7 +81,7 @@ def run(tmp_path: Path) -> Run:
         percent=50.0,
         percent_low=40.0,
         percent_high=60.0,
-        differs=True,
+        verdict=Verdict.HIGHER,
     )
     effect = Effect(
         markers=(1,),
@@ -88,18 +90,20 @@ def run(tmp_path: Path) -> Run:
         window_seconds=3.0,
         settling_seconds=1.0,
         settled=True,
-        comparisons=(compared, replace(compared, figure=Figure.P95, differs=False)),
+        comparisons=(compared, replace(compared, figure=EffectFigure.P95, verdict=Verdict.CANNOT_TELL)),
     )
     place = steady(tmp_path, "odd")
     latencies = Histogram.of([1_000 + 37 * number for number in range(158)])
-    told = summary(effects=(effect,), warnings=("simulated: 20 ms",), latency_histogram=encoded(latencies))
+    told = summary(
+        effects=(effect,), warnings=("simulated: 20 ms",), latency_histogram=encode_histogram(latencies)
+    )
     (place / "summary.json").write_bytes(msgspec.json.encode(told))
     (place / "events.jsonl").write_bytes(msgspec.json.encode(change) + b"\n")
-    return load(place)
+    return load_run(place)
 
 
 def test_the_report_is_well_formed_and_complete(run: Run) -> None:
-    reader = read(html(run))
+    reader = read(html_report(run))
     assert reader.headings == [
         "Environment",
         "Method",
@@ -115,7 +119,7 @@ def test_the_report_is_well_formed_and_complete(run: Run) -> None:
 
 
 def test_nothing_is_fetched(run: Run) -> None:
-    page = html(run)
+    page = html_report(run)
     assert not FETCHED.search(page)
     assert not [found for found in re.findall(r"\s(?:src|href|action)=\"([^\"]*)", page) if found[:1] != "#"]
 
@@ -131,11 +135,11 @@ def test_a_link_in_the_data_is_text_and_nothing_else(tmp_path: Path) -> None:
 
 def test_what_ends_a_script_in_the_data_does_not_end_it(run: Run) -> None:
     named = replace(run, events=(replace(run.events[0], text="</script><b>x"),))
-    read(html(named))
+    read(html_report(named))
 
 
 def test_warnings_come_before_everything_else(run: Run) -> None:
-    text = read(html(run)).text
+    text = read(html_report(run)).text
     assert text.index("simulated: 20 ms") < text.index("Environment\n") < text.index("Analysis")
 
 
@@ -144,14 +148,14 @@ def test_a_run_without_warnings_says_so(tmp_path: Path) -> None:
 
 
 def test_a_change_is_marked_on_every_chart_and_has_a_card(run: Run) -> None:
-    page = html(run)
+    page = html_report(run)
     assert page.count('class="mark"') == page.count('class="chart"') > 8
     card = page[page.index('class="card"') :]
-    assert card.index("sync_binlog 1 → 0") < card.index("▲ +50 %") < card.index("no difference")
+    assert card.index("sync_binlog 1 → 0") < card.index("▲ +50 %") < card.index("cannot tell")
 
 
 def test_the_pointer_reads_what_the_charts_show(run: Run) -> None:
-    page = html(run)
+    page = html_report(run)
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert found
     data = json.loads(found[1])
@@ -165,9 +169,9 @@ def test_the_pointer_reads_what_the_charts_show(run: Run) -> None:
 
 def test_the_commands_hold_no_password(tmp_path: Path) -> None:
     place = steady(tmp_path, "a")
-    record = load(place).plan
+    record = load_run(place).plan
     shown = replace(record, target=Target(user="ann", host="db1", password="secret"))
-    page = html(replace(load(place), plan=shown))
+    page = html_report(replace(load_run(place), plan=shown))
     assert "secret" not in page
     assert "tuibench run oltp_read_write --host=db1" in page
 
@@ -191,9 +195,9 @@ def test_a_single_sample_is_a_dot(tmp_path: Path) -> None:
 
 
 def test_dark_and_light_and_paper_have_the_same_colours() -> None:
-    from tuibench.record.html.page import resource
+    from tuibench.record.html.page import read_resource
 
-    style = resource("style.css")
+    style = read_resource("style.css")
     light, dark, paper = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     names = [sorted(re.findall(r"(--[a-z0-9-]+):", each)) for each in (light, dark, paper)]
     assert names[0] == names[1] == names[2]

@@ -7,14 +7,15 @@ from msgspec.structs import replace
 
 from tests.unit.record.html.test_page import read
 from tests.unit.record.steady import steady
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, Purpose
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
-from tuibench.record.html.page import html
-from tuibench.record.html.saturation import saturation
-from tuibench.record.run import Run, load
+from tuibench.record.files.loading import load_run
+from tuibench.record.files.run import Run
+from tuibench.record.html.page import html_report
+from tuibench.record.html.saturation import saturation_section
 
 
-def step(level: float, tps: float, purpose: Purpose = Purpose.UP, **changes: object) -> ProbeStep:
+def step(level: float, tps: float, purpose: StepPurpose = StepPurpose.UP, **changes: object) -> ProbeStep:
     made = ProbeStep(
         level=level,
         purpose=purpose,
@@ -34,8 +35,8 @@ STEPS = (
     step(1, 100.0),
     step(2, 190.0),
     step(8, 410.0),
-    step(4, 400.0, Purpose.REFINE),
-    step(2, 150.0, Purpose.BACK, is_stable=False),
+    step(4, 400.0, StepPurpose.REFINE),
+    step(2, 150.0, StepPurpose.BACK, is_stable=False),
 )
 FOUND = ProbeResult(
     order=ProbeOrder(),
@@ -55,12 +56,12 @@ FOUND = ProbeResult(
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    made = load(steady(tmp_path, "a"))
+    made = load_run(steady(tmp_path, "a"))
     return replace(made, summary=replace(made.summary, probe=FOUND))
 
 
 def test_the_section_tells_what_was_found(run: Run) -> None:
-    reader = read(html(run))
+    reader = read(html_report(run))
     assert "Saturation" in reader.headings
     assert reader.text.index("Saturated at 4 threads.") < reader.text.index(
         "tuibench run oltp_read_write --threads=4\n"
@@ -68,7 +69,7 @@ def test_the_section_tells_what_was_found(run: Run) -> None:
 
 
 def test_steps_stand_in_the_order_of_their_levels(run: Run) -> None:
-    section = str(saturation(run))
+    section = str(saturation_section(run))
     places = [
         section.index(f"<td>{words}</td>") for words in ("1 thread", "2 threads", "4 threads", "8 threads")
     ]
@@ -78,7 +79,7 @@ def test_steps_stand_in_the_order_of_their_levels(run: Run) -> None:
 
 
 def test_charts_show_the_way_up_only(run: Run) -> None:
-    section = str(saturation(run))
+    section = str(saturation_section(run))
     assert section.count("<circle") == 8
     assert "measured, 8 threads: 410 ± 8.2" in section
     assert "150" not in section[: section.index("<table")]
@@ -86,13 +87,15 @@ def test_charts_show_the_way_up_only(run: Run) -> None:
 
 def test_a_probe_of_rates_says_so(run: Run) -> None:
     paced = replace(
-        FOUND, order=ProbeOrder(by=Quantity.RATE), steps=(step(0, 500.0, Purpose.SCALE), *STEPS[:2])
+        FOUND, order=ProbeOrder(by=Quantity.RATE), steps=(step(0, 500.0, StepPurpose.SCALE), *STEPS[:2])
     )
-    section = str(saturation(replace(run, summary=replace(run.summary, probe=paced))))
+    section = str(saturation_section(replace(run, summary=replace(run.summary, probe=paced))))
     assert "TPS against rate" in section
     assert "<td>without a rate</td>" in section
 
 
 def test_without_a_probe_there_is_no_section(run: Run) -> None:
-    assert saturation(replace(run, summary=replace(run.summary, probe=None))) is None
-    assert saturation(replace(run, summary=replace(run.summary, probe=replace(FOUND, steps=())))) is None
+    assert saturation_section(replace(run, summary=replace(run.summary, probe=None))) is None
+    assert (
+        saturation_section(replace(run, summary=replace(run.summary, probe=replace(FOUND, steps=())))) is None
+    )

@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuibench.metrics.histogram import Histogram, bucket_of, highest_in
-from tuibench.record.prometheus.buckets import BOUNDS, cumulated, sum_seconds
+from tuibench.metrics.histogram import Histogram, bucket_index, bucket_upper_bound
+from tuibench.record.prometheus.page import BOUNDS, cumulated, sum_seconds
 
 LATENCIES = st.lists(st.integers(0, 200_000_000), max_size=40)
 
@@ -19,7 +19,7 @@ def test_bounds_are_six_to_a_decade_and_rise() -> None:
 @given(LATENCIES)
 def test_a_latency_counts_in_every_bucket_that_reaches_it(latencies_us: list[int]) -> None:
     histogram = Histogram.of(latencies_us)
-    told = [highest_in(bucket_of(latency)) for latency in latencies_us]
+    told = [bucket_upper_bound(bucket_index(latency)) for latency in latencies_us]
     found = cumulated(histogram)
     assert [count for _, count in found[:-1]] == [
         sum(latency <= bound * 1e6 * (1 + 1e-12) for latency in told) for bound in BOUNDS

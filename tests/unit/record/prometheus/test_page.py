@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -12,19 +11,25 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from tests import examples
-from tests.unit.record.prometheus.moments import BEFORE_THE_FIRST_SAMPLE, MOMENT, SAMPLE, SERVER_PART, SETTING
-from tuibench.model.sample import ServerPart
-from tuibench.record.prometheus.page import page
-from tuibench.record.prometheus.snapshot import Snapshot
+from tests.paths import ROOT
+from tests.unit.record.prometheus.snapshots import (
+    BEFORE_THE_FIRST_SAMPLE,
+    MOMENT,
+    SAMPLE,
+    SERVER_PART,
+    SETTING,
+)
+from tuibench.model.sample import ServerSample
+from tuibench.record.prometheus.metrics import MetricsSnapshot
+from tuibench.record.prometheus.page import render_page
 
-ROOT = Path(__file__).parents[4]
 UNITS = re.compile(r"millisecond|_ms$|_us$|percent|kilobyte|megabyte")
 NO_LABELS: Mapping[str, str] = {}
 Labels = tuple[tuple[str, str], ...]
 
 
-def families(moment: Snapshot = MOMENT) -> list[Metric]:
-    return list(read_text(page(moment).body.decode()))
+def families(moment: MetricsSnapshot = MOMENT) -> list[Metric]:
+    return list(read_text(render_page(moment).body.decode()))
 
 
 def values(found: Iterable[Metric]) -> dict[tuple[str, Labels], float]:
@@ -35,7 +40,7 @@ def values(found: Iterable[Metric]) -> dict[tuple[str, Labels], float]:
     }
 
 
-def value(name: str, moment: Snapshot = MOMENT, labels: Mapping[str, str] = NO_LABELS) -> float | None:
+def value(name: str, moment: MetricsSnapshot = MOMENT, labels: Mapping[str, str] = NO_LABELS) -> float | None:
     return values(families(moment)).get((name, tuple(sorted(labels.items()))))
 
 
@@ -108,7 +113,7 @@ def test_names_follow_the_conventions() -> None:
 
 
 def test_no_series_is_told_twice() -> None:
-    lines = [line for line in page(MOMENT).body.decode().splitlines() if not line.startswith("#")]
+    lines = [line for line in render_page(MOMENT).body.decode().splitlines() if not line.startswith("#")]
     series = [line.rpartition(" ")[0] for line in lines]
     assert len(series) == len(set(series)) > 100
 
@@ -116,7 +121,7 @@ def test_no_series_is_told_twice() -> None:
 def test_what_was_not_measured_is_absent() -> None:
     blind = values(families(replace(MOMENT, sample=replace(SAMPLE, server=None, host=None))))
     assert not [name for name, _ in blind if name.startswith(("server_", "host_"))]
-    bare = ServerPart(
+    bare = ServerSample(
         uptime_seconds=1,
         threads_running=1,
         threads_connected=1,
@@ -139,8 +144,8 @@ def test_before_the_first_sample_the_counters_stand_at_zero() -> None:
 
 
 def test_openmetrics_is_for_those_who_ask() -> None:
-    plain = page(MOMENT, "*/*")
-    modern = page(MOMENT, "application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
+    plain = render_page(MOMENT, "*/*")
+    modern = render_page(MOMENT, "application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
     assert plain.content_type.startswith("text/plain")
     assert modern.content_type.startswith("application/openmetrics-text")
     assert modern.body.endswith(b"# EOF\n")

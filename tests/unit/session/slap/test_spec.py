@@ -5,8 +5,8 @@ import pytest
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.session.slap.spec import SlapSpec
-from tuibench.workload.slap.generated import Query
-from tuibench.workload.slap.script import Script
+from tuibench.workload.slap.generated_sql import SlapQuery
+from tuibench.workload.slap.script import SlapScript
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,6 @@ from tuibench.workload.slap.script import Script
 def test_clients_speak_as_mysqlslaps_do_if_that_loses_nothing(
     sql: str, init_sql: str, flavour: Flavour, charset: str
 ) -> None:
-    script = Script(queries=(Query("SELECT 1"), Query(sql)))
+    script = SlapScript(queries=(SlapQuery("SELECT 1"), SlapQuery(sql)))
     spec = SlapSpec(target=Target(), script=script, init_sql=init_sql)
     assert spec.charset(flavour) == charset

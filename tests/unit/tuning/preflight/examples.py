@@ -5,10 +5,9 @@ from typing import Any
 import msgspec
 
 from tests import examples
-from tuibench.model.machine import Machine
-from tuibench.tuning.preflight.demand import Demand
-from tuibench.tuning.preflight.facts import Client, DataFacts, Facts, ServerFacts
-from tuibench.tuning.preflight.grants import Grants
+from tuibench.model.environment import HostConditions
+from tuibench.tuning.catalogue.access import Grants
+from tuibench.tuning.preflight.facts import ClientConnection, DataFacts, Facts, LoadRequirements, ServerFacts
 
 GIB = 1 << 30
 ALL = Grants(everywhere=frozenset({"ALL"}), database=frozenset(), partly=False, account="`app`@`localhost`")
@@ -27,8 +26,10 @@ VARIABLES = {
     "table_open_cache": "2000",
     "wait_timeout": "28800",
 }
-DEMAND = Demand(threads=16, workers=1, tables=4, statements=36, stems=("sbtest",), data_bytes=100_000_000)
-MACHINE = Machine(
+DEMAND = LoadRequirements(
+    threads=16, workers=1, tables=4, statements=36, stems=("sbtest",), data_bytes=100_000_000
+)
+MACHINE = HostConditions(
     files_soft=1024,
     files_hard=20_000,
     swap_used_bytes=0,
@@ -55,7 +56,7 @@ def facts(
     variables: dict[str, str] | None = None,
     server: dict[str, Any] | None = None,
     machine: dict[str, Any] | None = None,
-    demand: dict[str, Any] | None = None,
+    requirements: dict[str, Any] | None = None,
     data: DataFacts = READY,
     without: tuple[str, ...] = (),
 ) -> Facts:
@@ -65,14 +66,14 @@ def facts(
     return Facts(
         server=replace(SERVER, variables=known, **(server or {})),
         machine=replace(MACHINE, **(machine or {})),
-        demand=replace(DEMAND, **(demand or {})),
+        requirements=replace(DEMAND, **(requirements or {})),
         data=data,
     )
 
 
-def client(**changes: Any) -> Client:
+def client(**changes: Any) -> ClientConnection:
     """Somebody at work in a database of his own."""
-    made = Client(
+    made = ClientConnection(
         id=9,
         user="shop",
         host="web1:4711",

@@ -9,7 +9,7 @@ from tests import examples as model_examples
 from tests.unit.tuning.preflight.examples import GIB, client, facts, grants
 from tuibench.model.finding import Severity
 from tuibench.model.server import Flavour
-from tuibench.tuning.preflight.checks import CHECKS, before_run, examine
+from tuibench.tuning.preflight.checks import CHECKS, run_all_checks, run_checks_before_run
 from tuibench.tuning.preflight.facts import DataFacts, Facts
 
 MYSQL = msgspec.structs.replace(model_examples.SERVER, flavour=Flavour.MYSQL, version="9.7.1")
@@ -83,11 +83,11 @@ CASES = (
         "warning",
         "4 connections of our own beside 2 of others, the server takes 151: 3 will be refused",
         "SET GLOBAL max_connections = 164",
-        demand={"threads": 148},
+        requirements={"threads": 148},
     ),
-    case("max_connections", "note", "0 are left for you", "= 161", demand={"threads": 145}),
-    case("max_connections", "note", "9 are left for you", demand={"threads": 136}),
-    case("max_connections", "ok", "135 threads", demand={"threads": 135}),
+    case("max_connections", "note", "0 are left for you", "= 161", requirements={"threads": 145}),
+    case("max_connections", "note", "9 are left for you", requirements={"threads": 136}),
+    case("max_connections", "ok", "135 threads", requirements={"threads": 135}),
     case(
         "max_connections",
         "warning",
@@ -149,11 +149,19 @@ CASES = (
     ),
     case("read_only", "stop", "the load does", variables={"read_only": "ON", "super_read_only": "ON"}),
     case("read_only", "stop", "the load does", variables={"innodb_read_only": "ON"}),
-    case("read_only", "note", "so is the load", variables={"read_only": "ON"}, demand={"kinds": ("SELECT",)}),
+    case(
+        "read_only",
+        "note",
+        "so is the load",
+        variables={"read_only": "ON"},
+        requirements={"kinds": ("SELECT",)},
+    ),
     case("read_only", "note", "may not see", without=("read_only",)),
     case("replicas", "warning", "1 replica attached", "without replicas", server={"clients": (REPLICA,)}),
     case("replicas", "warning", "2 replicas attached", server={"registered_replicas": 2}),
-    case("replicas", "note", "attached", server={"registered_replicas": 2}, demand={"kinds": ("SELECT",)}),
+    case(
+        "replicas", "note", "attached", server={"registered_replicas": 2}, requirements={"kinds": ("SELECT",)}
+    ),
     case("replicas", "note", "may not see", "GRANT PROCESS", server={"grants": grants("SUPER")}),
     case(
         "other_clients",
@@ -184,13 +192,13 @@ CASES = (
     case("long_query_time", "note", "may not see", without=("long_query_time",)),
     case("wait_timeout", "ok", "idle for 28,800 s"),
     case("wait_timeout", "ok", "idle for 2 s", variables={"wait_timeout": "2"}),
-    case("wait_timeout", "ok", "idle for 2 s", demand={"rate": 100.0}, variables={"wait_timeout": "2"}),
+    case("wait_timeout", "ok", "idle for 2 s", requirements={"rate": 100.0}, variables={"wait_timeout": "2"}),
     case(
         "wait_timeout",
         "warning",
         "at 4 transactions/s 16 connections may be idle for 20 s, the server hangs up after 2 s",
         "SET GLOBAL wait_timeout=40",
-        demand={"rate": 4.0},
+        requirements={"rate": 4.0},
         variables={"wait_timeout": "2"},
     ),
     case("wait_timeout", "note", "may not see", without=("wait_timeout",)),
@@ -214,7 +222,7 @@ CASES = (
         without=("binlog_expire_logs_seconds",),
     ),
     case("binary_log", "ok", "is off", variables={"log_bin": "OFF"}),
-    case("binary_log", "ok", "writes nothing", demand={"kinds": ("SELECT",)}),
+    case("binary_log", "ok", "writes nothing", requirements={"kinds": ("SELECT",)}),
     case("binary_log", "note", "may not see", without=("log_bin",)),
     case(
         "disk",
@@ -225,7 +233,7 @@ CASES = (
         data=NOT_THERE,
     ),
     case("disk", "warning", "grow while the load writes", "make room", machine={"disk_free_bytes": 4 * GIB}),
-    case("disk", "ok", "4 GiB", machine={"disk_free_bytes": 4 * GIB}, demand={"kinds": ("SELECT",)}),
+    case("disk", "ok", "4 GiB", machine={"disk_free_bytes": 4 * GIB}, requirements={"kinds": ("SELECT",)}),
     case("disk", "note", "from another host", server={"info": REMOTE}),
     case("disk", "note", "may not see", machine={"disk_free_bytes": None}),
     case(
@@ -233,14 +241,14 @@ CASES = (
         "stop",
         "a worker needs 1,064 open files, this account may have 1,063",
         "ulimit -Hn 1064",
-        demand={"threads": 2000, "workers": 2},
+        requirements={"threads": 2000, "workers": 2},
         machine={"files_hard": 1063},
     ),
     case(
         "file_descriptors",
         "ok",
         "this account may have 1,024, raised to 1,064",
-        demand={"threads": 2000, "workers": 2},
+        requirements={"threads": 2000, "workers": 2},
         machine={"files_hard": 1064},
     ),
     case("file_descriptors", "ok", "any number", machine={"files_soft": None, "files_hard": None}),
@@ -249,7 +257,7 @@ CASES = (
     case("clock", "note", "may not see", server={"clock_ahead_seconds": None}),
     case("clocksource", "note", "source is hpet", "echo tsc", machine={"clocksource": "hpet"}),
     case("clocksource", "ok", "unknown", machine={"clocksource": ""}),
-    case("timers", "note", "1 ms late", machine={"fine_timers": False}, demand={"rate": 10.0}),
+    case("timers", "note", "1 ms late", machine={"fine_timers": False}, requirements={"rate": 10.0}),
     case("timers", "ok", "", machine={"fine_timers": False}),
     case("swap", "note", "512 MiB of 1 GiB", "swapoff", machine={"swap_used_bytes": GIB // 2}),
     case("swap", "ok", "no swap", machine={"swap_total_bytes": 0}),
@@ -261,7 +269,7 @@ CASES = (
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.id}-{case.severity}-{case.found[:20]}")
 def test_what_a_check_makes_of_the_facts(case: Case) -> None:
-    (finding,) = [finding for finding in examine(case.facts) if finding.id == case.id]
+    (finding,) = [finding for finding in run_all_checks(case.facts) if finding.id == case.id]
     assert finding.severity is case.severity, finding
     assert case.found in finding.found
     assert case.remedy in finding.remedy
@@ -269,14 +277,14 @@ def test_what_a_check_makes_of_the_facts(case: Case) -> None:
 
 
 def test_all_is_well_and_nothing_is_told_before_a_run() -> None:
-    findings = examine(facts())
+    findings = run_all_checks(facts())
     assert {finding.severity for finding in findings} == {Severity.OK}
     assert len({finding.id for finding in findings}) == len(findings) == len(CHECKS)
-    assert before_run(facts()) == ()
+    assert run_checks_before_run(facts()) == ()
 
 
 def test_every_check_that_can_find_something_is_tried() -> None:
-    assert {case.id for case in CASES} == {finding.id for finding in examine(facts())} - {"server"}
+    assert {case.id for case in CASES} == {finding.id for finding in run_all_checks(facts())} - {"server"}
 
 
 def test_a_run_is_told_of_warnings_and_stops_only() -> None:
@@ -284,4 +292,4 @@ def test_a_run_is_told_of_warnings_and_stops_only() -> None:
         variables={"general_log": "ON", "max_connections": "10", "performance_schema": "ON"},
         machine={"governors": ("powersave",)},
     )
-    assert [finding.id for finding in before_run(troubled)] == ["max_connections", "general_log"]
+    assert [finding.id for finding in run_checks_before_run(troubled)] == ["max_connections", "general_log"]

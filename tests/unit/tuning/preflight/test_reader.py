@@ -12,7 +12,7 @@ from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, Row
-from tuibench.tuning.preflight.reader import look_again, read_server
+from tuibench.tuning.preflight.reader import read_server, read_writes_again
 
 OWN_ID = 7
 ANSWERS: dict[str, Sequence[Row]] = {
@@ -112,7 +112,7 @@ async def test_a_second_look_notices_writes_and_keeps_who_was_busy_before() -> N
     facts = await read_server(connection, examples.SERVER, monotonic_seconds=times(5.0))
     connection.answers["SHOW GLOBAL STATUS"] = [("Com_insert", "14"), ("Com_update", "2")]
     connection.answers["SHOW PROCESSLIST"] = [(9, "idle", "web:2", "shop", "Query", 0, "", "SELECT 1", 0.0)]
-    later = await look_again(connection, facts, monotonic_seconds=times(5.75))
+    later = await read_writes_again(connection, facts, monotonic_seconds=times(5.75))
     assert (later.written, later.watched_seconds) == (4, 0.75)
     assert sorted(client.id for client in later.busy) == [8, 9]
     assert len(connection.sent) == 7 + 2

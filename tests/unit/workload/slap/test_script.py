@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.workload.driving import Player, nothing
+from tests.unit.workload.player import Player, nothing
 from tuibench.errors import UsageError
-from tuibench.workload.program import StatementClass
-from tuibench.workload.slap.generated import Columns, LoadType, Query, queries
+from tuibench.workload.generate.generator import TurnSequence
+from tuibench.workload.program.program import StatementClass
+from tuibench.workload.slap.generated_sql import LoadType, SlapColumns, SlapQuery, generate_queries
 from tuibench.workload.slap.script import (
-    MOST_WRITTEN_OUT,
-    Engine,
-    Rhythm,
-    Script,
+    MAX_LITERAL_STATEMENTS,
+    QueryCycle,
+    SlapScript,
+    StorageEngine,
     client_program,
-    statements_in,
-    turns,
+    client_turns,
+    split_user_statements,
 )
-from tuibench.workload.turns import TurnTaker
 
-ABC = tuple(Query(sql) for sql in ("SELECT 'a'", "SELECT 'b'", "SELECT 'c'"))
+ABC = tuple(SlapQuery(sql) for sql in ("SELECT 'a'", "SELECT 'b'", "SELECT 'c'"))
 
 
 def as_mysqlslap_does(length: int, limit: int, commit: int) -> list[int | str]:
@@ -38,10 +38,10 @@ def as_mysqlslap_does(length: int, limit: int, commit: int) -> list[int | str]:
 
 @given(st.integers(1, 7), st.integers(1, 60), st.integers(0, 9))
 def test_a_client_goes_on_as_mysqlslap_would(length: int, limit: int, commit: int) -> None:
-    made = turns(range(length), Rhythm(queries=limit, commit=commit), length)
-    taker = TurnTaker(made)
+    made = client_turns(range(length), QueryCycle(queries=limit, commit=commit), length)
+    taker = TurnSequence(made)
     dealt = []
-    while not taker.is_spent:
+    while not taker.is_exhausted:
         dealt.append(taker.take())
     assert ["commit" if which == length else which for which in dealt] == as_mysqlslap_does(
         length, limit, commit
@@ -53,31 +53,33 @@ def test_a_client_goes_on_as_mysqlslap_would(length: int, limit: int, commit: in
 def test_logins_come_before_every_nth_query_of_the_list(
     length: int, limit: int, commit: int, detach: int
 ) -> None:
-    taker = TurnTaker(turns(range(length), Rhythm(queries=limit, commit=commit, detach=detach), length))
+    taker = TurnSequence(
+        client_turns(range(length), QueryCycle(queries=limit, commit=commit, detach=detach), length)
+    )
     sent, left_before = 0, []
-    while not taker.is_spent:
-        if taker.takes_leave():
+    while not taker.is_exhausted:
+        if taker.needs_reconnect():
             left_before.append(sent)
-            assert not taker.takes_leave()
+            assert not taker.needs_reconnect()
         sent += taker.take() != length
     assert left_before == [number for number in range(1, limit) if number % length % detach == 0]
 
 
 def test_an_order_that_never_comes_round_is_refused() -> None:
     with pytest.raises(UsageError, match="order is too long"):
-        turns(range(9973), Rhythm(queries=10**9, commit=9967), 9973)
+        client_turns(range(9973), QueryCycle(queries=10**9, commit=9967), 9973)
 
 
 def test_every_client_sends_its_list_and_then_leaves() -> None:
-    player = Player(client_program(Script(queries=ABC), Rhythm(queries=4), ()), nothing)
+    player = Player(client_program(SlapScript(queries=ABC), QueryCycle(queries=4), ()), nothing)
     sent = []
-    while not player.generator.is_spent:
+    while not player.generator.is_exhausted:
         sent += [one.sql for one in player.play()]
     assert sent == ["SELECT 'a'", "SELECT 'b'", "SELECT 'c'", "SELECT 'a'"]
 
 
 def test_equal_queries_are_one_kind_of_transaction() -> None:
-    program = client_program(Script(queries=ABC[:1] * 5), Rhythm(queries=5, commit=2), ())
+    program = client_program(SlapScript(queries=ABC[:1] * 5), QueryCycle(queries=5, commit=2), ())
     assert [each.name for each in program.transactions] == ["select 1", "commit"]
     assert program.turns is not None
     assert program.turns.total == 5 + 2 + 1
@@ -85,21 +87,22 @@ def test_equal_queries_are_one_kind_of_transaction() -> None:
 
 @pytest.mark.parametrize("keys", [[3, 4, 5], [2, 9, 30], ["x-1", "y-2"]])
 def test_a_key_is_one_of_those_that_are_there(keys: Sequence[int] | Sequence[str]) -> None:
-    script = Script(queries=(Query("SELECT 1 FROM t1 WHERE id = ", by_key=True),))
-    player = Player(client_program(script, Rhythm(queries=200), keys), nothing)
+    script = SlapScript(queries=(SlapQuery("SELECT 1 FROM t1 WHERE id = ", by_key=True),))
+    player = Player(client_program(script, QueryCycle(queries=200), keys), nothing)
     sent = [player.play()[0] for _ in range(200)]
     assert {one.sql for one in sent} == {f"SELECT 1 FROM t1 WHERE id =  '{key}'" for key in keys}
     assert {one.values for one in sent} == {()}
 
 
 @pytest.mark.parametrize(
-    "keys", [range(1, MOST_WRITTEN_OUT + 2), [f"x-{number}" for number in range(MOST_WRITTEN_OUT + 1)]]
+    "keys",
+    [range(1, MAX_LITERAL_STATEMENTS + 2), [f"x-{number}" for number in range(MAX_LITERAL_STATEMENTS + 1)]],
 )
 def test_with_many_keys_the_statement_is_not_written_out_for_each(
     keys: Sequence[int] | Sequence[str],
 ) -> None:
-    script = Script(queries=(Query("SELECT 1 FROM t1 WHERE id = ", by_key=True),))
-    player = Player(client_program(script, Rhythm(queries=200), keys), nothing)
+    script = SlapScript(queries=(SlapQuery("SELECT 1 FROM t1 WHERE id = ", by_key=True),))
+    player = Player(client_program(script, QueryCycle(queries=200), keys), nothing)
     sent = [player.play()[0] for _ in range(200)]
     assert {one.sql for one in sent} == {"SELECT 1 FROM t1 WHERE id =  ?"}
     drawn = {one.values[0] for one in sent}
@@ -118,8 +121,8 @@ def test_with_many_keys_the_statement_is_not_written_out_for_each(
     ],
 )
 def test_the_kinds_of_load(load_type: LoadType, classes: list[str]) -> None:
-    made = queries(load_type, Columns(autoincrement=True), 3, Random(1))
-    program = client_program(Script(queries=made), Rhythm(queries=4), (1, 2))
+    made = generate_queries(load_type, SlapColumns(autoincrement=True), 3, Random(1))
+    program = client_program(SlapScript(queries=made), QueryCycle(queries=4), (1, 2))
     assert program.turns is not None
     sent = [program.transactions[which].steps[0].statements[0].cls for which in program.turns.cycle]
     assert sent == [StatementClass(each) for each in classes]
@@ -127,17 +130,17 @@ def test_the_kinds_of_load(load_type: LoadType, classes: list[str]) -> None:
 
 
 def test_only_the_table_has_the_engine_and_rows_come_round() -> None:
-    script = Script(create=("CREATE", "one", "two"), writes=6)
-    assert list(script.creation(Engine("memory", "max_rows=5"))) == [
+    script = SlapScript(create=("CREATE", "one", "two"), writes=6)
+    assert list(script.creation(StorageEngine("memory", "max_rows=5"))) == [
         "CREATE Engine = memory max_rows=5", "one", "two", "one", "two", "one",
     ]  # fmt: skip
-    own = Script(create=("CREATE", "one", "two"))
+    own = SlapScript(create=("CREATE", "one", "two"))
     assert list(own.creation(None)) == ["CREATE", "one", "two"]
-    assert list(islice(Script().creation(None), 1)) == []
+    assert list(islice(SlapScript().creation(None), 1)) == []
 
 
 def test_statements_are_told_apart_by_the_delimiter() -> None:
-    assert statements_in("a;;b; \n", ";") == ("a", "b")
-    assert statements_in("a\nb\n", "\n") == ("a", "b")
+    assert split_user_statements("a;;b; \n", ";") == ("a", "b")
+    assert split_user_statements("a\nb\n", "\n") == ("a", "b")
     with pytest.raises(UsageError, match="placeholder"):
-        statements_in("SELECT ?", ";")
+        split_user_statements("SELECT ?", ";")

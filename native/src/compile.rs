@@ -1,0 +1,526 @@
+//! From a program to code for one connection: variables become places of a row, steps become operations.
+//!
+//! Two forms, as in Python. A simple transaction is a list of [`SimpleStep`]s whose calls are all drawn before
+//! the first is sent. Any other is a [`Script`] for the small machine in `stream`: a flat list of operations with
+//! jumps, so that it can stop at each statement and go on with the server's rows.
+
+use std::collections::HashMap;
+
+use crate::draw::{nurand_constants, unique_numbers, Drawn, Keys};
+use crate::evaluate::{apply, Formula, Operator};
+use crate::mt19937::Mt19937;
+use crate::program::CONNECTION;
+use crate::program::{
+    Bound, Draw, Expression, Lets, Make, Part, Program, Repeat, Statement, Step, Transaction,
+};
+use crate::value::{Fault, Value};
+
+/// Gives the key of the stream that Python seeds with a text (see `mt19937`).
+pub type Keyring<'a> = &'a dyn Fn(&str) -> Vec<u8>;
+
+/// The code of all transactions, and what the counters of serial and unique numbers begin with.
+pub struct Code {
+    pub bodies: Vec<Body>,
+    pub counters: Vec<i64>,
+}
+
+pub enum Body {
+    Simple(Vec<SimpleStep>),
+    Scoped(Script),
+}
+
+pub struct SimpleStep {
+    pub repeat: i64,
+    pub table: Table,
+    /// In the order of their places.
+    pub lets: Vec<Setter>,
+    pub sent: Vec<Sent>,
+}
+
+/// `First` is for statements that name no table: none is drawn for them.
+#[derive(Clone, Debug)]
+pub enum Table {
+    First,
+    Fixed(usize),
+    Drawn,
+    Computed(Formula),
+}
+
+/// How a variable gets its value.
+#[derive(Clone, Debug)]
+pub enum Setter {
+    Drawn(Drawn),
+    Many { of: Drawn, count: Formula, ordered: bool },
+    Formula(Formula),
+}
+
+/// How a statement is sent, and where its rows go.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub first: usize,
+    pub per_table: bool,
+    pub bind: Vec<Formula>,
+    pub part: Option<Repeated>,
+    pub keep: Option<Keep>,
+}
+
+/// The part of a statement that is repeated behind the first `before` values. Its variables have the places from
+/// `from` on.
+#[derive(Clone, Debug)]
+pub struct Repeated {
+    pub before: usize,
+    pub repeat: usize,
+    pub from: usize,
+    pub lets: Vec<Setter>,
+    pub bind: Vec<Formula>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Keep {
+    pub statement: String,
+    pub columns: Vec<usize>,
+    pub rows: Option<usize>,
+}
+
+/// A transaction for the machine. `tables` and `loops` are how many of each it has at most.
+pub struct Script {
+    pub operations: Vec<Operation>,
+    pub width: usize,
+    pub tables: usize,
+    pub loops: usize,
+}
+
+pub enum Operation {
+    /// Jumps unless the test is true.
+    When(Formula, usize),
+    /// Jumps unless it happens, with this chance.
+    Chance(f64, usize),
+    Table(usize, Table),
+    Loop(usize, Loop),
+    /// The next repetition of a loop; jumps behind it at its end.
+    Next {
+        number: usize,
+        names: Vec<usize>,
+        index: Option<usize>,
+        end: usize,
+    },
+    Let(usize, Setter),
+    Send {
+        table: usize,
+        sent: Sent,
+    },
+    Jump(usize),
+    End,
+}
+
+pub enum Loop {
+    Times(i64),
+    Counted(Formula),
+    Each(Formula),
+}
+
+type Places = HashMap<String, usize>;
+
+/// Compiles the program for a connection.
+pub fn compile(program: &Program, seed: &str, connection: i64, keys: Keyring<'_>) -> Result<Code, Fault> {
+    let mut compiler = Compiler { program, seed, connection, keys, counters: Vec::new() };
+    let bodies: Result<Vec<Body>, Fault> =
+        program.transactions.iter().map(|transaction| compiler.transaction(transaction)).collect();
+    Ok(Code { bodies: bodies?, counters: compiler.counters })
+}
+
+struct Compiler<'a> {
+    program: &'a Program,
+    seed: &'a str,
+    connection: i64,
+    keys: Keyring<'a>,
+    counters: Vec<i64>,
+}
+
+impl Compiler<'_> {
+    fn transaction(&mut self, transaction: &Transaction) -> Result<Body, Fault> {
+        if transaction.simple {
+            let steps: Result<Vec<SimpleStep>, Fault> =
+                transaction.steps.iter().map(|step| self.simple_step(step)).collect();
+            return steps.map(Body::Simple);
+        }
+        let places = variables(&transaction.steps);
+        let mut script = Script { operations: Vec::new(), width: places.len(), tables: 0, loops: 0 };
+        for step in &transaction.steps {
+            self.step(step, &places, &mut script)?;
+        }
+        script.operations.push(Operation::End);
+        Ok(Body::Scoped(script))
+    }
+
+    /// A step's own variables come in the order of being set: those that are drawn, then those derived.
+    fn simple_step(&mut self, step: &Step) -> Result<SimpleStep, Fault> {
+        let repeat = if let Repeat::Times(times) = step.repeat { times } else { 0 };
+        let (derived, drawn): (Vec<_>, Vec<_>) = step.lets.iter().partition(|(_, make)| make.is_derived());
+        let ordered: Lets = drawn.into_iter().chain(derived).cloned().collect();
+        let places: Places =
+            ordered.iter().enumerate().map(|(place, (name, _))| (name.clone(), place)).collect();
+        let sent: Result<Vec<Sent>, Fault> =
+            step.statements.iter().map(|statement| self.sent(statement, &places)).collect();
+        let is_constant = step.lets.is_empty() && !step.statements.iter().any(Statement::varies);
+        let table = match &step.table {
+            _ if is_constant => Table::First,
+            Some(expression) => Table::Fixed(self.fixed_table(expression)?),
+            None => Table::Drawn,
+        };
+        let lets: Result<Vec<Setter>, Fault> =
+            ordered.iter().map(|(_, make)| self.setter(make, &places)).collect();
+        Ok(SimpleStep { repeat, table, lets: lets?, sent: sent? })
+    }
+
+    fn fixed_table(&self, expression: &Expression) -> Result<usize, Fault> {
+        let number = constant(&self.own(expression)?)?.to_int()?;
+        Ok(number.rem_euclid(self.program.tables.max(1) as i128) as usize)
+    }
+
+    fn step(&mut self, step: &Step, places: &Places, script: &mut Script) -> Result<(), Fault> {
+        let mut skips = Vec::new();
+        if let Some(when) = &step.when {
+            skips.push(script.operations.len());
+            script.operations.push(Operation::When(self.formula(when, places)?, 0));
+        }
+        if 0.0 < step.rollback && step.rollback < 1.0 {
+            skips.push(script.operations.len());
+            script.operations.push(Operation::Chance(step.rollback, 0));
+        }
+        let table = script.tables;
+        script.tables += 1;
+        script.operations.push(Operation::Table(table, self.table(step, places)?));
+        self.repetitions(step, places, script, table)?;
+        if step.rollback > 0.0 {
+            script.operations.push(Operation::End);
+        }
+        let end = script.operations.len();
+        for skip in skips {
+            match &mut script.operations[skip] {
+                Operation::When(_, target) | Operation::Chance(_, target) => *target = end,
+                _ => unreachable!("only these skip a step"),
+            }
+        }
+        Ok(())
+    }
+
+    fn repetitions(
+        &mut self,
+        step: &Step,
+        places: &Places,
+        script: &mut Script,
+        table: usize,
+    ) -> Result<(), Fault> {
+        let number = script.loops;
+        script.loops += 1;
+        let kind = match &step.repeat {
+            Repeat::Times(times) => Loop::Times(*times),
+            Repeat::Counted(count) => Loop::Counted(self.formula(count, places)?),
+            Repeat::Each(items) => Loop::Each(self.formula(items, places)?),
+        };
+        script.operations.push(Operation::Loop(number, kind));
+        let start = script.operations.len();
+        let names = step.names.iter().map(|name| places[name]).collect();
+        let index = places.get(&step.index).copied();
+        script.operations.push(Operation::Next { number, names, index, end: 0 });
+        for (name, make) in &step.lets {
+            let setter = self.setter(make, places)?;
+            script.operations.push(Operation::Let(places[name], setter));
+        }
+        for statement in &step.statements {
+            let sent = self.sent(statement, places)?;
+            script.width = script.width.max(sent.width());
+            script.operations.push(Operation::Send { table, sent });
+        }
+        for inner in &step.steps {
+            self.step(inner, places, script)?;
+        }
+        script.operations.push(Operation::Jump(start));
+        let behind = script.operations.len();
+        if let Operation::Next { end, .. } = &mut script.operations[start] {
+            *end = behind;
+        }
+        Ok(())
+    }
+
+    /// A table is drawn only for statements that have one.
+    fn table(&mut self, step: &Step, places: &Places) -> Result<Table, Fault> {
+        match &step.table {
+            Some(expression) => Ok(Table::Computed(self.formula(expression, places)?)),
+            None if step.statements.iter().any(|statement| statement.tables > 1) => Ok(Table::Drawn),
+            None => Ok(Table::First),
+        }
+    }
+
+    fn sent(&mut self, statement: &Statement, places: &Places) -> Result<Sent, Fault> {
+        let part = match &statement.part {
+            Some(part) => Some(self.repeated(part, places)?),
+            None => None,
+        };
+        let keep = statement.captures().then(|| Keep {
+            statement: statement.name.clone(),
+            columns: statement.capture.iter().map(|name| places[name]).collect(),
+            rows: places.get(&statement.rows).copied(),
+        });
+        Ok(Sent {
+            first: statement.first,
+            per_table: statement.tables > 1,
+            bind: self.formulas(&statement.bind, places)?,
+            part,
+            keep,
+        })
+    }
+
+    fn repeated(&mut self, part: &Part, places: &Places) -> Result<Repeated, Fault> {
+        let from = places.values().map(|place| place + 1).max().unwrap_or(0);
+        let mut extended = places.clone();
+        for (number, (name, _)) in part.lets.iter().enumerate() {
+            extended.insert(name.clone(), from + number);
+        }
+        let lets: Result<Vec<Setter>, Fault> =
+            part.lets.iter().map(|(_, make)| self.setter(make, &extended)).collect();
+        let bind = self.formulas(&part.bind, &extended)?;
+        Ok(Repeated { before: part.before, repeat: part.repeat, from, lets: lets?, bind })
+    }
+
+    fn setter(&mut self, make: &Make, places: &Places) -> Result<Setter, Fault> {
+        Ok(match make {
+            Make::Draw(draw) => Setter::Drawn(self.draw(draw)?),
+            Make::Many { of, count, ordered } => {
+                Setter::Many { of: self.draw(of)?, count: self.formula(count, places)?, ordered: *ordered }
+            }
+            Make::Sum { variables, constant } => Setter::Formula(sum(variables, *constant, places)?),
+            Make::Formula(expression) => Setter::Formula(self.formula(expression, places)?),
+        })
+    }
+
+    fn draw(&mut self, draw: &Draw) -> Result<Drawn, Fault> {
+        Ok(match draw {
+            Draw::Key { low, high, distribution } => {
+                let low = self.bound(low)?;
+                Drawn::Key(Keys::new(distribution, low, self.bound(high)?.max(low)))
+            }
+            Draw::Nurand { a, low, high, loaded_c } => {
+                let c = self.nurand_constant(*a, *loaded_c)?;
+                Drawn::Nurand { numbers: a + 1, low: *low, keys: high - low + 1, c }
+            }
+            Draw::Money { low, high, places } => {
+                let unit = 10i64.pow(*places);
+                Drawn::Money { low: low * unit, amounts: (high - low) * unit + 1, places: *places }
+            }
+            Draw::Digits { groups } => Drawn::Digits { groups: *groups },
+            Draw::Chance { percent } => Drawn::Chance { share: percent / 100.0 },
+            Draw::Serial { first } => Drawn::Serial { counter: self.counter(*first) },
+            Draw::Unique { connections } => self.unique(*connections),
+        })
+    }
+
+    fn nurand_constant(&self, a: i64, loaded_c: Option<i64>) -> Result<i64, Fault> {
+        let allowed = nurand_constants(a, loaded_c);
+        let mut random = self.stream(&format!("tuibench:{}:nurand:{a}", self.seed));
+        let chosen = random.below(allowed.len() as i64) as usize;
+        allowed.get(chosen).copied().ok_or_else(|| Fault::values("TPC-C allows no constant for NURand here"))
+    }
+
+    fn unique(&mut self, connections: i64) -> Drawn {
+        let mut random = self.stream(&format!("tuibench:{}:unique", self.seed));
+        let (first, offset) = (random.word(), random.word());
+        let (start, step) = unique_numbers(first, self.connection, connections);
+        Drawn::Unique { counter: self.counter(start), step, offset }
+    }
+
+    fn stream(&self, text: &str) -> Mt19937 {
+        Mt19937::from_key(&(self.keys)(text))
+    }
+
+    fn counter(&mut self, start: i64) -> usize {
+        self.counters.push(start);
+        self.counters.len() - 1
+    }
+
+    fn bound(&self, bound: &Bound) -> Result<i64, Fault> {
+        match bound {
+            Bound::Number(number) => Ok(*number),
+            Bound::Computed(expression) => {
+                let number = constant(&self.own(expression)?)?.to_int()?;
+                i64::try_from(number).map_err(|_| Fault::values("a bound is too large"))
+            }
+        }
+    }
+
+    fn formulas(&self, expressions: &[Expression], places: &Places) -> Result<Vec<Formula>, Fault> {
+        expressions.iter().map(|expression| self.formula(expression, places)).collect()
+    }
+
+    fn formula(&self, expression: &Expression, places: &Places) -> Result<Formula, Fault> {
+        formula(&self.own(expression)?, places)
+    }
+
+    /// The expression as it is on this connection: its number put in, and computed as far as that goes.
+    fn own(&self, expression: &Expression) -> Result<Expression, Fault> {
+        folded(&self.with_connection(expression))
+    }
+
+    fn with_connection(&self, expression: &Expression) -> Expression {
+        match expression {
+            Expression::Variable(name) if name == CONNECTION => {
+                Expression::Constant(Value::Int(i128::from(self.connection)))
+            }
+            Expression::Apply(operator, operands) => Expression::Apply(
+                *operator,
+                operands.iter().map(|operand| self.with_connection(operand)).collect(),
+            ),
+            Expression::Choose(parts) => {
+                let [test, yes, no] = &**parts;
+                Expression::Choose(Box::new([test, yes, no].map(|part| self.with_connection(part))))
+            }
+            Expression::Items(items) => {
+                Expression::Items(items.iter().map(|item| self.with_connection(item)).collect())
+            }
+            Expression::Constant(_) | Expression::Variable(_) => expression.clone(),
+        }
+    }
+}
+
+impl Sent {
+    /// How many places a row needs for the variables of its part.
+    pub fn width(&self) -> usize {
+        self.part.as_ref().map_or(0, |part| part.from + part.lets.len())
+    }
+}
+
+/// A place for every name that is set anywhere in a transaction.
+fn variables(steps: &[Step]) -> Places {
+    let mut places = Places::new();
+    collect(steps, &mut places);
+    places
+}
+
+fn collect(steps: &[Step], places: &mut Places) {
+    for step in steps {
+        let names = step.names.iter().chain(Some(&step.index)).chain(step.lets.iter().map(|(name, _)| name));
+        let captured = step.statements.iter().flat_map(|one| one.capture.iter().chain(Some(&one.rows)));
+        for name in names.chain(captured) {
+            if !name.is_empty() && name != CONNECTION {
+                let next = places.len();
+                places.entry(name.clone()).or_insert(next);
+            }
+        }
+        collect(&step.steps, places);
+    }
+}
+
+/// One variable and a constant are added in this order, more of them to the constant one after the other.
+fn sum(variables: &[String], constant: i64, places: &Places) -> Result<Formula, Fault> {
+    let constant = Formula::Constant(Value::Int(i128::from(constant)));
+    let mut terms = Vec::new();
+    for name in variables {
+        terms.push(Formula::Place(place_of(name, places)?));
+    }
+    if terms.len() == 1 {
+        return Ok(added(terms.remove(0), constant));
+    }
+    Ok(terms.into_iter().fold(constant, added))
+}
+
+fn added(left: Formula, right: Formula) -> Formula {
+    Formula::Two(Operator::Add, Box::new([left, right]))
+}
+
+fn place_of(name: &str, places: &Places) -> Result<usize, Fault> {
+    places.get(name).copied().ok_or_else(|| Fault::Values(format!("there is no variable '{name}'")))
+}
+
+fn formula(expression: &Expression, places: &Places) -> Result<Formula, Fault> {
+    Ok(match expression {
+        Expression::Constant(value) => Formula::Constant(value.clone()),
+        Expression::Variable(name) => Formula::Place(place_of(name, places)?),
+        Expression::Apply(operator, operands) => match operands.as_slice() {
+            [operand] => Formula::One(*operator, Box::new(formula(operand, places)?)),
+            [left, right] => {
+                Formula::Two(*operator, Box::new([formula(left, places)?, formula(right, places)?]))
+            }
+            _ => return Err(Fault::values("an operator has one or two operands")),
+        },
+        Expression::Choose(parts) => {
+            let [test, yes, no] = &**parts;
+            let parts = [formula(test, places)?, formula(yes, places)?, formula(no, places)?];
+            Formula::Choose(Box::new(parts))
+        }
+        Expression::Items(items) => {
+            let made: Result<Vec<Formula>, Fault> = items.iter().map(|item| formula(item, places)).collect();
+            let made = Formula::Items(made?);
+            if is_fixed(expression) {
+                Formula::Constant(made.value(&[])?)
+            } else {
+                made
+            }
+        }
+    })
+}
+
+/// Whether it is the same always: it names nothing.
+fn is_fixed(expression: &Expression) -> bool {
+    match expression {
+        Expression::Constant(_) => true,
+        Expression::Variable(_) => false,
+        Expression::Apply(_, parts) | Expression::Items(parts) => parts.iter().all(is_fixed),
+        Expression::Choose(parts) => parts.iter().all(is_fixed),
+    }
+}
+
+/// The value of an expression that names nothing.
+fn constant(expression: &Expression) -> Result<Value, Fault> {
+    let made = formula(expression, &Places::new()).and_then(|formula| formula.value(&[]));
+    made.map_err(|fault| Fault::Shape(format!("an expression has no value: {fault}")))
+}
+
+/// The same with everything computed that names nothing.
+fn folded(expression: &Expression) -> Result<Expression, Fault> {
+    match expression {
+        Expression::Choose(parts) => {
+            let [test, yes, no] = &**parts;
+            if is_fixed(test) {
+                return folded(if constant(test)?.is_true() { yes } else { no });
+            }
+            Ok(Expression::Choose(Box::new([folded(test)?, folded(yes)?, folded(no)?])))
+        }
+        Expression::Apply(operator, operands) => {
+            let operands: Result<Vec<Expression>, Fault> = operands.iter().map(folded).collect();
+            let inner = Expression::Apply(*operator, operands?);
+            if is_fixed(&inner) {
+                return constant(&inner).map(Expression::Constant);
+            }
+            decided(inner)
+        }
+        Expression::Items(items) => {
+            let items: Result<Vec<Expression>, Fault> = items.iter().map(folded).collect();
+            Ok(Expression::Items(items?))
+        }
+        Expression::Constant(_) | Expression::Variable(_) => Ok(expression.clone()),
+    }
+}
+
+/// `a and false`, `true and a` and the like are decided before they run.
+fn decided(expression: Expression) -> Result<Expression, Fault> {
+    let (operator, operands) = match &expression {
+        Expression::Apply(operator @ (Operator::And | Operator::Or), operands) => (*operator, operands),
+        _ => return Ok(expression),
+    };
+    let settling = operator == Operator::Or;
+    let mut open = Vec::new();
+    for operand in operands {
+        if !is_fixed(operand) {
+            open.push(operand);
+        } else if constant(operand)?.is_true() == settling {
+            return Ok(Expression::Constant(Value::Bool(settling)));
+        }
+    }
+    Ok(if open.len() == 1 { open[0].clone() } else { expression })
+}
+
+/// Whether a value is below another, for lists in ascending order.
+pub fn is_less(left: &Value, right: &Value) -> bool {
+    matches!(apply(Operator::Less, left, right), Ok(Value::Bool(true)))
+}

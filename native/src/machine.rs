@@ -1,0 +1,273 @@
+//! Runs compiled transactions: draws values, and tells which statement is to be sent with which.
+//!
+//! The memory is one connection's, the code may be shared. A simple transaction gives all its calls at once; a
+//! script stops at each statement, and goes on when it is called again, with the rows of a statement that keeps
+//! them.
+
+use std::sync::Arc;
+
+use crate::compile::{is_less, Keep, Loop, Operation, Repeated, Script, Sent, Setter, SimpleStep, Table};
+use crate::evaluate::{items, Formula};
+use crate::mt19937::Mt19937;
+use crate::value::{exact, Fault, Value};
+
+pub type Row = Vec<Value>;
+
+/// Takes the calls of a transaction: a statement's place in the flat list, and its values.
+pub trait Sink {
+    fn call(&mut self, statement: usize, values: &[Value]) -> Result<(), Fault>;
+}
+
+/// A loop on its way.
+#[derive(Clone, Default)]
+struct Round {
+    items: Option<Arc<[Value]>>,
+    done: i64,
+    times: i64,
+}
+
+/// What a connection's transactions draw from and write to.
+pub struct Memory {
+    pub random: Mt19937,
+    pub counters: Vec<i64>,
+    tables_of_program: i64,
+    row: Row,
+    values: Row,
+    tables: Vec<usize>,
+    rounds: Vec<Round>,
+    place: usize,
+    waiting: Option<usize>,
+}
+
+impl Memory {
+    pub fn new(random: Mt19937, counters: Vec<i64>, tables: usize) -> Self {
+        Self {
+            random,
+            counters,
+            tables_of_program: tables as i64,
+            row: Row::new(),
+            values: Row::new(),
+            tables: Vec::new(),
+            rounds: Vec::new(),
+            place: 0,
+            waiting: None,
+        }
+    }
+
+    /// All calls of a simple transaction.
+    pub fn simple(&mut self, steps: &[SimpleStep], sink: &mut dyn Sink) -> Result<(), Fault> {
+        for step in steps {
+            let table = match step.table {
+                Table::Drawn => self.draw_table(),
+                Table::Fixed(number) => number,
+                _ => 0,
+            };
+            for _ in 0..step.repeat {
+                self.row.clear();
+                for setter in &step.lets {
+                    let value = self.made(setter)?;
+                    self.row.push(value);
+                }
+                for sent in &step.sent {
+                    self.bind(sent)?;
+                    sink.call(sent.first + if sent.per_table { table } else { 0 }, &self.values)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a script; [`Memory::next`] gives its calls.
+    pub fn begin(&mut self, script: &Script) {
+        self.place = 0;
+        self.waiting = None;
+        self.row.clear();
+        self.row.resize(script.width, Value::Null);
+        self.tables.clear();
+        self.tables.resize(script.tables, 0);
+        self.rounds.clear();
+        self.rounds.resize(script.loops, Round::default());
+    }
+
+    /// The next call: the statement, its values being in [`Memory::values`]. None at the end. `rows` are those of
+    /// the last call if its statement captures.
+    pub fn next(&mut self, script: &Script, rows: Option<Vec<Row>>) -> Result<Option<usize>, Fault> {
+        if let Some(place) = self.waiting.take() {
+            if let Operation::Send { sent: Sent { keep: Some(keep), .. }, .. } = &script.operations[place] {
+                self.keep(keep, rows.unwrap_or_default())?;
+            }
+        }
+        loop {
+            let place = self.place;
+            self.place += 1;
+            match &script.operations[place] {
+                Operation::End => {
+                    self.place = place;
+                    return Ok(None);
+                }
+                Operation::Send { table, sent } => {
+                    self.bind(sent)?;
+                    self.waiting = Some(place);
+                    let number = if sent.per_table { self.tables[*table] } else { 0 };
+                    return Ok(Some(sent.first + number));
+                }
+                other => self.perform(other)?,
+            }
+        }
+    }
+
+    /// The values of the last call.
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    fn perform(&mut self, operation: &Operation) -> Result<(), Fault> {
+        match operation {
+            Operation::When(test, end) => {
+                if !test.value(&self.row)?.is_true() {
+                    self.place = *end;
+                }
+            }
+            Operation::Chance(chance, end) => {
+                if self.random.random() >= *chance {
+                    self.place = *end;
+                }
+            }
+            Operation::Table(number, table) => self.tables[*number] = self.table(table)?,
+            Operation::Loop(number, kind) => self.rounds[*number] = self.round(kind)?,
+            Operation::Next { number, names, index, end } => {
+                if !self.repeat(*number, names, *index)? {
+                    self.place = *end;
+                }
+            }
+            Operation::Let(place, setter) => self.row[*place] = self.made(setter)?,
+            Operation::Jump(target) => self.place = *target,
+            Operation::Send { .. } | Operation::End => unreachable!("these stop the machine"),
+        }
+        Ok(())
+    }
+
+    fn draw_table(&mut self) -> usize {
+        self.random.below(self.tables_of_program) as usize
+    }
+
+    fn table(&mut self, table: &Table) -> Result<usize, Fault> {
+        Ok(match table {
+            Table::First => 0,
+            Table::Fixed(number) => *number,
+            Table::Drawn => self.draw_table(),
+            Table::Computed(formula) => {
+                let number = formula.value(&self.row)?.to_int()?;
+                number.rem_euclid(i128::from(self.tables_of_program.max(1))) as usize
+            }
+        })
+    }
+
+    fn round(&mut self, kind: &Loop) -> Result<Round, Fault> {
+        Ok(match kind {
+            Loop::Times(times) => Round { times: *times, ..Round::default() },
+            Loop::Counted(count) => Round { times: whole(count, &self.row)?, ..Round::default() },
+            Loop::Each(list) => {
+                let list = items(&list.value(&self.row)?)?;
+                Round { times: list.len() as i64, items: Some(list), done: 0 }
+            }
+        })
+    }
+
+    /// Sets the variables of the next repetition; false if there is none.
+    fn repeat(&mut self, number: usize, names: &[usize], index: Option<usize>) -> Result<bool, Fault> {
+        let round = &mut self.rounds[number];
+        if round.done >= round.times {
+            return Ok(false);
+        }
+        let item = round.items.as_ref().map(|list| list[round.done as usize].clone());
+        round.done += 1;
+        let done = round.done;
+        match item {
+            Some(Value::List(columns)) => self.spread(names, &columns, "each")?,
+            Some(value) => self.spread(names, &[value], "each")?,
+            None => {}
+        }
+        if let Some(place) = index {
+            self.row[place] = Value::Int(i128::from(done));
+        }
+        Ok(true)
+    }
+
+    fn keep(&mut self, keep: &Keep, rows: Vec<Row>) -> Result<(), Fault> {
+        let rows: Vec<Row> = rows.into_iter().map(|row| row.into_iter().map(exact).collect()).collect();
+        if !keep.columns.is_empty() {
+            let nothing = vec![Value::Null; keep.columns.len()];
+            self.spread(&keep.columns, rows.first().unwrap_or(&nothing), &keep.statement)?;
+        }
+        if let Some(place) = keep.rows {
+            self.row[place] = Value::List(rows.into_iter().map(|row| Value::List(row.into())).collect());
+        }
+        Ok(())
+    }
+
+    fn spread(&mut self, places: &[usize], values: &[Value], from: &str) -> Result<(), Fault> {
+        if values.len() < places.len() {
+            let (given, wanted) = (values.len(), places.len());
+            return Err(Fault::Shape(format!(
+                "'{from}' gives {given} columns, {wanted} variables wait for them"
+            )));
+        }
+        for (place, value) in places.iter().zip(values) {
+            self.row[*place] = value.clone();
+        }
+        Ok(())
+    }
+
+    fn made(&mut self, setter: &Setter) -> Result<Value, Fault> {
+        match setter {
+            Setter::Drawn(drawn) => Ok(drawn.draw(&mut self.random, &mut self.counters)),
+            Setter::Formula(formula) => formula.value(&self.row),
+            Setter::Many { of, count, ordered } => {
+                let times = whole(count, &self.row)?;
+                let mut many: Row =
+                    (0..times).map(|_| of.draw(&mut self.random, &mut self.counters)).collect();
+                if *ordered {
+                    many.sort_by(|a, b| is_less(b, a).cmp(&is_less(a, b)));
+                }
+                Ok(Value::List(many.into()))
+            }
+        }
+    }
+
+    /// Puts the values of a statement's placeholders into `values`.
+    fn bind(&mut self, sent: &Sent) -> Result<(), Fault> {
+        self.values.clear();
+        let before = sent.part.as_ref().map_or(sent.bind.len(), |part| part.before.min(sent.bind.len()));
+        self.bind_all(&sent.bind[..before])?;
+        if let Some(part) = &sent.part {
+            self.bind_part(part)?;
+        }
+        self.bind_all(&sent.bind[before..])
+    }
+
+    /// The part's variables are set behind those of the row, once for each repetition.
+    fn bind_part(&mut self, part: &Repeated) -> Result<(), Fault> {
+        let width = self.row.len();
+        self.row.resize(width.max(part.from + part.lets.len()), Value::Null);
+        for _ in 0..part.repeat {
+            for (number, setter) in part.lets.iter().enumerate() {
+                self.row[part.from + number] = self.made(setter)?;
+            }
+            self.bind_all(&part.bind)?;
+        }
+        self.row.truncate(width);
+        Ok(())
+    }
+
+    fn bind_all(&mut self, formulas: &[Formula]) -> Result<(), Fault> {
+        for formula in formulas {
+            self.values.push(formula.value(&self.row)?);
+        }
+        Ok(())
+    }
+}
+
+fn whole(formula: &Formula, row: &[Value]) -> Result<i64, Fault> {
+    i64::try_from(formula.value(row)?.to_int()?).map_err(|_| Fault::values("a number is too large"))
+}

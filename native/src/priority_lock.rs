@@ -1,0 +1,94 @@
+//! A lock between a thread that takes it for every answer and a reader that takes it once a second.
+//!
+//! A plain mutex lets whoever runs take it. The owner unlocks and locks again at once, and on a busy host it is
+//! preempted mostly while it holds the lock, because its `send` wakes the server. The reader, woken by the unlock,
+//! finds the lock taken, and may do so for seconds. Here the owner waits as soon as a reader asks.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::shared::lock;
+
+pub struct PriorityLock<T> {
+    value: Mutex<T>,
+    /// Held by a reader until it has the value.
+    queue: Mutex<()>,
+    readers: AtomicUsize,
+}
+
+impl<T> PriorityLock<T> {
+    pub fn new(value: T) -> Self {
+        Self { value: Mutex::new(value), queue: Mutex::new(()), readers: AtomicUsize::new(0) }
+    }
+
+    /// For the owner: readers that wait go first.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        while self.readers.load(Ordering::Acquire) > 0 {
+            drop(lock(&self.queue));
+            std::thread::yield_now();
+        }
+        lock(&self.value)
+    }
+
+    /// For a reader: from now on the owner takes the lock at most once more before it. A reader of many locks
+    /// queues up at all of them before it locks the first: their owners end their turns at the same time.
+    pub fn queue_up(&self) -> Place<'_, T> {
+        self.readers.fetch_add(1, Ordering::AcqRel);
+        Place { of: self, _queue: lock(&self.queue) }
+    }
+}
+
+/// A reader's place before the owner.
+pub struct Place<'a, T> {
+    of: &'a PriorityLock<T>,
+    _queue: MutexGuard<'a, ()>,
+}
+
+impl<'a, T> Place<'a, T> {
+    pub fn lock(self) -> MutexGuard<'a, T> {
+        lock(&self.of.value)
+    }
+}
+
+impl<T> Drop for Place<'_, T> {
+    fn drop(&mut self) {
+        self.of.readers.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_reader_waits_for_one_turn_of_the_owner_at_most() {
+        let turns = Arc::new(PriorityLock::new(0u64));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let owner = {
+            let (turns, is_over) = (turns.clone(), is_over.clone());
+            std::thread::spawn(move || {
+                while !is_over.load(Ordering::Acquire) {
+                    let mut turn = turns.lock();
+                    *turn += 1;
+                    // The owner gives up the processor while it holds the lock, as `send` makes it do.
+                    std::thread::yield_now();
+                }
+            })
+        };
+        let place = turns.queue_up();
+        let asked_at = *lock(&turns.value);
+        for _ in 0..100 {
+            std::thread::yield_now();
+        }
+        let turns_since = *lock(&turns.value) - asked_at;
+        drop(place.lock());
+        for _ in 0..100 {
+            drop(turns.queue_up().lock());
+        }
+        is_over.store(true, Ordering::Release);
+        assert!(owner.join().is_ok());
+        assert!(turns_since <= 1, "{} turns", turns_since);
+    }
+}

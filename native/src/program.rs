@@ -1,0 +1,170 @@
+//! A program as tuibench compiles it from a profile: transactions of steps of statements.
+//!
+//! The fields are those of the Python structs of the same names; `decode` fills them in.
+
+use crate::evaluate::Operator;
+use crate::value::Value;
+
+#[derive(Clone, Debug)]
+pub enum Expression {
+    Constant(Value),
+    Variable(String),
+    Apply(Operator, Vec<Expression>),
+    /// Test, yes, no.
+    Choose(Box<[Expression; 3]>),
+    Items(Vec<Expression>),
+}
+
+/// A number, or an expression of the connection's own number.
+#[derive(Clone, Debug)]
+pub enum Bound {
+    Number(i64),
+    Computed(Expression),
+}
+
+#[derive(Clone, Debug)]
+pub enum Distribution {
+    Uniform,
+    Gaussian { iterations: u32 },
+    Special { iterations: u32, hot_width: f64, hot_share: f64 },
+    Pareto { h: f64 },
+    Zipfian { exponent: f64 },
+}
+
+#[derive(Clone, Debug)]
+pub enum Draw {
+    Key { low: Bound, high: Bound, distribution: Distribution },
+    Nurand { a: i64, low: i64, high: i64, loaded_c: Option<i64> },
+    Money { low: i64, high: i64, places: u32 },
+    Digits { groups: usize },
+    Chance { percent: f64 },
+    Serial { first: i64 },
+    Unique { connections: i64 },
+}
+
+/// What a variable is made of.
+#[derive(Clone, Debug)]
+pub enum Make {
+    Draw(Draw),
+    Many { of: Draw, count: Expression, ordered: bool },
+    Sum { variables: Vec<String>, constant: i64 },
+    Formula(Expression),
+}
+
+impl Make {
+    /// Whether it hangs on other variables.
+    pub fn is_derived(&self) -> bool {
+        !matches!(self, Make::Draw(_))
+    }
+}
+
+pub type Lets = Vec<(String, Make)>;
+
+/// A piece of SQL that is repeated in its statement, with variables of its own.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub repeat: usize,
+    pub before: usize,
+    pub lets: Lets,
+    pub bind: Vec<Expression>,
+}
+
+/// `first` is the place of its first table in the flat list of statements; its `tables` follow each other.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    pub name: String,
+    pub first: usize,
+    pub tables: usize,
+    pub bind: Vec<Expression>,
+    pub capture: Vec<String>,
+    pub rows: String,
+    pub part: Option<Part>,
+}
+
+impl Statement {
+    pub fn captures(&self) -> bool {
+        !self.capture.is_empty() || !self.rows.is_empty()
+    }
+
+    /// Whether its packet is not always the same.
+    pub fn varies(&self) -> bool {
+        self.tables > 1 || !self.bind.is_empty() || self.part.is_some()
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Repeat {
+    Times(i64),
+    Counted(Expression),
+    /// Over the items of a list.
+    Each(Expression),
+}
+
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub repeat: Repeat,
+    pub lets: Lets,
+    pub statements: Vec<Statement>,
+    pub when: Option<Expression>,
+    pub names: Vec<String>,
+    pub index: String,
+    pub table: Option<Expression>,
+    pub steps: Vec<Step>,
+    pub rollback: f64,
+}
+
+/// A `simple` one has steps that need not know of each other, nor of the server's answers; an `interactive` one
+/// has rows that decide what is sent next.
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    pub name: String,
+    pub weight: f64,
+    pub explicit: bool,
+    pub simple: bool,
+    pub interactive: bool,
+    pub steps: Vec<Step>,
+    pub keying_seconds: f64,
+    pub think_seconds: f64,
+}
+
+/// What each connection does, in this order.
+#[derive(Clone, Debug)]
+pub struct Turns {
+    pub cycle: Vec<usize>,
+    pub count: usize,
+    pub ending: Vec<usize>,
+    pub anew: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Read,
+    Write,
+    Other,
+}
+
+/// An entry of the flat list: a statement for one table. Statements of one name share the histogram `latency`.
+/// Its text is cut at the placeholders.
+#[derive(Clone, Debug)]
+pub struct Flat {
+    pub class: Class,
+    pub captures: bool,
+    pub is_rollback: bool,
+    pub latency: usize,
+    pub pieces: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub profile: String,
+    pub tables: usize,
+    pub transactions: Vec<Transaction>,
+    pub deck: bool,
+    pub turns: Option<Turns>,
+    pub flat: Vec<Flat>,
+    /// The names of statements, as their histograms are numbered.
+    pub names: Vec<String>,
+}
+
+/// The variable that every transaction has: the number of its connection.
+pub const CONNECTION: &str = "connection";

@@ -1,0 +1,503 @@
+//! The Python module `tuibench_native`: what tuibench's engine of the same surface calls.
+//!
+//! Nothing here decides anything: arguments become Rust values, results become built-in types. Calls that may wait
+//! for a thread release the interpreter's lock.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::connection::{Calls, Connection, Forms, Wish, Writer};
+use crate::engine::{self, Moments, Share};
+use crate::histogram::Histogram;
+use crate::machine::Sink;
+use crate::mt19937::Mt19937;
+use crate::pacing::{Arrivals, HandOver, Pacer};
+use crate::packet::Form;
+use crate::recorder::Counters;
+use crate::response::{self, Verdict};
+use crate::rows::{RowReader, Unreadable};
+use crate::shared::{lock, Parted, Rules, Shared};
+use crate::value::{python_float, Fault, Value};
+use crate::{decode, program, stream, sys};
+
+fn fault(fault: Fault) -> PyErr {
+    PyValueError::new_err(fault.to_string())
+}
+
+/// A program that this engine understands; ValueError says what it does not.
+#[pyclass(frozen, module = "tuibench_native")]
+struct Program(Arc<program::Program>);
+
+#[pymethods]
+impl Program {
+    #[new]
+    fn new(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self(Arc::new(decode::program(given)?)))
+    }
+}
+
+/// A stream of connection `number`; `keys` gives the key that Python's Random makes of a text.
+fn new_stream(
+    program: &Program,
+    seed: &str,
+    number: i64,
+    keys: &Bound<'_, PyAny>,
+) -> PyResult<stream::Stream> {
+    let failed = std::cell::RefCell::new(None);
+    let key = |text: &str| {
+        let made = keys.call1((text,)).and_then(|key| key.extract::<Vec<u8>>());
+        made.unwrap_or_else(|error| {
+            *failed.borrow_mut() = Some(error);
+            Vec::new()
+        })
+    };
+    let made = stream::Stream::new(program.0.clone(), seed, number, &key).map_err(fault);
+    match failed.take() {
+        Some(error) => Err(error),
+        None => made,
+    }
+}
+
+/// 0 stands for a statement in text.
+fn forms_of(program: &Program, identities: &[u32], no_backslash_escapes: bool) -> PyResult<Forms> {
+    if identities.len() != program.0.flat.len() {
+        return Err(PyValueError::new_err("a form for each statement is needed"));
+    }
+    let form = |&identity| if identity == 0 { Form::Text } else { Form::Prepared(identity) };
+    Ok(Forms::new(program.0.clone(), identities.iter().map(form).collect(), no_backslash_escapes))
+}
+
+/// The packets of one connection without a server, to be compared with those of Python.
+#[pyclass(frozen, module = "tuibench_native")]
+struct Stream {
+    stream: Mutex<stream::Stream>,
+    forms: Forms,
+}
+
+type Call = (usize, Py<PyBytes>);
+
+#[pymethods]
+impl Stream {
+    #[new]
+    fn new(
+        program: &Program,
+        seed: &str,
+        number: i64,
+        keys: &Bound<'_, PyAny>,
+        identities: Vec<u32>,
+        no_backslash_escapes: bool,
+    ) -> PyResult<Self> {
+        let forms = forms_of(program, &identities, no_backslash_escapes)?;
+        Ok(Self { stream: Mutex::new(new_stream(program, seed, number, keys)?), forms })
+    }
+
+    fn draw(&self) -> usize {
+        lock(&self.stream).draw()
+    }
+
+    fn set_weights(&self, weights: Vec<f64>) {
+        lock(&self.stream).set_weights(&weights);
+    }
+
+    fn pause(&self, last: Option<usize>, following: usize) -> f64 {
+        lock(&self.stream).pause(last, following)
+    }
+
+    fn is_simple(&self, which: usize) -> bool {
+        lock(&self.stream).is_simple(which)
+    }
+
+    fn is_spent(&self) -> bool {
+        lock(&self.stream).is_spent()
+    }
+
+    fn takes_leave(&self) -> bool {
+        lock(&self.stream).takes_leave()
+    }
+
+    /// All calls of a transaction that takes no rows back.
+    fn calls(&self, py: Python<'_>, which: usize) -> PyResult<Vec<Call>> {
+        let mut calls = Calls::default();
+        let mut writer = Writer { forms: &self.forms, calls: &mut calls };
+        lock(&self.stream).calls(which, &mut writer).map_err(fault)?;
+        let mut start = 0;
+        let mut made = Vec::new();
+        for &(statement, end) in &calls.ends {
+            made.push((statement, PyBytes::new(py, &calls.bytes[start..end]).unbind()));
+            start = end;
+        }
+        Ok(made)
+    }
+
+    /// Begins a transaction whose calls `next` gives.
+    fn begin(&self, which: usize) {
+        lock(&self.stream).begin(which);
+    }
+
+    /// The next call, given the rows of the one before; None at the end.
+    fn next(
+        &self,
+        py: Python<'_>,
+        which: usize,
+        rows: Option<Vec<Vec<Bound<'_, PyAny>>>>,
+    ) -> PyResult<Option<Call>> {
+        let rows = match rows {
+            Some(rows) => {
+                let read = |row: Vec<Bound<'_, PyAny>>| row.iter().map(decode::value).collect();
+                Some(rows.into_iter().map(read).collect::<PyResult<Vec<Vec<Value>>>>()?)
+            }
+            None => None,
+        };
+        let mut stream = lock(&self.stream);
+        let statement = match stream.next(which, rows).map_err(fault)? {
+            Some(statement) => statement,
+            None => return Ok(None),
+        };
+        let mut calls = Calls::default();
+        Writer { forms: &self.forms, calls: &mut calls }.call(statement, stream.values()).map_err(fault)?;
+        Ok(Some((statement, PyBytes::new(py, &calls.bytes).unbind())))
+    }
+}
+
+/// Reads answers, to be compared with what Python reads.
+#[pyclass(frozen, module = "tuibench_native")]
+struct Reader {
+    response: Mutex<response::Response>,
+    rows: Mutex<RowReader>,
+}
+
+#[pymethods]
+impl Reader {
+    #[new]
+    fn new(without_eof: bool, is_binary: bool, definitions: Vec<Vec<u8>>) -> Self {
+        let mut response = response::Response::new(without_eof);
+        response.begin(true);
+        let rows = RowReader::new(is_binary, without_eof, &definitions);
+        Self { response: Mutex::new(response), rows: Mutex::new(rows) }
+    }
+
+    /// None while there is more to come; then the rows affected, or the code and words of an error (code 2014 of
+    /// what is no answer). The next answer begins then.
+    fn feed(&self, py: Python<'_>, data: &[u8]) -> PyResult<PyObject> {
+        let mut response = lock(&self.response);
+        let verdict = response.feed(data);
+        let told = match verdict {
+            None => return Ok(py.None()),
+            Some(Verdict::Done(affected)) => affected.into_pyobject(py)?.into_any().unbind(),
+            Some(Verdict::Refused(code, words)) => (code, words).into_pyobject(py)?.into_any().unbind(),
+            Some(Verdict::Broken(words)) => (2014, words).into_pyobject(py)?.into_any().unbind(),
+        };
+        response.begin(true);
+        Ok(told)
+    }
+
+    /// The rows of a whole answer: each value as its type's name and text.
+    fn rows(&self, answer: &[u8]) -> PyResult<Vec<Vec<(&'static str, String)>>> {
+        let rows = lock(&self.rows).read(answer).map_err(|why| match why {
+            Unreadable::Skewed => PyValueError::new_err("skewed"),
+            Unreadable::Encoding(words) => PyValueError::new_err(words),
+        })?;
+        Ok(rows.iter().map(|row| row.iter().map(shown).collect()).collect())
+    }
+}
+
+fn shown(value: &Value) -> (&'static str, String) {
+    let text = match value {
+        Value::Null => String::new(),
+        Value::Bool(is) => is.to_string(),
+        Value::Int(number) => number.to_string(),
+        Value::Float(number) => python_float(*number),
+        Value::Decimal(number) => number.to_string(),
+        Value::Text(text) => text.to_string(),
+        Value::Bytes(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        Value::List(items) => items.len().to_string(),
+        Value::Moment(moment) => format!("{moment:?}"),
+        Value::Date(date) => format!("{:04}-{:02}-{:02}", date.year, date.month, date.day),
+        Value::Span(span) => span.0.to_string(),
+    };
+    (value.kind(), text)
+}
+
+/// A connection that came back: its number, why, and the code and words of what ended the load.
+type Back = (i64, &'static str, u16, String);
+
+/// Runs the transactions of one worker.
+#[pyclass(frozen, module = "tuibench_native")]
+struct Engine {
+    program: Program,
+    seed: String,
+    engine: engine::Engine,
+}
+
+#[pymethods]
+impl Engine {
+    /// `ignored` are the errors that are tried again (None: all). `phase` is where evenly spaced arrivals begin, as
+    /// a share of their gap; `pacer_key` seeds those that are not. `limit` is how many transactions may start.
+    #[new]
+    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (program, seed, *, ignored, max_retries, stops_on_error, is_constant, phase, pacer_key, limit, most_threads))]
+    fn new(
+        program: &Program,
+        seed: String,
+        ignored: Option<HashSet<u16>>,
+        max_retries: u64,
+        stops_on_error: bool,
+        is_constant: bool,
+        phase: f64,
+        pacer_key: &[u8],
+        limit: Option<u64>,
+        most_threads: usize,
+    ) -> PyResult<Self> {
+        let pacer = Pacer::new(Mt19937::from_key(pacer_key), is_constant, phase);
+        let weights: Vec<f64> = program.0.transactions.iter().map(|transaction| transaction.weight).collect();
+        let shared = Shared {
+            program: program.0.clone(),
+            rules: Rules { ignored, max_retries, stops_on_error },
+            arrivals: Mutex::new(Arrivals::new(pacer, limit)),
+            is_open: AtomicBool::new(false),
+            is_limited: AtomicBool::new(limit.is_some()),
+            is_paused: AtomicBool::new(false),
+            is_failed: AtomicBool::new(false),
+            delay_ns: AtomicU64::new(0),
+            weights: Mutex::new(weights.into()),
+            weights_version: AtomicU64::new(0),
+            streams: Mutex::default(),
+            parted: Mutex::default(),
+            bell: sys::Bell::new()?,
+        };
+        let program = Program(program.0.clone());
+        Ok(Self { program, seed, engine: engine::Engine::new(shared, most_threads) })
+    }
+
+    /// The descriptor that is readable when there is something for `returned`.
+    fn fileno(&self) -> i32 {
+        self.engine.shared.bell.fd()
+    }
+
+    /// The connection has been let in, and has figures from now on.
+    fn admit(&self, number: i64) {
+        self.engine.admit(number);
+    }
+
+    /// The connection has ended for good.
+    fn dismiss(&self, number: i64) {
+        self.engine.dismiss(number);
+    }
+
+    /// Runs a connection over a copy of its descriptor, until `returned` gives it back. `identities` are the server's
+    /// numbers of the prepared statements (0: as text), `readers` those that capture: their index, whether their
+    /// rows are binary, and the columns' definitions as far as they are known.
+    #[allow(clippy::too_many_arguments)]
+    fn attach(
+        &self,
+        number: i64,
+        descriptor: i32,
+        keys: &Bound<'_, PyAny>,
+        identities: Vec<u32>,
+        readers: Vec<(usize, bool, Vec<Vec<u8>>)>,
+        without_eof: bool,
+        no_backslash_escapes: bool,
+    ) -> PyResult<()> {
+        let forms = forms_of(&self.program, &identities, no_backslash_escapes)?;
+        let kept = lock(&self.engine.shared.streams).remove(&number);
+        let stream = match kept {
+            Some(stream) => stream,
+            None => new_stream(&self.program, &self.seed, number, keys)?,
+        };
+        let readers: HashMap<usize, RowReader> = readers
+            .into_iter()
+            .map(|(index, is_binary, columns)| (index, RowReader::new(is_binary, without_eof, &columns)))
+            .collect();
+        let figures = self.engine.admit(number);
+        let fd = sys::duplicate(descriptor)?;
+        let connection = Connection::new(number, fd, stream, forms, readers, without_eof, figures);
+        Ok(self.engine.attach(connection)?)
+    }
+
+    /// The connections that came back since the last call.
+    fn returned(&self) -> Vec<Back> {
+        self.engine.parted().into_iter().map(|(number, parted)| back(number, parted)).collect()
+    }
+
+    /// The connection comes back after its transaction in flight, to leave.
+    fn leave(&self, number: i64) {
+        self.engine.wish(number, Wish::Leave);
+    }
+
+    /// The connection comes back after its transaction in flight, to be given back later.
+    fn park(&self, number: i64) {
+        self.engine.wish(number, Wish::Park);
+    }
+
+    /// The connection comes back at once, whatever it does.
+    fn abort(&self, number: i64) {
+        self.engine.wish(number, Wish::Abort);
+    }
+
+    /// The next query of the connection that is interrupted is tried again.
+    fn expect_kill(&self, number: i64) {
+        self.engine.wish(number, Wish::ExpectKill);
+    }
+
+    fn pause(&self) {
+        self.engine.pause();
+    }
+
+    fn hold(&self) {
+        self.engine.hold();
+    }
+
+    fn resume(&self) {
+        self.engine.resume();
+    }
+
+    /// Returns how much of the backlog that forgets.
+    fn set_rate(&self, rate: f64) -> u64 {
+        self.engine.set_rate(rate)
+    }
+
+    fn set_weights(&self, weights: Vec<f64>) {
+        self.engine.set_weights(&weights);
+    }
+
+    fn set_delay(&self, delay_ns: u64) {
+        self.engine.shared.delay_ns.store(delay_ns, Ordering::Relaxed);
+    }
+
+    /// Drops what is due and all connections' figures, and limits what may start; returns how much was due.
+    #[pyo3(signature = (limit))]
+    fn reset_stats(&self, py: Python<'_>, limit: Option<u64>) -> u64 {
+        py.allow_threads(|| self.engine.reset_stats(limit))
+    }
+
+    fn drop_backlog(&self) -> u64 {
+        self.engine.drop_backlog()
+    }
+
+    /// What is due, and how much more might be scheduled: no longer this worker's.
+    fn reassign(&self) -> (Vec<i64>, u64) {
+        let work = self.engine.hand_over();
+        (work.due, work.allowed)
+    }
+
+    fn take_over(&self, due: Vec<i64>, allowed: u64) {
+        self.engine.take_over(&HandOver { due, allowed });
+    }
+
+    fn is_finished(&self) -> bool {
+        lock(&self.engine.shared.arrivals).is_finished()
+    }
+
+    fn fail(&self) {
+        self.engine.fail();
+    }
+
+    fn checkpoint(&self) {
+        self.engine.checkpoint();
+    }
+
+    /// The counters since the beginning, the latencies since the last report.
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let report = py.allow_threads(|| self.engine.report());
+        let made = PyDict::new(py);
+        made.set_item("scheduled", report.scheduled)?;
+        made.set_item("backlog", report.backlog)?;
+        made.set_item("counters", counters(py, &report.counters)?)?;
+        let latencies = &report.latencies;
+        made.set_item("statements", named(py, &self.program.0.names, &latencies.statements)?)?;
+        let responses: PyResult<Vec<_>> = latencies.responses.iter().map(|one| histogram(py, one)).collect();
+        made.set_item("responses", responses?)?;
+        made.set_item("service", histogram(py, &latencies.service)?)?;
+        made.set_item("share", share(&report.share))?;
+        made.set_item("since", share(&report.since))?;
+        made.set_item("late_us", report.late_us)?;
+        made.set_item("run_delay_ns", report.busy.run_delay_ns)?;
+        made.set_item("ran_ns", report.busy.ran_ns)?;
+        Ok(made)
+    }
+
+    /// Ends all threads.
+    fn close(&self, py: Python<'_>) {
+        py.allow_threads(|| self.engine.close());
+    }
+}
+
+fn back(number: i64, parted: Parted) -> Back {
+    let plain = |why| (number, why, 0, String::new());
+    match parted {
+        Parted::Left => plain("left"),
+        Parted::Asked => plain("asked"),
+        Parted::NewLogin => plain("new login"),
+        Parted::Lost => plain("lost"),
+        Parted::Aborted => plain("aborted"),
+        Parted::Refused(code, words) => (number, "refused", code, words),
+        Parted::Faulty { words, is_usage: true } => (number, "usage", 0, words),
+        Parted::Faulty { words, is_usage: false } => (number, "fault", 0, words),
+    }
+}
+
+fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>> {
+    let made = PyDict::new(py);
+    let statements = of.reads + of.writes + of.others;
+    for (name, count) in [
+        ("in_flight", of.in_flight),
+        ("completed", of.completed),
+        ("failed", of.failed),
+        ("abandoned", of.abandoned),
+        ("commits", of.commits),
+        ("reads", of.reads),
+        ("writes", of.writes),
+        ("others", of.others),
+        ("questions", statements + of.rejected + of.unanswered),
+        ("retries", of.retries),
+    ] {
+        made.set_item(name, count)?;
+    }
+    made.set_item("errors", of.errors.clone())?;
+    made.set_item("retried", of.retried.clone())?;
+    made.set_item("rolled_back", of.rolled_back.clone())?;
+    Ok(made)
+}
+
+/// Histograms that are not empty, by name.
+fn named<'py>(py: Python<'py>, names: &[String], of: &[Histogram]) -> PyResult<Bound<'py, PyDict>> {
+    let made = PyDict::new(py);
+    for (name, one) in names.iter().zip(of) {
+        if one.count > 0 {
+            made.set_item(name, histogram(py, one)?)?;
+        }
+    }
+    Ok(made)
+}
+
+type Plain<'py> = (Bound<'py, PyDict>, u64, u64, u64, u64);
+
+/// Counts by bucket, count, sum, minimum, maximum.
+fn histogram<'py>(py: Python<'py>, of: &Histogram) -> PyResult<Plain<'py>> {
+    let counts = PyDict::new(py);
+    for (bucket, times) in of.filled() {
+        counts.set_item(bucket, times)?;
+    }
+    Ok((counts, of.count, of.sum_us, of.min_us, of.max_us))
+}
+
+type PlainMoments = (u64, f64, f64);
+
+fn share(of: &Share) -> (PlainMoments, PlainMoments) {
+    let plain = |moments: &Moments| (moments.n, moments.total, moments.squares);
+    (plain(&of.events), plain(&of.seconds))
+}
+
+#[pymodule]
+fn tuibench_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<Program>()?;
+    module.add_class::<Stream>()?;
+    module.add_class::<Reader>()?;
+    module.add_class::<Engine>()
+}

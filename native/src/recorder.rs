@@ -1,0 +1,140 @@
+//! What the connections of one thread note down while they work.
+//!
+//! Counters are cumulative; histograms are taken with each report. The names are those of tuibench's `Counters`,
+//! and so is the identity: all that was started is completed, failed, abandoned or in flight.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::histogram::Histogram;
+use crate::program::{Class, Program};
+
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// Started unasked, in a closed loop.
+    pub unasked: u64,
+    pub in_flight: u64,
+    pub completed: u64,
+    pub failed: u64,
+    pub abandoned: u64,
+    pub commits: u64,
+    pub reads: u64,
+    pub writes: u64,
+    pub others: u64,
+    /// Statements that the server answered with an error.
+    pub rejected: u64,
+    /// Statements whose answer nobody waited for.
+    pub unanswered: u64,
+    pub retries: u64,
+    pub errors: BTreeMap<u16, u64>,
+    /// By the kind of transaction.
+    pub retried: Vec<u64>,
+    pub rolled_back: Vec<u64>,
+}
+
+impl Counters {
+    pub fn add(&mut self, other: &Self) {
+        self.unasked += other.unasked;
+        self.in_flight += other.in_flight;
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.abandoned += other.abandoned;
+        self.commits += other.commits;
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.others += other.others;
+        self.rejected += other.rejected;
+        self.unanswered += other.unanswered;
+        self.retries += other.retries;
+        for (code, times) in &other.errors {
+            *self.errors.entry(*code).or_insert(0) += times;
+        }
+        add_each(&mut self.retried, &other.retried);
+        add_each(&mut self.rolled_back, &other.rolled_back);
+    }
+
+    /// A statement that returned. A write that changed nothing is counted among the others.
+    pub fn count_statement(&mut self, class: Class, affected: u64) {
+        match class {
+            Class::Read => self.reads += 1,
+            Class::Write if affected > 0 => self.writes += 1,
+            _ => self.others += 1,
+        }
+    }
+
+    pub fn count_error(&mut self, code: u16) {
+        *self.errors.entry(code).or_insert(0) += 1;
+    }
+}
+
+fn add_each(sums: &mut Vec<u64>, more: &[u64]) {
+    if sums.len() < more.len() {
+        sums.resize(more.len(), 0);
+    }
+    for (sum, one) in sums.iter_mut().zip(more) {
+        *sum += one;
+    }
+}
+
+/// Latencies of an interval: by statement name, by kind of transaction from the intended start, and of all from
+/// the real one (in an open loop only). `late` is how late paced transactions woke up.
+#[derive(Clone, Debug, Default)]
+pub struct Latencies {
+    pub statements: Vec<Histogram>,
+    pub responses: Vec<Histogram>,
+    pub service: Histogram,
+    pub late: Histogram,
+}
+
+impl Latencies {
+    pub fn of(program: &Program) -> Self {
+        Self {
+            statements: vec![Histogram::default(); program.names.len()],
+            responses: vec![Histogram::default(); program.transactions.len()],
+            ..Self::default()
+        }
+    }
+
+    pub fn take_from(&mut self, other: &mut Self) {
+        for (own, more) in self.statements.iter_mut().zip(&mut other.statements) {
+            own.take_from(more);
+        }
+        for (own, more) in self.responses.iter_mut().zip(&mut other.responses) {
+            own.take_from(more);
+        }
+        self.service.take_from(&mut other.service);
+        self.late.take_from(&mut other.late);
+    }
+}
+
+pub struct Recorder {
+    pub counters: Counters,
+    pub latencies: Latencies,
+}
+
+impl Recorder {
+    pub fn new(program: &Program) -> Self {
+        let kinds = program.transactions.len();
+        let counters =
+            Counters { retried: vec![0; kinds], rolled_back: vec![0; kinds], ..Counters::default() };
+        Self { counters, latencies: Latencies::of(program) }
+    }
+}
+
+/// What one connection has done: transactions that succeeded, and the time they took.
+#[derive(Debug, Default)]
+pub struct Figures {
+    pub events: AtomicU64,
+    pub busy_us: AtomicU64,
+}
+
+impl Figures {
+    pub fn add(&self, busy_us: u64) {
+        self.events.fetch_add(1, Ordering::Relaxed);
+        self.busy_us.fetch_add(busy_us, Ordering::Relaxed);
+    }
+
+    pub fn read(&self) -> (u64, u64) {
+        (self.events.load(Ordering::Relaxed), self.busy_us.load(Ordering::Relaxed))
+    }
+}

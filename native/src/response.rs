@@ -1,0 +1,331 @@
+//! Where a server's answer to one statement ends, and what it says.
+//!
+//! Bytes in, verdict out; no I/O. An answer is a train of packets (three bytes of length, one of sequence):
+//!
+//! ```text
+//! OK                                  the statement affected rows; or ERR: it failed
+//! count, columns, [EOF], rows, EOF    a result; where both sides agreed on DEPRECATE_EOF, without the first
+//!                                     EOF, and with an OK that begins like one in place of the last
+//! ```
+//!
+//! and another answer behind it if its status says so, as after a CALL. MariaDB leaves the columns out where it
+//! says, behind the count, that they are what they were. The rules are those of `mysql.answer` in Python.
+
+const OK: u8 = 0x00;
+const INFILE: u8 = 0xfb;
+const EOF: u8 = 0xfe;
+const ERR: u8 = 0xff;
+pub const HEADER_BYTES: usize = 4;
+const WHOLE: usize = 0xff_ffff;
+const LONGEST_EOF: usize = 8;
+const MORE_RESULTS: u16 = 0x0008;
+const SQL_STATE_BYTES: usize = 6;
+
+/// What an answer says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The rows affected, or returned.
+    Done(u64),
+    /// The server's code and words.
+    Refused(u16, String),
+    /// What is no answer: the connection cannot be used any more.
+    Broken(&'static str),
+}
+
+const OUT_OF_ORDER: &str = "the server's packets are out of order";
+const WANTS_FILE: &str = "the server asks for a file";
+const TOO_SHORT: &str = "the server's packets are shorter than they must be";
+
+/// Reads one answer after the other. With `keeps`, the bytes of the answer are kept for its reader.
+pub struct Response {
+    without_eof: bool,
+    left: Vec<u8>,
+    kept: Vec<u8>,
+    keeps: bool,
+    affected: u64,
+    earlier: Option<u64>,
+    in_rows: bool,
+    sequence: u8,
+    /// Packets to pass over: columns, or the rest of a large row.
+    skip: u64,
+}
+
+impl Response {
+    pub fn new(without_eof: bool) -> Self {
+        Self {
+            without_eof,
+            left: Vec::new(),
+            kept: Vec::new(),
+            keeps: false,
+            affected: 0,
+            earlier: None,
+            in_rows: false,
+            sequence: 1,
+            skip: 0,
+        }
+    }
+
+    /// The next answer is a new one.
+    pub fn begin(&mut self, keeps: bool) {
+        self.keeps = keeps;
+        self.kept.clear();
+        self.affected = 0;
+        self.earlier = None;
+        self.in_rows = false;
+        self.sequence = 1;
+        self.skip = 0;
+    }
+
+    /// The bytes of the answer, if they were to be kept.
+    pub fn kept(&self) -> &[u8] {
+        &self.kept
+    }
+
+    /// Whether bytes have come that belong to no answer.
+    pub fn has_more(&self) -> bool {
+        !self.left.is_empty()
+    }
+
+    /// Takes what has come; the verdict with the last byte of the answer.
+    pub fn feed(&mut self, data: &[u8]) -> Option<Verdict> {
+        if self.left.is_empty() {
+            let (verdict, used) = self.read(data);
+            self.left.extend_from_slice(&data[used..]);
+            return verdict;
+        }
+        let mut whole = std::mem::take(&mut self.left);
+        whole.extend_from_slice(data);
+        let (verdict, used) = self.read(&whole);
+        whole.drain(..used);
+        self.left = whole;
+        verdict
+    }
+
+    /// Reads the packets that are there in full; how many bytes those were.
+    fn read(&mut self, data: &[u8]) -> (Option<Verdict>, usize) {
+        let mut place = 0;
+        while let Some(header) = data.get(place..place + HEADER_BYTES) {
+            let size = size_of(header);
+            let sequence = header[3];
+            let payload = match data.get(place + HEADER_BYTES..place + HEADER_BYTES + size) {
+                Some(payload) => payload,
+                None => break,
+            };
+            let end = place + HEADER_BYTES + size;
+            if self.keeps {
+                self.kept.extend_from_slice(&data[place..end]);
+            }
+            place = end;
+            if let Some(verdict) = self.packet(payload, sequence) {
+                return (Some(verdict), place);
+            }
+        }
+        (None, place)
+    }
+
+    fn packet(&mut self, payload: &[u8], sequence: u8) -> Option<Verdict> {
+        if sequence != self.sequence || payload.is_empty() {
+            // Out of sequence may be the last words of a server that hangs up; an empty packet only ends a large one.
+            let is_allowed = match payload.first() {
+                Some(&kind) => kind == ERR,
+                None => self.skip > 0,
+            };
+            if !is_allowed {
+                return Some(Verdict::Broken(OUT_OF_ORDER));
+            }
+        }
+        self.sequence = sequence.wrapping_add(1);
+        if self.skip > 0 {
+            self.skip -= u64::from(payload.len() < WHOLE);
+            return None;
+        }
+        if self.in_rows && !self.is_last(payload) {
+            self.affected += 1;
+            self.skip = u64::from(payload.len() == WHOLE);
+            return None;
+        }
+        self.first_or_last(payload)
+    }
+
+    fn is_last(&self, payload: &[u8]) -> bool {
+        let longest = if self.without_eof { WHOLE - 1 } else { LONGEST_EOF };
+        payload[0] == ERR || (payload[0] == EOF && payload.len() <= longest)
+    }
+
+    fn first_or_last(&mut self, payload: &[u8]) -> Option<Verdict> {
+        let read = match payload[0] {
+            ERR => refusal(payload).map(Some),
+            _ if self.in_rows => self.end_of_rows(payload),
+            OK => self.ok(payload),
+            INFILE => return Some(Verdict::Broken(WANTS_FILE)),
+            _ => self.head(payload).map(|()| None),
+        };
+        read.unwrap_or(Some(Verdict::Broken(TOO_SHORT)))
+    }
+
+    fn end_of_rows(&mut self, payload: &[u8]) -> Option<Option<Verdict>> {
+        self.in_rows = false;
+        let status = if self.without_eof { ok_status(payload)? } else { word(payload, 3)? };
+        Some(self.over(status))
+    }
+
+    fn ok(&mut self, payload: &[u8]) -> Option<Option<Verdict>> {
+        self.affected = number(payload, 1)?.0;
+        let status = ok_status(payload)?;
+        Some(self.over(status))
+    }
+
+    /// The head of a result: how many columns, and whether they follow.
+    fn head(&mut self, payload: &[u8]) -> Option<()> {
+        let (columns, behind) = number(payload, 0)?;
+        let follow = payload.get(behind).map_or(true, |&byte| byte != 0);
+        self.in_rows = true;
+        self.skip = if follow { columns } else { 0 } + u64::from(!self.without_eof);
+        Some(())
+    }
+
+    /// The verdict if this was all; of several answers to one statement the first one counts.
+    fn over(&mut self, status: u16) -> Option<Verdict> {
+        let first = self.earlier.unwrap_or(self.affected);
+        if status & MORE_RESULTS != 0 {
+            self.earlier = Some(first);
+            self.affected = 0;
+            return None;
+        }
+        Some(Verdict::Done(first))
+    }
+}
+
+fn size_of(header: &[u8]) -> usize {
+    usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16
+}
+
+/// The size of the packet that begins here.
+pub fn packet_size(data: &[u8]) -> Option<usize> {
+    data.get(..HEADER_BYTES).map(size_of)
+}
+
+/// A number of one to nine bytes, and where it ends.
+pub fn number(data: &[u8], place: usize) -> Option<(u64, usize)> {
+    let first = *data.get(place)?;
+    let width = match first {
+        0xfc => 2,
+        0xfd => 3,
+        0xfe => 8,
+        INFILE | ERR => return None,
+        _ => return Some((u64::from(first), place + 1)),
+    };
+    let bytes = data.get(place + 1..place + 1 + width)?;
+    let number = bytes.iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+    Some((number, place + 1 + width))
+}
+
+fn word(data: &[u8], place: usize) -> Option<u16> {
+    Some(u16::from_le_bytes([*data.get(place)?, *data.get(place + 1)?]))
+}
+
+/// The status of an OK packet stands behind the rows affected and the last id inserted.
+fn ok_status(payload: &[u8]) -> Option<u16> {
+    let (_, behind) = number(payload, 1)?;
+    word(payload, number(payload, behind)?.1)
+}
+
+fn refusal(payload: &[u8]) -> Option<Verdict> {
+    let code = word(payload, 1)?;
+    let mut words = payload.get(3..)?;
+    if words.first() == Some(&b'#') {
+        words = words.get(SQL_STATE_BYTES..).unwrap_or(&[]);
+    }
+    Some(Verdict::Refused(code, String::from_utf8_lossy(words).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packets(payloads: &[&[u8]]) -> Vec<u8> {
+        let mut all = Vec::new();
+        for (number, payload) in payloads.iter().enumerate() {
+            all.extend_from_slice(&(payload.len() as u32 | (number as u32 + 1) << 24).to_le_bytes());
+            all.extend_from_slice(payload);
+        }
+        all
+    }
+
+    const OK_OF_3: &[u8] = &[0, 3, 0, 2, 0, 0, 0];
+    const END: &[u8] = &[0xfe, 0, 0, 2, 0, 0, 0];
+
+    fn answers() -> Vec<(Vec<u8>, Verdict)> {
+        let column: &[u8] = &[3, b'd', b'e', b'f'];
+        let more: &[u8] = &[0, 1, 0, 10, 0, 0, 0];
+        vec![
+            (packets(&[OK_OF_3]), Verdict::Done(3)),
+            (packets(&[&[1], column, &[1, b'a'], &[1, b'b'], END]), Verdict::Done(2)),
+            (packets(&[&[1, 0], &[1, b'a'], END]), Verdict::Done(1)),
+            (packets(&[&[2, 1], column, column, END]), Verdict::Done(0)),
+            (packets(&[more, OK_OF_3]), Verdict::Done(1)),
+            (packets(&[b"\xff\xbd\x04#40001Deadlock"]), Verdict::Refused(1213, "Deadlock".into())),
+            (packets(&[&[0xfb, b'x']]), Verdict::Broken(WANTS_FILE)),
+        ]
+    }
+
+    #[test]
+    fn answers_are_understood_however_they_are_cut() {
+        for (answer, verdict) in answers() {
+            for cut in 1..=answer.len() {
+                let mut response = Response::new(true);
+                response.begin(true);
+                let told: Vec<Verdict> =
+                    answer.chunks(cut).filter_map(|piece| response.feed(piece)).collect();
+                assert_eq!(told, std::slice::from_ref(&verdict), "cut every {cut} bytes");
+                assert!(!response.has_more());
+                assert_eq!(response.kept(), answer);
+            }
+        }
+    }
+
+    #[test]
+    fn with_eofs_a_result_has_two() {
+        let eof: &[u8] = &[0xfe, 0, 0, 2, 0];
+        let answer = packets(&[&[1], &[3, b'd', b'e', b'f'], eof, &[1, b'a'], eof]);
+        let mut response = Response::new(false);
+        assert_eq!(response.feed(&answer), Some(Verdict::Done(1)));
+    }
+
+    #[test]
+    fn what_comes_behind_an_answer_is_kept_for_the_next() {
+        let mut response = Response::new(true);
+        let mut two = packets(&[OK_OF_3]);
+        two.extend(packets(&[OK_OF_3]));
+        assert_eq!(response.feed(&two), Some(Verdict::Done(3)));
+        assert!(response.has_more());
+    }
+
+    /// Every byte of valid answers is changed in many ways: whatever comes, it is read without a panic.
+    #[test]
+    fn damaged_answers_do_no_harm() {
+        let mut state = 0x2545_f491_4f6c_dd1du64;
+        let mut random = move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        for (answer, _) in answers() {
+            for _ in 0..3_000 {
+                let mut damaged = answer.clone();
+                for _ in 0..=random() % 4 {
+                    let place = random() as usize % damaged.len();
+                    damaged[place] = random() as u8;
+                }
+                damaged.truncate(1 + random() as usize % damaged.len());
+                let mut response = Response::new(random() % 2 == 0);
+                for piece in damaged.chunks(1 + random() as usize % 16) {
+                    if response.feed(piece).is_some() {
+                        response.begin(random() % 2 == 0);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! The rows of an answer whose values decide what is sent next, in the text or the binary form.
+//!
+//! `response` has found where the answer ends and that it is no refusal; here it is read once more. The values are
+//! those that tuibench's Python client makes of the same bytes.
+
+use crate::decimal::Decimal;
+use crate::machine::Row;
+use crate::response::{number, packet_size, HEADER_BYTES};
+use crate::value::{Date, Moment, Span, Value};
+
+const WHOLE: usize = 0xff_ffff;
+const OK: u8 = 0;
+const NULL: u8 = 0xfb;
+const EOF: u8 = 0xfe;
+const LONGEST_EOF: usize = 8;
+const EOF_BYTES: usize = HEADER_BYTES + 5;
+/// Texts of a column's definition before its numbers.
+const NAMES: usize = 6;
+const UNSIGNED: u16 = 0x20;
+const BINARY: u16 = 63;
+
+mod kind {
+    pub const DECIMAL: u8 = 0;
+    pub const TINY: u8 = 1;
+    pub const SHORT: u8 = 2;
+    pub const LONG: u8 = 3;
+    pub const FLOAT: u8 = 4;
+    pub const DOUBLE: u8 = 5;
+    pub const TIMESTAMP: u8 = 7;
+    pub const LONGLONG: u8 = 8;
+    pub const INT24: u8 = 9;
+    pub const DATE: u8 = 10;
+    pub const TIME: u8 = 11;
+    pub const DATETIME: u8 = 12;
+    pub const YEAR: u8 = 13;
+    pub const NEWDATE: u8 = 14;
+    pub const JSON: u8 = 245;
+    pub const NEWDECIMAL: u8 = 246;
+}
+
+/// Why rows cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// They are not what their columns say: the connection cannot be trusted.
+    Skewed,
+    /// A text is not encoded as agreed.
+    Encoding(String),
+}
+
+type Read<T> = Result<T, Unreadable>;
+
+#[derive(Clone, Debug)]
+pub struct Column {
+    kind: u8,
+    charset: u16,
+    unsigned: bool,
+    decimals: u8,
+}
+
+impl Column {
+    /// What a definition, the payload of its packet, says of its column.
+    pub fn parse(definition: &[u8]) -> Option<Self> {
+        let mut place = 0;
+        for _ in 0..NAMES {
+            let (size, behind) = number(definition, place)?;
+            place = behind.checked_add(usize::try_from(size).ok()?)?;
+        }
+        let numbers = definition.get(place.checked_add(1)?..)?.get(..10)?;
+        Some(Self {
+            charset: u16::from_le_bytes([numbers[0], numbers[1]]),
+            kind: numbers[6],
+            unsigned: u16::from_le_bytes([numbers[7], numbers[8]]) & UNSIGNED != 0,
+            decimals: numbers[9],
+        })
+    }
+}
+
+/// Reads the answers to one statement. Its columns are remembered: MariaDB leaves them out then.
+#[derive(Clone, Debug)]
+pub struct RowReader {
+    is_binary: bool,
+    without_eof: bool,
+    columns: Vec<Column>,
+}
+
+impl RowReader {
+    /// `definitions` are those of the columns, if they are known before the first answer.
+    pub fn new(is_binary: bool, without_eof: bool, definitions: &[Vec<u8>]) -> Self {
+        let columns = definitions.iter().filter_map(|definition| Column::parse(definition)).collect();
+        Self { is_binary, without_eof, columns }
+    }
+
+    /// The rows of a whole answer, of the first result if there are several; none if it is no result.
+    pub fn read(&mut self, answer: &[u8]) -> Read<Vec<Row>> {
+        match self.head(answer)? {
+            Some(place) => self.rows(answer, place + if self.without_eof { 0 } else { EOF_BYTES }),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Where the rows begin, or the EOF before them; learns the columns. None of what is no result.
+    fn head(&mut self, answer: &[u8]) -> Read<Option<usize>> {
+        let (first, mut place) = packet(answer, 0)?;
+        if first.first() == Some(&OK) {
+            return Ok(None);
+        }
+        let (width, behind) = number(first, 0).ok_or(Unreadable::Skewed)?;
+        if first.get(behind).map_or(true, |&byte| byte != 0) {
+            self.columns.clear();
+            for _ in 0..width {
+                let (definition, end) = packet(answer, place)?;
+                self.columns.push(Column::parse(definition).ok_or(Unreadable::Skewed)?);
+                place = end;
+            }
+        }
+        if self.columns.len() as u64 != width {
+            return Err(Unreadable::Skewed);
+        }
+        Ok(Some(place))
+    }
+
+    fn rows(&self, answer: &[u8], mut place: usize) -> Read<Vec<Row>> {
+        let longest_eof = if self.without_eof { WHOLE - 1 } else { LONGEST_EOF };
+        let mut rows = Vec::new();
+        loop {
+            let (payload, end) = packet(answer, place)?;
+            place = end;
+            if payload.first() == Some(&EOF) && payload.len() <= longest_eof {
+                return Ok(rows);
+            }
+            if payload.len() < WHOLE {
+                rows.push(self.row(payload)?);
+                continue;
+            }
+            let mut large = payload.to_vec();
+            let mut size = WHOLE;
+            while size == WHOLE {
+                let (more, end) = packet(answer, place)?;
+                place = end;
+                size = more.len();
+                large.extend_from_slice(more);
+            }
+            rows.push(self.row(&large)?);
+        }
+    }
+
+    fn row(&self, payload: &[u8]) -> Read<Row> {
+        let mut reader = Reader { data: payload, place: 0 };
+        let row = if self.is_binary { self.binary_row(&mut reader)? } else { self.text_row(&mut reader)? };
+        if reader.place == payload.len() {
+            Ok(row)
+        } else {
+            Err(Unreadable::Skewed)
+        }
+    }
+
+    fn text_row(&self, reader: &mut Reader<'_>) -> Read<Row> {
+        self.columns.iter().map(|column| reader.nullable_text(column)).collect()
+    }
+
+    /// A zero, a bit for each null, and the values that are none.
+    fn binary_row(&self, reader: &mut Reader<'_>) -> Read<Row> {
+        let nulls = reader.take(1 + (self.columns.len() + 9) / 8)?;
+        let is_null = |number: usize| nulls[1 + (number + 2) / 8] >> ((number + 2) % 8) & 1 == 1;
+        let columns = self.columns.iter().enumerate();
+        columns
+            .map(|(number, column)| if is_null(number) { Ok(Value::Null) } else { reader.binary(column) })
+            .collect()
+    }
+}
+
+/// The payload of a packet, and where it ends.
+fn packet(data: &[u8], place: usize) -> Read<(&[u8], usize)> {
+    let rest = data.get(place..).ok_or(Unreadable::Skewed)?;
+    let size = packet_size(rest).ok_or(Unreadable::Skewed)?;
+    let payload = rest.get(HEADER_BYTES..HEADER_BYTES + size).ok_or(Unreadable::Skewed)?;
+    Ok((payload, place + HEADER_BYTES + size))
+}
+
+struct Reader<'a> {
+    data: &'a [u8],
+    place: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, size: usize) -> Read<&'a [u8]> {
+        let end = self.place.checked_add(size).ok_or(Unreadable::Skewed)?;
+        let taken = self.data.get(self.place..end).ok_or(Unreadable::Skewed)?;
+        self.place = end;
+        Ok(taken)
+    }
+
+    fn sized(&mut self) -> Read<&'a [u8]> {
+        let (size, behind) = number(self.data, self.place).ok_or(Unreadable::Skewed)?;
+        self.place = behind;
+        self.take(usize::try_from(size).map_err(|_| Unreadable::Skewed)?)
+    }
+
+    /// The value of so many little-endian bytes.
+    fn unsigned(&mut self, size: usize) -> Read<u64> {
+        Ok(self.take(size)?.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
+    }
+
+    fn nullable_text(&mut self, column: &Column) -> Read<Value> {
+        if self.data.get(self.place) == Some(&NULL) {
+            self.place += 1;
+            return Ok(Value::Null);
+        }
+        of_text(column, self.sized()?)
+    }
+
+    fn binary(&mut self, column: &Column) -> Read<Value> {
+        match column.kind {
+            kind::TINY => self.whole(1, column),
+            kind::SHORT => self.whole(2, column),
+            kind::YEAR => Ok(Value::Int(i128::from(self.unsigned(2)?))),
+            kind::INT24 | kind::LONG => self.whole(4, column),
+            kind::LONGLONG => self.whole(8, column),
+            kind::FLOAT => Ok(Value::Float(f64::from(f32::from_bits(self.unsigned(4)? as u32)))),
+            kind::DOUBLE => Ok(Value::Float(f64::from_bits(self.unsigned(8)?))),
+            kind::TIMESTAMP | kind::DATETIME => self.moment(column.decimals),
+            kind::DATE | kind::NEWDATE => self.day(),
+            kind::TIME => self.span(),
+            _ => {
+                let text = self.sized()?;
+                of_text(column, text)
+            }
+        }
+    }
+
+    fn whole(&mut self, size: usize, column: &Column) -> Read<Value> {
+        let bits = self.unsigned(size)?;
+        let unused = 64 - 8 * size as u32;
+        let number =
+            if column.unsigned { i128::from(bits) } else { i128::from((bits << unused) as i64 >> unused) };
+        Ok(Value::Int(number))
+    }
+
+    /// The parts of a date or time, of which those at the end may be missing.
+    fn calendar(&mut self) -> Read<(u16, [u8; 5], u32)> {
+        let size = self.take(1)?[0];
+        if !matches!(size, 0 | 4 | 7 | 11) {
+            return Err(Unreadable::Skewed);
+        }
+        let year = if size >= 4 { self.unsigned(2)? as u16 } else { 0 };
+        let mut parts = [0; 5];
+        let given = if size >= 7 {
+            5
+        } else if size >= 4 {
+            2
+        } else {
+            0
+        };
+        parts[..given].copy_from_slice(self.take(given)?);
+        let micros = if size == 11 { self.unsigned(4)? as u32 } else { 0 };
+        Ok((year, parts, micros))
+    }
+
+    /// A DATETIME or TIMESTAMP; a text if no calendar has it, with so many digits of a second's fraction.
+    fn moment(&mut self, digits: u8) -> Read<Value> {
+        let (year, [month, day, hour, minute, second], microsecond) = self.calendar()?;
+        if let Some(date) = Date::checked(year, month, day) {
+            if hour < 24 && minute < 60 && second < 60 && microsecond < 1_000_000 {
+                return Ok(Value::Moment(Moment { date, hour, minute, second, microsecond }));
+            }
+        }
+        let mut words = format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}");
+        if (1..=6).contains(&digits) {
+            words.push_str(&format!(".{microsecond:06}")[..usize::from(digits) + 1]);
+        }
+        Ok(Value::text(&words))
+    }
+
+    fn day(&mut self) -> Read<Value> {
+        let (year, [month, day, ..], _) = self.calendar()?;
+        Ok(match Date::checked(year, month, day) {
+            Some(date) => Value::Date(date),
+            None => Value::text(&format!("{year:04}-{month:02}-{day:02}")),
+        })
+    }
+
+    /// A TIME: whether it is negative, days, hours, minutes, seconds, microseconds.
+    fn span(&mut self) -> Read<Value> {
+        let size = self.take(1)?[0];
+        if size == 0 {
+            return Ok(Value::Span(Span(0)));
+        }
+        if !matches!(size, 8 | 12) {
+            return Err(Unreadable::Skewed);
+        }
+        let negative = self.take(1)?[0] != 0;
+        let days = self.unsigned(4)? as i64;
+        let clock = self.take(3)?;
+        let micros = if size == 12 { self.unsigned(4)? as i64 } else { 0 };
+        let hours = days * 24 + i64::from(clock[0]);
+        Ok(Value::Span(span(negative, hours, i64::from(clock[1]), i64::from(clock[2]), micros)))
+    }
+}
+
+fn span(negative: bool, hours: i64, minutes: i64, seconds: i64, micros: i64) -> Span {
+    let size = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micros;
+    Span(if negative { -size } else { size })
+}
+
+/// A value as servers write it in text, and in binary for types without a width of their own.
+fn of_text(column: &Column, bytes: &[u8]) -> Read<Value> {
+    let is_text = column.charset != BINARY || column.kind == kind::JSON;
+    let text = || std::str::from_utf8(bytes).map_err(|why| Unreadable::Encoding(why.to_string()));
+    Ok(match column.kind {
+        kind::TINY | kind::SHORT | kind::INT24 | kind::LONG | kind::LONGLONG | kind::YEAR => {
+            Value::Int(text()?.trim().parse().map_err(|_| Unreadable::Skewed)?)
+        }
+        kind::FLOAT | kind::DOUBLE => Value::Float(text()?.parse().map_err(|_| Unreadable::Skewed)?),
+        kind::DECIMAL | kind::NEWDECIMAL => {
+            Value::Decimal(Decimal::parse(text()?).ok_or(Unreadable::Skewed)?)
+        }
+        kind::TIMESTAMP | kind::DATETIME => moment_of(text()?).unwrap_or(Value::text(text()?)),
+        kind::DATE | kind::NEWDATE => date_of(text()?).map_or(Value::text(text()?), Value::Date),
+        kind::TIME => Value::Span(span_of(text()?).ok_or(Unreadable::Skewed)?),
+        _ if is_text => Value::text(text()?),
+        _ => Value::Bytes(bytes.into()),
+    })
+}
+
+fn date_of(text: &str) -> Option<Date> {
+    let mut parts = text.split('-');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    if parts.next().is_some() || (year.len(), month.len(), day.len()) != (4, 2, 2) {
+        return None;
+    }
+    Date::checked(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?)
+}
+
+fn moment_of(text: &str) -> Option<Value> {
+    let (day, clock) = text.split_once(' ')?;
+    let (clock, micros) = fraction_of(clock)?;
+    let mut parts = clock.split(':').map(|part| part.parse::<u8>().ok());
+    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
+    if hour > 23 || minute > 59 || second > 59 || parts.next().is_some() {
+        return None;
+    }
+    Some(Value::Moment(Moment { date: date_of(day)?, hour, minute, second, microsecond: micros }))
+}
+
+fn span_of(text: &str) -> Option<Span> {
+    let (clock, micros) = fraction_of(text.strip_prefix('-').unwrap_or(text))?;
+    let mut parts = clock.split(':').map(|part| part.parse::<u32>().ok());
+    let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
+    let numbers = [hours, minutes, seconds].map(i64::from);
+    Some(span(text.starts_with('-'), numbers[0], numbers[1], numbers[2], i64::from(micros)))
+}
+
+/// What stands before the point, and the microseconds behind it.
+fn fraction_of(clock: &str) -> Option<(&str, u32)> {
+    match clock.split_once('.') {
+        None => Some((clock, 0)),
+        Some((whole, digits)) if digits.len() <= 6 => Some((whole, format!("{digits:0<6}").parse().ok()?)),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_with_their_sign_and_fraction() {
+        assert_eq!(span_of("-01:02:03.5"), Some(Span(-3_723_500_000)));
+        assert_eq!(span_of("838:59:59"), Some(Span(3_020_399_000_000)));
+        assert_eq!(span_of("1:2"), None);
+    }
+
+    #[test]
+    fn moments_that_no_calendar_has_stay_texts() {
+        assert!(moment_of("2024-02-29 23:59:59.123").is_some());
+        for text in ["0000-00-00 00:00:00", "2024-02-31 00:00:00", "2024-01-01", ""] {
+            assert!(moment_of(text).is_none());
+        }
+    }
+
+    #[test]
+    fn damaged_definitions_and_answers_do_no_harm() {
+        let mut state = 88_172_645_463_325_252u64;
+        for round in 0..20_000 {
+            let mut bytes = Vec::new();
+            for _ in 0..round % 80 {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                bytes.push(state as u8);
+            }
+            let _ = Column::parse(&bytes);
+            let _ = RowReader::new(round % 2 == 0, round % 3 == 0, &[]).read(&bytes);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+"""How often each verdict is false, and how often it finds what is there: `python -m tests.bench.validity`.
+
+All of it is simulated, with fixed seeds. A verdict that claims a difference where there is none is false; so
+is "equal" where the difference is larger than the tolerance. `--repeats` is the number of trials per row;
+2,000 take about ten minutes.
+"""
+
+import argparse
+import math
+import random
+from collections.abc import Callable, Iterator
+from statistics import fmean, median
+from typing import NamedTuple
+
+from tests.unit.metrics.inference import simulated
+from tests.unit.metrics.inference.noises import NOISES, autoregressive
+from tests.unit.metrics.inference.simulated import share
+from tuibench.metrics.inference import sequential
+from tuibench.model.verdict import Verdict
+
+ALLOWED = 0.05
+SEED = 2021
+
+Rows = Iterator["Row"]
+
+
+class Row(NamedTuple):
+    """A line of the table: what was simulated, the false rate if there is one, and the rest in words."""
+
+    case: str
+    false: float | None
+    text: str = ""
+
+
+def watched_without_difference(repeats: int) -> Rows:
+    """A/A, watched after each of 40 cycles and stopped at the first verdict of any of three figures."""
+    for name, noise in NOISES.items():
+        rng = random.Random(SEED)
+        yield Row(name, share(simulated.any_figure_is_false(noise, rng) for _ in range(repeats)))
+
+
+def watched_equal(repeats: int) -> Rows:
+    """ "Equal within ±2 %" where B is 2.5 % better, within 40 cycles."""
+    for name, noise in NOISES.items():
+        rng = random.Random(SEED)
+        trials = [
+            simulated.watched_trial(noise, rng, size=0.03, effect=math.log(1.025), tolerance=0.02)
+            for _ in range(repeats)
+        ]
+        wrong = share(trial.verdict in (Verdict.EQUAL, Verdict.LOWER) for trial in trials)
+        yield Row(name, wrong)
+
+
+def watched_power(repeats: int) -> Rows:
+    """A true +20 %, and A/A with a tolerance of ±2 % (noise of 3 %), stopped at the first verdict."""
+    for name, noise in NOISES.items():
+        rng = random.Random(SEED)
+        large = [simulated.watched_trial(noise, rng, effect=math.log(1.2)) for _ in range(repeats)]
+        same = [simulated.watched_trial(noise, rng, size=0.03, tolerance=0.02) for _ in range(repeats)]
+        within = share(trial.verdict is Verdict.HIGHER and trial.seconds <= 60 for trial in large)
+        equal = share(trial.verdict is Verdict.EQUAL for trial in same)
+        yield Row(
+            name,
+            None,
+            f"+20 % found within 60 s: {within:.0%} (mean {fmean(t.seconds for t in large):.0f} s); "
+            f"equal: {equal:.0%} (median {median(t.seconds for t in same):.0f} s)",
+        )
+
+
+def watched_against_fixed(repeats: int) -> Rows:
+    """A true +5 %, in noise where the fixed plan (5 cycles of 2 × 10 s) finds it in 90 % of the trials."""
+    fixed_seconds = 2 * simulated.FIXED_WINDOW * simulated.FIXED_CYCLES
+    for phi in (0.0, 0.35, 0.6, 0.9):
+        noise, rng = autoregressive(phi), random.Random(SEED)
+        size = simulated.noise_with_power(noise, math.log(1.05), 0.9, simulated.FIXED_CYCLES, 400)
+        trials = [
+            simulated.watched_trial(noise, rng, size=size, effect=math.log(1.05)) for _ in range(repeats)
+        ]
+        found = share(trial.verdict is Verdict.HIGHER for trial in trials)
+        mean = fmean(trial.seconds for trial in trials)
+        yield Row(
+            f"AR {phi:g}, {size:.1%} noise",
+            None,
+            f"found: {found:.0%}, mean {mean:.0f} s = {mean / fixed_seconds:.0%} of the fixed plan, "
+            f"median {median(trial.seconds for trial in trials):.0f} s",
+        )
+
+
+def before_and_after(repeats: int) -> Rows:
+    """A change without effect, and one of +20 %, 120 s and 60 s into the run."""
+    for before in (120, 60):
+        for name, noise in NOISES.items():
+            rng = random.Random(SEED)
+            none = [simulated.change(noise, rng, before=before) for _ in range(repeats)]
+            large = [
+                simulated.change(noise, rng, effect=math.log(1.2), before=before) for _ in range(repeats)
+            ]
+            false = share(one.verdict is not Verdict.CANNOT_TELL for one in none)
+            found = share(one.verdict is Verdict.HIGHER for one in large)
+            unattributed = share(one.movement is not None for one in large)
+            yield Row(
+                f"{name}, {before} s before",
+                false,
+                f"+20 % found: {found:.0%}, cannot be attributed: {unattributed:.0%}",
+            )
+
+
+def across_starts(repeats: int) -> Rows:
+    """Two groups of starts that differ by 6 % from start to start, and a true +20 %."""
+    for count in (2, 3, 5, 10):
+        for ratio in (1.0, 2.0):
+            rng = random.Random(SEED)
+            false = share(simulated.starts_differ(rng, count, ratio=ratio) for _ in range(repeats))
+            found = share(
+                simulated.starts_differ(rng, count, effect=math.log(1.2), ratio=ratio) for _ in range(repeats)
+            )
+            yield Row(f"{count} starts, spread 1:{ratio:g}", false, f"+20 % found: {found:.0%}")
+
+
+def history(repeats: int) -> Rows:
+    """Runs with 3 % noise: false alarms in 200 runs, and a planted fall of 5 %."""
+    rng = random.Random(SEED)
+    alarms = [simulated.false_alarms(rng, 200) for _ in range(max(20, repeats // 20))]
+    delays = [simulated.runs_until_found(rng, 40, 15) for _ in range(max(50, repeats // 4))]
+    within = share(delay is not None and delay <= 5 for delay in delays)
+    late = [15 if delay is None else delay for delay in delays]
+    yield Row(
+        "first_alarm",
+        fmean(alarms) / 200,
+        f"false alarms in 200 runs: {fmean(alarms):.2f}; found within 5 runs: {within:.0%}, "
+        f"mean {fmean(late):.1f}, median {median(late):.0f}",
+    )
+
+
+SECTIONS: tuple[Callable[[int], Rows], ...] = (
+    watched_without_difference,
+    watched_equal,
+    watched_power,
+    watched_against_fixed,
+    before_and_after,
+    across_starts,
+    history,
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.validity", description=__doc__)
+    parser.add_argument("--repeats", type=int, default=2000, help="simulated trials per row [2000]")
+    parser.add_argument("--only", help="the sections whose name contains this")
+    options = parser.parse_args()
+    print(f"error rate of a trial: {sequential.ALPHA:.0%} over all figures and at all times\n")
+    exceeded = 0
+    for section in SECTIONS:
+        if options.only and options.only not in section.__name__:
+            continue
+        print(f"{section.__name__}: {section.__doc__}", flush=True)
+        for row in section(options.repeats):
+            rate = "" if row.false is None else f"false {row.false:6.2%}  "
+            is_exceeded = row.false is not None and row.false > ALLOWED
+            exceeded += is_exceeded
+            print(f"  {row.case:26}{rate}{row.text}{'  ABOVE 5 %' if is_exceeded else ''}", flush=True)
+        print()
+    raise SystemExit(1 if exceeded else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Our own disk is full or read-only during a run: the load goes on, and no setting is changed unrecorded."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.load import FaultLoad, fault_spec, loaded
+from tests.faults.small_disk import SmallDisk, can_mount, small_disk
+from tests.integration.support import ask
+from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE
+from tuibench import paths
+from tuibench.demo.server import PrivateServer
+from tuibench.model.command import ApplyPreset
+from tuibench.model.event import EventKind
+from tuibench.record.files.loading import load_run
+
+pytestmark = pytest.mark.skipif(not can_mount(), reason="no file systems can be mounted here")
+
+DISK_MIB = 4
+FAULTS = ["full", "read-only"]
+
+
+@pytest.fixture
+def disk(tuibench_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallDisk]:
+    """A disk of its own for TUIBENCH_HOME."""
+    with small_disk(DISK_MIB) as made:
+        monkeypatch.setenv("TUIBENCH_HOME", str(made.path))
+        yield made
+
+
+def spoil(disk: SmallDisk, fault: str) -> None:
+    if fault == "full":
+        disk.fill()
+    else:
+        disk.set_read_only(True)
+
+
+def heal(disk: SmallDisk, fault: str) -> None:
+    if fault == "full":
+        disk.empty()
+    else:
+        disk.set_read_only(False)
+
+
+def record_ended(load: FaultLoad) -> bool:
+    told = load.watcher.told(EventKind.WARNING)
+    return any("the record of this run ends here" in event.text for event in told)
+
+
+@pytest.mark.parametrize("fault", ["full"])
+async def test_the_load_goes_on_without_its_record(
+    any_tables: PrivateServer, disk: SmallDisk, fault: str
+) -> None:
+    async with loaded(fault_spec(any_tables.target)) as load:
+        spoil(disk, fault)
+        try:
+            await load.watcher.until(lambda: record_ended(load))
+            await load.watcher.works()
+        finally:
+            heal(disk, fault)
+        summary = await load.stop()
+        run = await asyncio.to_thread(load_run, load.watcher.directory)
+    assert summary.outcome == "stopped"
+    assert run.samples
+    assert run.summary.transactions.total > 0
+
+
+@pytest.mark.parametrize("fault", ["full"])
+async def test_a_change_that_cannot_be_journalled_is_refused(
+    any_tables: PrivateServer, disk: SmallDisk, fault: str
+) -> None:
+    """What was changed before is restored in the end, with the disk as it is."""
+    async with loaded(fault_spec(any_tables.target)) as load:
+        spoil(disk, fault)
+        try:
+            refused = await load.watcher.submit(ApplyPreset("unsafe"))
+            assert (refused.ok, "journal" in refused.text) == (False, True), refused
+            assert await ask(any_tables.target, DURABILITY) == [DURABLE]
+        finally:
+            heal(disk, fault)
+        taken = await load.watcher.submit(ApplyPreset("unsafe"))
+        assert taken.ok, taken
+        assert await ask(any_tables.target, DURABILITY) == [UNSAFE]
+        spoil(disk, fault)
+        try:
+            summary = await load.stop()
+            assert await ask(any_tables.target, DURABILITY) == [DURABLE]
+        finally:
+            heal(disk, fault)
+    assert summary.outcome == "stopped"
+    assert sorted(paths.journal_dir().glob("*.jsonl")) == []
+
+
+async def test_a_home_that_is_read_only_from_the_start(any_tables: PrivateServer, disk: SmallDisk) -> None:
+    from tests.integration.support import tuibench
+
+    disk.set_read_only(True)
+    try:
+        done = await asyncio.to_thread(
+            tuibench,
+            "run",
+            "oltp_read_write",
+            "--tables=2",
+            "--table-size=500",
+            "--time=1",
+            target=any_tables.target,
+        )
+    finally:
+        disk.set_read_only(False)
+    assert done.code != 0
+    assert "TUIBENCH_HOME" in done.err, done.err
+    assert "Traceback" not in done.err

@@ -1,0 +1,149 @@
+"""An engine of either kind in this process, on a real server."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from tuibench.load.engine.asyncio.engine import AsyncioEngine
+from tuibench.load.engine.native.engine import NativeEngine
+from tuibench.load.engine.surface import Engine
+from tuibench.load.messages import ExecutionOptions, StartLoad
+from tuibench.load.worker_report import Counters, Finished, Reassign, WorkerReport
+from tuibench.metrics.histogram import Histogram
+from tuibench.model.plan import IGNORED_ERRORS, Arrival, Backlog, OnError
+from tuibench.model.target import Target
+from tuibench.workload import library
+from tuibench.workload.program.program import Program
+
+DEADLINE_SECONDS = 60
+LOOK_SECONDS = 0.005
+
+AnyEngine = type[AsyncioEngine] | type[NativeEngine]
+
+ENGINES: dict[str, AnyEngine] = {"asyncio": AsyncioEngine, "native": NativeEngine}
+
+PROFILE = """
+name = "conformance"
+summary = "statements for the tests of both engines"
+data_set = "none"
+"""
+
+
+def program(text: str) -> Program:
+    """A program of the transactions in this text, on tables that a test makes itself."""
+    return library.load_program("conformance.toml", text=PROFILE + text)
+
+
+class Drive:
+    """A running engine; its reports are added up."""
+
+    def __init__(self, engine: Engine, told: list[Reassign | Finished]) -> None:
+        self.engine = engine
+        self.told = told
+        self._is_stopped = False
+        self.transactions = Histogram()
+        self.service = Histogram()
+        self.kinds: dict[str, int] = {}
+        self.statements: dict[str, Histogram] = {}
+        self.last: WorkerReport = self.report()
+
+    def report(self) -> WorkerReport:
+        """A new report. In every one the books are balanced."""
+        self.last = report = self.engine.report()
+        assert is_balanced(report.counters), report.counters
+        self.transactions.add(report.transactions)
+        self.service.add(report.service)
+        for name, histogram in report.statements.items():
+            self.statements.setdefault(name, Histogram()).add(histogram)
+        for name, histogram in report.by_transaction.items():
+            self.kinds[name] = self.kinds.get(name, 0) + histogram.count
+        return report
+
+    @property
+    def counters(self) -> Counters:
+        return self.report().counters
+
+    async def until(self, condition: Callable[[Counters], Any]) -> Counters:
+        """Waits until the counters are so; fails with them when that takes too long."""
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                while True:
+                    if condition(counters := self.counters):
+                        return counters
+                    await asyncio.sleep(LOOK_SECONDS)
+        except TimeoutError:
+            raise AssertionError(f"not seen: {self.last}") from None
+
+    async def until_connected(self, connections: int) -> None:
+        await self.until(lambda _: self.last.connections == connections)
+
+    async def reconnects(self, times: int) -> None:
+        """Waits until connections were made again so often, in all."""
+        await self.until(lambda counters: counters.reconnects == times)
+
+    async def completes(self, transactions: int) -> None:
+        """Waits until so many more are completed."""
+        enough = self.counters.completed + transactions
+        await self.until(lambda counters: counters.completed >= enough)
+
+    async def ends(self) -> Counters:
+        """Stops the engine; the last counters."""
+        await self.stop(DEADLINE_SECONDS)
+        return self.counters
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Stops the engine, unless it is stopped."""
+        if not self._is_stopped:
+            self._is_stopped = True
+            await self.engine.stop(grace_seconds)
+
+
+def is_balanced(counters: Counters) -> bool:
+    ended = counters.completed + counters.failed + counters.abandoned
+    return counters.scheduled == ended + counters.in_flight + counters.backlog
+
+
+@asynccontextmanager
+async def driving(
+    kind: AnyEngine,
+    target: Target,
+    program: Program,
+    connections: int | Iterable[int] = 1,
+    *,
+    rate: float = 0,
+    limit: int | None = None,
+    arrival: Arrival = Arrival.POISSON,
+    on_error: OnError = OnError.STOP,
+    backlog: Backlog = Backlog.KEEP,
+    ignored_errors: tuple[int, ...] | None = IGNORED_ERRORS,
+    max_retries: int = 100,
+    prepared: bool = True,
+) -> AsyncIterator[Drive]:
+    """Drives so many connections; stops them without grace at the end."""
+    begin = StartLoad(
+        worker=0,
+        workers=1,
+        target=target,
+        program=program,
+        seed=1,
+        execution=ExecutionOptions(
+            ignored_errors=None if ignored_errors is None else frozenset(ignored_errors),
+            max_retries=max_retries,
+            on_error=on_error,
+            backlog=backlog,
+            prepared=prepared,
+            session_sql=(),
+        ),
+        arrival=arrival,
+        limit=limit,
+    )
+    told: list[Reassign | Finished] = []
+    engine = kind(begin, emit=told.append)
+    drive = Drive(engine, told)
+    engine.set_rate(rate)
+    engine.set_connections(range(connections) if isinstance(connections, int) else tuple(connections))
+    try:
+        yield drive
+    finally:
+        await drive.stop(0)

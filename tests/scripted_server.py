@@ -1,0 +1,128 @@
+"""A MySQL server in this process that answers what a test wants: bytes that are wrong, too many, or none.
+
+It greets, accepts every login, and gives each command to `respond`, which returns the bytes to send: packets
+with their headers (see `tests.unit.mysql.protocol.server_packets`), None to stay silent, or an endless
+iterator of them.
+"""
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+
+from tests.unit.mysql.protocol.server_packets import ok, packet, result
+from tuibench.model.target import Target
+
+QUERY, PREPARE, QUIT = 0x03, 0x16, 0x01
+DEPRECATE_EOF, PLUGIN_AUTH, SECURE, PROTOCOL_41, WITH_DATABASE = 1 << 24, 1 << 19, 1 << 15, 1 << 9, 8
+CAPABILITIES = DEPRECATE_EOF | PLUGIN_AUTH | SECURE | PROTOCOL_41 | WITH_DATABASE
+AUTOCOMMIT = 2
+VERSIONS = {"mysql": "8.4.0", "mariadb": "5.5.5-11.4.2-MariaDB"}
+
+Answer = bytes | Iterator[bytes] | None
+Respond = Callable[[int, bytes], Answer]
+
+
+def greeting(version: str, capabilities: int = CAPABILITIES) -> bytes:
+    """The first packet."""
+    return packet(
+        0,
+        b"\x0a"
+        + version.encode()
+        + b"\0"
+        + struct.pack("<I", 7)
+        + b"saltsalt\0"
+        + struct.pack("<HBHHB", capabilities & 0xFFFF, 45, AUTOCOMMIT, capabilities >> 16, 21)
+        + bytes(10)
+        + b"moresaltmore\0"
+        + b"mysql_native_password\0",
+    )
+
+
+def obliging(command: int, payload: bytes) -> Answer:
+    """Answers every statement with an OK, and a SELECT or SHOW with no row."""
+    if command == QUERY and payload.split(None, 1)[0].upper() in (b"SELECT", b"SHOW"):
+        return result([])
+    return ok()
+
+
+class ScriptedServer:
+    """`heard` holds all commands, with their payloads; `logins` counts those that were let in.
+
+    `pause_seconds` lie between two pieces of an answer.
+    """
+
+    def __init__(self, respond: Respond = obliging, *, version: str = VERSIONS["mysql"]) -> None:
+        self.heard: list[tuple[int, bytes]] = []
+        self.first = greeting(version)
+        self.login_answers: Answer = ok(sequence=2)
+        self.logins = 0
+        self.respond = respond
+        self.pause_seconds = 0.0
+        self.port = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def target(self) -> Target:
+        return Target(host="127.0.0.1", port=self.port, user="app", ssl_mode="disabled")
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator["ScriptedServer"]:
+        """Serves until the block is left."""
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+        try:
+            yield self
+        finally:
+            server.close()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._run_interactive(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            return
+        finally:
+            writer.close()
+            self._tasks.discard(task)
+
+    async def _run_interactive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(self.first)
+        await _payload(reader)
+        self.logins += 1
+        await self._send(writer, self.login_answers)
+        while True:
+            payload = await _payload(reader)
+            self.heard.append((payload[0], payload[1:]))
+            if payload[0] == QUIT:
+                return
+            await self._send(writer, self.respond(payload[0], payload[1:]))
+
+    async def _send(self, writer: asyncio.StreamWriter, answer: Answer) -> None:
+        if answer is None:
+            return
+        for piece in (answer,) if isinstance(answer, bytes) else answer:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(self.pause_seconds)
+
+
+async def _payload(reader: asyncio.StreamReader) -> bytes:
+    header = await reader.readexactly(4)
+    return await reader.readexactly(int.from_bytes(header[:3], "little"))
+
+
+def endless_rows() -> Iterator[bytes]:
+    """The answer to a SELECT whose rows never end."""
+    row = b"\x64" + b"x" * 100
+    head = result([])[:-11]
+    yield head
+    sequence = head.count(b"\x03def") + 2
+    while True:
+        block = b"".join(packet(sequence + number, row) for number in range(256))
+        yield block

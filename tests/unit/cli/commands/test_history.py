@@ -1,0 +1,48 @@
+"""`tuibench history` as a script meets it."""
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from tests.examples import PLAN, summary
+from tests.unit.cli.program import Program
+from tests.unit.record.written import ENVIRONMENT, plan_record
+from tests.validation import demand_valid
+from tuibench import paths
+from tuibench.errors import ExitCode
+from tuibench.model.summary import TransactionTotals
+from tuibench.record.files.recorder import RunRecorder
+
+
+@pytest.fixture
+def fallen(tuibench: Program) -> None:
+    """Twenty runs, and ten that are a tenth slower."""
+    for place in range(30):
+        recorder = RunRecorder(paths.runs_dir() / f"run-{place:02}")
+        recorder.open(replace(plan_record(PLAN), started_at=1.7e9 + 3600 * place), ENVIRONMENT)
+        tps = (1000.0 if place < 20 else 900.0) + place % 5
+        recorder.summary(summary(transactions=TransactionTotals(total=1000, per_second=tps)))
+        recorder.close()
+
+
+@pytest.mark.usefixtures("fallen")
+def test_a_regression_ends_with_4(tuibench: Program) -> None:
+    ended = tuibench("history", PLAN.profile, "--since=run-15", "--format=json")
+    assert ended.code == ExitCode.THRESHOLD_CROSSED
+    demand_valid("history", ended.out)
+    assert json.loads(ended.out)["regression"]["run"] == "run-20"
+    assert "a regression of -10" in ended.err
+
+
+@pytest.mark.usefixtures("fallen")
+def test_without_since_it_only_shows(tuibench: Program) -> None:
+    ended = tuibench("history", PLAN.profile)
+    assert ended.code == ExitCode.DONE
+    assert "from run-20 on: −10." in ended.out
+
+
+def test_a_profile_without_runs_is_refused(tuibench: Program) -> None:
+    ended = tuibench("history", "no_such_profile")
+    assert ended.code == ExitCode.USAGE_ERROR
+    assert "there is no finished run of 'no_such_profile'" in ended.err

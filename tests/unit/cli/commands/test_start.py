@@ -1,0 +1,157 @@
+"""Behind the start form: what is offered, what is wrong with a form, and which server it means."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tuibench.cli.commands.start import choices, form_values
+from tuibench.cli.commands.start import controller as backstage
+from tuibench.cli.commands.start.choices import RecentStart
+from tuibench.cli.commands.start.controller import CliStartController
+from tuibench.demo.binaries import Binary
+from tuibench.errors import ServerUnavailableError
+from tuibench.model.server import Flavour
+from tuibench.tui.start.controller import FormValues
+
+BINARY = Binary(path="/usr/sbin/mariadbd", flavour=Flavour.MARIADB, version="10.11.19")
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tuibench_home: Path) -> Path:
+    """One option file, no socket of this host, and a server program."""
+    path = tmp_path / "my.cnf"
+    path.write_text(
+        "[client]\nhost = db1\nuser = app\npassword = s3cret\n"
+        "[mysqld]\nuser = mysql\n"
+        "[client_eu]\nhost = eu\nport = 3307\ndatabase = shop\n"
+    )
+    for module in (choices, "tuibench.mysql.option_files"):
+        where = module if isinstance(module, str) else module.__name__
+        monkeypatch.setattr(f"{where}.DEFAULT_FILES", (str(path),))
+    for module in ("tuibench.cli.options.server_options", "tuibench.cli.commands.start.choices"):
+        monkeypatch.setattr(f"{module}.DEFAULT_SOCKETS", ())
+    monkeypatch.setattr("tuibench.cli.commands.start.choices.find_server_binary", lambda: BINARY)
+    return path
+
+
+def answers(behind: CliStartController, **changes: str) -> FormValues:
+    return msgspec.structs.replace(behind.first, **changes)
+
+
+def test_servers_are_offered_the_private_one_first(files: Path) -> None:
+    choices.save_recent(
+        RecentStart(place="db2:3307", user="bench", database="sbtest", profile="oltp_read_only")
+    )
+    choices.save_recent(RecentStart(place="db1", user="app"))
+    offers = CliStartController().servers
+    assert [(offer.id, offer.label) for offer in offers] == [
+        ("private", "Private demo server"),
+        ("files:", "app@db1"),
+        ("files:_eu", "app@eu:3307"),
+        ("recent:bench@db2:3307", "bench@db2:3307"),
+        ("other", "Another server …"),
+    ]
+    assert offers[0].detail.startswith("MariaDB 10.11.19")
+    assert offers[3].detail == "used 0s ago"
+
+
+def test_an_option_file_that_cannot_be_read_is_no_traceback(files: Path) -> None:
+    files.write_text("[client]\nport = many\n")
+    assert "'many' is no value for 'port'" in CliStartController().servers[1].detail
+
+
+def test_profiles_are_offered_with_options_for_their_data(files: Path) -> None:
+    offers = {offer.name: offer for offer in CliStartController().profiles}
+    assert next(iter(offers)) == "oltp_read_write"
+    assert offers["oltp_read_write"].options == "--tables=4 --table-size=100000"
+    assert "sysbench" in offers["oltp_read_only"].summary
+
+
+def test_the_form_is_as_it_was_left(files: Path) -> None:
+    assert CliStartController().first.server == "private"
+    choices.save_recent(
+        RecentStart(
+            place="db1",
+            user="app",
+            database="sbtest",
+            profile="oltp_read_only",
+            threads="64",
+            options="--tables=9",
+        )
+    )
+    first = CliStartController().first
+    assert (first.server, first.place, first.profile, first.threads, first.options) == (
+        "files:",
+        "db1",
+        "oltp_read_only",
+        "64",
+        "--tables=9",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({}, {}),
+        ({"threads": "many"}, {"threads": "'many' is not a whole number"}),
+        ({"threads": "0"}, {"threads": "must be between 1 and 100,000, not 0"}),
+        (
+            {"seconds": "5 minutes"},
+            {"seconds": "'5 minutes' is not a length of time (a number with its unit"},
+        ),
+        ({"seconds": "90"}, {}),
+        ({"seconds": "1m30s"}, {}),
+        ({"database": " "}, {"database": "a name is needed"}),
+        ({"options": "--tabels=4"}, {"options": "unknown option --tabels (did you mean '--tables'?)"}),
+        ({"options": "--table-size='4"}, {"options": "cannot be read: no closing quotation"}),
+        ({"options": "tables=4"}, {"options": "'tables=4' is not an option"}),
+        ({"server": "other", "place": ""}, {"place": "a host, host:port, or the path of a socket"}),
+        ({"server": "other", "place": "db1:port"}, {"place": "--port must be between 1 and 65535, not port"}),
+        ({"server": "other", "place": "/no/such.sock"}, {}),
+    ],
+)
+def test_a_field_that_is_wrong_says_what(files: Path, changes: dict[str, str], fault: dict[str, str]) -> None:
+    behind = CliStartController()
+    found = behind.faults(answers(behind, **changes))
+    assert found.keys() == fault.keys()
+    assert all(found[name].startswith(words) for name, words in fault.items()), found
+
+
+def test_without_a_server_program_there_is_no_private_server(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = ServerUnavailableError("no server program found", "install one")
+    monkeypatch.setattr("tuibench.cli.commands.start.choices.find_server_binary", lambda: refusal)
+    behind = CliStartController()
+    assert behind.servers[0].detail == "no server program found (install one)"
+    assert behind.faults(behind.first) == {"place": "no server program found (install one)"}
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("db9", ("db9", 3306, "")),
+        ("db9:3307", ("db9", 3307, "")),
+        ("[::1]:3307", ("::1", 3307, "")),
+        ("::1", ("::1", 3306, "")),
+        ("/tmp/s.sock", ("db1", 3306, "/tmp/s.sock")),
+    ],
+)
+def test_a_place_is_a_host_with_or_without_a_port_or_a_socket(
+    files: Path, place: str, expected: tuple[str, int, str]
+) -> None:
+    behind = CliStartController()
+    target = form_values.form_target(answers(behind, server="other", place=place, user="me", password="p"))
+    assert (target.host, target.port, target.socket) == expected
+    assert (target.user, target.password, target.database) == ("me", "p", "sbtest")
+
+
+def test_the_password_of_an_option_file_is_used_and_remembered_nowhere(
+    files: Path, tuibench_home: Path
+) -> None:
+    behind = CliStartController()
+    given = answers(behind, server="files:", place="db1", user="app")
+    assert form_values.form_target(given).password == "s3cret"
+    choices.save_recent(backstage._to_recent(given))
+    assert b"s3cret" not in (tuibench_home / "state" / choices.RECENTS_FILE).read_bytes()

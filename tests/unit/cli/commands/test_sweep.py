@@ -1,0 +1,150 @@
+"""`tuibench sweep` as a script meets it, as far as it needs no server."""
+
+from pathlib import Path
+
+import pytest
+
+from tests import examples, sweeps
+from tests.unit.cli.program import Program
+from tuibench import paths
+from tuibench.cli.commands.sweep.progress import SweepProgress
+from tuibench.cli.commands.sweep.results import sweep_notes
+from tuibench.model.sweep import Sweep
+from tuibench.mysql.errors import NoDatabaseError
+from tuibench.record.files.sweep_folder import SweepFolder
+from tuibench.record.sweep.formats import sweep_text
+from tuibench.session.sweep import runner as sweeping
+from tuibench.session.sweep.matrix import all_cells
+
+CELLS = all_cells(sweeps.PLAN)
+
+
+@pytest.fixture
+def recorded(tuibench_home: Path) -> Path:
+    directory = paths.sweeps_dir() / "one"
+    folder = SweepFolder.create(directory, sweeps.record())
+    for result in sweeps.sweep().results:
+        folder.add(result)
+    for data in sweeps.sweep().data:
+        folder.add(data)
+    folder.close()
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "no profile is named"),
+        (("oltp_read_only", "--threads=4,x"), "--threads takes whole numbers"),
+        (("oltp_read_only", "--threads=0"), "threads must be between"),
+        (("oltp_read_only", "--repeat=0"), "--repeat must be between"),
+        (("oltp_read_only", "--time=0"), "each cell of a sweep must come to an end"),
+        (("oltp_read_only", "--order=rnadom"), "random"),
+        (("oltp_read_only", "--cleanup"), "--cleanup drops what --prepare has made"),
+        (("oltp_read_only", "--create-database"), "--create-database is for the tables of --prepare"),
+        (("oltp_read_only", "--preset=safe"), "there is no preset 'safe'"),
+        (("oltp_read_only", "--format=xml"), "--format: 'xml' is unknown"),
+        (("oltp_read_only", "--table=chart"), "--table: 'chart' is unknown"),
+        (("oltp_read_only", "--rate=-1"), "--rate must be between"),
+        (("--threads=4",), "--threads is part of a plan, but no profile is named"),
+        (("--resume=one", "--repeat=4"), "--repeat is part of a plan, but no profile is named"),
+        (("--resume=nowhere",), "there is no sweep in nowhere"),
+        (("--show",), "no sweep is named"),
+        (("--show", "nowhere"), "there is no sweep in nowhere"),
+        (("oltp_read_only", "--repeat=999", "--threads=" + ",".join(map(str, range(1, 999)))), "at most"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_any_server_is_asked(
+    tuibench: Program, arguments: tuple[str, ...], said: str
+) -> None:
+    ended = tuibench("sweep", *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("--prepare",), "(--create-database makes it, beside the tables of --prepare)"),
+        ((), "(make it with: tuibench prepare)"),
+    ],
+)
+def test_a_missing_database_is_told_with_what_makes_it(
+    tuibench: Program, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], hint: str
+) -> None:
+    async def begin(*_: object) -> SweepFolder:
+        raise NoDatabaseError("the database 'x' does not exist", "make it with: tuibench prepare")
+
+    monkeypatch.setattr(sweeping, "create_sweep", begin)
+    ended = tuibench("sweep", "oltp_read_only", *words)
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err.endswith(f"the database 'x' does not exist {hint}\n")
+
+
+def test_a_plan_that_differs_is_refused_with_what_differs(tuibench: Program, recorded: Path) -> None:
+    ended = tuibench("sweep", "oltp_write_only", f"--resume={recorded}", "--threads=4,8", "--repeat=3")
+    assert ended.code == 2
+    assert "repeats: 2 there, 3 here" in ended.err
+    assert "base.seconds: 5.0 there, 10.0 here" in ended.err
+
+
+def test_recorded_sweeps_are_shown_by_folder_and_by_name(tuibench: Program, recorded: Path) -> None:
+    by_folder = tuibench("sweep", "--show", str(recorded))
+    assert (by_folder.code, by_folder.out) == (0, sweep_text(sweeps.sweep()))
+    assert tuibench("sweep", "--show", "one").out == by_folder.out
+    assert tuibench("sweep", "--show", "one", "--table=runs").out == sweep_text(sweeps.sweep(), "runs")
+
+
+def test_results_go_to_a_file(tuibench: Program, recorded: Path, tmp_path: Path) -> None:
+    out = tmp_path / "table.md"
+    ended = tuibench("sweep", "--show", "one", "--format=markdown", f"--out={out}")
+    assert (ended.code, ended.out) == (0, "")
+    assert out.read_text() == sweep_text(sweeps.sweep(), form="markdown")
+
+
+def test_sweeps_are_compared(tuibench: Program, recorded: Path) -> None:
+    ended = tuibench("sweep", "--compare", "one", str(recorded))
+    assert ended.code == 0
+    assert ended.out.startswith("relative to MariaDB 10.11.19 (1)\n")
+
+
+# What it says on the way
+
+
+def test_the_outlook_comes_first_and_each_cell_has_its_line() -> None:
+    said: list[str] = []
+    talk = SweepProgress(sweeps.PLAN, said.append)
+    fresh = Sweep(record=sweeps.record())
+    assert talk.outlook(fresh) == (
+        "8 cells: 1 case × 2 variants × 2 numbers of threads × 2 runs, interleaved, 1 + 5 s each: "
+        "about 01:08 to go"
+    )
+    result = sweeps.result(CELLS[0], 123.4)
+    talk.on_cell_start(CELLS[0], 1)
+    talk.ended(result, 1, Sweep(record=sweeps.record(), results=(result,)))
+    assert said == ["[1/8] oltp_write_only, durable 1/1, 4 threads, run 1: 123 TPS, p95 3.25 ms; 00:56 left"]
+
+
+def test_the_bar_moves_within_a_cell() -> None:
+    moved: list[float] = []
+    talk = SweepProgress(sweeps.PLAN, lambda _: None, lambda done, _: moved.append(done))
+    talk.on_cell_start(CELLS[0], 1)
+    for elapsed in (-0.5, 2.0, 5.0):
+        talk.on_message(examples.sample(elapsed_seconds=elapsed))
+    assert moved == pytest.approx([0, 0.5 / 6, 3 / 6, 0.99])
+
+
+def test_what_the_tables_have_no_place_for() -> None:
+    limited = [f"client-limited: a worker used {share} % of a core" for share in (91, 97)]
+    results = (
+        sweeps.result(CELLS[0], warnings=(limited[0],)),
+        sweeps.result(CELLS[1], warnings=(limited[1],)),
+        sweeps.failed(CELLS[2], "the server was restarted"),
+    )
+    known = Sweep(record=sweeps.record(), results=results)
+    assert sweep_notes(known, Path("/sweeps/one")) == [
+        "failed: oltp_write_only, durable 1/1, 8 threads, run 1: the server was restarted",
+        "warning: client-limited: a worker used 91 % of a core (2 of 2 cells)",
+        "6 cells are left; go on with: tuibench sweep --resume /sweeps/one",
+        "recorded in /sweeps/one",
+    ]

@@ -1,0 +1,70 @@
+"""Which directories are removed, and which are kept."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tuibench.demo import instance, leftovers
+from tuibench.demo.layout import DirectoryLayout
+
+
+def left_behind(layout: DirectoryLayout, *, keep: bool = False) -> None:
+    """The state after kill -9 of the supervisor: all files exist, the lock is free."""
+    instance.lock_directory(layout, instance.LockOwner(supervisor_pid=1, keep=keep)).close()
+    (layout.data / "mysql").mkdir(parents=True)
+    layout.error_log.write_text("log")
+
+
+def test_left_behind(layout: DirectoryLayout) -> None:
+    left_behind(layout)
+    assert leftovers.remove_leftovers(layout.root.parent) == [layout.root]
+    assert not layout.root.exists()
+
+
+def test_in_use(layout: DirectoryLayout) -> None:
+    with instance.lock_directory(layout, instance.LockOwner(supervisor_pid=1, keep=False)):
+        assert leftovers.remove_leftovers(layout.root.parent) == []
+    assert layout.root.exists()
+
+
+def test_to_be_kept(layout: DirectoryLayout) -> None:
+    left_behind(layout, keep=True)
+    assert leftovers.remove_leftovers(layout.root.parent) == []
+    assert layout.data.exists()
+
+
+def test_without_a_lock(layout: DirectoryLayout) -> None:
+    assert leftovers.remove_leftovers(layout.root.parent) == []
+    assert layout.root.exists()
+
+
+def test_of_another_name(layout: DirectoryLayout, tmp_path: Path) -> None:
+    left_behind(layout)
+    other = layout.root.rename(tmp_path / "demo-x")
+    assert leftovers.remove_leftovers(tmp_path) == []
+    assert other.exists()
+
+
+def test_of_another_user(layout: DirectoryLayout, monkeypatch: pytest.MonkeyPatch) -> None:
+    left_behind(layout)
+    stranger = os.geteuid() + 1
+    monkeypatch.setattr("os.geteuid", lambda: stranger)
+    assert leftovers.remove_leftovers(layout.root.parent) == []
+    assert layout.data.exists()
+
+
+def test_behind_a_link(layout: DirectoryLayout, tmp_path: Path) -> None:
+    left_behind(layout)
+    base = tmp_path / "base"
+    base.mkdir()
+    (base / layout.root.name).symlink_to(layout.root)
+    assert leftovers.remove_leftovers(base) == []
+    assert layout.data.exists()
+
+
+def test_a_reused_pid(layout: DirectoryLayout) -> None:
+    left_behind(layout)
+    layout.server_pid.write_text(f"{os.getpid()}\n")
+    assert leftovers.server_pid(layout) is None
+    assert leftovers.remove_leftovers(layout.root.parent) == [layout.root]

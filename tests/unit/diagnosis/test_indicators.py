@@ -1,0 +1,49 @@
+"""Figures of many samples together: what is not known is None, and no zero."""
+
+import pytest
+
+from tuibench.diagnosis.indicators import (
+    counter_growth,
+    is_delayed_by_host,
+    lock_waiters,
+    mean_of_known,
+    seconds_between,
+    table_misses_percent,
+)
+
+
+def test_the_mean_is_of_what_is_known() -> None:
+    assert mean_of_known([1.0, None, 3.0], lambda each: each) == 2.0
+    assert mean_of_known([None], lambda each: each) is None
+
+
+def test_threads_that_wait_follow_from_the_time_they_waited() -> None:
+    assert lock_waiters({"Innodb_row_lock_time": 6000.0}, 2.0) == pytest.approx(3.0)
+    assert lock_waiters({}, 2.0) is None
+
+
+def test_misses_are_a_part_of_all_look_ups() -> None:
+    growths = {"Table_open_cache_misses": 1.0, "Table_open_cache_hits": 3.0}
+    assert table_misses_percent(growths) == 25.0
+    assert table_misses_percent({"Table_open_cache_misses": 1.0}) is None
+
+
+def test_one_reading_says_nothing_of_growth_or_time() -> None:
+    assert counter_growth([]) == {}
+    assert seconds_between([]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("worker_cpu", "total", "rest", "expected"),
+    [
+        (0.5, 98.0, 2.0, True),
+        (0.9, 98.0, 2.0, False),
+        (0.5, 70.0, 2.0, False),
+        (0.5, 98.0, 40.0, False),
+        (0.5, None, None, False),
+    ],
+)
+def test_late_like_all_is_a_client_with_time_to_spare_beside_a_server_that_has_none(
+    worker_cpu: float, total: float | None, rest: float | None, expected: bool
+) -> None:
+    assert is_delayed_by_host(worker_cpu, total, rest) is expected

@@ -1,0 +1,136 @@
+"""When the measurement itself is in doubt."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.examples import LATENCY, load_part
+from tests.unit.record.steady import HOST
+from tuibench.diagnosis.measurement_warnings import ClientLimit, is_client_limited
+from tuibench.model.sample import LoadSample
+
+
+def load(cpu: float = 0.2, lag_ms: float = 0.1, p95_ms: float | None = 20.0) -> LoadSample:
+    latency: Any = None if p95_ms is None else msgspec.structs.replace(LATENCY, p95=p95_ms)
+    return load_part(worker_cpu=cpu, lag_p99_ms=lag_ms, latency=latency)
+
+
+GOOD, BAD = load(), load(cpu=0.99)
+
+
+@pytest.mark.parametrize(
+    ("part", "limited"),
+    [
+        (load(cpu=0.85), False),
+        (load(cpu=0.851), True),
+        (load(lag_ms=2.0, p95_ms=20.0), False),
+        (load(lag_ms=2.1, p95_ms=20.0), True),
+        (load(lag_ms=500.0, p95_ms=None), False),
+        (load(cpu=0.9, p95_ms=None), True),
+    ],
+)
+def test_the_limits_are_those_of_the_design(part: LoadSample, limited: bool) -> None:
+    assert is_client_limited(part) is limited
+
+
+def after(*parts: LoadSample) -> ClientLimit:
+    limit = ClientLimit()
+    for part in parts:
+        limit.look(part)
+    return limit
+
+
+@pytest.mark.parametrize(
+    ("parts", "now"),
+    [
+        ([], False),
+        ([BAD, BAD], False),
+        ([BAD, BAD, BAD], True),
+        ([BAD, GOOD, BAD, GOOD, BAD], True),
+        ([BAD, BAD, BAD, *[GOOD] * 9], True),
+        ([BAD, BAD, BAD, *[GOOD] * 10], False),
+        ([BAD, BAD, BAD, *[GOOD] * 9, BAD, *[GOOD] * 9], True),
+    ],
+)
+def test_the_alarm_is_raised_by_most_of_five_ticks_and_lowered_by_ten_good_ones(
+    parts: list[LoadSample], now: bool
+) -> None:
+    assert after(*parts).now is now
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "overall"), [(0, 0, False), (3, 1, False), (2, 1, True), (30, 10, False), (29, 10, True)]
+)
+def test_a_run_is_in_doubt_when_more_than_a_quarter_of_it_was(good: int, bad: int, overall: bool) -> None:
+    assert after(*[GOOD] * good, *[BAD] * bad).overall is overall
+
+
+@pytest.mark.parametrize(
+    ("worst", "cpu_total", "expected"),
+    [
+        (
+            load(cpu=0.97, lag_ms=12.34),
+            100.0,
+            "a worker used 97 % of a core and ran 12.3 ms late (p99)",
+        ),
+        (load(lag_ms=12.34), 100.0, "this host has no CPU left, a worker ran 12.3 ms late (p99)"),
+        (load(lag_ms=12.34), 40.0, "a worker ran 12.3 ms late (p99)"),
+        (load(lag_ms=12.34), None, "a worker ran 12.3 ms late (p99)"),
+    ],
+)
+def test_the_words_begin_with_what_the_limit_was_in_the_worst_tick(
+    worst: LoadSample, cpu_total: float | None, expected: str
+) -> None:
+    host = None if cpu_total is None else msgspec.structs.replace(HOST, cpu_total=cpu_total)
+    limit = ClientLimit()
+    for part in (load(lag_ms=3), worst, load(lag_ms=2.5), GOOD):
+        limit.look(part, host)
+    assert limit.text().startswith(f"client-limited: {expected}")
+    assert "another host" in limit.text()
+
+
+def test_without_a_doubt_there_are_no_words() -> None:
+    assert after(GOOD, GOOD).text() == ""
+
+
+def on_host(part: LoadSample, **figures: float) -> ClientLimit:
+    """Three ticks of a load on a host with these percentages."""
+    limit = ClientLimit()
+    for _ in range(3):
+        limit.look(part, msgspec.structs.replace(HOST, **figures))
+    return limit
+
+
+LATE = load(lag_ms=12.0)
+
+
+def test_a_host_that_other_programs_use_is_busy_and_the_client_is_not_the_limit() -> None:
+    limit = on_host(LATE, cpu_total=99.0, cpu_rest=83.0)
+    (warning,) = limit.active_warnings
+    assert warning.startswith("host busy: other programs use 83 % of CPU")
+    assert not limit.overall
+
+
+def test_what_the_hypervisor_takes_is_a_disturbance_and_no_program() -> None:
+    limit = on_host(LATE, cpu_total=99.0, cpu_rest=30.0, cpu_steal=12.0)
+    assert [warning.partition(":")[0] for warning in limit.active_warnings] == ["host disturbed"]
+    assert limit.active_warnings[0].startswith("host disturbed: 12 % steal")
+
+
+def test_throttling_is_a_disturbance() -> None:
+    (warning,) = on_host(GOOD, cpu_total=40.0, cpu_throttled=30.0).active_warnings
+    assert warning.startswith("host disturbed: its control group is throttled 30 % of the time")
+
+
+def test_a_full_worker_is_the_limit_on_a_busy_host_too() -> None:
+    limit = on_host(BAD, cpu_total=99.0, cpu_rest=83.0)
+    assert limit.raised == {"client-limited", "host busy"}
+
+
+def test_a_late_client_on_a_host_that_the_server_uses_up_is_the_limit() -> None:
+    assert on_host(LATE, cpu_total=99.0, cpu_rest=2.0).raised == {"client-limited"}
+
+
+def test_a_calm_host_has_no_warning() -> None:
+    assert on_host(GOOD, cpu_total=99.0, cpu_rest=2.0, cpu_steal=4.9).active_warnings == ()

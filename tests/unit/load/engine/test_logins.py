@@ -1,0 +1,229 @@
+"""One connection of the load and its server: refused, lost, back again, and set up at each login."""
+
+import pytest
+
+from tests.fakes import FakeClock, FakeServer
+from tests.unit.load.engine.driving import driving, turns, until
+from tests.unit.load.engine.server_errors import AWAY, DEADLOCK, LOST, ROLLBACK, TOO_MANY
+from tests.unit.load.programs import EXPLICIT, EXPLICIT_SQL, SINGLE, UPDATE, begin
+from tuibench.errors import (
+    ConnectionLostError,
+    DeniedError,
+    ProtocolError,
+    ServerUnavailableError,
+    SQLError,
+    TuibenchError,
+)
+from tuibench.model.plan import OnError
+from tuibench.mysql.errors import AccessDeniedError
+
+# Connections
+
+
+async def test_too_many_connections_end_a_new_one_and_are_counted() -> None:
+    async with driving(FakeServer(logins=[None, TOO_MANY]), begin(SINGLE), connections=2) as drive:
+        await drive.until_ended(5)
+        report = drive.report()
+        assert (report.connections, report.failure) == (1, "")
+        assert report.counters.refused == {1040: 1}
+        assert report.events_per_connection.n == 1
+
+
+async def test_too_many_connections_while_coming_back_are_waited_out() -> None:
+    server = FakeServer([1, LOST], logins=[None, TOO_MANY, TOO_MANY, None])
+    async with driving(server, begin(SINGLE)) as drive:
+        await drive.until_ended(3)
+        report = drive.report()
+        assert (report.connections, report.counters.refused) == (1, {})
+        assert (report.counters.reconnects, report.counters.completed >= 2) == (1, True)
+
+
+async def test_one_that_was_refused_waits_for_the_place_of_those_who_leave() -> None:
+    server = FakeServer(logins=[TOO_MANY, TOO_MANY, None, None, TOO_MANY, TOO_MANY, TOO_MANY, None, None])
+    async with driving(server, begin(SINGLE), connections=4) as drive:
+        await until(lambda: drive.counters.refused == {1040: 2} and drive.report().connections == 2)
+        drive.engine.set_connections((0, 1))
+        await until(lambda: server.open_connections == 2 and len(server.connections) == 4)
+        assert drive.report().connections == 2
+        assert drive.counters.refused == {1040: 2}
+        drive.engine.set_connections((0, 1, 2))
+        await until(lambda: drive.report().connections == 3)
+
+
+async def test_a_lost_connection_fails_its_transaction_and_comes_back() -> None:
+    async with driving(FakeServer([1, 1, LOST]), begin(EXPLICIT)) as drive:
+        await drive.until_ended(2)
+        counters = drive.counters
+        assert (counters.failed, counters.completed, counters.retries) == (1, 1, 0)
+        assert (counters.reconnects, counters.errors) == (1, {2013: 1})
+        assert ROLLBACK not in drive.server.heard_by(0) + drive.server.heard_by(1)
+        assert drive.server.heard_by(1)[:5] == EXPLICIT_SQL
+
+
+async def test_a_connection_lost_in_a_rollback_counts_both_errors() -> None:
+    async with driving(FakeServer([DEADLOCK], rollbacks=[LOST]), begin(EXPLICIT)) as drive:
+        await drive.until_ended(2)
+        assert drive.counters.errors == {1213: 1, 2013: 1}
+        assert drive.counters.failed == 1
+
+
+async def test_a_server_that_is_away_is_tried_again_with_growing_waits() -> None:
+    clock = FakeClock()
+    server = FakeServer([1, LOST], logins=[None, *[AWAY] * 4, None])
+    async with driving(server, begin(SINGLE), clock=clock) as drive:
+        await drive.until_ended(3)
+        counters = drive.counters
+        assert (counters.errors, counters.reconnects) == ({2013: 1, 2003: 4}, 1)
+        assert len(clock.slept) == 4
+        assert clock.slept[0] < 0.05 < clock.slept[3]
+
+
+async def test_prepared_statements_beyond_the_limit_are_sent_as_text() -> None:
+    limit = SQLError(1461, "max_prepared_stmt_count")
+    async with driving(FakeServer(prepares=[limit]), begin(SINGLE)) as drive:
+        await drive.until_ended(1)
+        assert drive.server.heard_by(0)[0].startswith("UPDATE t SET k=k+1 WHERE id=")
+        assert "?" not in drive.server.heard_by(0)[0]
+        assert drive.counters.refused == {1461: 1}
+
+
+async def test_without_preparing_every_statement_is_sent_as_text() -> None:
+    never = SQLError(1295, "nothing may be prepared here")
+    async with driving(FakeServer(prepares=[never]), begin(EXPLICIT, prepared=False)) as drive:
+        await drive.until_ended(1)
+        heard = drive.server.heard_by(0)[:5]
+        assert [sql.partition("=")[0] for sql in heard] == [sql.partition("=")[0] for sql in EXPLICIT_SQL]
+        assert not any("?" in sql for sql in heard)
+        assert drive.report().failure == ""
+        assert drive.counters.refused == {}
+
+
+async def test_the_session_is_set_up_at_each_login_before_its_work() -> None:
+    setup = ("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "SET @a = 1")
+    async with driving(FakeServer([1, 1, 1, LOST]), begin(SINGLE, session_sql=setup)) as drive:
+        await drive.until_ended(3)
+        for connection in (0, 1):
+            assert drive.server.heard_by(connection)[:3] == [*setup, UPDATE.sql[0]]
+        await drive.engine.stop(1)
+        counters = drive.counters
+        assert counters.questions == drive.server.questions
+        assert counters.queries == len(drive.server.returned) - 2 * len(setup)
+
+
+async def test_a_session_that_cannot_be_set_up_ends_the_run() -> None:
+    unknown = SQLError(1193, "unknown system variable")
+    async with driving(FakeServer([unknown]), begin(SINGLE, session_sql=("SET x = 1",))) as drive:
+        await until(lambda: bool(drive.report().failure))
+        assert drive.report().failure == unknown.message
+        assert drive.server.open_connections == 0
+
+
+ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+
+
+# What the workload's connections have
+
+
+async def test_session_settings_come_between_transactions_and_to_new_connections_at_login() -> None:
+    server = FakeServer()
+    async with driving(server, begin(EXPLICIT)) as drive:
+        await drive.until_ended(1)
+        before = drive.counters.questions - drive.counters.queries
+        drive.engine.set_session((ISOLATION,))
+        await until(lambda: ISOLATION in server.heard_by(0))
+        heard = server.heard_by(0)
+        assert (heard.index(ISOLATION)) % len(EXPLICIT_SQL) == 0
+        await until(lambda: drive.counters.questions - drive.counters.queries == before + 1)
+        drive.engine.set_connections((0, 1))
+        await until(lambda: bool(server.heard_by(1)))
+        assert server.heard_by(1)[0] == ISOLATION
+    assert server.heard_by(0).count(ISOLATION) == 1
+
+
+async def test_a_paused_connection_takes_them_at_once() -> None:
+    server = FakeServer()
+    async with driving(server, begin(SINGLE)) as drive:
+        await drive.until_ended(1)
+        drive.engine.pause()
+        await turns(20)
+        drive.engine.set_session((ISOLATION,))
+        await until(lambda: server.heard_by(0)[-1] == ISOLATION)
+
+
+async def test_a_refused_session_setting_is_counted_and_the_work_goes_on() -> None:
+    server = FakeServer()
+    async with driving(server, begin(SINGLE)) as drive:
+        await drive.until_ended(1)
+        drive.engine.pause()
+        await turns(20)
+        server.results.append(SQLError(1227, "access denied"))
+        drive.engine.set_session((ISOLATION,))
+        await until(lambda: drive.counters.errors == {1227: 1})
+        assert drive.counters.questions == server.questions
+        done = drive.counters.completed
+        drive.engine.resume()
+        await drive.until_ended(done + 5)
+        assert drive.report().failure == ""
+
+
+# Logins that are refused after the load has begun
+
+
+REFUSED: list[TuibenchError | None] = [
+    AccessDeniedError("the server refuses user 'ann'", "", 1045),
+    ServerUnavailableError("the account is locked", "", 3118),
+    DeniedError(1044, "access denied to the database"),
+]
+CODES = {1045: 1, 3118: 1, 1044: 1}
+
+
+async def test_a_login_refused_on_the_way_is_tried_again_where_errors_are_outlived() -> None:
+    clock = FakeClock()
+    server = FakeServer([1, LOST], logins=[None, *REFUSED, None])
+    async with driving(server, begin(SINGLE, on_error=OnError.CONTINUE), clock=clock) as drive:
+        await drive.until_ended(3)
+        counters = drive.counters
+        assert (counters.errors, counters.reconnects) == ({2013: 1, **CODES}, 1)
+        assert drive.report().failure == ""
+        assert len(clock.slept) == len(REFUSED)
+        assert clock.slept[0] < clock.slept[2]
+
+
+@pytest.mark.parametrize("refusal", REFUSED, ids=str)
+async def test_a_login_refused_on_the_way_ends_a_run_that_stops_at_errors(refusal: TuibenchError) -> None:
+    async with driving(FakeServer([1, LOST], logins=[None, refusal]), begin(SINGLE)) as drive:
+        await until(lambda: drive.report().failure == refusal.message)
+
+
+@pytest.mark.parametrize("refusal", REFUSED, ids=str)
+async def test_the_first_login_refused_ends_any_run(refusal: TuibenchError) -> None:
+    rules = begin(SINGLE, on_error=OnError.CONTINUE)
+    async with driving(FakeServer(logins=[refusal]), rules) as drive:
+        await until(lambda: drive.report().failure == refusal.message)
+
+
+# A server that breaks the protocol
+
+
+async def test_a_broken_protocol_ends_a_run_that_stops_at_errors() -> None:
+    broken = ProtocolError("a packet is too short", "db:3306")
+    async with driving(FakeServer([1, broken]), begin(SINGLE)) as drive:
+        await until(lambda: drive.report().failure == broken.message)
+        assert drive.report().failure_exit == 3
+        assert drive.counters.errors == {2014: 1}
+
+
+async def test_a_broken_protocol_is_outlived_with_growing_waits() -> None:
+    clock = FakeClock()
+    server = FakeServer([1, *[ProtocolError("nonsense")] * 4])
+    async with driving(server, begin(SINGLE, on_error=OnError.CONTINUE), clock=clock) as drive:
+        await drive.until_ended(7)
+        counters = drive.counters
+        assert (counters.errors, counters.reconnects) == ({2014: 4}, 4)
+        assert clock.slept[0] < clock.slept[3]
+
+
+async def test_a_lost_connection_is_no_broken_protocol() -> None:
+    async with driving(FakeServer([1, ConnectionLostError(2013, "lost")]), begin(SINGLE)) as drive:
+        await drive.until_ended(3)
+        assert drive.report().failure == ""

@@ -1,0 +1,193 @@
+"""How the host's totals become shares and rates."""
+
+import os
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.observe.fakes import FakeClock
+from tuibench.observe.host import sampler as host_module
+from tuibench.observe.host.sampler import (
+    HostSampler,
+    HostTotals,
+    cpu_percents,
+    pair_per_second,
+    share_percent,
+)
+from tuibench.observe.host.server_process import ServerProcess
+from tuibench.observe.host.totals import CpuTime, DiskTotals, ProcessTimes, cpu_time
+
+SERVER, OURS, VIEWER, NOBODY = 100, 200, 201, 2**22 + 1
+
+
+class FakeMachine:
+    """A machine of four cores whose totals are set by the test."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.clock = FakeClock()
+        self.machine = CpuTime(0.0, 0.0)
+        self.seconds = {SERVER: 50.0, OURS: 10.0}
+        self.disk: DiskTotals | None = DiskTotals(0, 0, 0, 0, 0, 0)
+        self.cores: tuple[CpuTime, ...] = (CpuTime(0.0, 0.0),) * 2
+        monkeypatch.setattr(psutil, "cpu_count", lambda: 4)
+        monkeypatch.setattr(host_module, "cpu_time", lambda: self.machine)
+        monkeypatch.setattr(host_module, "disk_totals", lambda: self.disk)
+        monkeypatch.setattr(host_module, "core_cpu_times", lambda: self.cores)
+        monkeypatch.setattr(host_module, "net_bytes", lambda: (0, 0))
+        monkeypatch.setattr(ProcessTimes, "read", self._read)
+
+    def _read(self, pids: set[int]) -> dict[int, float]:
+        return {pid: seconds for pid, seconds in self.seconds.items() if pid in pids}
+
+    def pass_time(self, seconds: float, busy: float) -> None:
+        """All cores together were busy for so many seconds."""
+        self.clock.advance(seconds)
+        self.machine = CpuTime(self.machine.busy + busy, self.machine.total + 4 * seconds)
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
+    return FakeMachine(monkeypatch)
+
+
+def sampler(machine: FakeMachine, server: int | None = SERVER, note: str = "") -> HostSampler:
+    return HostSampler(ServerProcess(pid=server, note=note), lambda: {OURS, VIEWER}, machine.clock)
+
+
+def test_processor_time_is_split(machine: FakeMachine) -> None:
+    sampling = sampler(machine)
+    machine.pass_time(2.0, busy=6.0)
+    machine.seconds = {SERVER: 53.0, OURS: 11.0}
+    machine.disk = DiskTotals(100, 4000, 0, 4, 0, 10)
+    machine.cores = (CpuTime(1.0, 2.0), CpuTime(0.5, 2.0))
+    part = sampling.sample()
+    assert part is not None
+    assert (part.cores, part.cpu_total) == (4, 75.0)
+    assert (part.cpu_server, part.cpu_tuibench, part.cpu_rest) == (37.5, 12.5, 25.0)
+    assert (part.disk_read_bytes_per_second, part.disk_write_bytes_per_second) == (50.0, 2000.0)
+    assert (part.disk_read_ms, part.disk_write_ms) == (None, 2.5)
+    assert part.cpu_by_core == (50.0, 25.0)
+    assert part.note == ""
+
+
+def test_a_process_that_came_is_counted_from_the_next_tick(machine: FakeMachine) -> None:
+    sampling = sampler(machine)
+    machine.pass_time(1.0, busy=1.0)
+    machine.seconds[VIEWER] = 99.0
+    first = sampling.sample()
+    machine.pass_time(1.0, busy=1.0)
+    machine.seconds[VIEWER] = 99.4
+    second = sampling.sample()
+    assert first is not None
+    assert second is not None
+    assert first.cpu_tuibench == 0.0
+    assert second.cpu_tuibench == pytest.approx(10.0)
+
+
+def test_a_server_that_was_not_found_has_no_share_and_a_reason(machine: FakeMachine) -> None:
+    sampling = sampler(machine, server=None, note="the server runs on another host")
+    machine.pass_time(1.0, busy=2.0)
+    part = sampling.sample()
+    assert part is not None
+    assert (part.cpu_server, part.cpu_rest) == (None, 50.0)
+    assert part.note == "the server runs on another host"
+
+
+def test_a_server_that_ended_has_no_share_until_the_next_is_followed(machine: FakeMachine) -> None:
+    sampling = sampler(machine)
+    del machine.seconds[SERVER]
+    machine.pass_time(1.0, busy=2.0)
+    ended = sampling.sample()
+    machine.seconds[101] = 5.0
+    sampling.follow(ServerProcess(pid=101))
+    machine.pass_time(1.0, busy=2.0)
+    sampling.sample()
+    machine.seconds[101] = 6.0
+    machine.pass_time(1.0, busy=2.0)
+    followed = sampling.sample()
+    assert ended is not None
+    assert followed is not None
+    assert (ended.cpu_server, ended.note) == (None, "the server's process 100 has ended or cannot be read")
+    assert (followed.cpu_server, followed.note) == (25.0, "")
+
+
+def test_two_calls_at_once_are_one_sample(machine: FakeMachine) -> None:
+    sampling = sampler(machine)
+    assert sampling.sample() is None
+    machine.pass_time(1.0, busy=4.0)
+    part = sampling.sample()
+    assert part is not None
+    assert part.cpu_total == 100.0
+
+
+def test_cores_that_come_or_go_have_no_share_in_that_tick(machine: FakeMachine) -> None:
+    sampling = sampler(machine)
+    machine.pass_time(1.0, busy=1.0)
+    machine.cores = (CpuTime(1.0, 1.0),) * 3
+    part = sampling.sample()
+    assert part is not None
+    assert part.cpu_by_core == ()
+
+
+def test_disks_that_cannot_be_read_have_no_rate(machine: FakeMachine) -> None:
+    machine.disk = None
+    sampling = sampler(machine)
+    machine.pass_time(1.0, busy=0.0)
+    part = sampling.sample()
+    assert part is not None
+    assert (part.disk_read_bytes_per_second, part.disk_write_bytes_per_second) == (None, None)
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6))
+def test_a_share_is_a_percentage_or_unknown(
+    busy: float, idle: float, more_busy: float, more_idle: float
+) -> None:
+    before = CpuTime(busy, busy + idle)
+    after = CpuTime(busy + more_busy, busy + more_busy + idle + more_idle)
+    share = share_percent(before, after)
+    assert share is None or 0.0 <= share <= 100.0
+
+
+def test_a_process_number_that_was_taken_again_has_no_share() -> None:
+    def totals(seconds: float) -> HostTotals:
+        return HostTotals(at_ns=0, machine=CpuTime(0, 0), processes={SERVER: seconds}, disk=None, net=None)
+
+    assert cpu_percents(totals(50.0), totals(0.5), core_seconds=4.0) == {}
+
+
+def test_a_counter_that_went_back_has_no_rate() -> None:
+    assert pair_per_second((10, 10), (5, 30), 2.0) == (None, 10.0)
+
+
+def test_processor_time_of_a_process_that_lives() -> None:
+    times = ProcessTimes()
+    used = times.read([os.getpid(), NOBODY])
+    assert set(used) == {os.getpid()}
+    assert used[os.getpid()] > 0
+
+
+def test_the_machine_is_never_busier_than_its_cores() -> None:
+    now = cpu_time()
+    assert 0 < now.busy < now.total
+
+
+def test_this_host() -> None:
+    clock = FakeClock()
+    sampling = HostSampler(ServerProcess(pid=os.getpid()), lambda: (), clock)
+    burn_until_processor_time_passes()
+    clock.advance(1)
+    part = sampling.sample()
+    assert part is not None
+    assert part.cores == psutil.cpu_count()
+    assert part.cpu_server is not None
+    assert 0 < part.cpu_total <= 100
+    assert 0 < part.memory_used_bytes < part.memory_total_bytes
+
+
+def burn_until_processor_time_passes() -> None:
+    """The system counts in hundredths of a second."""
+    start = cpu_time()
+    while cpu_time().busy - start.busy < 0.05:
+        pass

@@ -1,0 +1,55 @@
+"""What MySQL tells of InnoDB in a table of its own: asked every few ticks, a refusal taken once."""
+
+from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer
+from tuibench.errors import SQLError
+from tuibench.model.counters import Counter
+from tuibench.model.sample import ServerSample
+from tuibench.observe.server.status_sampler import (
+    INNODB_EVERY_TICKS,
+    INNODB_METRICS,
+    INNODB_METRICS_SQL,
+    PROCESS_NEEDED,
+    StatusSampler,
+)
+
+
+async def parts_of(server: FakeServer, ticks: int) -> list[ServerSample]:
+    sampler = StatusSampler(TARGET, FakeClock(), interval_seconds=0.01, log_in=server.log_in)
+    found = [(await sampler.sample()).sample for _ in range(ticks)]
+    return [sample for sample in found if sample is not None]
+
+
+async def test_the_history_list_and_deadlocks_are_told() -> None:
+    (sample,) = await parts_of(FakeServer(), 1)
+    assert (
+        sample.gauges[Counter.METRICS_HISTORY_LIST_LENGTH],
+        sample.counters[Counter.METRICS_DEADLOCKS],
+    ) == (7, 1)
+    assert sample.untold == {}
+    assert all(f"'{name}'" in INNODB_METRICS_SQL for name in INNODB_METRICS)
+
+
+async def test_it_is_asked_every_few_ticks_and_stands_meanwhile() -> None:
+    server = FakeServer()
+    parts = await parts_of(server, 2 * INNODB_EVERY_TICKS)
+    assert server.received.count(INNODB_METRICS_SQL) == 2
+    assert {sample.gauges[Counter.METRICS_HISTORY_LIST_LENGTH] for sample in parts} == {7}
+
+
+async def test_a_refusal_is_taken_once_and_said() -> None:
+    server = FakeServer()
+    server.metrics = SQLError(1227, "Access denied; you need PROCESS")
+    parts = await parts_of(server, 2 * INNODB_EVERY_TICKS)
+    assert server.received.count(INNODB_METRICS_SQL) == 1
+    assert parts[0].untold == parts[-1].untold == dict.fromkeys(INNODB_METRICS.values(), PROCESS_NEEDED)
+    assert Counter.METRICS_HISTORY_LIST_LENGTH not in parts[0].gauges
+    assert parts[0].counters[Counter.COM_COMMIT] == 700
+
+
+async def test_mariadb_is_not_asked_for_what_its_status_has() -> None:
+    server = FakeServer()
+    server.variables["version"] = "10.11.19-MariaDB-log"
+    server.status[Counter.HISTORY_LIST_LENGTH] = 12
+    (sample,) = await parts_of(server, 1)
+    assert INNODB_METRICS_SQL not in server.received
+    assert sample.gauges[Counter.HISTORY_LIST_LENGTH] == 12

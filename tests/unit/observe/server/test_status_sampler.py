@@ -1,0 +1,221 @@
+"""The sampler over a scripted server: rates, gaps, and how it comes back."""
+
+import asyncio
+from dataclasses import dataclass
+
+import pytest
+
+from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer
+from tuibench.errors import ServerUnavailableError, SQLError
+from tuibench.observe.server.status_sampler import GIVE_UP_SECONDS, StatusSampler
+
+
+@dataclass
+class Bench:
+    server: FakeServer
+    clock: FakeClock
+    sampler: StatusSampler
+
+
+@pytest.fixture
+def bench() -> Bench:
+    server, clock = FakeServer(), FakeClock()
+    sampler = StatusSampler(TARGET, clock, interval_seconds=0.01, log_in=server.log_in)
+    return Bench(server, clock, sampler)
+
+
+def pass_time(bench: Bench, seconds: int, **counters: int) -> None:
+    bench.clock.advance(seconds)
+    bench.server.grow(seconds, **counters)
+
+
+async def test_the_first_sample_has_totals_and_no_rates(bench: Bench) -> None:
+    sample = (await bench.sampler.sample(transactions_total=0)).sample
+    assert sample is not None
+    assert (sample.questions_total, sample.slow_queries_total, sample.threads_running) == (5000, 2, 3)
+    assert (sample.max_connections, sample.table_open_cache) == (151, 2000)
+    assert (sample.questions_per_second, sample.slow_queries, sample.log_fsyncs_per_transaction) == (
+        None,
+        None,
+        None,
+    )
+
+
+async def test_rates_are_over_the_measured_interval(bench: Bench) -> None:
+    await bench.sampler.sample(transactions_total=100)
+    pass_time(
+        bench,
+        2,
+        Questions=3000,
+        Slow_queries=1,
+        Com_commit=100,
+        Innodb_os_log_fsyncs=150,
+        Innodb_buffer_pool_reads=5,
+        Innodb_buffer_pool_read_requests=1000,
+        Innodb_row_lock_waits=8,
+    )
+    sample = (await bench.sampler.sample(transactions_total=200)).sample
+    assert sample is not None
+    assert sample.questions_per_second == 1500.0
+    assert sample.slow_queries == 1
+    assert sample.commits_per_second == 50.0
+    assert sample.log_fsyncs_per_second == 75.0
+    assert sample.log_fsyncs_per_transaction == 1.5
+    assert sample.buffer_pool_hit == 99.5
+    assert sample.row_lock_waits_per_second == 4.0
+
+
+async def test_without_transactions_there_is_no_figure_per_transaction(bench: Bench) -> None:
+    await bench.sampler.sample(transactions_total=7)
+    pass_time(bench, 1, Innodb_os_log_fsyncs=5)
+    sample = (await bench.sampler.sample(transactions_total=7)).sample
+    assert sample is not None
+    assert (sample.log_fsyncs_per_second, sample.log_fsyncs_per_transaction) == (5.0, None)
+
+
+async def test_a_broken_connection_is_one_gap_and_the_next_call_is_back(bench: Bench) -> None:
+    await bench.sampler.sample()
+    bench.server.connections[0].is_broken = True
+    pass_time(bench, 1, Questions=10)
+    lost = await bench.sampler.sample()
+    assert (lost.sample, lost.last_error) == (None, "connection lost")
+    pass_time(bench, 1, Questions=10)
+    back = await bench.sampler.sample()
+    assert back.sample is not None
+    assert back.sample.questions_per_second == 10.0
+    assert (back.restarted, back.last_error) == (False, "")
+    assert len(bench.server.connections) == 2
+    assert bench.server.connections[0].end == "aborted"
+
+
+async def test_a_restart_is_told_once_and_rates_begin_again(bench: Bench) -> None:
+    await bench.sampler.sample()
+    bench.server.restart()
+    bench.clock.advance(3)
+    assert (await bench.sampler.sample()).sample is None
+    bench.clock.advance(1)
+    first = await bench.sampler.sample()
+    assert first.restarted
+    assert first.sample is not None
+    assert first.sample.questions_per_second is None
+    pass_time(bench, 1, Questions=40)
+    second = await bench.sampler.sample()
+    assert second.sample is not None
+    assert (second.sample.questions_per_second, second.restarted) == (40.0, False)
+
+
+async def test_a_server_that_is_away_is_a_gap_with_its_reason(bench: Bench) -> None:
+    bench.server.refusal = ServerUnavailableError("cannot reach a server at localhost:3306")
+    for _ in range(3):
+        observation = await bench.sampler.sample()
+        assert (observation.sample, observation.last_error) == (
+            None,
+            "cannot reach a server at localhost:3306",
+        )
+    bench.server.refusal = None
+    assert (await bench.sampler.sample()).sample is not None
+
+
+async def test_a_refused_statement_keeps_the_connection(bench: Bench) -> None:
+    bench.server.failure = SQLError(1227, "access denied")
+    assert (await bench.sampler.sample()).last_error == "access denied"
+    bench.server.failure = None
+    assert (await bench.sampler.sample()).sample is not None
+    assert len(bench.server.connections) == 1
+
+
+async def test_a_late_answer_is_a_gap_and_then_collected(bench: Bench) -> None:
+    await bench.sampler.sample()
+    bench.server.hold()
+    assert (await bench.sampler.sample()).sample is None
+    bench.clock.advance(1)
+    assert (await bench.sampler.sample()).last_error == "no answer for 1.0 s"
+    bench.server.release()
+    pass_time(bench, 1)
+    assert (await bench.sampler.sample()).sample is not None
+    assert len(bench.server.connections) == 1
+    assert bench.server.received.count("SHOW GLOBAL STATUS") == 2
+
+
+async def test_a_server_that_stays_silent_is_given_up(bench: Bench) -> None:
+    await bench.sampler.sample()
+    bench.server.hold()
+    await bench.sampler.sample()
+    bench.clock.advance(GIVE_UP_SECONDS)
+    await bench.sampler.sample()
+    assert bench.server.connections[0].end == "aborted"
+    bench.server.release()
+    assert (await bench.sampler.sample()).sample is not None
+    assert len(bench.server.connections) == 2
+
+
+async def test_variables_wait_for_the_sample_in_flight(bench: Bench) -> None:
+    await bench.sampler.sample()
+    bench.server.hold()
+    await bench.sampler.sample()
+    assert await bench.sampler.variables() is None
+    bench.server.release()
+    variables = await bench.sampler.variables()
+    assert variables is not None
+    assert variables["max_connections"] == "151"
+
+
+async def test_variables_that_changed_count_in_the_next_sample(bench: Bench) -> None:
+    await bench.sampler.sample()
+    bench.server.variables["max_connections"] = "500"
+    await bench.sampler.variables()
+    sample = (await bench.sampler.sample()).sample
+    assert sample is not None
+    assert sample.max_connections == 500
+
+
+async def test_a_new_connection_reads_the_variables_again(bench: Bench) -> None:
+    await bench.sampler.sample()
+    bench.server.variables["table_open_cache"] = "77"
+    bench.server.connections[0].is_broken = True
+    await bench.sampler.sample()
+    sample = (await bench.sampler.sample()).sample
+    assert sample is not None
+    assert sample.table_open_cache == 77
+
+
+async def test_own_statements_count_over_all_connections(bench: Bench) -> None:
+    assert bench.sampler.own_statements == 0
+    first = await bench.sampler.sample()
+    assert first.own_statements == bench.sampler.own_statements == 3
+    await bench.sampler.variables()
+    bench.server.connections[0].is_broken = True
+    await bench.sampler.sample()
+    assert (await bench.sampler.sample()).own_statements == 7
+    await bench.sampler.close()
+    assert bench.sampler.own_statements == 8
+    assert bench.server.connections[1].end == "closed"
+
+
+async def test_closing_drops_what_is_in_flight(bench: Bench) -> None:
+    await bench.sampler.sample()
+    bench.server.hold()
+    await bench.sampler.sample()
+    await bench.sampler.close()
+    assert bench.server.connections[0].end == "aborted"
+    await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
+
+
+async def test_a_figure_the_server_lacks_is_unknown(bench: Bench) -> None:
+    del bench.server.status["Innodb_row_lock_waits"]
+    await bench.sampler.sample()
+    pass_time(bench, 1)
+    sample = (await bench.sampler.sample()).sample
+    assert sample is not None
+    assert sample.row_lock_waits_per_second is None
+
+
+async def test_a_status_without_the_needed_rows_is_a_gap(bench: Bench) -> None:
+    del bench.server.status["Threads_running"]
+    assert (await bench.sampler.sample()).last_error == "the server does not report Threads_running"
+
+
+async def test_who_the_server_is_can_be_asked_again(bench: Bench) -> None:
+    info = await bench.sampler.info()
+    assert info is not None
+    assert (info.identity, info.uptime_seconds) == ("db:3306:/data/", 1000)

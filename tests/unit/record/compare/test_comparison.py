@@ -1,0 +1,155 @@
+"""Recorded runs against each other: what was not the same about them, doubts, figures, words."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from tests.examples import PLAN
+from tests.unit.record.steady import steady
+from tests.unit.record.written import ENVIRONMENT
+from tuibench.model.comparison import RunComparison
+from tuibench.model.event import Event, EventKind
+from tuibench.record.compare import comparison_report
+from tuibench.record.compare.comparison import compare_runs, contrast_ticks
+from tuibench.record.files.loading import load_run
+from tuibench.record.files.run import Run
+
+
+def comparison(*places: Path) -> RunComparison:
+    return compare_runs([[load_run(place)] for place in places])
+
+
+def paths_of(found: RunComparison) -> dict[str, tuple[str, ...]]:
+    return {f"{one.group}.{one.path}": one.values for one in found.differences}
+
+
+def test_ticks_hold_what_was_counted(tmp_path: Path) -> None:
+    first = next(contrast_ticks(load_run(steady(tmp_path, "one"))))
+    assert (first.seconds, first.transactions, first.queries, first.errors) == (1.0, 51, 1020, 0)
+    assert first.latency.count == 51
+    assert first.log_fsyncs == 51.0
+    assert first.server_cpu_ms == 2000.0
+
+
+def test_each_figure_is_held_against_the_first_run(tmp_path: Path) -> None:
+    found = comparison(
+        steady(tmp_path, "a"), steady(tmp_path, "b", each=100, us=1_000), steady(tmp_path, "c")
+    )
+    told = {row.metric: row for row in found.rows}
+    assert found.runs == ("a", "b", "c")
+    assert told["tps"].first == pytest.approx(51)
+    faster, same = told["tps"].others
+    assert (faster.verdict, same.verdict) == ("better", "equal")
+    assert faster.relative == pytest.approx(101 / 51)
+    assert told["p95"].others[0].verdict == "better"
+    assert told["cpu"].first == pytest.approx(2000 / 51)
+    assert told["fsyncs"].others[0].verdict == "equal"
+
+
+def test_what_was_not_the_same_is_listed(tmp_path: Path) -> None:
+    other = steady(tmp_path, "b", plan=replace(PLAN, threads=16, seed=99))
+    environment = replace(
+        ENVIRONMENT, variables={"sync_binlog": "0"}, host=replace(ENVIRONMENT.host, cores=8)
+    )
+    (other / "environment.json").write_bytes(msgspec.json.encode(environment))
+    found = comparison(steady(tmp_path, "a"), other)
+    assert paths_of(found) == {
+        "plan.threads": ("8", "16"),
+        "host.cores": ("0", "8"),
+        "variables.sync_binlog": ("–", "0"),
+    }
+
+
+def test_other_statements_are_told_where_nothing_else_explains_them(tmp_path: Path) -> None:
+    places = [
+        steady(tmp_path, name, plan=plan) for name, plan in (("a", PLAN), ("b", replace(PLAN, threads=9)))
+    ]
+    first, second = map(load_run, places)
+    other = replace(second, plan=replace(second.plan, profile_digest="f" * 64))
+    assert "plan.statements" not in paths_of(compare_runs([[first], [other]]))
+    alike = replace(first, plan=replace(first.plan, profile_digest="f" * 64))
+    assert paths_of(compare_runs([[first], [alike]])) == {"plan.statements": ("–", "f" * 12)}
+
+
+def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    found = comparison(steady(tmp_path / "x", "run"), steady(tmp_path / "y", "run"))
+    assert found.runs == ("run (1)", "run (2)")
+
+
+def test_doubts_are_told(tmp_path: Path) -> None:
+    steered = steady(tmp_path, "odd")
+    change = Event(at=1.0, elapsed_seconds=3.0, kind=EventKind.THREADS, text="threads 8 → 16", marker=1)
+    (steered / "events.jsonl").write_bytes(msgspec.json.encode(change) + b"\n")
+    told = comparison(steady(tmp_path, "a", cut_short=True), steered).doubts
+    assert [line for line in told if line.startswith("odd")] == [
+        "odd was changed 1 times on the way: its figures mix what was before and after",
+        "odd: simulated: 20 ms",
+    ]
+    assert any(line.startswith("a: cut short: ") for line in told)
+
+
+def test_the_text_begins_with_what_differs(tmp_path: Path) -> None:
+    found = comparison(steady(tmp_path, "a"), steady(tmp_path, "b", each=100, plan=replace(PLAN, threads=9)))
+    text = comparison_report.comparison_text(found)
+    lines = text.splitlines()
+    assert lines[:2] == ["A  a", "B  b"]
+    assert lines.index("what differs") < lines.index("relative to A") < lines.index("B against A")
+    assert "  plan: threads  8  9" in lines
+    assert any(line.split() == ["TPS", "51.0", "1.00", "1.98"] for line in lines)
+    assert any(line.startswith("  TPS") and line.endswith("better") for line in lines)
+
+
+def test_markdown_tables_are_rectangular(tmp_path: Path) -> None:
+    found = comparison(steady(tmp_path, "a"), steady(tmp_path, "b", plan=replace(PLAN, threads=9)))
+    tables = comparison_report.comparison_markdown(found).split("\n\n")
+    for table in (part.splitlines() for part in tables if part.startswith("|")):
+        assert len({line.count("|") for line in table}) == 1
+    assert "| plan: threads | 8 | 9 |" in comparison_report.comparison_markdown(found)
+
+
+def on_start(run: Run, number: int) -> Run:
+    """The run as measured on another start of the server."""
+    return replace(run, plan=replace(run.plan, started_at=run.plan.started_at + 3600 * number))
+
+
+def group(folder: Path, name: str, paces: list[int], first_start: int) -> list[Run]:
+    return [
+        on_start(load_run(steady(folder, f"{name}{place}", each=each)), first_start + place)
+        for place, each in enumerate(paces)
+    ]
+
+
+def test_a_single_start_on_a_side_gives_a_difference_but_no_verdict(tmp_path: Path) -> None:
+    first, other = group(tmp_path, "a", [50], 0), group(tmp_path, "b", [100], 1)
+    found = compare_runs([first, other])
+    tps = next(row for row in found.rows if row.metric == "tps").others[0]
+    assert (tps.verdict, found.starts) == ("cannot tell", (1, 1))
+    assert tps.low is not None
+    assert tps.percent == pytest.approx(100, abs=3)
+    assert found.doubts[0].startswith("a0 and b0: a single start of the server on a side")
+
+
+def test_several_starts_a_side_are_judged_by_how_much_starts_differ(tmp_path: Path) -> None:
+    first = group(tmp_path, "a", [50, 54, 47], 0)
+    better = compare_runs([first, group(tmp_path, "b", [100, 107, 95], 10)])
+    tps = next(row for row in better.rows if row.metric == "tps").others[0]
+    assert (tps.verdict, better.starts) == ("better", (3, 3))
+    assert tps.low is not None
+    assert tps.high is not None
+    assert tps.low < 100 < tps.high
+    assert not any("single start" in doubt for doubt in better.doubts)
+    assert better.runs == ("a0, a1, a2", "b0, b1, b2")
+    assert "A  a0, a1, a2 (3 starts)" in comparison_report.comparison_text(better)
+    alike = compare_runs([first, group(tmp_path, "c", [52, 47, 51], 20)])
+    assert next(row for row in alike.rows if row.metric == "tps").others[0].verdict == "cannot tell"
+
+
+def test_runs_on_one_start_are_one_observation(tmp_path: Path) -> None:
+    first = [on_start(run, 0) for run in group(tmp_path, "a", [50, 51], 0)]
+    same = [replace(first[0]), replace(first[1], plan=first[0].plan)]
+    found = compare_runs([same, group(tmp_path, "b", [100, 101], 5)])
+    assert found.starts == (1, 2)
+    tps = next(row for row in found.rows if row.metric == "tps").others[0]
+    assert (tps.verdict, tps.low) == ("cannot tell", None)

@@ -1,0 +1,71 @@
+"""Runs of one plan over time: what belongs together, where the level changed, and a regression."""
+
+import random
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.examples import PLAN, summary
+from tests.unit.record.written import plan_record
+from tuibench.errors import UsageError
+from tuibench.model.summary import TransactionTotals
+from tuibench.record.history.history import RecordedRun, history
+from tuibench.record.history.history_text import history_text
+
+
+def run(place: int, tps: float, **plan: Any) -> RecordedRun:
+    record = replace(plan_record(replace(PLAN, seed=place, **plan)), started_at=1.7e9 + 3600 * place)
+    return RecordedRun(
+        f"run-{place}", record, summary(transactions=TransactionTotals(total=1000, per_second=tps))
+    )
+
+
+def fallen(before: int = 20, after: int = 10, share: float = 0.9) -> list[RecordedRun]:
+    rng = random.Random(1)
+    levels = [1000.0] * before + [1000.0 * share] * after
+    return [run(place, level * (1 + rng.gauss(0, 0.01))) for place, level in enumerate(levels)]
+
+
+def test_a_fall_is_a_change_and_a_regression() -> None:
+    found = history("p", fallen(), "tps", since="run-15")
+    (change,) = found.changes
+    assert change.run == "run-20"
+    assert change.percent == pytest.approx(-10, abs=1)
+    assert found.regression is not None
+    assert found.regression.run == "run-20"
+    text = history_text(found)
+    assert "from run-20 on: −9.7 %" in text
+    assert "regression: −" in text
+    assert [line.startswith("*") for line in text.splitlines() if "run-20  " in line] == [True]
+
+
+def test_a_steady_history_has_no_change_and_no_regression() -> None:
+    found = history("p", fallen(share=1.0), "tps", since="run-15")
+    assert (found.changes, found.regression, found.since) == ((), None, "run-15")
+    assert "no regression since run-15" in history_text(found)
+
+
+def test_more_throughput_is_no_regression() -> None:
+    found = history("p", fallen(share=1.1), "tps", since="run-15")
+    assert found.changes
+    assert found.regression is None
+
+
+def test_runs_with_another_plan_are_left_out() -> None:
+    runs = [run(100, 5.0, threads=99), *fallen()]
+    found = history("p", runs, "tps")
+    assert (len(found.runs), found.other_plans) == (30, 1)
+    assert "left out: 1 runs" in history_text(found)
+
+
+def test_few_runs_have_no_change_and_say_so() -> None:
+    found = history("p", fallen(3, 1), "tps")
+    assert found.changes == ()
+    assert "4 runs of this plan are too few" in history_text(found)
+
+
+@pytest.mark.parametrize(("since", "words"), [("run-99", "is no run of this plan"), ("run-3", "too few")])
+def test_what_since_does_not_take(since: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        history("p", fallen(), "tps", since=since)

@@ -1,0 +1,122 @@
+"""Effects, trials and costs, word for word."""
+
+from typing import Any
+
+import pytest
+
+from tests.tui.script import COSTS, EFFECT
+from tuibench import units
+from tuibench.model.effect import AbTestPair, AbTestResult, Comparison, EffectFigure
+from tuibench.model.verdict import Verdict
+from tuibench.record.report.effect_text import changes_text, cost_line, effect_line, trial_text, with_sentence
+
+
+def comparison(figure: EffectFigure = EffectFigure.TPS, **changes: Any) -> Comparison:
+    values: dict[str, Any] = {
+        "before": 1000.0,
+        "after": 1430.0,
+        "delta": 430.0,
+        "low": 380.0,
+        "high": 490.0,
+        "percent": 43.0,
+        "percent_low": 38.0,
+        "percent_high": 49.0,
+        "verdict": Verdict.HIGHER,
+    }
+    return Comparison(figure=figure, **(values | changes))
+
+
+NONE = comparison(
+    EffectFigure.P95, before=9.1, after=9.0, delta=-0.1, low=-0.4, high=0.2, percent=-1.2, percent_low=-4.4,
+    percent_high=2.2, verdict=Verdict.EQUAL, tolerance_percent=5.0,
+)  # fmt: skip
+ONLY_ABSOLUTE = comparison(
+    EffectFigure.FSYNCS, before=0.0, after=1.02, delta=1.02, low=0.98, high=1.05,
+    percent=None, percent_low=None, percent_high=None,
+)  # fmt: skip
+
+
+def result(*comparisons: Comparison, left_out: int = 0, pairs: int = 4) -> AbTestResult:
+    pair = AbTestPair(
+        cycle=1, order="AB", a={EffectFigure.TPS: 100.0}, b={EffectFigure.TPS: 138.0}, settling_seconds=1.0
+    )
+    return with_sentence(
+        AbTestResult(
+            subject="sync_binlog",
+            a="1",
+            b="0",
+            cycles=4,
+            window_seconds=10.0,
+            pairs=(pair,) * pairs,
+            left_out=left_out,
+            comparisons=comparisons,
+            sentence="",
+        )
+    )
+
+
+def test_every_figure_has_its_verdict_and_interval() -> None:
+    assert changes_text([NONE, comparison(), ONLY_ABSOLUTE]) == (
+        "p95 equal within ±5 %: −1.2 % (−4.4..2.2 %), TPS higher: +43 % (38..49 %), "
+        "fsyncs/trx higher: +1.020 (0.980..1.050)"
+    )
+
+
+def test_the_line_of_an_effect_has_its_change() -> None:
+    assert effect_line(EFFECT) == (
+        "effect of 3 (preset unsafe: 1·1 → 0·0): TPS higher: +55 % (49..61 %), "
+        "p95 lower: −54 % (−57..−51 %), fsyncs/trx lower: −98 % (−98..−98 %) (12 s each, 2 s to settle)"
+    )
+
+
+def test_the_line_of_a_cost_tells_what_is_known() -> None:
+    assert [cost_line(cost) for cost in COSTS[1:3]] == [
+        "cost of a commit with innodb_flush_log_at_trx_commit=0: 0.003 log fsyncs, 5.96 KiB redo",
+        "cost of a commit with sync_binlog=1: 0.97 binlog syncs, 2.83 KiB binlog",
+    ]
+
+
+def test_a_trial_is_a_table_and_a_sentence() -> None:
+    assert trial_text(result(comparison(), NONE, ONLY_ABSOLUTE)) == (
+        "A/B: sync_binlog, A = 1, B = 0\n"
+        "                          A        B  difference  95 % interval            verdict\n"
+        "    TPS             1000.00  1430.00       +43 %       38..49 %             higher\n"
+        "    p95 (ms)           9.10     9.00      −1.2 %    −4.4..2.2 %  equal within ±5 %\n"
+        "    log fsyncs/trx    0.000    1.020      +1.020   0.980..1.050             higher\n"
+        "sync_binlog 0 against 1: TPS higher: +43 % (38..49 %), p95 equal within ±5 %: −1.2 % (−4.4..2.2 %), "
+        "fsyncs/trx higher: +1.020 (0.980..1.050) (4 of 4 cycles)\n\n"
+    )
+
+
+def test_left_out_cycles_are_said() -> None:
+    assert "cycles left out, as they were disturbed: 2\n" in trial_text(result(left_out=2))
+
+
+def test_too_few_cycles_make_no_claim() -> None:
+    assert result(pairs=2).sentence == (
+        "sync_binlog 0 against 1: 2 of 4 cycles are too few for an interval; TPS +38 % so far"
+    )
+    assert result(pairs=0).sentence.endswith("0 of 4 cycles are too few for an interval")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (0, "0"), (1e-4, "0"), (0.003, "0.003"), (0.02, "0.020"), (1.024, "1.02")],
+)
+def test_small_numbers(value: float | None, text: str) -> None:
+    assert units.small_number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ((43, 38, 49), "+43 % (38..49 %)"),
+        ((-31, -36, -25), "−31 % (−36..−25 %)"),
+        ((12, 0.4, 24), "+12.0 % (0.4..24.0 %)"),
+        ((1.2, -0.4, 2.8), "+1.2 % (−0.4..2.8 %)"),
+        ((0.01, -0.01, 0.03), "0.0 % (0.0..0.0 %)"),
+        ((1240, 1100, 1400), "+1,240 % (1,100..1,400 %)"),
+    ],
+)
+def test_a_difference_with_its_interval(values: tuple[float, float, float], text: str) -> None:
+    assert units.with_interval(*values, " %") == text

@@ -1,0 +1,35 @@
+"""A run as Markdown."""
+
+from pathlib import Path
+
+from tests.unit.record.written import written
+from tuibench.record.files.loading import load_run
+from tuibench.record.report.markdown import run_markdown
+
+
+def test_warnings_come_first_and_every_table_is_whole(tmp_path: Path) -> None:
+    written(tmp_path / "r1", ended=False)
+    text = run_markdown(load_run(tmp_path / "r1"))
+    headings = [line for line in text.splitlines() if line.startswith("#")]
+    assert headings == [
+        "# oltp_read_write on MariaDB 10.11.19",
+        "## Warnings",
+        "## Run",
+        "## Result",
+        "## Latency (ms)",
+        "## Changes",
+    ]
+    assert "- cut short: the session ended without a summary" in text
+    assert "| 00:02 | 1 | sync_binlog 1 → 0 |" in text
+    assert "| transactions | 150 | 50.00 |" in text
+    assert "| client | box, local to the server, tuibench 1.2.3 |" in text
+    for block in text.split("\n\n"):
+        widths = {line.count("|") for line in block.splitlines() if line.startswith("|")}
+        assert len(widths) <= 1
+    assert text.endswith("\n")
+    assert not text.endswith("\n\n")
+
+
+def test_a_run_without_a_change_has_no_table_of_them(tmp_path: Path) -> None:
+    written(tmp_path / "r1", ticks=1)
+    assert "## Changes" not in run_markdown(load_run(tmp_path / "r1"))

@@ -1,0 +1,34 @@
+"""Pauses and resets do not count as unsteadiness."""
+
+from tuibench.metrics.series.slots import Slot
+from tuibench.model.event import EventKind
+from tuibench.session.effects.steadiness_log import SteadinessLog
+
+
+def ticks(log: SteadinessLog, rates: list[float], start: float = 0.0) -> None:
+    for place, rate in enumerate(rates, 1):
+        log.tick(Slot(start + place, 1.0, rate))
+
+
+def test_a_stall_is_found_and_a_pause_is_not_one() -> None:
+    log = SteadinessLog()
+    ticks(log, [100.0] * 10 + [0.0, 0.0] + [100.0] * 5)
+    log.on_event(EventKind.PAUSE)
+    ticks(log, [40.0, 0.0, 0.0, 0.0], start=17)
+    log.on_event(EventKind.RESUME)
+    ticks(log, [30.0, 100.0], start=21)
+    found = log.result
+    assert found is not None
+    assert [(stall.start_seconds, stall.seconds) for stall in found.stalls] == [(10.0, 2.0)]
+    assert found.longest_stall_seconds == 2.0
+    assert (found.p1, found.p99) == (0.0, 100.0)
+
+
+def test_a_reset_begins_anew() -> None:
+    log = SteadinessLog()
+    ticks(log, [0.0, 100.0])
+    log.on_event(EventKind.RESET)
+    ticks(log, [100.0] * 3)
+    found = log.result
+    assert found is not None
+    assert (found.p1, found.variation) == (100.0, 0.0)

@@ -1,0 +1,318 @@
+"""Effects, costs and the trial of a session: from its samples and events to what everybody hears."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.examples import LATENCY, PLAN, load_part, sample
+from tests.fakes import FakeClock
+from tests.unit.session.effects.test_ab_test import Session
+from tests.unit.session.effects.test_ab_test import trial as a_trial
+from tuibench.metrics.histogram import Histogram
+from tuibench.model.effect import CommitCosts, EffectFigure
+from tuibench.model.event import Event, EventKind
+from tuibench.model.message import SessionMessage
+from tuibench.model.plan import RunPlan
+from tuibench.model.sample import ServerSample
+from tuibench.model.settings import COMMIT_ROLES, SettingState
+from tuibench.record.sysbench_report import IntervalCounts
+from tuibench.session.effects.tracker import EffectTracker
+from tuibench.session.events.event_log import EventLog
+
+FLUSH = "innodb_flush_log_at_trx_commit"
+
+
+class Run:
+    """A session whose clock moves when it ticks."""
+
+    def __init__(self, plan: RunPlan = PLAN) -> None:
+        self.clock = FakeClock()
+        self.on_event: list[SessionMessage] = []
+        self.flush = "1"
+        self.fsyncs = 0
+        self.total = 0
+        self.log = EventLog(self.clock, self._on_event)
+        session: Any = Session(a_trial())
+        settings: Any = self
+        self.effect_tracker = EffectTracker(
+            plan,
+            session.load,
+            settings,
+            session,
+            self.log,
+            self.on_event.append,
+            session.submit,
+            lambda work, name: asyncio.create_task(work, name=name),
+        )
+        self.log.start(0)
+        self.log.emit(EventKind.START, "go")
+
+    @property
+    def states(self) -> tuple[SettingState, ...]:
+        return (
+            SettingState(
+                name=FLUSH,
+                value=self.flush,
+                original="1",
+                meaning="",
+                at_risk=False,
+                roles=COMMIT_ROLES,
+            ),
+        )
+
+    @property
+    def effects(self) -> list[Event]:
+        return [event for event in self.log.events if event.effect is not None]
+
+    @property
+    def none_told(self) -> list[str]:
+        """Why changes have no effect, in words."""
+        return [event.text for event in self.log.events if event.text.startswith("no effect")]
+
+    def tick(self, tps: int = 100, **changes: Any) -> None:
+        """One tick of a load, with something that is not as it should be."""
+        self.clock.advance(1)
+        parts = {"server": self._server(1.0), **changes}
+        load = parts.pop("load", load_part(transactions_per_second=tps))
+        self.effect_tracker.tick(
+            sample(1, load=load, **parts), IntervalCounts(seconds=1.0, transactions=tps, latency=Histogram())
+        )
+
+    def ticks(self, count: int, tps: int, fsyncs_each: float = 1.0) -> None:
+        for _ in range(count):
+            self.clock.advance(1)
+            self.total += tps
+            self.fsyncs += round(tps * fsyncs_each)
+            load = load_part(transactions_total=self.total, transactions_per_second=tps, latency=LATENCY)
+            self.effect_tracker.tick(
+                sample(1, load=load, server=self._server(fsyncs_each)),
+                IntervalCounts(seconds=1.0, transactions=tps, latency=Histogram.of([9_000] * 20)),
+            )
+
+    def outage(self, seconds: int) -> None:
+        """The server has gone away."""
+        for _ in range(seconds):
+            self.clock.advance(1)
+            load = load_part(transactions_per_second=0, errors_by_code={"2003": 4, "1213": 1})
+            self.effect_tracker.tick(
+                sample(1, load=load, server=None), IntervalCounts(seconds=1.0, transactions=0)
+            )
+
+    def change(self, kind: EventKind = EventKind.SETTING) -> None:
+        self.clock.advance(0.1)
+        self.log.emit(kind, f"{kind}!")
+
+    def _server(self, fsyncs_each: float) -> ServerSample:
+        return ServerSample(
+            uptime_seconds=1,
+            threads_running=1,
+            threads_connected=1,
+            max_connections=1,
+            open_tables=1,
+            table_open_cache=1,
+            questions_total=1,
+            slow_queries_total=0,
+            log_fsyncs_per_transaction=fsyncs_each,
+            counters={"Innodb_os_log_fsyncs": self.fsyncs},
+        )
+
+    def _on_event(self, event: Event) -> None:
+        self.on_event.append(event)
+        self.effect_tracker.on_event(event)
+
+
+@pytest.mark.parametrize(
+    "kind", [EventKind.SETTING, EventKind.THREADS, EventKind.RATE, EventKind.DELAY, EventKind.MARK]
+)
+def test_every_change_has_an_effect_that_carries_its_number(kind: EventKind) -> None:
+    run = Run()
+    run.ticks(20, 100)
+    run.change(kind)
+    run.ticks(20, 150)
+    (event,) = run.effects
+    assert event.marker == 1
+    assert event.effect is not None
+    assert event.effect.change == f"{kind}!"
+    assert event.text == (
+        "TPS higher: +50 % (50..50 %), p95 equal within ±5 %: 0.0 % (0.0..0.0 %), "
+        "fsyncs/trx equal within ±5 %: 0.0 % (0.0..0.0 %)"
+    )
+    assert run.effect_tracker.effects == [event.effect]
+
+
+def test_fsyncs_are_taken_for_each_transaction() -> None:
+    run = Run()
+    run.ticks(20, 100, fsyncs_each=1.02)
+    run.change()
+    run.ticks(20, 100, fsyncs_each=0.0)
+    assert run.effects[0].effect is not None
+    found = run.effects[0].effect.comparison(EffectFigure.FSYNCS)
+    assert found is not None
+    assert (round(found.before, 2), found.after) == (1.02, 0)
+
+
+@pytest.mark.parametrize("kind", [EventKind.PAUSE, EventKind.RESUME, EventKind.RESTART])
+def test_a_standstill_is_no_effect_and_no_window_reaches_across_it(kind: EventKind) -> None:
+    run = Run()
+    run.ticks(20, 100)
+    run.change(kind)
+    run.ticks(60, 0)
+    assert run.effects == []
+
+
+def test_a_server_that_goes_away_is_not_the_changes_doing() -> None:
+    run = Run()
+    run.ticks(30, 100)
+    run.change()
+    run.ticks(9, 150)
+    run.outage(30)
+    run.change(EventKind.RESTART)
+    run.ticks(30, 150)
+    (effect,) = run.effects
+    assert "TPS higher: +50" in effect.text
+    run.change()
+    run.outage(30)
+    run.ticks(30, 150)
+    assert len(run.effects) == 1
+
+
+def test_a_change_that_took_its_time_began_when_it_was_asked_for() -> None:
+    run = Run()
+    run.ticks(20, 100)
+    with run.effect_tracker.command_running():
+        run.ticks(3, 5000)
+        run.change()
+    run.ticks(20, 100)
+    assert not any(one.differs for one in run.effect_tracker.effects[0].comparisons)
+
+
+def test_what_others_changed_was_noticed_late() -> None:
+    run = Run()
+    run.ticks(20, 100)
+    run.ticks(9, 500)
+    run.change(EventKind.FOREIGN)
+    run.ticks(20, 500)
+    tps = run.effect_tracker.effects[0].comparison(EffectFigure.TPS)
+    assert tps is not None
+    assert tps.before == pytest.approx(100)
+
+
+def test_the_end_tells_what_is_known() -> None:
+    run = Run()
+    run.ticks(20, 100)
+    run.change()
+    run.ticks(9, 150)
+    assert run.effects == []
+    run.effect_tracker.end()
+    assert len(run.effects) == 1
+
+
+def test_the_warm_up_is_no_change() -> None:
+    run = Run()
+    run.log.start(round(30e9))
+    run.change()
+    run.ticks(40, 100)
+    assert run.effects == []
+
+
+def test_costs_are_told_with_every_sample_by_value() -> None:
+    run = Run()
+    run.ticks(5, 100, fsyncs_each=1.0)
+    run.flush = "0"
+    run.change()
+    run.ticks(6, 100, fsyncs_each=0.0)
+    told = [message for message in run.on_event if isinstance(message, CommitCosts)]
+    assert len(told) == 11
+    by_value = {cost.value: cost for cost in told[-1].costs}
+    assert (by_value["1"].log_fsyncs, by_value["0"].log_fsyncs) == (1.0, 0.0)
+    assert run.effect_tracker.costs == told[-1].costs
+
+
+async def test_a_trial_has_a_result_and_no_effects() -> None:
+    run = Run(msgspec.structs.replace(PLAN, trial=a_trial()))
+    run.ticks(5, 100)
+    run.change()
+    run.ticks(40, 150)
+    run.effect_tracker.end()
+    assert run.effect_tracker.effects == []
+    assert run.effect_tracker.ab is not None
+    assert run.effect_tracker.ab.subject == "sync_binlog"
+    assert Run().effect_tracker.ab is None
+
+
+# What was measured while something else happened is nobody's effect
+
+DISTURBED: dict[str, tuple[dict[str, Any], str]] = {
+    "network": ({"tps": 0, "server": None}, "the server did not answer"),
+    "losses": ({"load": load_part(errors_by_code={"2013": 4})}, "connections to the server were lost"),
+    "reconnects": ({"load": load_part(reconnects_per_second=4.0)}, "connections to the server were lost"),
+    "stopped": ({"late_ms": 8000.0}, "this host was stopped, or had no processor time for tuibench"),
+    "starved": (
+        {"load": load_part(lag_p99_ms=900.0)},
+        "this host was stopped, or had no processor time for tuibench",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "why"), DISTURBED.values(), ids=list(DISTURBED))
+def test_a_disturbance_after_a_change_leaves_it_without_an_effect(changes: dict[str, Any], why: str) -> None:
+    run = Run()
+    run.ticks(20, 100)
+    run.change()
+    run.ticks(2, 100)
+    for _ in range(20):
+        run.tick(**changes)
+    run.ticks(30, 100)
+    assert run.effects == []
+    assert run.none_told == [f"no effect of setting!: {why} while it was measured"]
+
+
+@pytest.mark.parametrize(("changes", "why"), DISTURBED.values(), ids=list(DISTURBED))
+def test_a_disturbance_before_a_change_leaves_it_without_an_effect(changes: dict[str, Any], why: str) -> None:
+    run = Run()
+    run.ticks(20, 100)
+    run.tick(**changes)
+    run.ticks(2, 100)
+    run.change()
+    run.ticks(30, 150)
+    assert run.effects == []
+    assert run.none_told == [f"no effect of setting!: {why} shortly before it"]
+
+
+@pytest.mark.parametrize("kind", [EventKind.PAUSE, EventKind.RESTART])
+def test_an_event_after_a_change_says_why_it_has_no_effect(kind: EventKind) -> None:
+    run = Run()
+    run.ticks(20, 100)
+    run.change()
+    run.ticks(3, 100)
+    run.change(kind)
+    run.ticks(30, 100)
+    assert run.effects == []
+    assert len(run.none_told) == 1
+
+
+def test_a_worker_that_does_not_report_leaves_no_effect() -> None:
+    run = Run()
+    run.ticks(20, 100)
+    run.change()
+    run.ticks(3, 100)
+    run.clock.advance(1)
+    run.effect_tracker.gap()
+    run.ticks(30, 150)
+    assert run.none_told == ["no effect of setting!: a worker process did not report while it was measured"]
+
+
+def test_what_was_measured_before_the_disturbance_is_an_effect_without_its_beginning() -> None:
+    """The network was cut within the last slot but one, so that one is left out, too."""
+    run = Run()
+    run.ticks(30, 100)
+    run.change()
+    run.ticks(9, 150)
+    run.ticks(1, 20)
+    for _ in range(20):
+        run.tick(tps=0, server=None)
+    (effect,) = run.effects
+    assert effect.text.startswith("TPS higher: +50 % (50..50 %)")
+    assert run.none_told == []

@@ -1,0 +1,102 @@
+"""A make-believe server with a known curve and noise, and a probe of it: seeded, without a clock."""
+
+import math
+import random
+from collections.abc import Callable
+from statistics import NormalDist
+from typing import NamedTuple
+
+from tuibench.metrics.histogram import Histogram, bucket_index
+from tuibench.metrics.scaling.knee import LOG_GAIN
+from tuibench.metrics.scaling.usl import usl_tps
+from tuibench.metrics.series.slots import Slot
+from tuibench.model.probe import ProbeOrder
+from tuibench.session.probe.plan import ProbePlan
+from tuibench.session.probe.step import ProbeTick
+
+PLACES = 40
+_NORMAL = NormalDist()
+SHAPE = tuple(
+    math.exp(0.5 * (_NORMAL.inv_cdf((place + 0.5) / PLACES) - _NORMAL.inv_cdf(0.95)))
+    for place in range(PLACES)
+)
+"""Latencies of a tick, in the tick's p95: a lognormal distribution."""
+
+TICK_SECONDS = 0.5
+
+
+class Curve(NamedTuple):
+    """A server by the law. Its p95 is a multiple of what Little's law makes of the throughput."""
+
+    lam: float = 200.0
+    sigma: float = 0.05
+    kappa: float = 0.0005
+
+    def tps(self, threads: float) -> float:
+        return usl_tps(threads, self.lam, self.sigma, self.kappa)
+
+    def p95_ms(self, threads: float) -> float:
+        return 1800 * threads / self.tps(threads)
+
+    @property
+    def knee(self) -> float:
+        """From here on doubling gains less than it takes."""
+        return bisected(lambda n: math.log(self.tps(2 * n) / self.tps(n)) < LOG_GAIN)
+
+    def most_within(self, p95_ms: float) -> float:
+        """The most threads with such a p95."""
+        return bisected(lambda n: self.p95_ms(n) > p95_ms)
+
+
+def bisected(is_beyond: Callable[[float], bool]) -> float:
+    low, high = 1.0, 100_000.0
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if is_beyond(middle) else (middle, high)
+    return low
+
+
+class Noise(NamedTuple):
+    """What makes a tick differ from the curve: the deviation of an AR(1) series, and how fast a level is
+    approached after it was set.
+    """
+
+    deviation: float = 0.02
+    phi: float = 0.35
+    settling_seconds: float = 1.0
+
+
+def histogram(p95_ms: float, count: int) -> Histogram:
+    """So many latencies with this p95, about."""
+    each = max(1, count // len(SHAPE))
+    values = [round(1000 * p95_ms * share) for share in SHAPE]
+    counts: dict[int, int] = {}
+    for value in values:
+        counts[bucket_index(value)] = counts.get(bucket_index(value), 0) + each
+    return Histogram(counts, each * len(SHAPE), sum(values) * each, values[0], values[-1])
+
+
+def probe(order: ProbeOrder, curve: Curve, seed: int, noise: Noise, ceiling: float = 1024) -> ProbePlan:
+    """The whole probe of a server, which is over in an instant."""
+    rng = random.Random(seed)
+    now, level, ill = 0.0, 0.0, 0.0
+    plan = ProbePlan(order, ceiling, now)
+    level_applied = now
+    while not plan.is_over:
+        if plan.next_level is not None:
+            before, level, level_applied = level, plan.next_level.level, now
+            plan.level_applied(now)
+        now += TICK_SECONDS
+        ill = noise.phi * ill + rng.gauss(0, noise.deviation * math.sqrt(1 - noise.phi**2))
+        reached = (
+            1 - math.exp(-(now - level_applied) / noise.settling_seconds * 2)
+            if noise.settling_seconds
+            else 1.0
+        )
+        at = before + (level - before) * reached if before else level
+        tps = curve.tps(at) * (1 + ill)
+        p95 = curve.p95_ms(at) * (1 + rng.gauss(0, 2 * noise.deviation))
+        count = round(tps * TICK_SECONDS)
+        slot = Slot(now, TICK_SECONDS, count, histogram(p95, count) if order.slo else None, p95)
+        plan.add_tick(ProbeTick(slot), now)
+    return plan

@@ -1,0 +1,175 @@
+"""A whole run of a session in make-believe time: its workers, its server and its settings are played."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, cast
+from unittest import mock
+
+from tests import examples
+from tests.virtual import VirtualClock, in_no_time
+from tuibench.load.worker_report import WorkerReport
+from tuibench.load.workers.replacement import Loss
+from tuibench.model.plan import RunPlan
+from tuibench.model.server import ServerInfo
+from tuibench.model.summary import Summary
+from tuibench.model.target import Target
+from tuibench.session import load_run
+from tuibench.session.control.production_guard import ProductionGuard
+from tuibench.session.control.settings import Settings
+from tuibench.session.events import event_bus
+from tuibench.session.load_run import LoadRun
+from tuibench.session.preflight import PreflightResult
+from tuibench.session.sampling.sampler import Sampler, TickObservation
+from tuibench.session.spec import SessionSpec
+from tuibench.workload.program.program import Program
+
+Play = Callable[["PlayedFleet"], Sequence[WorkerReport]]
+"""The reports of a round, as the fleet has been told what to do."""
+
+
+class PlayedFleet:
+    """Workers whose reports a test plays. `told` is what the session asked of them, in order."""
+
+    def __init__(self, clock: VirtualClock, play: Play) -> None:
+        self.clock = clock
+        self.told: list[str] = []
+        self.rate = 0.0
+        self.pids: list[int] = []
+        self.overdue: tuple[int, ...] = ()
+        self.losses: list[Loss] = []
+        self.unresponsive: tuple[int, ...] = ()
+        self._play = play
+
+    def __len__(self) -> int:
+        return 1
+
+    async def report(self, *_: Any, **__: Any) -> list[WorkerReport]:
+        return list(self._play(self))
+
+    async def finish(self, _: float) -> list[WorkerReport]:
+        return list(self._play(self))
+
+    async def start(self) -> None:
+        return
+
+    async def finished(self) -> None:
+        await asyncio.Event().wait()
+
+    async def set_threads(self, threads: int) -> None:
+        self.told.append(f"threads {threads}")
+
+    def set_rate(self, rate_per_second: float) -> None:
+        self.rate = rate_per_second
+        self.told.append("set_rate")
+
+    async def kill(self) -> None:
+        self.told.append("kill")
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_: self.told.append(name)
+
+
+class PlayedSampler:
+    """Sees neither server nor host."""
+
+    connection_ids: frozenset[int] = frozenset()
+
+    async def log_in(self) -> None:
+        return
+
+    async def begin(self, _: int) -> None:
+        return
+
+    async def reset_stats(self, *_: int) -> None:
+        return
+
+    async def observe(self, *_: object) -> TickObservation:
+        return TickObservation(server=None, host=None)
+
+    async def end(self, *_: int) -> tuple[None, None]:
+        return None, None
+
+    async def close(self) -> None:
+        return
+
+
+class PlayedSettings:
+    """A server without settings."""
+
+    statements = 0
+    guardian_pid = 0
+    states = presets = ()
+    ours: Mapping[str, str] = MappingProxyType({})
+    connection_ids: frozenset[int] = frozenset()
+
+    is_behind = False
+
+    def __init__(self, guard: ProductionGuard) -> None:
+        self.guard = guard
+        self.done: list[str] = []
+
+    def lead(self, _: object) -> None:
+        return
+
+    def author_of(self, setting: str, value: str) -> str:
+        return ""
+
+    async def restore(self, _: object) -> list[str]:
+        self.done.append("restore")
+        return []
+
+    async def close(self) -> None:
+        self.done.append("close")
+
+
+Prepare = Callable[[LoadRun], None]
+
+
+@contextmanager
+def played_server(clock: VirtualClock, play: Play, refusal: Exception | None = None) -> Iterator[None]:
+    """A run within this context finds a server, its settings and workers that are played.
+
+    A `refusal` is what its preflight check ends with, after the workers have started.
+    """
+
+    async def run_preflight(
+        target: Target, plan: RunPlan, program: Program, meanwhile: Callable[[ServerInfo], Awaitable[None]]
+    ) -> tuple[ServerInfo, PreflightResult]:
+        await meanwhile(examples.SERVER)
+        if refusal is not None:
+            raise refusal
+        return examples.SERVER, PreflightResult()
+
+    async def open_settings(*given: Any) -> Settings:
+        (guard,) = [each for each in given if isinstance(each, ProductionGuard)]
+        return cast(Settings, PlayedSettings(guard))
+
+    async def no_environment(*_: object) -> None:
+        return
+
+    with (
+        mock.patch.object(load_run, "run_preflight", run_preflight),
+        mock.patch.object(load_run, "Fleet", return_value=PlayedFleet(clock, play)),
+        mock.patch.object(Settings, "open", open_settings),
+        mock.patch.object(Sampler, "of", return_value=PlayedSampler()),
+        mock.patch.object(event_bus, "read_environment", no_environment),
+    ):
+        yield
+
+
+def simulate_session(
+    plan: RunPlan, play: Play, directory: Path, prepare: Prepare = lambda _: None
+) -> Summary:
+    """The summary of a run, after a test has prepared it."""
+
+    async def scenario(clock: VirtualClock) -> Summary:
+        spec = SessionSpec(session="s1", plan=plan, target=Target(), run_directory=str(directory / "record"))
+        with played_server(clock, play):
+            async with LoadRun(spec, clock) as run:
+                prepare(run)
+                return await run.run()
+
+    return in_no_time(scenario)

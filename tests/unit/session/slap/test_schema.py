@@ -1,0 +1,173 @@
+"""The end of a slap: which schema goes, over which connection, and what is said of one that stays."""
+
+import asyncio
+from typing import NamedTuple
+
+import pytest
+
+from tests.fakes import NO_RESPONSE, FakeServer
+from tests.virtual import VirtualClock, in_no_time
+from tuibench.errors import (
+    ConnectionLostError,
+    DeniedError,
+    ExitCode,
+    ServerUnreachableError,
+    TuibenchError,
+    UsageError,
+)
+from tuibench.model.target import Target
+from tuibench.session.slap.clients import check_no_connection_lost
+from tuibench.session.slap.schema import (
+    CLEANUP_TIMEOUT_SECONDS,
+    ConnectionLostInTestError,
+    SchemaCleanup,
+    SlapSchema,
+    raise_as_lost,
+)
+
+TARGET = Target(host="db1")
+DROP = "DROP SCHEMA IF EXISTS `mysqlslap`"
+LOST = ConnectionLostError(2013, "connection lost: who knows")
+AWAY = ServerUnreachableError("cannot reach a server at db1:3306: refused")
+STAYS = "the schema `mysqlslap` stays at db1:3306; to remove it: DROP SCHEMA `mysqlslap`"
+
+
+class Ended(NamedTuple):
+    """How a test ended: what it raised, what was said, how many seconds its end took."""
+
+    error: BaseException | None
+    said: list[str]
+    seconds: float
+
+
+def ended(server: FakeServer, trouble: BaseException | None = None, *, is_ours: bool = True) -> Ended:
+    """Lets a test with a schema of its own end in trouble, or without."""
+
+    async def scenario(clock: VirtualClock) -> Ended:
+        said: list[str] = []
+        error: BaseException | None = None
+        connection = await server.connect(TARGET)
+        ending = SchemaCleanup(connection, lambda: server.connect(TARGET), said.append, clock)
+        try:
+            async with ending:
+                ending.schema = SlapSchema(connection, "mysqlslap")
+                ending.schema.is_ours = is_ours
+                if trouble is not None:
+                    raise trouble
+        except (TuibenchError, asyncio.CancelledError) as raised:
+            error = raised
+        assert server.open_connections == 0
+        return Ended(error, said, clock.time())
+
+    return in_no_time(scenario)
+
+
+@pytest.mark.parametrize("trouble", [None, UsageError("whatever"), asyncio.CancelledError()])
+def test_our_schema_goes_over_the_connection_that_made_it(trouble: BaseException | None) -> None:
+    server = FakeServer()
+    assert ended(server, trouble) == (trouble, [], 0)
+    assert server.heard == [(0, DROP)]
+    server = FakeServer()
+    assert ended(server, trouble, is_ours=False).said == []
+    assert server.heard == []
+
+
+def lost_error() -> ConnectionLostInTestError:
+    return ConnectionLostInTestError("db1:3306 hung up", "see its log")
+
+
+def test_after_a_loss_it_goes_over_a_new_connection_as_soon_as_there_is_one() -> None:
+    server = FakeServer(logins=[None, AWAY, ConnectionLostError(1053, "shutdown"), AWAY])
+    error, said, seconds = ended(server, lost_error())
+    assert isinstance(error, ConnectionLostInTestError)
+    assert error.exit_code == ExitCode.RUN_FAILED
+    assert said == [f"waiting up to 20 s for the server: {AWAY.message}"]
+    assert seconds == 1.5
+    assert server.heard == [(1, DROP)]
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_server_that_stays_away_is_that_and_keeps_the_schema(is_ours: bool) -> None:
+    server = FakeServer(logins=[None, *[AWAY] * 100])
+    error, said, seconds = ended(server, lost_error(), is_ours=is_ours)
+    assert isinstance(error, ServerUnreachableError)
+    assert error.message == "db1:3306 hung up; it did not come back within 20 s"
+    assert error.exit_code == ExitCode.SERVER_UNAVAILABLE
+    assert said[1:] == [STAYS] * is_ours
+    assert seconds == CLEANUP_TIMEOUT_SECONDS
+
+
+@pytest.mark.parametrize("trouble", [UsageError("whatever"), asyncio.CancelledError()])
+@pytest.mark.parametrize("results", [[LOST], [NO_RESPONSE]])
+def test_other_trouble_comes_first(trouble: BaseException, results: list[str | Exception]) -> None:
+    server = FakeServer(results, logins=[None, *[AWAY] * 100])
+    error, said, seconds = ended(server, trouble)
+    assert error is trouble
+    assert said[-1] == STAYS
+    assert seconds == CLEANUP_TIMEOUT_SECONDS
+
+
+def test_a_server_that_is_lost_at_the_very_end() -> None:
+    back = FakeServer([LOST])
+    assert ended(back).error is None
+    assert back.heard == [(1, DROP)]
+    away = ended(FakeServer([LOST], logins=[None, *[AWAY] * 100]))
+    assert isinstance(away.error, ServerUnreachableError)
+    assert away.error.message == "lost the server at db1:3306; it did not come back within 20 s"
+    assert away.said[-1] == STAYS
+
+
+def test_a_refused_drop_is_told_as_it_is() -> None:
+    denied = DeniedError(1044, "Access denied")
+    assert ended(FakeServer([denied])) == (denied, [STAYS], 0)
+    trouble = UsageError("whatever")
+    assert ended(FakeServer([denied]), trouble) == (trouble, [STAYS], 0)
+
+
+def test_an_operator_who_does_not_wait_hears_what_stays() -> None:
+    async def scenario(clock: VirtualClock) -> list[str]:
+        said: list[str] = []
+        server = FakeServer([NO_RESPONSE])
+        connection = await server.connect(TARGET)
+
+        async def test() -> None:
+            async with SchemaCleanup(
+                connection, lambda: server.connect(TARGET), said.append, clock
+            ) as ending:
+                ending.schema = SlapSchema(connection, "mysqlslap")
+                ending.schema.is_ours = True
+
+        task = asyncio.create_task(test())
+        await clock.sleep(3600)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return said
+
+    assert in_no_time(scenario) == [STAYS]
+
+
+def test_a_schema_is_ours_when_nobody_knows_whether_it_was_made() -> None:
+    async def scenario(clock: VirtualClock) -> bool:
+        schema = SlapSchema(await FakeServer([LOST]).connect(TARGET), "mysqlslap")
+        with pytest.raises(ConnectionLostError):
+            await schema.make()
+        return schema.is_ours
+
+    assert in_no_time(scenario)
+
+
+def test_a_loss_is_told_with_its_place() -> None:
+    with (
+        pytest.raises(ConnectionLostInTestError) as caught,
+        raise_as_lost(TARGET, "iteration 2 of 3 with 8 clients"),
+    ):
+        check_no_connection_lost({1213: 5, 2003: 12, 2013: 8})
+    assert caught.value.message == (
+        "the server at db1:3306 hung up in iteration 2 of 3 with 8 clients: "
+        "error 2003 (12 ×), error 2013 (8 ×)"
+    )
+
+
+def test_errors_that_keep_the_connection_are_no_loss() -> None:
+    check_no_connection_lost({1213: 5, 1205: 1, 1317: 1})

@@ -1,0 +1,148 @@
+"""A run from its warm-up to its summary, with workers that are played."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.unit.session.simulated_session import PlayedFleet, Prepare, simulate_session
+from tests.unit.session.worker_reports import report
+from tuibench.errors import UsageError
+from tuibench.load.worker_report import Counters, WorkerReport
+from tuibench.model.command import Command, Pause, ResetStats
+from tuibench.model.event import EventKind
+from tuibench.model.plan import RunPlan
+from tuibench.model.sample import Sample
+from tuibench.session.load_run import LoadRun
+
+PLAN = RunPlan(profile="oltp_point_select", threads=4, seconds=8, warmup_seconds=8)
+
+
+@pytest.mark.parametrize(("busy_in_the_warm_up", "limited"), [(True, False), (False, True)])
+def test_a_busy_warm_up_does_not_put_the_run_in_doubt(
+    tmp_path: Path, busy_in_the_warm_up: bool, limited: bool
+) -> None:
+    def play(fleet: PlayedFleet) -> list[WorkerReport]:
+        is_warm = "reset_stats" in fleet.told
+        return [report(0, cpu_seconds=0.2 if is_warm is busy_in_the_warm_up else 0.99)]
+
+    summary = simulate_session(PLAN, play, tmp_path)
+    assert summary.seconds == pytest.approx(8)
+    assert summary.client.limited is limited
+    assert any("client-limited" in warning for warning in summary.warnings) is limited
+
+
+# Workers that say nothing
+
+
+def test_a_tick_without_any_answer_is_a_gap_and_the_next_one_makes_up_for_it(tmp_path: Path) -> None:
+    def play(fleet: PlayedFleet) -> list[WorkerReport]:
+        second = fleet.clock.time()
+        done = round(second * 10)
+        seconds = 1.0 if second < 4.5 else 3.0
+        counters = Counters(scheduled=done, completed=done)
+        return [] if 2.5 < second < 4.5 else [report(0, counters=counters, seconds=seconds)]
+
+    tps: list[float | None] = []
+    intervals: list[int] = []
+
+    def listen(session: LoadRun) -> None:
+        def hear(message: object) -> None:
+            if isinstance(message, Sample):
+                tps.append(message.load.transactions_per_second if message.load else None)
+
+        session.watcher.bus.listeners.append(hear)
+        session.watcher.bus.interval_listeners.append(
+            lambda _, interval: intervals.append(interval.transactions)
+        )
+
+    simulate_session(replace(MEASURED, seconds=5), play, tmp_path, listen)
+    assert tps == [10, 10, None, None, 10]
+    assert intervals == [10, 10, 30]
+
+
+def test_a_worker_that_never_told_of_its_end_is_named(tmp_path: Path) -> None:
+    def play(fleet: PlayedFleet) -> list[WorkerReport]:
+        fleet.unresponsive = (17,)
+        return ten_a_second(fleet)
+
+    summary = simulate_session(MEASURED, play, tmp_path)
+    assert [warning for warning in summary.warnings if "worker process 17 did not answer" in warning]
+    assert summary.reconciliation.foreign is None
+
+
+# Figures that begin anew
+
+MEASURED = RunPlan(profile="oltp_point_select", threads=4, seconds=8)
+
+
+def ten_a_second(fleet: PlayedFleet) -> list[WorkerReport]:
+    done = round(fleet.clock.time() * 10)
+    return [report(0, counters=Counters(scheduled=done, completed=done))]
+
+
+def submitting(commands: Sequence[tuple[float, Command]], answers: list[object]) -> Prepare:
+    """Submits each command at its second; the answers, and what is raised instead, are kept."""
+
+    async def submit(session: LoadRun, command: Command) -> None:
+        try:
+            answers.append(await session.submit(command))
+        except UsageError as error:
+            answers.append(error)
+
+    def begin(session: LoadRun, command: Command) -> None:
+        answers.append(asyncio.ensure_future(submit(session, command)))
+
+    def prepare(session: LoadRun) -> None:
+        loop = asyncio.get_running_loop()
+        for at, command in commands:
+            loop.call_later(at, begin, session, command)
+
+    return prepare
+
+
+def test_the_summary_tells_of_the_time_since_the_figures_began_anew(tmp_path: Path) -> None:
+    fleets: list[PlayedFleet] = []
+
+    def play(fleet: PlayedFleet) -> list[WorkerReport]:
+        fleets.append(fleet)
+        return ten_a_second(fleet)
+
+    answers: list[object] = []
+    summary = simulate_session(MEASURED, play, tmp_path, submitting([(3.5, ResetStats())], answers))
+    assert answers[1] == "the figures of the run begin anew"
+    assert summary.seconds == pytest.approx(4.5)
+    assert summary.transactions.total == 45
+    assert summary.scheduled == 45
+    (event,) = [event for event in summary.events if event.kind is EventKind.RESET]
+    assert event.elapsed_seconds == pytest.approx(3.5)
+    assert fleets[0].told == ["pause", "threads 4", "resume", "pause", "reset_stats", "resume", "kill"]
+
+
+def test_a_paused_run_stays_paused(tmp_path: Path) -> None:
+    fleets: list[PlayedFleet] = []
+
+    def play(fleet: PlayedFleet) -> list[WorkerReport]:
+        fleets.append(fleet)
+        return ten_a_second(fleet)
+
+    simulate_session(MEASURED, play, tmp_path, submitting([(2.5, Pause()), (3.5, ResetStats())], []))
+    assert fleets[0].told[2:] == ["resume", "pause", "pause", "reset_stats", "kill"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "at", "words"),
+    [
+        (replace(MEASURED, events=1000), 3.5, "cannot begin to count anew"),
+        (PLAN, 3.5, "nothing is measured yet"),
+    ],
+)
+def test_where_figures_cannot_begin_anew_that_is_said(
+    tmp_path: Path, plan: RunPlan, at: float, words: str
+) -> None:
+    answers: list[object] = []
+    summary = simulate_session(plan, ten_a_second, tmp_path, submitting([(at, ResetStats())], answers))
+    assert words in str(answers[1])
+    assert summary.seconds == pytest.approx(8)

@@ -1,0 +1,86 @@
+"""Foreign text: what is escaped, what stays, and that nothing gets by a protected stream."""
+
+import io
+import json
+import sys
+import unicodedata
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuibench import sanitize
+
+TITLE = "ev\x1b]0;PWNED\x07il"
+ACTING = frozenset(
+    [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000))]
+    + list("\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+)
+"""What acts on a terminal, or on how a line is read."""
+
+anything = st.text(st.characters(codec=None) | st.sampled_from(sorted(ACTING)))
+
+
+@pytest.mark.parametrize(
+    ("foreign", "shown"),
+    [
+        (TITLE, r"ev\x1b]0;PWNED\x07il"),
+        ("\x9b2J", r"\x9b2J"),
+        ("a\nb\tc\rd\x7f", r"a\nb\tc\rd\x7f"),
+        ("\u202egpj.exe\u2066", r"\u202egpj.exe\u2066"),
+        ("\udcff", r"\udcff"),
+        ("Ünïcode – µs · 日本 🔎", "Ünïcode – µs · 日本 🔎"),
+        (r"already \x1b", r"already \x1b"),
+    ],
+)
+def test_controls_become_visible_escapes(foreign: str, shown: str) -> None:
+    assert sanitize.text(foreign) == shown
+
+
+@given(anything)
+def test_no_acting_character_is_left(foreign: str) -> None:
+    assert not ACTING & set(sanitize.text(foreign))
+    assert ACTING & set(sanitize.lines(foreign)) <= {"\n", "\t"}
+    sanitize.text(foreign).encode()
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Zl", "Zp"])))
+def test_all_other_text_is_unchanged(foreign: str) -> None:
+    assert sanitize.text(foreign) == foreign
+
+
+def test_every_control_of_unicode_is_known() -> None:
+    controls = {chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) in ("Cc", "Cs")}
+    bidirectional = {
+        chr(code)
+        for code in range(0x110000)
+        if unicodedata.bidirectional(chr(code))
+        in {"LRE", "LRO", "RLE", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+    }
+    assert controls | bidirectional <= ACTING
+
+
+@given(st.dictionaries(st.text(), st.text() | st.just(TITLE + "\x9b\u202e")))
+def test_json_means_the_same(value: dict[str, str]) -> None:
+    written = sanitize.json_text(msgspec.json.encode(value).decode())
+    assert json.loads(written) == value
+    assert not ACTING & set(written)
+
+
+def test_a_protected_stream_escapes_what_is_written() -> None:
+    below = io.StringIO()
+    stream = sanitize.SafeStream(below)
+    print(f"{TITLE}\tx", file=stream)
+    assert below.getvalue() == "ev\\x1b]0;PWNED\\x07il\tx\n"
+
+
+def test_streams_are_protected_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    below = io.StringIO()
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr("sys." + name, below)
+    sanitize.protect_streams()
+    sanitize.protect_streams()
+    assert sanitize.unsafe(sys.stdout) is below
+    sys.stderr.write("\x1b\x1b")
+    assert below.getvalue() == "\\x1b\\x1b"

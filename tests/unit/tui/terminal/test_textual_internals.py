@@ -1,0 +1,92 @@
+"""Textual's private parts: all in one file, and as they were when that file was written."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tuibench.tui
+from tuibench.tui.terminal import textual_internals
+from tuibench.tui.terminal.textual_internals import PRIVATE_PARTS, PrivatePart
+
+OWN_PRIVATE_ACCESS = {"_replace"}
+"""Of named tuples: public in spite of its underscore."""
+ROOT = Path(tuibench.tui.__path__[0])
+MODULES = [path for path in sorted(ROOT.rglob("*.py")) if path != Path(textual_internals.__file__)]
+
+
+@pytest.mark.parametrize("private", PRIVATE_PARTS, ids=lambda private: private.part.__qualname__)
+def test_a_private_part_is_as_it_was_read(private: PrivatePart) -> None:
+    assert private.present_digest == private.digest, f"read its new source: {private.reason}"
+
+
+def test_a_changed_part_has_another_digest() -> None:
+    changed = PRIVATE_PARTS[0]._replace(part=test_a_changed_part_has_another_digest)
+    assert changed.present_digest != changed.digest
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_other_module_touches_one(path: Path) -> None:
+    assert not list(private_names(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def private_names(tree: ast.AST) -> Iterator[str]:
+    """Private modules that are imported, and private attributes of anything but `self` and `cls`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and is_private_module(node.module or ""):
+            yield node.module or ""
+        if isinstance(node, ast.Attribute) and is_private(node.attr) and not is_own(node):
+            yield node.attr
+
+
+def is_own(node: ast.Attribute) -> bool:
+    owner = node.value.id if isinstance(node.value, ast.Name) else ""
+    return owner in ("self", "cls") or node.attr in OWN_PRIVATE_ACCESS
+
+
+def is_private_module(name: str) -> bool:
+    return name.startswith("textual") and any(is_private(part) for part in name.split("."))
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def test_no_class_replaces_a_private_name_by_accident() -> None:
+    assert set(replaced_names()) == {"FilteredPaintApp._display"}
+
+
+def replaced_names() -> Iterator[str]:
+    """Methods and attributes of our classes that Textual uses under the same private name."""
+    for module in pkgutil.walk_packages([str(ROOT)], "tuibench.tui."):
+        for name, owner in vars(importlib.import_module(module.name)).items():
+            if inspect.isclass(owner) and owner.__module__ == module.name:
+                theirs = {
+                    each
+                    for base in owner.__mro__
+                    if base.__module__.startswith("textual")
+                    for each in own_private_names(base)
+                }
+                yield from (f"{name}.{each}" for each in own_private_names(owner) & theirs)
+
+
+def own_private_names(owner: type) -> set[str]:
+    """The private methods that a class defines, and the private attributes that it assigns to `self`."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(owner)))
+    methods = {
+        node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assigned = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    }
+    return {name for name in methods | assigned if is_private(name)}

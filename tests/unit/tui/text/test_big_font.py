@@ -1,0 +1,44 @@
+"""Letters of any size: as wide and as high as they say, and told from each other."""
+
+import pytest
+
+from tuibench.tui.text.big_font import LETTER_HEIGHT, big_letters, largest_scale, width_in_dots
+
+
+def rows_of(scale: int) -> int:
+    """How many cells high a line of letters is: a dot is `scale` cells wide and half as many high."""
+    return (LETTER_HEIGHT * scale + 1) // 2
+
+
+def test_a_line_of_letters() -> None:
+    assert big_letters("25.", 1) == ["▀▀█ █▀▀  ", "█▀▀ ▀▀█  ", "▀▀▀ ▀▀▀ ▀"]
+    assert big_letters("1", 2) == ["████  ", "  ██  ", "  ██  ", "  ██  ", "██████"]
+    assert big_letters("−", 2, ascii_only=True) == ["      ", "      ", "######", "      ", "      "]
+
+
+@pytest.mark.parametrize("scale", [1, 2, 3, 5])
+@pytest.mark.parametrize("text", ["2,450", "26.9", "AT RISK", "DURABLE", "+55%", "–", "="])
+def test_it_is_as_large_as_it_says(text: str, scale: int) -> None:
+    rows = big_letters(text, scale)
+    assert {len(row) for row in rows} == {width_in_dots(text) * scale}
+    assert len(rows) == rows_of(scale)
+
+
+def test_characters_are_told_from_each_other_apart_from_5_and_s() -> None:
+    characters = "0123456789.,–+=%ABDEIKLRTU "
+    assert len({tuple(big_letters(character, 1)) for character in characters}) == len(characters)
+
+
+@pytest.mark.parametrize("width", [10, 39, 58, 99, 300])
+@pytest.mark.parametrize("height", [3, 5, 8, 20])
+def test_the_largest_scale_fits_and_the_next_does_not(width: int, height: int) -> None:
+    scale = largest_scale("2,450", width, height)
+    if scale > 1:
+        assert width_in_dots("2,450") * scale <= width
+        assert rows_of(scale) <= height + 1
+    assert width_in_dots("2,450") * (scale + 1) > width or rows_of(scale + 1) > height
+
+
+def test_what_has_no_picture_is_left_out() -> None:
+    assert big_letters("4 ms", 1) == big_letters("4 ", 1)
+    assert big_letters("", 2) == [" " * 2] * 5

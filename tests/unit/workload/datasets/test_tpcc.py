@@ -1,0 +1,280 @@
+"""TPC-C's five transactions, played against a scripted server."""
+
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.paths import DOCS
+from tests.unit.workload.player import Player, Rows, Sent, names
+from tuibench.load.tables.conditions import tpcc_conditions
+from tuibench.workload import library
+from tuibench.workload.datasets import build_data_set
+from tuibench.workload.datasets.tpcc.random_values import last_name
+
+ITEMS = 100_000
+NEW_ORDER, PAYMENT, ORDER_STATUS, DELIVERY, STOCK_LEVEL = range(5)
+DISTS = [f"dist {number:02}" for number in range(1, 11)]
+OPENING = ["begin", "no_customer", "no_district", "no_next_order", "no_order", "no_new_order"]
+LINE = ["no_item", "no_stock", "no_take", "no_line"]
+
+
+def shop(**changed: Rows) -> Callable[[str, tuple[Any, ...]], Rows]:
+    """A server with one answer for each captured statement."""
+    answers: dict[str, Rows] = {
+        "no_customer": [(Decimal("0.1"), "BARBARBAR", "GC", Decimal("0.05"))],
+        "no_district": [(3001, Decimal("0.02"))],
+        "no_stock": [(20, "original", "")],
+        "pay_warehouse_name": [("a", "b", "c", "d", "e", "Warehouse")],
+        "pay_district_name": [("a", "b", "c", "d", "e", "District")],
+        "customers_by_name": [(11,), (22,), (33,), (44,)],
+        "pay_customer": [("Ann", "OE", "BARBARBAR", "GC", Decimal("-10.00"))],
+        "status_order": [(3000,)],
+        "deliver_oldest": [(2101,)],
+        "deliver_whose": [(77,)],
+        "deliver_sum": [(Decimal("123.45"),)],
+        "level_next": [(3001,)],
+        **changed,
+    }
+
+    def answer(name: str, values: tuple[Any, ...]) -> Rows:
+        if name == "no_item":
+            return [(Decimal("2.50"), "item", "data")] if values[0] <= ITEMS else []
+        if name == "no_stock":
+            return [(*answers[name][0][:2], DISTS[values[0] - 1])]
+        return answers[name]
+
+    return answer
+
+
+def player(
+    *, connection: int = 0, warehouses: int = 1, options: dict[str, object] | None = None, **changed: Rows
+) -> Player:
+    program = library.load_program("tpcc", {"warehouses": warehouses, **(options or {})})
+    return Player(program, shop(**changed), seed=1, connection=connection)
+
+
+def of_name(sent: list[Sent], name: str) -> list[tuple[Any, ...]]:
+    return [one.values for one in sent if one.name == name]
+
+
+def test_the_mix_is_dealt_from_a_deck() -> None:
+    generator = player().generator
+    for _ in range(5):
+        assert Counter(generator.draw() for _ in range(100)) == {0: 45, 1: 43, 2: 4, 3: 4, 4: 4}
+
+
+def test_new_order_takes_every_line_from_stock() -> None:
+    counts = Counter[int]()
+    shopper = player()
+    for _ in range(300):
+        sent = shopper.play(NEW_ORDER)
+        (order,) = of_name(sent, "no_order")
+        lines = of_name(sent, "no_line")
+        if names(sent)[-1] == "rollback":
+            continue
+        assert names(sent) == [*OPENING, *LINE * len(lines), "commit"]
+        assert order[0] == 3001
+        assert of_name(sent, "no_next_order")[0][0] == 3002
+        assert order[4] == len(lines)
+        assert [line[3] for line in lines] == list(range(1, len(lines) + 1))
+        counts[len(lines)] += 1
+        for line, take in zip(lines, of_name(sent, "no_take"), strict=True):
+            quantity, district = line[6], line[1]
+            assert line[7] == quantity * Decimal("2.50")
+            assert line[8] == DISTS[district - 1]
+            assert take[0] == (20 - quantity if quantity <= 10 else 111 - quantity)
+            assert take[1:4] == (quantity, 0, line[4])
+    assert set(counts) == set(range(5, 16))
+
+
+def test_one_new_order_in_a_hundred_rolls_back_at_its_last_line() -> None:
+    shopper = player()
+    rolled_back = 0
+    for _ in range(3000):
+        sent = shopper.play(NEW_ORDER)
+        wanted = of_name(sent, "no_order")[0][4]
+        assert len(of_name(sent, "no_item")) == wanted
+        if names(sent)[-1] == "rollback":
+            rolled_back += 1
+            assert names(sent) == [*OPENING, *LINE * (wanted - 1), "no_item", "rollback"]
+            assert sent[-2].values == (ITEMS + 1,)
+        else:
+            assert all(values[0] <= ITEMS for values in of_name(sent, "no_item"))
+    assert 10 <= rolled_back <= 55
+
+
+def test_stock_is_refilled_when_it_runs_low() -> None:
+    for _ in range(20):
+        sent = player(no_stock=[(12, "original", "")]).play(NEW_ORDER)
+        for take in of_name(sent, "no_take"):
+            left = 12 - take[1]
+            assert take[0] == (left if left >= 10 else left + 91)
+
+
+def test_remote_lines_come_from_every_other_warehouse() -> None:
+    """One line in a hundred, never from home, and the order says that it is not all local."""
+    suppliers = Counter[int]()
+    lines = 0
+    shopper = player(warehouses=4)
+    for _ in range(2000):
+        sent = shopper.play(NEW_ORDER)
+        (order,) = of_name(sent, "no_order")
+        found = of_name(sent, "no_line")
+        lines += len(found)
+        remote = [line for line in found if line[5] != order[2]]
+        suppliers.update((line[5] - order[2]) % 4 for line in remote)
+        if names(sent)[-1] == "commit":
+            assert order[5] == (0 if remote else 1)
+        remote_counts = [take[2] for take in of_name(sent, "no_take")]
+        assert sum(remote_counts) == len(remote)
+    assert suppliers.total() / lines == pytest.approx(0.01, abs=0.004)
+    assert set(suppliers) == {1, 2, 3}
+
+
+def test_payment_finds_the_middle_customer_of_a_name() -> None:
+    by_name = 0
+    shopper = player()
+    for _ in range(1000):
+        sent = shopper.play(PAYMENT)
+        (paying,) = of_name(sent, "pay_good_credit")
+        if found := of_name(sent, "customers_by_name"):
+            by_name += 1
+            assert paying[-1] == 22
+            assert found[0][2].isupper()
+        (amount,) = {of_name(sent, name)[0][0] for name in ("pay_warehouse", "pay_district")}
+        assert 1 <= amount <= 5000
+        assert paying[0] == Decimal("-10.00") - amount
+        assert paying[1] == amount
+        assert of_name(sent, "pay_history")[0][-2:] == (amount, "Warehouse    District")
+    assert by_name == pytest.approx(600, abs=60)
+
+
+def test_payment_of_a_name_that_nobody_has_falls_back_to_the_drawn_customer() -> None:
+    shopper = player(customers_by_name=[])
+    customers = {of_name(shopper.play(PAYMENT), "pay_customer")[0][2] for _ in range(50)}
+    assert len(customers) > 40
+
+
+def test_payment_writes_down_bad_credit() -> None:
+    bad = player(pay_customer=[("Ann", "OE", "BARBARBAR", "BC", Decimal("5.00"))])
+    sent = names(bad.play(PAYMENT))
+    assert "pay_bad_credit" in sent
+    assert "pay_good_credit" not in sent
+
+
+def test_fifteen_payments_in_a_hundred_are_remote() -> None:
+    remote = 0
+    shopper = player(warehouses=5)
+    for _ in range(2000):
+        history = of_name(shopper.play(PAYMENT), "pay_history")[0]
+        remote += history[1] != history[4]
+        if history[1] == history[4]:
+            assert history[0] == history[3]
+    assert remote / 2000 == pytest.approx(0.15, abs=0.03)
+
+
+def test_order_status_reads_the_lines_of_the_last_order() -> None:
+    sent = player().play(ORDER_STATUS)
+    assert names(sent)[-4:] == ["status_customer", "status_order", "status_lines", "commit"]
+    assert sent[-2].values[2] == 3000
+
+
+def test_delivery_goes_through_ten_districts() -> None:
+    sent = player().play(DELIVERY)
+    assert [values[1] for values in of_name(sent, "deliver_oldest")] == list(range(1, 11))
+    assert {values[0] for values in of_name(sent, "deliver_balance")} == {Decimal("123.45")}
+    assert {values[3] for values in of_name(sent, "deliver_balance")} == {77}
+    assert len(sent) == 2 + 10 * 7
+
+
+def test_delivery_skips_districts_without_new_orders() -> None:
+    assert names(player(deliver_oldest=[]).play(DELIVERY)) == ["begin", *["deliver_oldest"] * 10, "commit"]
+
+
+def test_stock_level_looks_at_the_last_twenty_orders() -> None:
+    sent = player().play(STOCK_LEVEL)
+    (values,) = of_name(sent, "level_count")
+    assert values[2:4] == (3001, 2981)
+    assert 10 <= values[5] <= 20
+
+
+# What docs/tpcc.md says
+
+PAGE = (DOCS / "tpcc.md").read_text(encoding="utf-8")
+CASES: dict[str, tuple[int, Callable[[list[Sent]], bool]]] = {
+    "`new_order`": (NEW_ORDER, lambda sent: names(sent)[-1] == "commit"),
+    "`new_order`, rolled back": (NEW_ORDER, lambda sent: names(sent)[-1] == "rollback"),
+    "`payment`": (PAYMENT, lambda sent: True),
+    "`order_status`": (ORDER_STATUS, lambda sent: True),
+    "`delivery`": (DELIVERY, lambda sent: True),
+    "`stock_level`": (STOCK_LEVEL, lambda sent: True),
+}
+
+
+def told(cell: str, sent: list[Sent]) -> int:
+    """The number of statements that a cell of the table says."""
+    by_id, _, by_name = cell.partition(", by name ")
+    text = by_name if by_name and of_name(sent, "customers_by_name") else by_id
+    lines = of_name(sent, "no_order")[0][4] if of_name(sent, "no_order") else 0
+    terms = text.replace(" ", "").replace("4n", f"{4 * lines}").replace("2n", f"{2 * lines}").split("+")
+    return sum(map(int, terms))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_statements_are_as_many_as_the_table_says(case: str) -> None:
+    which, fits = CASES[case]
+    (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| {case} |")]
+    cells = [cell.strip() for cell in row.strip("| ").split("|")][1:]
+    shopper, seen = player(), 0
+    for _ in range(800):
+        sent = shopper.play(which)
+        if not fits(sent):
+            continue
+        words = Counter(one.sql.split()[0] for one in sent)
+        writes = words["INSERT"] + words["UPDATE"] + words["DELETE"]
+        assert (len(sent), words["SELECT"], writes) == tuple(told(cell, sent) for cell in cells)
+        seen += 1
+    assert seen
+
+
+def test_the_page_names_every_condition() -> None:
+    for condition in tpcc_conditions(build_data_set(library.load_program("tpcc"))):
+        assert f"| {condition.name} | " in PAGE
+
+
+def test_the_mix_over_twenty_thousand_transactions() -> None:
+    """Sixteen connections, each with a deck of its own."""
+    drawn = Counter[int]()
+    for connection in range(16):
+        generator = player(connection=connection).generator
+        drawn.update(generator.draw() for _ in range(1250))
+    for which, percent in enumerate((45, 43, 4, 4, 4)):
+        assert 100 * drawn[which] / 20_000 == pytest.approx(percent, abs=0.5)
+
+
+# Whose warehouse
+
+
+def test_a_connection_keeps_to_its_warehouse() -> None:
+    for connection, home in ((0, 1), (2, 3), (3, 1)):
+        shopper = player(connection=connection, warehouses=3)
+        found = {of_name(shopper.play(NEW_ORDER), "no_order")[0][2] for _ in range(30)}
+        assert found == {home}
+
+
+def test_any_warehouse_is_drawn_if_asked_for() -> None:
+    shopper = player(warehouses=3, options={"any_warehouse": "on"})
+    assert {of_name(shopper.play(PAYMENT), "pay_history")[0][4] for _ in range(60)} == {1, 2, 3}
+
+
+def test_names_are_those_of_the_load() -> None:
+    """A small district has fewer names; the run's C is as far from the load's as it must be."""
+    shopper = player(options={"customers_per_district": 40})
+    found = set()
+    for _ in range(200):
+        found |= {values[2] for values in of_name(shopper.play(PAYMENT), "customers_by_name")}
+    assert found <= {last_name(number).decode() for number in range(40)}
+    assert len(found) > 30

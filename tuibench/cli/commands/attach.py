@@ -1,0 +1,44 @@
+"""`tuibench attach`: the live monitor on a session that runs already."""
+
+import os
+from typing import Annotated
+
+import click
+
+from tuibench.cli.options.screen_options import ScreenOptions
+from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.errors import ExitCode
+
+DETAILS = (
+    "The session is named by its id or a unique part of it; it may be left out when there is just one. "
+    "Any number may watch and steer. x leaves and the run goes on; q asks whether to stop it. "
+    "With --read-only nothing can be steered."
+)
+
+DRIVER, IN_BROWSER = "TEXTUAL_DRIVER", "web_driver"
+
+
+def is_in_browser() -> bool:
+    """True if `tuibench web` has called: the screen then goes through pipes, and nothing else may."""
+    return IN_BROWSER in os.environ.get(DRIVER, "")
+
+
+def attach(
+    session: Annotated[str, Argument(metavar="[ID]", help="Which session.", show_default=False)] = "",
+    *,
+    read_only: Annotated[
+        bool, Option("--read-only", help="Look, and steer nothing: the session refuses it.")
+    ] = False,
+    screen: ScreenOptions,
+) -> None:
+    from tuibench.cli.runner.session_lookup import find_session_socket
+    from tuibench.cli.runner.viewer import open_viewer, print_result, report_left_running, require_terminal
+
+    if not is_in_browser():
+        require_terminal("tuibench ctl status")
+    look = screen.look()
+    socket = find_session_socket(session)
+    ended = open_viewer(socket, look, owner=False, read_only=read_only)
+    if is_in_browser():
+        raise click.exceptions.Exit(ended.exit_code if ended is not None else ExitCode.DONE)
+    raise click.exceptions.Exit(print_result(ended) if ended is not None else report_left_running(socket))

@@ -1,0 +1,32 @@
+"""`tuibench cleanup`: drops the tables of a profile."""
+
+from typing import Annotated
+
+import click
+
+from tuibench.cli.options.profile_options import CONTEXT, split_profile_and_options
+from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.output.log import info, warning
+from tuibench.cli.parsing.declarations import Argument
+
+__all__ = ["CONTEXT", "cleanup"]
+
+DETAILS = "Only tables with the data set's names and columns are dropped. Say how many: --tables=4."
+
+
+def cleanup(
+    context: click.Context,
+    profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")],
+    server: ServerOptions,
+) -> None:
+    from tuibench.cli.runner.event_loop import run_async
+    from tuibench.load.tables.cleanup import drop_tables as drop
+    from tuibench.workload import library
+
+    program = library.load_program(*split_profile_and_options(profile, context.args))
+    result = run_async(drop(server.target(), program, warning))
+    info(f"dropped {', '.join(result.dropped) or 'nothing'}")
+    for table in result.foreign:
+        info(f"left {table}: its columns are not those of the data set")
+    if result.others:
+        info(f"left {', '.join(result.others)}: --tables={len(program.tables)} does not reach them")

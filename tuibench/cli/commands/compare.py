@@ -1,0 +1,66 @@
+"""`tuibench compare`: recorded runs against the first of them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from tuibench import paths
+from tuibench.cli.options.run_dir import RunDir
+from tuibench.cli.output.formats import JSON, TEXT, check_format, echo_json
+from tuibench.cli.output.log import info
+from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.errors import ExitCode, UsageError
+from tuibench.metrics.thresholds import relative
+from tuibench.record.compare import comparison_report
+from tuibench.record.compare.comparison import compare_runs
+from tuibench.record.files.loading import load_run
+from tuibench.record.files.store import find_run
+
+DETAILS = (
+    "What was not the same about the runs comes first, then each figure relative to the first run, with a "
+    "verdict: better, worse, equal within ±5 %, or cannot tell. Starts of one server often differ by 5 to "
+    "10 %: give several runs a side, each on a start of its own, as in compare A1,A2,A3 B1,B2,B3. With a "
+    "single start on a side there is a difference, but no verdict."
+)
+COMPARE_FORMATS = {TEXT: comparison_report.comparison_text, "markdown": comparison_report.comparison_markdown}
+
+
+def compare(
+    runs: Annotated[
+        list[str],
+        Argument(metavar="RUN[,RUN…]…", help="Runs by name or folder; commas join those of a side."),
+    ],
+    output: Annotated[str, Option("--format", help="text, markdown, or json for programs.")] = TEXT,
+    fail_if: Annotated[
+        list[str] | None,
+        Option("--fail-if", help=f"End with exit code 4 if this holds: {relative.EXAMPLES}, …"),
+    ] = None,
+    run_dir: RunDir = "",
+) -> None:
+    check_format(output, (*COMPARE_FORMATS, JSON))
+    bounds = [relative.parse_relative_threshold(text) for text in fail_if or ()]
+    if len(runs) < 2:
+        raise UsageError("compare takes two runs or more", "tuibench runs list says which there are")
+    paths.keep_records_in(run_dir)
+    sides = [[load_run(find_run(run)) for run in _runs_of(side)] for side in runs]
+    found = compare_runs(sides, bounds)
+    if output == JSON:
+        echo_json(found)
+    else:
+        click.echo(COMPARE_FORMATS[output](found), nl=False)
+    for line in found.crossed:
+        info(f"tuibench: {line}")
+    raise click.exceptions.Exit(ExitCode.THRESHOLD_CROSSED if found.crossed else ExitCode.DONE)
+
+
+def _runs_of(side: str) -> list[str]:
+    """The runs of one side; a folder may have commas in its name."""
+    if Path(side).is_dir():
+        return [side]
+    found = [run.strip() for run in side.split(",")]
+    if not all(found):
+        raise UsageError(
+            f"'{side}' has a comma without a run beside it", "for example compare A1,A2,A3 B1,B2,B3"
+        )
+    return found

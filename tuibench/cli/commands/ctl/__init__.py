@@ -1,0 +1,1 @@
+"""`tuibench ctl`: one command for a running session."""

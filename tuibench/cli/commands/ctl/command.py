@@ -1,0 +1,117 @@
+"""`tuibench ctl`: one command for a running session, its answer on stdout."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import click
+import msgspec
+
+from tuibench import sanitize
+from tuibench.cli.commands.ctl import verbs
+from tuibench.cli.commands.ctl.status import session_status, status_text
+from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format, echo_json
+from tuibench.cli.output.log import info
+from tuibench.cli.output.run_notes import run_notes
+from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.runner.event_loop import run_async
+from tuibench.cli.runner.session_lookup import fetch_hello, find_session_socket
+from tuibench.errors import ExitCode, RunError, SessionUnreachableError, UsageError
+from tuibench.model.command import Command, Stop
+from tuibench.model.message import CommandReply, SessionEnded
+from tuibench.session.service.client import SessionClient
+
+DETAILS = (
+    "The session is named by its id or a unique part of it; it may be left out when there is just one. "
+    "Its answer goes to stdout, a refusal to stderr. "
+    "Exit codes: 1 refused, 2 wrong usage, 3 no such session.\n\n"
+    "\b\n" + verbs.verbs_help()
+)
+ANSWER_TIMEOUT_SECONDS = 60.0
+
+
+class CommandAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session says to a command that it took; a refusal is an error."""
+
+    answer: str
+
+
+def ctl(
+    words: Annotated[list[str], Argument(metavar="[ID] COMMAND …", help="What to do, and in which session.")],
+    output: TextOrJson = TEXT,
+    wait: Annotated[
+        bool, Option("--wait", help="With stop: wait for the end, and print the summary.")
+    ] = False,
+    timeout: Annotated[
+        float, Option("--timeout", help="Seconds that a command's answer may take.")
+    ] = ANSWER_TIMEOUT_SECONDS,
+) -> None:
+    session, name, rest = verbs.split_words(words)
+    check_format(output)
+    if wait and name != "stop":
+        raise UsageError(f"--wait is for stop, not for {name}")
+    if name == verbs.STATUS:
+        _print_status(session, rest, output)
+        return
+    command = verbs.VERBS_BY_NAME[name].command(rest)
+    socket = find_session_socket(session)
+    if wait:
+        raise click.exceptions.Exit(_print_summary(run_async(_stop_and_wait(socket)), output))
+    answer = run_async(_submit(socket, command, timeout))
+    if not answer.ok:
+        raise RunError(answer.text)
+    if output == JSON:
+        echo_json(CommandAnswer(answer=answer.text))
+    else:
+        click.echo(sanitize.text(answer.text))
+
+
+def _print_status(session: str, rest: list[str], output: str) -> None:
+    if rest:
+        raise UsageError(f"ctl status takes nothing after it, not '{rest[0]}'")
+    hello = run_async(fetch_hello(find_session_socket(session)))
+    if output == JSON:
+        echo_json(session_status(hello))
+    else:
+        click.echo(status_text(hello))
+
+
+async def _submit(socket: Path, command: Command, seconds: float) -> CommandReply:
+    """What the session answers. Raises SessionAwayError when it takes too long."""
+    client = await SessionClient.connect(socket)
+    try:
+        async with asyncio.timeout(seconds):
+            return await client.submit(command)
+    except TimeoutError as error:
+        raise SessionUnreachableError(
+            f"no answer in {seconds:g} s", "the session may still do it; ask with tuibench ctl status"
+        ) from error
+    finally:
+        await client.close()
+
+
+async def _stop_and_wait(socket: Path) -> SessionEnded:
+    """Stops a session and waits for its last word. Raises SessionAwayError when it goes without one."""
+    client = await SessionClient.join(socket, samples=0)
+    try:
+        stopping = asyncio.create_task(client.submit(Stop()))
+        async for news in client.messages():
+            if isinstance(news, SessionEnded):
+                return news
+    finally:
+        stopping.cancel()
+        await client.close()
+    raise SessionUnreachableError(
+        "the session ended without a summary", "tuibench restore says what is left to do"
+    )
+
+
+def _print_summary(ended: SessionEnded, output: str) -> ExitCode:
+    """The summary on stdout, the rest on stderr; the exit code of the run."""
+    if output == JSON:
+        echo_json(ended.summary)
+    else:
+        click.echo(ended.text, nl=False)
+    for line in run_notes(ended.summary, ended.run_directory):
+        info(line)
+    return ExitCode(ended.exit_code)

@@ -1,0 +1,115 @@
+"""How a session stands, in words and for programs."""
+
+from typing import Literal
+
+import msgspec
+from msgspec.structs import asdict
+
+from tuibench import sanitize
+from tuibench.model.effect import AbTestResult
+from tuibench.model.message import Hello, RunState
+from tuibench.model.notation import format_delay, format_weights
+from tuibench.model.sample import LoadSample, Sample
+from tuibench.model.schedule import PlanPhase, PlanProgress, format_schedule
+from tuibench.model.settings import SettingState
+from tuibench.units import hms, milliseconds
+
+
+class ServerSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Which server a session drives."""
+
+    where: str
+    flavour: str
+    version: str
+
+
+class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How a session stands, for programs: what holds now, and the newest sample, None before the first.
+
+    `rate` is in transactions a second, 0 for as many as can be; `plan` is where a planned load stands,
+    `ab` the result so far of an A/B test.
+    """
+
+    schema: Literal["tuibench.status/1"] = "tuibench.status/1"
+    session: str
+    pid: int
+    version: str
+    profile: str
+    server: ServerSummary
+    elapsed_seconds: float
+    viewers: int
+    run_directory: str
+    state: RunState
+    threads: int
+    rate: float
+    weights: dict[str, float]
+    client_delay_ms: float
+    plan: PlanProgress | None
+    workers: int
+    settings: tuple[SettingState, ...]
+    caution: tuple[str, ...]
+    warnings: tuple[str, ...]
+    ab: AbTestResult | None
+    sample: Sample | None
+
+
+def session_status(hello: Hello) -> SessionStatus:
+    """What a session's first word tells, for programs."""
+    now = {name: value for name, value in asdict(hello.status).items() if name != "presets"}
+    return SessionStatus(
+        session=hello.session,
+        pid=hello.pid,
+        version=hello.version,
+        profile=hello.plan.profile,
+        server=ServerSummary(
+            where=hello.target.where, flavour=hello.server.flavour, version=hello.server.version
+        ),
+        elapsed_seconds=hello.elapsed_seconds,
+        viewers=hello.viewers,
+        run_directory=hello.run_directory,
+        sample=hello.samples[-1] if hello.samples else None,
+        **now,
+    )
+
+
+def status_text(hello: Hello) -> str:
+    """For people: a few lines."""
+    now, plan, server = hello.status, hello.plan, hello.server
+    limit = f" of {hms(plan.seconds)}" if plan.seconds else ""
+    load = hello.samples[-1].load if hello.samples else None
+    lines = [
+        f"{hello.session}: {now.state}, {hms(hello.elapsed_seconds)}{limit}, viewers: {hello.viewers}",
+        f"{plan.profile} on {server.flavour} {server.version}, {hello.target.user}@{hello.target.where}",
+        f"threads: {now.threads:,}" + (f", rate: {now.rate:,g}/s" if now.rate else ""),
+        *([f"plan: {_plan_text(now.plan)}"] if now.plan else []),
+        *([f"weights: {format_weights(now.weights)}"] if now.weights else []),
+        *([f"simulated network delay: {format_delay(now.client_delay_ms)}"] if now.client_delay_ms else []),
+        *([] if load is None else [_load_text(load)]),
+        *(
+            f"{setting.name}: {setting.value}" + (f" (was {setting.original})" if setting.changed else "")
+            for setting in now.settings
+            if setting.changed or setting.at_risk
+        ),
+        *([f"A/B: {now.ab.sentence}"] if now.ab else []),
+        *(f"warning: {warning}" for warning in now.warnings),
+    ]
+    return "\n".join(map(sanitize.text, lines))
+
+
+def _plan_text(plan: PlanProgress) -> str:
+    """The stages, and where among them it is."""
+    stages = format_schedule(plan.stages)
+    if plan.phase is PlanPhase.OVER:
+        return f"{stages}, over"
+    following = f"{plan.following} in" if plan.following else "ends in"
+    place = f"stage {plan.stage} of {len(plan.stages)}"
+    return f"{stages}, {place}, {plan.phase}, {following} {hms(plan.left_seconds)}"
+
+
+def _load_text(load: LoadSample) -> str:
+    p95 = milliseconds(load.latency.p95) if load.latency else "–"
+    backlog = f", backlog: {load.backlog:,}" if load.rate else ""
+    return (
+        f"TPS: {load.transactions_per_second:,.1f}, QPS: {load.queries_per_second:,.1f}, p95: {p95}, "
+        f"errors/s: {load.errors_per_second:,.1f}{backlog}"
+    )

@@ -1,0 +1,203 @@
+"""What `tuibench ctl` can ask of a session: a table of words and the Commands they stand for."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+from tuibench import suggestions
+from tuibench.errors import UsageError
+from tuibench.metrics.thresholds.absolute import parse_probe_words
+from tuibench.model.command import (
+    ApplyPreset,
+    ChangeSetting,
+    Command,
+    HoldPlan,
+    KillQuery,
+    Mark,
+    NextStep,
+    Pause,
+    ResetStats,
+    RestoreSettings,
+    Resume,
+    ResumePlan,
+    SetDelay,
+    SetPlan,
+    SetRate,
+    SetThreads,
+    SetWeights,
+    StartProbe,
+    Stop,
+    StopProbe,
+    TrustServer,
+)
+from tuibench.model.notation import parse_delay_ms
+from tuibench.model.schedule import parse_schedule
+
+Arguments = Sequence[str]
+VerbParser = Callable[[Arguments], Command]
+Value = TypeVar("Value")
+
+
+class Verb(NamedTuple):
+    """One word of `ctl`: what follows it, what it does, and how the words become a Command.
+
+    `parse` raises ValueError, with the reason, for words that make no command.
+    """
+
+    name: str
+    takes: str
+    help: str
+    parse: VerbParser
+
+    @property
+    def usage(self) -> str:
+        return f"{self.name} {self.takes}".rstrip()
+
+    def command(self, words: Arguments) -> Command:
+        """The Command meant. Raises UsageError for words that make none."""
+        try:
+            return self.parse(words)
+        except ValueError as error:
+            raise UsageError(f"ctl {self.name}: {error}", f"it is ctl {self.usage}") from error
+
+
+def no_argument(make: Callable[[], Command]) -> VerbParser:
+    """For verbs that stand alone."""
+
+    def read(words: Arguments) -> Command:
+        if words:
+            raise ValueError(f"nothing is taken after it, not '{words[0]}'")
+        return make()
+
+    return read
+
+
+def one_argument(value: Callable[[str], Value], make: Callable[[Value], Command]) -> VerbParser:
+    """For verbs with one value."""
+
+    def read(words: Arguments) -> Command:
+        if len(words) != 1:
+            raise ValueError(f"one value is taken, {len(words)} were given")
+        return make(value(words[0]))
+
+    return read
+
+
+def free_text(make: Callable[[str], Command]) -> VerbParser:
+    """For verbs with any text, quoted or not."""
+    return lambda words: make(" ".join(words))
+
+
+def parse_int(word: str) -> int:
+    """A whole number, with or without thousands separators."""
+    try:
+        return int(word.replace(",", ""))
+    except ValueError:
+        raise ValueError(f"'{word}' is not a whole number") from None
+
+
+def parse_number(word: str) -> float:
+    try:
+        return float(word.replace(",", ""))
+    except ValueError:
+        raise ValueError(f"'{word}' is not a number") from None
+
+
+def parse_setting(words: Arguments) -> Command:
+    """`NAME=VALUE`, or `NAME VALUE`."""
+    parts = words[0].split("=", 1) if len(words) == 1 else list(words)
+    if len(parts) != 2 or not all(parts):
+        raise ValueError("a name and a value are taken")
+    return ChangeSetting(parts[0].strip(), parts[1].strip())
+
+
+def parse_weights(words: Arguments) -> Command:
+    """`NAME=WEIGHT …`, with spaces or commas between them."""
+    pairs = [pair.partition("=") for word in words for pair in word.split(",")]
+    if not pairs or not all(name and equals for name, equals, _ in pairs):
+        raise ValueError("names with weights are taken")
+    return SetWeights({name.strip(): parse_number(weight) for name, _, weight in pairs})
+
+
+def parse_plan(words: Arguments) -> Command:
+    """`hold`, `resume`, or the stages of a plan."""
+    if not words:
+        raise ValueError("stages are taken, such as 8:30s,16:30s,64:1m")
+    if list(words) in (["hold"], ["resume"]):
+        return HoldPlan() if words[0] == "hold" else ResumePlan()
+    return SetPlan(parse_schedule(" ".join(words)))
+
+
+def parse_probe(words: Arguments) -> Command:
+    """`stop`, `next`, or the objectives of one that begins; `rate` steps the rate instead of the threads."""
+    if list(words) in (["stop"], ["next"]):
+        return StopProbe() if words[0] == "stop" else NextStep()
+    return StartProbe(parse_probe_words(words))
+
+
+VERBS = (
+    Verb("threads", "N", "run with N threads", one_argument(parse_int, SetThreads)),
+    Verb(
+        "rate",
+        "N",
+        "start N transactions a second; 0: as many as can be",
+        one_argument(parse_number, SetRate),
+    ),
+    Verb("weights", "NAME=N …", "mix the profile's transactions by these weights", parse_weights),
+    Verb(
+        "plan",
+        "STAGES|hold|resume",
+        "follow a plan: 8:30s,16:30s or 1..64/1m; hold it, let it go on",
+        parse_plan,
+    ),
+    Verb(
+        "probe",
+        "[rate] [SLO …]|next|stop",
+        'look for the saturation point: probe "p95<20ms"; next: go on to the next step',
+        parse_probe,
+    ),
+    Verb(
+        "delay",
+        "TIME",
+        "pretend each round trip takes so much longer: 20ms, 0",
+        one_argument(parse_delay_ms, SetDelay),
+    ),
+    Verb("set", "NAME=VALUE", "change a setting of the server", parse_setting),
+    Verb("preset", "NAME", "change several: durable, relaxed, unsafe", one_argument(str, ApplyPreset)),
+    Verb(
+        "restore",
+        "[NAME …]",
+        "put back what the session changed, or only these settings",
+        lambda words: RestoreSettings(tuple(words)),
+    ),
+    Verb("yes-this-server", "", "allow changes though it looks like production", no_argument(TrustServer)),
+    Verb("kill", "ID", "end what a connection of the server is doing", one_argument(parse_int, KillQuery)),
+    Verb("pause", "", "hold the load", no_argument(Pause)),
+    Verb("resume", "", "go on", no_argument(Resume)),
+    Verb("mark", "[TEXT]", "put a mark on the time axis", free_text(Mark)),
+    Verb("reset", "", "begin the run's figures anew", no_argument(ResetStats)),
+    Verb("stop", "", "end the run, restore the settings; --wait: print the summary", no_argument(Stop)),
+)
+VERBS_BY_NAME = {verb.name: verb for verb in VERBS}
+
+STATUS = "status"
+"""The one word that is no Command: a session says how it stands unasked."""
+
+
+def split_words(words: Arguments) -> tuple[str, str, list[str]]:
+    """The session (empty if none is named), the verb's name, and what follows. Raises UsageError."""
+    known = {*VERBS_BY_NAME, STATUS}
+    for place in (0, 1):
+        if len(words) > place and words[place] in known:
+            return "".join(words[:place]), words[place], list(words[place + 1 :])
+    if not words:
+        raise UsageError("ctl needs a command", f"one of {', '.join([*VERBS_BY_NAME, STATUS])}")
+    meant = [(word, suggestions.did_you_mean(word, known)) for word in words[:2]]
+    wrong, hint = next((each for each in meant if each[1]), meant[-1])
+    raise UsageError(f"ctl has no command '{wrong}'", hint or "see tuibench ctl --help")
+
+
+def verbs_help() -> str:
+    """The table for help."""
+    lines = [(verb.usage, verb.help) for verb in VERBS] + [(STATUS, "say how it stands; --format json")]
+    width = max(len(usage) for usage, _ in lines)
+    return "\n".join(f"{usage:{width}}  {help}" for usage, help in lines)

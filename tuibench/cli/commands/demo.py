@@ -1,0 +1,155 @@
+"""`tuibench demo`: a private server, small data, and the live monitor on it."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import click
+
+from tuibench.cli.commands.prepare import make_tables
+from tuibench.cli.options.ab_test_options import AbTestOptions
+from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
+from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options
+from tuibench.cli.options.run_options import ENGINE_HELP, PLAN_HELP, RAMP_HELP, RunOptions
+from tuibench.cli.options.screen_options import ScreenOptions
+from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
+from tuibench.cli.output.log import info
+from tuibench.cli.parsing.declarations import Option
+from tuibench.cli.runner.event_loop import run_async
+from tuibench.cli.runner.headless import HeadlessOutput, run_headless
+from tuibench.cli.runner.new_session import new_session_spec, start_detached, start_session
+from tuibench.cli.runner.viewer import is_on_terminal, open_viewer, print_result, report_left_running
+from tuibench.demo.binaries import inspect_binary
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import ExitCode
+from tuibench.load.tables.loader import LoadOptions
+from tuibench.model.plan import EngineChoice, OptionValue
+from tuibench.session.spec import SessionSpec
+from tuibench.workload import library
+from tuibench.workload.compile.profile_compiler import known_options
+
+if TYPE_CHECKING:
+    from tuibench.tui.terminal.styled_app import DisplayOptions
+
+__all__ = ["CONTEXT", "demo"]
+
+DETAILS = (
+    "The server lives in a temporary directory and is gone afterwards, whatever happens, unless --keep is "
+    "given. Without a terminal it runs headless."
+)
+
+DEMO_DATA: dict[str, OptionValue] = {"tables": 4, "table_size": 100_000}
+HEADLESS_SECONDS = 15.0
+THREADS = 8
+LOADING_CONNECTIONS = 4
+
+
+def demo(
+    context: click.Context,
+    adhoc: AdhocSqlOptions,
+    trial: AbTestOptions,
+    background: BackgroundOptions,
+    metrics: MetricsOptions,
+    screen: ScreenOptions,
+    profile: Annotated[
+        str, Option("--profile", help="Which load to drive; with --sql, whose tables to make.")
+    ] = "oltp_read_write",
+    threads: Annotated[int | None, Option("--threads", help="Connections that work at a time [8].")] = None,
+    time: Annotated[
+        float | None, Option("--time", help="Seconds to run [until q; 15 without a screen].")
+    ] = None,
+    plan_text: Annotated[str, Option("--plan", help=PLAN_HELP)] = "",
+    ramp: Annotated[str, Option("--ramp", help=RAMP_HELP)] = "",
+    client_delay: Annotated[
+        str, Option("--client-delay", help="Simulate a network: 20ms more on each round trip.")
+    ] = "0",
+    engine: Annotated[str, Option("--engine", help=ENGINE_HELP)] = EngineChoice.AUTO,
+    headless: Annotated[bool, Option("--headless", help="No screen: interval lines and summary.")] = False,
+    program_file: Annotated[
+        str, Option("--server", help="Server program, mariadbd or mysqld [the first one found].")
+    ] = "",
+    keep: Annotated[
+        bool, Option("--keep", help="Leave the server running, and say how to reach it.")
+    ] = False,
+    no_hints: Annotated[
+        bool, Option("--no-hints", help="Do not suggest on the screen what to try first.")
+    ] = False,
+) -> None:
+    on_screen = not headless and is_on_terminal()
+    options = {**_data_options(profile), **parse_profile_options(context.args)}
+    program = library.load_program(profile, options)
+    given = RunOptions(
+        threads=THREADS if threads is None and not (plan_text or ramp) else threads,
+        time=time,
+        plan_text=plan_text,
+        ramp=ramp,
+        client_delay=client_delay,
+        engine=engine,
+    )
+    seconds = 0 if on_screen or background.detach else HEADLESS_SECONDS
+    plan = adhoc.apply_to(given.plan(profile, {} if adhoc.is_given else options, seconds))
+    plan = trial.plan(plan, time)
+    metrics.check_port_free()
+    background.validate()
+    look = screen.look()._replace(coach=not no_hints) if on_screen and not background.detach else None
+    with _private_server(program_file, keep=keep) as server:
+        run_async(make_tables(server.target, program, LoadOptions(parallel=LOADING_CONNECTIONS)))
+        spec = metrics.spec(new_session_spec(plan, server.target, (server.watch_fd,)))
+        code = _run_demo(spec, server, background, look)
+    raise click.exceptions.Exit(code)
+
+
+def _data_options(profile: str) -> dict[str, OptionValue]:
+    """How large the tables are made, where the profile's data set asks for that."""
+    known = known_options(library.load_profile(profile))
+    return DEMO_DATA if set(DEMO_DATA) <= set(known) else {}
+
+
+@contextmanager
+def _private_server(program_file: str, *, keep: bool) -> Iterator[PrivateServer]:
+    """A server for as long as this lasts; with `keep`, it stays afterwards, and how to reach it is said."""
+    server = run_async(_start_server(program_file, keep=keep))
+    try:
+        yield server
+    finally:
+        if keep:
+            server.release()
+            for line in server.how_to_reach().splitlines():
+                info(line)
+        else:
+            run_async(server.stop())
+
+
+async def _start_server(program_file: str, *, keep: bool) -> PrivateServer:
+    binary = await asyncio.to_thread(inspect_binary, program_file) if program_file else None
+    info("starting a private server …")
+    server = await PrivateServer.start(binary, keep=keep)
+    info(f"{server.binary.flavour} {server.binary.version} in {server.directory}")
+    return server
+
+
+def _run_demo(
+    spec: SessionSpec, server: PrivateServer, background: BackgroundOptions, look: "DisplayOptions | None"
+) -> ExitCode:
+    """In the background, on the screen, or headless."""
+    if background.detach:
+        code = start_detached(spec, background, pass_fds=(server.watch_fd,))
+        server.release()
+        return code
+    if look is not None:
+        return _run_on_screen(spec, server, look, background.grace_seconds)
+    _, code = run_async(run_headless(spec, HeadlessOutput()))
+    return code
+
+
+def _run_on_screen(
+    spec: SessionSpec, server: PrivateServer, look: "DisplayOptions", grace_seconds: float | None
+) -> ExitCode:
+    """The session holds the server's line, too: left alone it restores and records, then the server goes."""
+    socket = run_async(start_session(spec, grace_seconds, (server.watch_fd,)))
+    ended = open_viewer(socket, look)
+    if ended is None:
+        server.release()
+        return report_left_running(socket)
+    return print_result(ended)

@@ -1,0 +1,87 @@
+"""`tuibench doctor`: is everything ready for a load, and what falsifies its figures."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import click
+
+from tuibench import sanitize
+from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options, split_profile_and_options
+from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format, echo_json
+from tuibench.cli.output.log import info
+from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.errors import ExitCode, UsageError
+from tuibench.model.finding import Finding, Severity
+from tuibench.model.plan import OptionValue
+
+__all__ = ["CONTEXT", "doctor"]
+
+DETAILS = (
+    "Every finding says how much it matters (ok, note, warning, stop), what was found, and what mends it. "
+    "Nothing is changed. Exit code 1 if a run would be wrong, 3 if the server cannot be reached. Options of "
+    "the profile are taken, too: --tables=4 --table-size=100000 …"
+)
+DEFAULT_PROFILE = "oltp_read_write"
+
+
+def doctor(
+    context: click.Context,
+    server: ServerOptions,
+    profile: Annotated[
+        str, Argument(help="A profile's name or file: what the load is to be.")
+    ] = DEFAULT_PROFILE,
+    threads: Annotated[
+        int, Option("--threads", "--num-threads", help="Connections that are to work at a time.")
+    ] = 1,
+    rate: Annotated[float, Option("--rate", help="Transactions that are to start a second.")] = 0,
+    output: TextOrJson = TEXT,
+) -> None:
+    from tuibench.cli.runner.event_loop import run_async
+    from tuibench.clock import SystemClock
+    from tuibench.session.preflight import diagnose
+    from tuibench.workload import library
+
+    check_format(output)
+    name, options = _split_profile(profile, context.args)
+    plan = RunOptions(threads=threads, rate=rate).plan(name, options)
+    program = library.load_program(name, {**options, "threads": threads})
+    findings = run_async(diagnose(server.target(), plan, program, SystemClock()))
+    _print_findings(findings, as_json=output == JSON)
+    stops = any(finding.severity is Severity.STOP for finding in findings)
+    raise click.exceptions.Exit(ExitCode.RUN_FAILED if stops else ExitCode.DONE)
+
+
+def _split_profile(first: str, arguments: Sequence[str]) -> tuple[str, dict[str, OptionValue]]:
+    """The profile may be left out: then the parser has taken an option of the data set for its name."""
+    if first.startswith("--"):
+        try:
+            return split_profile_and_options(first, arguments)
+        except UsageError:
+            return DEFAULT_PROFILE, parse_profile_options([first, *arguments])
+    return split_profile_and_options(first, arguments)
+
+
+def _print_findings(findings: Sequence[Finding], *, as_json: bool) -> None:
+    if as_json:
+        echo_json(findings)
+        return
+    width = max(len(finding.id) for finding in findings)
+    for finding in findings:
+        click.echo(f"{finding.severity:<8}{finding.id:<{width}}  {sanitize.text(finding.found)}")
+        if finding.remedy and finding.severity is not Severity.OK:
+            click.echo(f"{'':<8}{'':<{width}}  → {sanitize.text(finding.remedy)}")
+    info(summary_line(findings))
+
+
+def summary_line(findings: Sequence[Finding]) -> str:
+    """All findings in one line."""
+    counts = {severity: sum(finding.severity is severity for finding in findings) for severity in Severity}
+    told = [_count_text(number, severity) for severity, number in counts.items() if number]
+    end = "a run would be wrong" if counts[Severity.STOP] else "ready to run"
+    return f"{', '.join(told)}: {end}"
+
+
+def _count_text(number: int, severity: Severity) -> str:
+    return f"{number} {severity}{'s' if severity is not Severity.OK and number > 1 else ''}"

@@ -1,0 +1,48 @@
+"""`tuibench history`: the recorded runs of one plan over time."""
+
+from typing import Annotated
+
+import click
+
+from tuibench import paths
+from tuibench.cli.options.run_dir import RunDir
+from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format, echo_json
+from tuibench.cli.output.log import info
+from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.parsing.option_values import check_choice
+from tuibench.errors import ExitCode, UsageError
+from tuibench.record.history.history import FIGURES, recorded_runs
+from tuibench.record.history.history import history as history_of
+from tuibench.record.history.history_text import history_text
+
+DETAILS = (
+    "The runs that did the same as the newest run of the profile: same statements, options, load and server "
+    "address. '*' marks the first run at another level. With --since RUN the exit code is 4 if the level has "
+    "changed for the worse since that run; at least 8 runs before it are what it is compared with."
+)
+
+
+def history(
+    profile: Annotated[str, Argument(help="A profile's name, as tuibench runs list shows it.")],
+    figure: Annotated[str, Option("--figure", help="tps or p95_ms.")] = "tps",
+    since: Annotated[
+        str,
+        Option("--since", metavar="RUN", help="Exit code 4 on a regression since this run."),
+    ] = "",
+    output: TextOrJson = TEXT,
+    run_dir: RunDir = "",
+) -> None:
+    check_format(output)
+    chosen = check_choice("--figure", figure, FIGURES)
+    paths.keep_records_in(run_dir)
+    runs = recorded_runs(profile)
+    if not runs:
+        raise UsageError(f"there is no finished run of '{profile}'", "tuibench runs list shows them")
+    found = history_of(profile, runs, chosen, since)
+    if output == JSON:
+        echo_json(found)
+    else:
+        click.echo(history_text(found), nl=False)
+    if found.regression is not None:
+        info(f"tuibench: a regression of {found.regression.percent:+.1f} % since {found.regression.run}")
+    raise click.exceptions.Exit(ExitCode.THRESHOLD_CROSSED if found.regression else ExitCode.DONE)

@@ -1,0 +1,55 @@
+"""`tuibench live`: the live monitor on a given server."""
+
+from typing import Annotated
+
+import click
+
+from tuibench.cli.options.ab_test_options import AbTestOptions
+from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
+from tuibench.cli.options.profile_options import CONTEXT
+from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.options.screen_options import ScreenOptions
+from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
+from tuibench.cli.parsing.declarations import Argument
+
+__all__ = ["CONTEXT", "live"]
+
+DETAILS = (
+    "The run goes on in a process of its own: it survives a dropped terminal for the grace, then stops and "
+    "puts the settings back; x leaves it, attach joins it again. "
+    "Every option of the profile is taken, too: --tables=4 --table-size=100000 …; "
+    "tuibench profiles show PROFILE lists them."
+)
+
+
+def live(
+    context: click.Context,
+    adhoc: AdhocSqlOptions,
+    server: ServerOptions,
+    options: RunOptions,
+    trial: AbTestOptions,
+    background: BackgroundOptions,
+    metrics: MetricsOptions,
+    screen: ScreenOptions,
+    profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
+) -> None:
+    from tuibench.cli.runner.event_loop import run_async
+    from tuibench.cli.runner.headless import warn_leftovers
+    from tuibench.cli.runner.new_session import new_session_spec, start_detached, start_session
+    from tuibench.cli.runner.viewer import open_viewer, print_result, report_left_running, require_terminal
+
+    if not background.detach:
+        require_terminal(f"tuibench run {profile or '--sql'} …, or --detach")
+    plan = trial.plan(
+        adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args))), options.time
+    )
+    warn_leftovers()
+    look = None if background.detach else screen.look()
+    spec = new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
+    spec = metrics.spec(spec)
+    if look is None:
+        raise click.exceptions.Exit(start_detached(spec, background))
+    socket = run_async(start_session(spec, background.grace_seconds))
+    ended = open_viewer(socket, look)
+    raise click.exceptions.Exit(print_result(ended) if ended is not None else report_left_running(socket))

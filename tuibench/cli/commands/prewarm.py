@@ -1,0 +1,31 @@
+"""`tuibench prewarm`: reads the tables of a profile into the server's buffer pool, as sysbench does."""
+
+from typing import Annotated
+
+import click
+
+from tuibench.cli.options.profile_options import CONTEXT, split_profile_and_options
+from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.output.log import info
+from tuibench.cli.parsing.declarations import Argument
+from tuibench.errors import UsageError
+
+__all__ = ["CONTEXT", "prewarm"]
+
+DETAILS = "Each table is analysed and read by each of its indexes. Name their number: --tables=4."
+
+
+def prewarm(
+    context: click.Context,
+    profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")],
+    server: ServerOptions,
+) -> None:
+    from tuibench.cli.runner.event_loop import run_async
+    from tuibench.load.tables.prewarm import prewarm_tables
+    from tuibench.workload import library
+
+    program = library.load_program(*split_profile_and_options(profile, context.args))
+    tables = run_async(prewarm_tables(server.target(), program, lambda table: info(f"reading {table}")))
+    if not tables:
+        raise UsageError("the tables of the data set are missing", f"make them: tuibench prepare {profile}")
+    info(f"read {len(tables)} {'table' if len(tables) == 1 else 'tables'}")

@@ -1,0 +1,237 @@
+"""`tuibench probe`: steps the load up until the server is saturated; talk to stderr, the answer to stdout.
+
+How to probe, and those of the run's options that a probe takes, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import click
+import msgspec
+
+from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
+from tuibench.cli.options.profile_options import CONTEXT
+from tuibench.cli.options.run_options import ENGINE_HELP, RunOptions
+from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format
+from tuibench.cli.output.log import info, timestamp
+from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.parsing.option_values import check_choice, check_range
+from tuibench.errors import ExitCode, RunError, UsageError
+from tuibench.model.event import Event, EventKind
+from tuibench.model.message import SessionMessage
+from tuibench.model.plan import IGNORED_ERRORS, OptionValue, RunPlan
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState
+from tuibench.model.schedule import MAX_RATE, MAX_THREADS, Quantity
+from tuibench.model.summary import Summary
+
+if TYPE_CHECKING:
+    from tuibench.session.spec import SessionSpec
+
+MAX_STEP_SECONDS, MAX_SECONDS = 600.0, 86_400.0
+MIN_STEP_SECONDS, MIN_SECONDS = 2.0, 10.0
+WARMUP_SECONDS, INTERVAL_SECONDS = 3.0, 0.5
+RATE_THREADS = 64
+
+
+@dataclass(frozen=True)
+class ProbeOptions:
+    """Options of `probe`."""
+
+    by: Annotated[str, Option("--by", help="What is stepped up: threads, or rate (of --threads).")] = (
+        Quantity.THREADS
+    )
+    slo: Annotated[
+        list[str] | None,
+        Option("--slo", help='What must hold: "p95<20ms", "errors<1%", "tps>500"; may be given again.'),
+    ] = None
+    max_step_time: Annotated[float, Option("--max-step-time", help="Seconds a step may take.")] = 8
+    max_time: Annotated[float, Option("--max-time", help="Seconds that all of it may take.")] = 85
+    min_threads: Annotated[int, Option("--min-threads", help="Threads to begin with.")] = 1
+    max_threads: Annotated[
+        int, Option("--max-threads", help="Threads to end with; 0: up to 1,024, or what the server allows.")
+    ] = 0
+    min_rate: Annotated[float, Option("--min-rate", help="With --by rate: the rate to begin with.")] = 0
+    max_rate: Annotated[float, Option("--max-rate", help="With --by rate: the rate to end with.")] = 0
+    threads: Annotated[int, Option("--threads", help="With --by rate: connections that work.")] = RATE_THREADS
+    warmup_time: Annotated[float, Option("--warmup-time", help="Seconds to run before the first step.")] = (
+        WARMUP_SECONDS
+    )
+    interval: Annotated[float, Option("--interval", help="Seconds between samples.")] = INTERVAL_SECONDS
+    rand_seed: Annotated[int, Option("--rand-seed", help="Seed of all random values; 0 for a new one.")] = 0
+    mysql_ignore_errors: Annotated[
+        str,
+        Option("--mysql-ignore-errors", help="Error numbers to retry after, or all."),
+    ] = ",".join(map(str, IGNORED_ERRORS))
+    on_error: Annotated[
+        str, Option("--on-error", help="Any other error: stop, or continue with the next transaction.")
+    ] = "stop"
+    db_ps_mode: Annotated[
+        str, Option("--db-ps-mode", help="auto: statements are prepared; disable: they are sent as text.")
+    ] = "auto"
+    isolation: Annotated[str, Option("--isolation", help="Isolation level of the load.")] = ""
+    workers: Annotated[int, Option("--workers", help="Worker processes; 0 to choose by cores.")] = 0
+    engine: Annotated[str, Option("--engine", help=ENGINE_HELP)] = "auto"
+    client_delay: Annotated[str, Option("--client-delay", help="Simulate a network: 20ms, …")] = "0"
+    run_dir: Annotated[str, Option("--run-dir", help="Folder for records, instead of the usual one.")] = ""
+
+    def plan(self, profile: str, profile_options: dict[str, OptionValue]) -> RunPlan:
+        """The run meant, which is a probe. Raises UsageError for what cannot be."""
+        order = self.order()
+        by_threads = order.by is Quantity.THREADS
+        plan = RunOptions(
+            threads=self.min_threads if by_threads else self.threads,
+            time=0,
+            warmup_time=self.warmup_time,
+            interval=self.interval,
+            rand_seed=self.rand_seed,
+            mysql_ignore_errors=self.mysql_ignore_errors,
+            on_error=self.on_error,
+            db_ps_mode=self.db_ps_mode,
+            isolation=self.isolation,
+            workers=self.workers,
+            engine=self.engine,
+            client_delay=self.client_delay,
+            run_dir=self.run_dir,
+        ).plan(profile, profile_options)
+        return msgspec.structs.replace(plan, probe=order)
+
+    def order(self) -> ProbeOrder:
+        """What is to be probed."""
+        from tuibench.metrics.thresholds.absolute import parse_objectives
+
+        by = check_choice("--by", self.by, Quantity)
+        check_range("--max-step-time", self.max_step_time, MIN_STEP_SECONDS, MAX_STEP_SECONDS)
+        check_range("--warmup-time", self.warmup_time, 0)
+        check_range(
+            "--max-time",
+            self.max_time,
+            MIN_SECONDS + self.warmup_time,
+            MAX_SECONDS + self.warmup_time,
+        )
+        check_range("--min-threads", self.min_threads, 1, MAX_THREADS)
+        check_range("--max-threads", self.max_threads, 0, MAX_THREADS)
+        check_range("--min-rate", self.min_rate, 0, MAX_RATE)
+        check_range("--max-rate", self.max_rate, 0, MAX_RATE)
+        least, most = (
+            (float(self.min_threads), float(self.max_threads))
+            if by is Quantity.THREADS
+            else (self.min_rate, self.max_rate)
+        )
+        if most and most < least:
+            raise UsageError(f"--max-{by} is below --min-{by}")
+        parse_objectives(tuple(self.slo or ()))
+        return ProbeOrder(
+            by=by,
+            slo=tuple(self.slo or ()),
+            least=least,
+            most=most,
+            step_seconds=self.max_step_time,
+            seconds=self.max_time - self.warmup_time,
+        )
+
+
+__all__ = ["CONTEXT", "probe"]
+
+DETAILS = (
+    "Threads are doubled until doubling them gains less than 10 %, an objective (--slo) is lost, throughput "
+    "collapses or the limit is reached; then levels between are measured, and one on the way back. Each step "
+    "lasts until its throughput is known to ±3 %, at most --max-step-time. The answer says where the server "
+    "is saturated, what limits it, and how to run the formal test. "
+    "Every option of the profile is taken, too: --tables=4 --table-size=100000 …; "
+    "tuibench profiles show PROFILE lists them."
+)
+REPORTED_PROBE_EVENTS = frozenset(
+    {EventKind.WARNING, EventKind.RESTART, EventKind.FOREIGN, EventKind.RESTORE, EventKind.ERRORS}
+)
+
+
+def probe(
+    context: click.Context,
+    adhoc: AdhocSqlOptions,
+    server: ServerOptions,
+    options: ProbeOptions,
+    profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
+    json_file: Annotated[
+        str, Option("--json", help="Write the summary, the probe in it, to this file; - for stdout.")
+    ] = "",
+    output: TextOrJson = TEXT,
+    yes_this_server: Annotated[
+        bool, Option("--yes-this-server", help="It may be loaded though it looks like production.")
+    ] = False,
+) -> None:
+    from tuibench.cli.runner.event_loop import run_async
+    from tuibench.cli.runner.headless import check_writable, warn_leftovers, write_summary_json
+    from tuibench.cli.runner.new_session import new_session_spec
+
+    check_format(output)
+    plan = adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args)))
+    check_writable(json_file)
+    warn_leftovers()
+    spec = new_session_spec(plan, server.target(), yes_this_server=yes_this_server)
+    summary, code = run_async(run_probe(spec))
+    click.echo(probe_output(summary, output), nl=False)
+    info(f"recorded in {spec.run_directory}")
+    if json_file:
+        write_summary_json(json_file, summary)
+    raise click.exceptions.Exit(code)
+
+
+def probe_output(summary: Summary, output: str) -> str:
+    """What goes to stdout. Raises RunError when the run ended before there was anything to answer."""
+    from tuibench.diagnosis.probe_text import probe_text
+
+    if summary.probe is None:
+        raise RunError(summary.failure or "the probe ended before its first step")
+    if output == JSON:
+        from tuibench.record.files.recorder import pretty_json
+
+        return pretty_json(summary.probe).decode()
+    return probe_text(summary.probe)
+
+
+async def run_probe(spec: SessionSpec) -> tuple[Summary, ExitCode]:
+    """Runs the session in this process. A signal ends it early, with what it has."""
+    import asyncio
+
+    from tuibench.cli.runner.event_loop import ENDING_SIGNALS
+    from tuibench.session.load_run import LoadRun
+
+    run = LoadRun(spec)
+    run.watcher.bus.listeners.append(ProbePrinter().on_message)
+    lifecycle = run.watcher.lifecycle
+    async with run:
+        loop = asyncio.get_running_loop()
+        for number in ENDING_SIGNALS:
+            loop.add_signal_handler(number, run.request_stop, "interrupted")
+        info(f"{run.watcher.server.version_text} at {run.watcher.server.where}, {run.data_set}")
+        summary = await run.run()
+    if lifecycle.error is not None and not summary.seconds:
+        raise lifecycle.error
+    return summary, probe_exit_code(lifecycle.exit_code, summary)
+
+
+def probe_exit_code(code: ExitCode, summary: Summary) -> ExitCode:
+    """A probe that something ended early has failed, whatever it found until then."""
+    is_whole = summary.probe is not None and summary.probe.end is not ProbeEnd.ABORTED
+    return code if code is not ExitCode.DONE or is_whole else ExitCode.RUN_FAILED
+
+
+class ProbePrinter:
+    """Talks of each step once it is over, and of what an operator should know."""
+
+    def __init__(self) -> None:
+        self._told = 0
+
+    def on_message(self, message: SessionMessage) -> None:
+        from tuibench.diagnosis.probe_text import step_line
+
+        match message:
+            case ProbeState():
+                for step in message.steps[self._told :]:
+                    info(f"{timestamp(message.elapsed_seconds)} {step_line(message.order, step)}")
+                self._told = len(message.steps)
+            case Event() if message.kind in REPORTED_PROBE_EVENTS:
+                info(f"{timestamp(message.elapsed_seconds)} {message.text}")

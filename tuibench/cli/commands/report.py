@@ -1,0 +1,81 @@
+"""`tuibench report`: a recorded run as text and as a page, for people, for scripts and for spreadsheets."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from tuibench import paths
+from tuibench.cli.options.run_dir import RunDir
+from tuibench.cli.output.formats import ONE_FORMAT_ON_STDOUT
+from tuibench.cli.output.log import info
+from tuibench.cli.output.run_notes import run_notes
+from tuibench.cli.parsing.arguments import STDOUT
+from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.errors import UsageError
+from tuibench.record.files.loading import load_run
+from tuibench.record.files.recorder import pretty_json
+from tuibench.record.files.run import Run
+from tuibench.record.files.store import find_run
+from tuibench.record.html.page import html_report as html_page
+from tuibench.record.report.markdown import run_markdown
+from tuibench.record.report.sysbench_replay import csv_text, sysbench_text
+
+DETAILS = (
+    "The run is named by its id or a unique part of it, by its folder, or as 'latest', a sweep's cell as "
+    "SWEEP/CELL. Each form goes to stdout, or with =FILE to a file; without any it is --sysbench. No server "
+    "is needed."
+)
+
+REPORT_FORMATS: dict[str, Callable[[Run], Iterable[str]]] = {
+    "sysbench": sysbench_text,
+    "json": lambda run: (pretty_json(run.summary).decode(),),
+    "csv": csv_text,
+    "markdown": lambda run: (run_markdown(run),),
+    "html": lambda run: (html_page(run),),
+}
+"""What can be made of a run, and how: the pieces of a text."""
+
+
+def _format_option(name: str, help: str) -> Option:
+    return Option(f"--{name}", help=help, metavar="[=FILE]")
+
+
+def report(
+    run: Annotated[str, Argument(metavar="RUN", help="Which run.")],
+    sysbench: Annotated[
+        str, _format_option("sysbench", "What the run printed: interval lines and summary.")
+    ] = "",
+    json: Annotated[str, _format_option("json", "The summary, tuibench.summary/1.")] = "",
+    csv: Annotated[str, _format_option("csv", "A row for each interval, as run --csv.")] = "",
+    markdown: Annotated[str, _format_option("markdown", "Where, what, the figures, the changes.")] = "",
+    html: Annotated[
+        str, Option("--html", metavar="FILE", help="All of it with charts, in one file for a browser.")
+    ] = "",
+    run_dir: RunDir = "",
+) -> None:
+    given = {"sysbench": sysbench, "json": json, "csv": csv, "markdown": markdown, "html": html}
+    wanted = {name: place for name, place in given.items() if place} or {"sysbench": STDOUT}
+    if list(wanted.values()).count(STDOUT) > 1:
+        raise UsageError(ONE_FORMAT_ON_STDOUT, "give the others a file: --csv=run.csv")
+    paths.keep_records_in(run_dir)
+    found = load_run(find_run(run))
+    for name, place in wanted.items():
+        write_report(place, REPORT_FORMATS[name](found))
+    if "sysbench" in wanted:
+        for line in run_notes(found.summary, str(found.directory)):
+            info(line)
+
+
+def write_report(place: str, pieces: Iterable[str]) -> None:
+    """The pieces to a file, or to stdout. Raises UsageError if the file cannot be written."""
+    if place == STDOUT:
+        for piece in pieces:
+            click.echo(piece, nl=False)
+        return
+    try:
+        with Path(place).open("w", encoding="utf-8") as stream:
+            stream.writelines(pieces)
+    except OSError as error:
+        raise UsageError(f"cannot write {place}: {error.strerror}") from error

@@ -1,0 +1,56 @@
+"""`tuibench restore`: puts back what a crashed session left changed on a server."""
+
+from typing import Annotated
+
+import click
+
+from tuibench import sanitize
+from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.output.log import info
+from tuibench.cli.parsing.declarations import Option
+from tuibench.cli.runner.event_loop import run_async
+from tuibench.errors import ExitCode, TuibenchError
+from tuibench.model.target import Target
+from tuibench.tuning.undo.leftovers import Leftover, leftovers, restore_leftover
+
+DETAILS = (
+    "The journal knows the server and the user of each session; the password comes from -p, MYSQL_PWD or an "
+    "option file. Only values that tuibench set, and that nobody changed since, are put back."
+)
+
+
+def restore(
+    server: ServerOptions,
+    wait: Annotated[float, Option("--wait", help="Seconds to try again for while the server is away.")] = 30,
+    dry_run: Annotated[bool, Option("--dry-run", help="Say what is left, change nothing.")] = False,
+) -> None:
+    found = leftovers()
+    if not found:
+        click.echo("nothing to restore")
+        return
+    if dry_run:
+        for leftover in found:
+            click.echo(sanitize.text(leftover.text))
+        return
+    login = server.target()
+    results = [run_async(_restore_one(leftover, server, login, wait)) for leftover in found]
+    raise click.exceptions.Exit(ExitCode.DONE if all(results) else ExitCode.RUN_FAILED)
+
+
+async def _restore_one(leftover: Leftover, server: ServerOptions, login: Target, wait: float) -> bool:
+    """True when nothing of it is left to be done."""
+    if leftover.header is None:
+        info(leftover.problem)
+        return False
+    target = server.over(leftover.header.target, login)
+    click.echo(sanitize.text(leftover.text))
+    try:
+        restored = await restore_leftover(
+            leftover, target, retry_seconds=wait, notify=lambda text: info(f"  {text}")
+        )
+    except TuibenchError as error:
+        info(f"  {error}")
+        return False
+    for one in restored:
+        click.echo(f"  {sanitize.text(one.text)}")
+    return not any(one.pending for one in restored) and not leftover.problem

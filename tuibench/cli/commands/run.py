@@ -1,0 +1,151 @@
+"""`tuibench run`: the load without a screen, in sysbench's words.
+
+What a run without a screen prints and leaves, and what it fails for: sysbench's options, and our own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import click
+import msgspec
+
+from tuibench.cli.options.ab_test_options import AbTestOptions
+from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
+from tuibench.cli.options.profile_options import CONTEXT
+from tuibench.cli.options.run_options import RUN_SECONDS, RunOptions
+from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
+from tuibench.cli.output.formats import ONE_FORMAT_ON_STDOUT
+from tuibench.cli.parsing.arguments import STDOUT
+from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.parsing.option_values import parse_checkpoints, parse_switch
+from tuibench.errors import UsageError
+from tuibench.model.plan import RunPlan
+
+if TYPE_CHECKING:
+    from tuibench.cli.runner.headless import HeadlessOutput
+
+JSON_LATER_HINT = "take it from its folder, or with tuibench ctl ID stop --wait --format json"
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Options of `run`."""
+
+    SECTION: ClassVar = "What it prints and leaves"
+
+    report_interval: Annotated[
+        float, Option("--report-interval", help="Seconds between interval lines; 0 for none.")
+    ] = 1
+    report_checkpoints: Annotated[
+        str,
+        Option(
+            "--report-checkpoints",
+            help="Seconds (10,60,…) at which to print a full report and reset the counters.",
+        ),
+    ] = ""
+    histogram: Annotated[str, Option("--histogram", help="on: print the distribution of the latencies.")] = (
+        "off"
+    )
+    verbosity: Annotated[
+        int, Option("--verbosity", help="5: all … 3: lines and summary … 0: nothing but errors.")
+    ] = 3
+    json_file: Annotated[
+        str,
+        Option(
+            "--json",
+            help="Write the summary to this file as JSON; - for stdout, the rest then goes to stderr.",
+        ),
+    ] = ""
+    csv_file: Annotated[
+        str,
+        Option("--csv", help="Write a row for each interval to this file; - for stdout, as with --json."),
+    ] = ""
+    fail_if: Annotated[
+        list[str] | None,
+        Option(
+            "--fail-if", help='End with exit code 4 if this holds: "p95>50ms", "errors>0.1%", "tps<500", …'
+        ),
+    ] = None
+
+    def plan(self, plan: RunPlan) -> RunPlan:
+        """The plan with its checkpoints and its lines. Raises UsageError for what is none."""
+        return msgspec.structs.replace(
+            plan,
+            checkpoints=parse_checkpoints(self.report_checkpoints),
+            report_seconds=self.report_interval,
+            histogram=parse_switch("--histogram", self.histogram),
+        )
+
+    def output(self, interval_seconds: float) -> HeadlessOutput:
+        """What is meant, with samples this often. Raises UsageError for what cannot be meant."""
+        from tuibench.cli.runner.headless import HeadlessOutput
+        from tuibench.metrics.thresholds import absolute
+
+        taken = [
+            name for name, path in (("--json", self.json_file), ("--csv", self.csv_file)) if path == STDOUT
+        ]
+        if len(taken) > 1:
+            raise UsageError(ONE_FORMAT_ON_STDOUT, "give the other a file: --csv=run.csv")
+        return HeadlessOutput(
+            self.report_interval,
+            parse_switch("--histogram", self.histogram),
+            self.verbosity,
+            csv=self.csv_file,
+            csv_seconds=self.report_interval or interval_seconds,
+            thresholds=tuple(absolute.parse_threshold(text) for text in self.fail_if or ()),
+            is_stdout_taken=bool(taken),
+        )
+
+    def check_detachable(self) -> None:
+        """Raises UsageError for what a run in the background cannot leave to its starter."""
+        given = {"--json": self.json_file, "--csv": self.csv_file, "--fail-if": self.fail_if}
+        for name, value in given.items():
+            if value:
+                raise UsageError(f"{name} cannot wait for a run in the background", JSON_LATER_HINT)
+
+
+__all__ = ["CONTEXT", "run"]
+
+DETAILS = (
+    "Every option of the profile is taken, too: --tables=4 --table-size=100000 --point-selects=10 …; "
+    "tuibench profiles show PROFILE lists them."
+)
+
+
+def run(
+    context: click.Context,
+    adhoc: AdhocSqlOptions,
+    server: ServerOptions,
+    options: RunOptions,
+    trial: AbTestOptions,
+    background: BackgroundOptions,
+    report: ReportOptions,
+    metrics: MetricsOptions,
+    profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
+) -> None:
+    from tuibench.cli.runner.event_loop import run_async
+    from tuibench.cli.runner.headless import check_writable, run_headless, warn_leftovers, write_summary_json
+    from tuibench.cli.runner.new_session import new_session_spec, start_detached
+
+    if background.detach:
+        report.check_detachable()
+    if background.grace is not None and not background.detach:
+        raise UsageError("--grace is for a run in the background", "add --detach")
+    plan = adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args), RUN_SECONDS))
+    plan = trial.plan(plan, options.time)
+    plan = report.plan(plan)
+    output = report.output(plan.interval_seconds)
+    check_writable(report.json_file)
+    check_writable(report.csv_file)
+    warn_leftovers()
+    spec = new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
+    spec = metrics.spec(spec)
+    if background.detach:
+        raise click.exceptions.Exit(start_detached(spec, background))
+    summary, code = run_async(run_headless(spec, output))
+    if report.json_file:
+        write_summary_json(report.json_file, summary)
+    raise click.exceptions.Exit(code)

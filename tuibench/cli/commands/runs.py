@@ -1,0 +1,196 @@
+"""`tuibench runs`: what was recorded, one of them in short, and taking them away."""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import click
+import msgspec
+
+from tuibench import paths, sanitize, suggestions
+from tuibench.cli.commands.sweep.results import sweep_notes
+from tuibench.cli.options.run_dir import RunDir
+from tuibench.cli.output.formats import (
+    JSON,
+    TEXT,
+    TextOrJson,
+    align_columns,
+    check_format,
+    echo_json,
+    table_width,
+)
+from tuibench.cli.output.log import info
+from tuibench.cli.output.prompts import confirm
+from tuibench.cli.output.run_notes import run_notes
+from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.errors import UsageError
+from tuibench.model.environment import Environment
+from tuibench.model.summary import Summary
+from tuibench.record.files import store
+from tuibench.record.files.loading import load_run
+from tuibench.record.files.run import Run
+from tuibench.record.files.schema import PlanRecord
+from tuibench.record.files.store import RUNNING, RecordedEntry
+from tuibench.record.files.sweep_folder import is_sweep, load_sweep
+from tuibench.record.report.sysbench_replay import final_report
+from tuibench.record.sweep.formats import sweep_text
+from tuibench.units import DASH, binary_size, decimal, first_to_last, hms, local_time
+
+DETAILS = (
+    "list: runs and sweeps that were recorded, the newest last. show RUN: its plan, where it was, its "
+    "result; of a sweep its table and how far it is. remove RUN …: takes records away for good. A run is "
+    "named by its id or a unique part of it, by its folder, or as 'latest', a sweep's cell as SWEEP/CELL. "
+    "More of one: tuibench report, replay, sweep --show."
+)
+HEADINGS = ("run", "started", "profile", "outcome", "threads", "time", "TPS", "p95 ms")
+
+
+class RunDetails(msgspec.Struct, frozen=True, kw_only=True):
+    """A recorded run: its plan, where it was, its result."""
+
+    plan: PlanRecord
+    environment: Environment | None
+    summary: Summary
+
+
+TABLES_REMAIN_NOTE = "; the tables that it made stay on their server"
+COLUMNS_IN_ID = ("started", "profile")
+FIRST_NUMERIC_COLUMN = HEADINGS.index("threads")
+
+
+def runs(
+    action: Annotated[str, Argument(metavar="list|show|remove", help="What to do.")] = "list",
+    run: Annotated[list[str] | None, Argument(metavar="RUN…", help="Which.", show_default=False)] = None,
+    output: TextOrJson = TEXT,
+    yes: Annotated[bool, Option("--yes", help="remove: do not ask.")] = False,
+    run_dir: RunDir = "",
+) -> None:
+    check_format(output)
+    if action not in ACTIONS:
+        raise UsageError(f"runs cannot '{action}'", suggestions.did_you_mean(action, ACTIONS))
+    paths.keep_records_in(run_dir)
+    ACTIONS[action](run or [], output == JSON, yes)
+
+
+def _list(named: Sequence[str], as_json: bool, _: bool) -> None:
+    if named:
+        raise UsageError("runs list takes no run", f"tuibench runs show {named[0]}")
+    lines = store.list_recorded()
+    if as_json:
+        echo_json(lines)
+    elif lines:
+        click.echo(runs_table(lines, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
+        for line in lines:
+            if line.trouble:
+                info(f"{line.id}: {line.trouble}")
+    else:
+        info(f"no run is recorded in {paths.runs_dir()} (tuibench run … makes one)")
+
+
+def runs_table(lines: Sequence[RecordedEntry], room: int | None = None) -> str:
+    """The list for people. Where it does not fit the room, what the id says already is left out."""
+    rows: list[Sequence[str]] = [HEADINGS, *map(_cells, lines)]
+    if room is None or table_width(rows) <= room:
+        return align_columns(rows, FIRST_NUMERIC_COLUMN)
+    shorter = [(row[0], *row[1 + len(COLUMNS_IN_ID) :]) for row in rows]
+    return align_columns(shorter, FIRST_NUMERIC_COLUMN - len(COLUMNS_IN_ID))
+
+
+def _cells(line: RecordedEntry) -> tuple[str, ...]:
+    started = line.started_at
+    return (
+        line.id,
+        DASH if started is None else local_time(started, "%Y-%m-%d %H:%M"),
+        line.profile or DASH,
+        _outcome_text(line),
+        first_to_last(line.threads_at_start, line.threads),
+        DASH if line.seconds is None else hms(line.seconds),
+        decimal(line.transactions_per_second, 1),
+        decimal(line.p95_ms),
+    )
+
+
+def _outcome_text(line: RecordedEntry) -> str:
+    """How it ended; of a sweep, how far it has come."""
+    if line.outcome is None or line.cells is None:
+        return line.outcome or "damaged"
+    if line.cells_done == line.cells:
+        return f"sweep: {line.cells} cells"
+    running = f"{line.outcome}, " if line.outcome == RUNNING else ""
+    return f"sweep: {running}{line.cells_done} of {line.cells} cells"
+
+
+def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
+    if len(named) != 1:
+        raise UsageError("runs show takes one run", "tuibench runs list says which there are")
+    directory = store.find_recorded(named[0])
+    if is_sweep(directory):
+        _show_sweep(directory, as_json)
+        return
+    run = load_run(directory)
+    if as_json:
+        echo_json(RunDetails(plan=run.plan, environment=run.environment, summary=run.summary))
+        return
+    for text in _described(run):
+        click.echo(sanitize.text(text))
+    click.echo(final_report(run), nl=False)
+    for line in run_notes(run.summary, str(run.directory)):
+        info(line)
+
+
+def _described(run: Run) -> Iterator[str]:
+    """What it was, and where."""
+    plan, seen = run.plan, run.environment
+    yield f"{run.id}: {run.summary.outcome} after {hms(run.summary.seconds)}"
+    threads = first_to_last(plan.plan.threads, run.summary.threads)
+    noun = "thread" if threads == "1" else "threads"
+    yield f"{plan.plan.profile}, {plan.data_set or 'tables not described'}, {threads} {noun}"
+    yield f"{plan.server.version_text} at {plan.server.where}, as {plan.target.user or 'nobody'}"
+    if seen is not None:
+        host = seen.host
+        yield f"from {host.name} ({seen.location}): {host.cpu_model}, {host.cores} cores, {host.os}"
+
+
+def _show_sweep(directory: Path, as_json: bool) -> None:
+    """Its table, how far it is, and how it goes on."""
+    known, line = load_sweep(directory), store.describe_sweep(directory)
+    if as_json:
+        click.echo(sweep_text(known, form=JSON), nl=False)
+        return
+    state = "complete" if line.cells_done == line.cells else line.outcome
+    click.echo(f"{line.id}: {state}, {line.cells_done} of {line.cells} cells")
+    if known.done:
+        click.echo(sweep_text(known), nl=False)
+    for text in sweep_notes(known, directory):
+        info(text)
+
+
+def _remove(named: Sequence[str], as_json: bool, yes: bool) -> None:
+    if not named:
+        raise UsageError("runs remove takes at least one run", "tuibench runs list says which there are")
+    if as_json:
+        raise UsageError("runs remove has no --format json")
+    directories = list(dict.fromkeys(store.find_recorded(name) for name in named))
+    for directory in directories:
+        if yes or _confirm_removal(directory):
+            has_tables = store.has_tables(load_sweep(directory)) if is_sweep(directory) else False
+            store.remove_recorded(directory)
+            info(f"removed {directory}" + (TABLES_REMAIN_NOTE if has_tables else ""))
+
+
+def _confirm_removal(directory: Path) -> bool:
+    """Asks the user. Raises UsageError where there is nobody to ask."""
+    if not sys.stdin.isatty():
+        raise UsageError("whether to remove runs cannot be asked here", "add --yes")
+    line = store.describe_recorded(directory)
+    what = f"the sweep {line.id}" if line.kind == "sweep" else line.id
+    return confirm(f"remove {what} ({sanitize.text(line.profile)}, {binary_size(line.bytes)}) for good?")
+
+
+ACTIONS: dict[str, Callable[[Sequence[str], bool, bool], None]] = {
+    "list": _list,
+    "show": _show,
+    "remove": _remove,
+}

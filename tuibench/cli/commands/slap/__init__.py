@@ -1,0 +1,1 @@
+"""`tuibench slap`: mysqlslap's test with its options and its report."""

@@ -1,0 +1,1 @@
+"""`tuibench start`: what the start form offers, means and starts."""

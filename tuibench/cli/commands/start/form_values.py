@@ -1,0 +1,142 @@
+"""What the words in the start form mean: a server, a run, its program; or what is wrong with them.
+
+Nothing is connected to here.
+"""
+
+import shlex
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from tuibench.cli.commands.start import choices
+from tuibench.cli.options.profile_options import parse_profile_options
+from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.options.server_options import ServerOptions
+from tuibench.errors import TuibenchError, UsageError
+from tuibench.model.notation import parse_duration
+from tuibench.model.plan import RunPlan
+from tuibench.model.target import Target
+from tuibench.tui.start.controller import FormValues
+from tuibench.workload import library
+from tuibench.workload.program.program import Program
+
+
+def is_private_server(answers: FormValues) -> bool:
+    """True where the server is one that is made for the run."""
+    return answers.server == choices.PRIVATE_SERVER
+
+
+def form_errors(answers: FormValues) -> dict[str, str]:
+    """What is wrong, by field; empty if a run could be made of it."""
+    return {name: reason for name, check in FIELD_CHECKS.items() if (reason := _field_error(check, answers))}
+
+
+def form_target(answers: FormValues) -> Target:
+    """The server meant; what the form does not say is taken from option files. Raises UsageError."""
+    suffix = answers.server.removeprefix(choices.FILES_PREFIX)
+    place = _parse_place(answers.place)
+    return ServerOptions(
+        host=place.get("host"),
+        port=place.get("port"),
+        socket=place.get("socket"),
+        user=answers.user or None,
+        password=answers.password or None,
+        database=answers.database.strip(),
+        defaults_group_suffix=suffix if suffix != answers.server else "",
+    ).target()
+
+
+def form_plan(answers: FormValues) -> RunPlan:
+    """The run meant. Raises UsageError."""
+    options = RunOptions(threads=_parse_int(answers.threads), time=_parse_seconds(answers.seconds))
+    return options.plan(answers.profile, _form_options(answers))
+
+
+def form_program(answers: FormValues) -> Program:
+    """Its profile with its options, compiled. Raises UsageError."""
+    return library.load_program(
+        answers.profile, {**_form_options(answers), "threads": _parse_int(answers.threads)}
+    )
+
+
+@lru_cache
+def _options_error(profile: str, options: str) -> TuibenchError | None:
+    """Compiling a profile takes its time, and this is asked at every key."""
+    try:
+        library.load_program(profile, _parse_options(options))
+    except TuibenchError as error:
+        return error
+    return None
+
+
+def _check_options(profile: str, options: str) -> None:
+    if fault := _options_error(profile, options):
+        raise fault
+
+
+def _form_options(answers: FormValues) -> dict[str, Any]:
+    return _parse_options(answers.options)
+
+
+def _parse_options(text: str) -> dict[str, Any]:
+    try:
+        return dict(parse_profile_options(shlex.split(text)))
+    except ValueError as error:
+        raise UsageError(f"cannot be read: {error}".lower()) from error
+
+
+def _parse_place(text: str) -> dict[str, str]:
+    """`host`, `host:port`, `[::1]:port` or a socket's path, as server options."""
+    text = text.strip()
+    if text.startswith("/") or not text:
+        return {"socket": text} if text else {}
+    host, colon, port = text.rpartition(":")
+    if not colon or (":" in host and not host.startswith("[")):
+        return {"host": text.strip("[]")}
+    return {"host": host.strip("[]"), "port": port}
+
+
+def _parse_int(text: str) -> int:
+    try:
+        return int(text.replace(",", ""))
+    except ValueError:
+        raise UsageError(f"'{text}' is not a whole number") from None
+
+
+def _parse_seconds(text: str) -> float:
+    """0 for no limit."""
+    plain = text.strip()
+    if not plain:
+        return 0.0
+    return float(plain) if plain.isdecimal() else parse_duration(plain)
+
+
+def _check_place(answers: FormValues) -> None:
+    if is_private_server(answers):
+        return
+    if not answers.place.strip():
+        raise UsageError("a host, host:port, or the path of a socket")
+    form_target(answers)
+
+
+def _check_database(answers: FormValues) -> None:
+    if not answers.database.strip():
+        raise UsageError("a name is needed")
+
+
+FIELD_CHECKS: dict[str, Callable[[FormValues], object]] = {
+    "place": _check_place,
+    "threads": lambda given: RunOptions(threads=_parse_int(given.threads)).plan(given.profile, {}),
+    "seconds": lambda given: RunOptions(time=_parse_seconds(given.seconds)).plan(given.profile, {}),
+    "database": _check_database,
+    "options": lambda given: _check_options(given.profile, given.options),
+}
+"""Each raises UsageError for what its field cannot mean."""
+
+
+def _field_error(check: Callable[[FormValues], object], answers: FormValues) -> str:
+    try:
+        check(answers)
+    except TuibenchError as error:
+        return str(error).removeprefix("--threads ").removeprefix("--time ")
+    return ""

@@ -1,0 +1,179 @@
+"""`tuibench sweep`: a load under every combination of threads and settings, each several times: one table."""
+
+import asyncio
+import time
+from contextlib import closing
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from tuibench import paths, units
+from tuibench.cli.commands.sweep.options import SweepOptions
+from tuibench.cli.commands.sweep.progress import show_sweep_progress
+from tuibench.cli.commands.sweep.results import ResultOptions, recorded_sweeps_text, sweep_folder, sweep_notes
+from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
+from tuibench.cli.options.profile_options import CONTEXT
+from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.output.log import info
+from tuibench.cli.parsing.declarations import Argument, OmitOptions
+from tuibench.cli.runner.event_loop import ENDING_SIGNALS, run_async
+from tuibench.cli.runner.headless import check_writable, warn_leftovers
+from tuibench.cli.runner.new_session import record_folder
+from tuibench.errors import ExitCode, TuibenchError, UsageError
+from tuibench.load.tables.prepare import ensure_database
+from tuibench.model.sweep import SweepPlan
+from tuibench.model.target import Target
+from tuibench.mysql.errors import NoDatabaseError
+from tuibench.record.files.sweep_folder import SweepFolder
+from tuibench.record.sweep.formats import check_format, sweep_text
+from tuibench.record.sweep.tables import ping_ms
+from tuibench.session.sweep import runner as sweeping
+from tuibench.session.sweep.runner import InterruptedSweep
+
+__all__ = ["CONTEXT", "sweep"]
+
+DETAILS = (
+    "Several profiles are separated by commas, and so are several values of a profile's option: "
+    "--table-size=10000,100000. A sweep that was cut short goes on with --resume DIR."
+)
+
+OPTIONS_OUTSIDE_PLAN = ("yes_this_server", "run_dir")
+"""Options of a load that are not part of a sweep's plan."""
+
+LoadOptions = Annotated[
+    RunOptions, OmitOptions("threads", "time", "events", "warmup_time", "plan_text", "ramp", "ramp_rate")
+]
+
+
+def sweep(
+    context: click.Context,
+    server: ServerOptions,
+    adhoc: AdhocSqlOptions,
+    axes: SweepOptions,
+    options: LoadOptions,
+    results: ResultOptions,
+    profile: Annotated[str, Argument(help="Profiles: oltp_read_only,oltp_write_only.")] = "",
+) -> None:
+    check_format(results.table, results.form)
+    paths.keep_records_in(options.run_dir)
+    if results.show or results.compare:
+        results.write(recorded_sweeps_text([profile, *context.args], results))
+        return
+    check_writable(results.out)
+    plan = _plan_from_options(context, profile, adhoc, axes, options)
+    warn_leftovers()
+    if results.resume:
+        folder = SweepFolder.resume(sweep_folder(results.resume))
+    elif plan is not None:
+        login = server.target()
+        folder = run_async(_create_sweep(plan, login, create_database=axes.create_database))
+    else:
+        raise UsageError("no profile is named", "give one, such as oltp_read_write, --sql, or --resume DIR")
+    with closing(folder):
+        target = _resumed_target(folder, plan, server, options) if results.resume else login
+        code = _run_and_print(folder, target, results, yes_this_server=options.yes_this_server)
+    raise click.exceptions.Exit(code)
+
+
+async def _create_sweep(plan: SweepPlan, target: Target, *, create_database: bool) -> SweepFolder:
+    """A new sweep, on a database that is made if it is to be."""
+    if create_database:
+        await ensure_database(target)
+    try:
+        return await sweeping.create_sweep(plan, target, _new_folder(plan))
+    except NoDatabaseError as error:
+        if plan.prepare:
+            error.hint = "--create-database makes it, beside the tables of --prepare"
+        raise
+
+
+def _resumed_target(
+    folder: SweepFolder, plan: SweepPlan | None, server: ServerOptions, options: RunOptions
+) -> Target:
+    """The server of a sweep that goes on. Raises UsageError if the plan or the server is another one."""
+    record = folder.sweep.record
+    if plan is not None:
+        sweeping.check_same_plan(record.plan, plan, any_seed=not options.rand_seed)
+    target = server.over(record.target, server.target())
+    run_async(sweeping.check_same_server(folder, target))
+    return target
+
+
+def _plan_from_options(
+    context: click.Context, profile: str, adhoc: AdhocSqlOptions, axes: SweepOptions, options: RunOptions
+) -> SweepPlan | None:
+    """The plan that the command line tells; None if it tells nothing of one."""
+    if profile or adhoc.is_given:
+        return axes.plan(*adhoc.profile_and_options(profile, context.args), options, adhoc)
+    of_plan = [one.name for group in (AdhocSqlOptions, SweepOptions, RunOptions) for one in fields(group)]
+    told = [name for name in of_plan if name not in OPTIONS_OUTSIDE_PLAN and _is_given(context, name)]
+    if told or context.args:
+        option = context.args[0] if context.args else f"--{told[0].replace('_', '-')}"
+        raise UsageError(
+            f"{option} is part of a plan, but no profile is named", "give the whole plan, or none"
+        )
+    return None
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _run_and_print(
+    folder: SweepFolder, target: Target, results: ResultOptions, *, yes_this_server: bool
+) -> ExitCode:
+    """Runs what is left of a sweep and prints what is known in the end, however it ends."""
+    trouble: TuibenchError | None = None
+    interrupted = False
+    try:
+        run_async(_run(folder, target, yes_this_server=yes_this_server))
+    except InterruptedSweep:
+        interrupted = True
+    except TuibenchError as error:
+        trouble = error
+    known = folder.sweep
+    if trouble is not None and not known.results and not any(one.prepared for one in known.data):
+        folder.discard()
+        raise trouble
+    if known.done:
+        results.write(sweep_text(known, results.table, results.form))
+    for line in sweep_notes(known, folder.directory):
+        info(line)
+    if trouble is not None:
+        raise trouble
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    return ExitCode.RUN_FAILED if len(known.done) < len(known.results) else ExitCode.DONE
+
+
+async def _run(folder: SweepFolder, target: Target, *, yes_this_server: bool) -> None:
+    record = folder.sweep.record
+    server = record.surroundings.server
+    with show_sweep_progress(record.plan) as talk:
+        conductor = sweeping.build_runner(
+            folder,
+            target,
+            talk,
+            on_message=talk.on_message,
+            show=talk.loading,
+            yes_this_server=yes_this_server,
+        )
+        loop = asyncio.get_running_loop()
+        for number in ENDING_SIGNALS:
+            loop.add_signal_handler(number, conductor.interrupt)
+        talk.tell(
+            f"{server.version_text} at {target.where}, ping {units.milliseconds(ping_ms(folder.sweep))}"
+        )
+        talk.tell(talk.outlook(folder.sweep))
+        await conductor.run()
+
+
+def _new_folder(plan: SweepPlan) -> Path:
+    first, *others = dict.fromkeys(case.name.partition(",")[0] for case in plan.cases)
+    more = f"-and-{len(others)}-more" if others else ""
+    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{first}{more}"
+    return record_folder(paths.sweeps_dir(), stem)

@@ -1,0 +1,110 @@
+"""How a sweep goes, on stderr: a line for each cell that ended, and on a terminal a bar below them."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tuibench import sanitize, units
+from tuibench.cli.output.log import info, timestamp
+from tuibench.load.tables.loader import LoadProgress
+from tuibench.model.event import Event, EventKind
+from tuibench.model.message import SessionMessage
+from tuibench.model.sample import Sample
+from tuibench.model.sweep import Cell, CellResult, Sweep, SweepPlan
+from tuibench.record.sweep.tables import rate_text
+from tuibench.session.sweep.matrix import all_cells, remaining_seconds
+from tuibench.units import pluralize
+
+REPORTED_CELL_EVENTS = frozenset({EventKind.RESTART, EventKind.FOREIGN, EventKind.RECONNECT})
+"""Events of a cell that its operator is told of at once."""
+
+BarUpdate = Callable[[float, str], None]
+"""Takes how many cells are done, and what is going on."""
+
+
+class SweepProgress:
+    """Hears a sweep and puts it into words. `say` prints a line, `move` the bar, if there is one."""
+
+    def __init__(
+        self, plan: SweepPlan, say: Callable[[str], None] = info, move: BarUpdate | None = None
+    ) -> None:
+        self._plan = plan
+        self._total = len(all_cells(plan))
+        self._say = say
+        self._move: BarUpdate = move or (lambda done, words: None)
+        self._words = ""
+        self._done = 0
+
+    def outlook(self, sweep: Sweep) -> str:
+        """What is to be done, and how long it takes; making tables not counted in."""
+        left = self._total - len(sweep.done)
+        self._done = len(sweep.done)
+        plan, base = self._plan, self._plan.base
+        took = units.hms(remaining_seconds(base, sweep.done, left))
+        already = f", {self._done} of them done" if self._done else ""
+        return (
+            f"{pluralize(self._total, 'cell')}{already}: {pluralize(len(plan.cases), 'case')} × "
+            f"{pluralize(len(plan.variants), 'variant')} × "
+            f"{pluralize(len(plan.threads), 'number')} of threads × "
+            f"{pluralize(plan.repeats, 'run')}, {plan.order}, "
+            f"{base.warmup_seconds:g} + {base.seconds or 0:g} s each: about {took} to go"
+        )
+
+    def on_cell_start(self, cell: Cell, place: int) -> None:
+        self._words = f"{place}/{self._total} {cell.words}"
+        self._move(self._done, self._words)
+
+    def on_message(self, message: SessionMessage) -> None:
+        """What the session of the present cell says."""
+        if isinstance(message, Sample):
+            load = self._plan.base.warmup_seconds + (self._plan.base.seconds or 0)
+            gone = message.elapsed_seconds + self._plan.base.warmup_seconds
+            self._move(self._done + min(0.99, gone / load), self._words)
+        elif isinstance(message, Event) and message.kind in REPORTED_CELL_EVENTS:
+            self.tell(f"{timestamp(message.elapsed_seconds)} {message.text}")
+
+    def ended(self, result: CellResult, place: int, sweep: Sweep) -> None:
+        self._done = len(sweep.done)
+        left = units.hms(remaining_seconds(self._plan.base, sweep.done, self._total - len(sweep.results)))
+        self._say(f"[{place:>{len(str(self._total))}}/{self._total}] {result.cell.words}: "
+                  f"{cell_result_text(result)}; {left} left")  # fmt: skip
+        self._move(self._done, self._words)
+
+    def tell(self, text: str) -> None:
+        self._say(text)
+
+    def loading(self, progress: LoadProgress) -> None:
+        """How far a load of tables is."""
+        self._move(self._done, f"loading {progress.rows:,.0f} of {progress.total_rows:,.0f} rows")
+
+
+def cell_result_text(result: CellResult) -> str:
+    """A cell's result in a few words."""
+    figures = result.figures
+    if figures is None:
+        return f"failed: {result.failure}"
+    limited = ", client-limited" if result.limited else ""
+    return (
+        f"{rate_text(figures.headline)} {result.headline}, p95 {units.milliseconds(figures.p95_ms)}{limited}"
+    )
+
+
+@contextmanager
+def show_sweep_progress(plan: SweepPlan) -> Iterator[SweepProgress]:
+    """What hears the sweep; with a bar where stderr is a terminal."""
+    if not sys.stderr.isatty():
+        yield SweepProgress(plan)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    console = Console(file=sanitize.unsafe(sys.stderr))
+    columns = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Bars(*columns, console=console, transient=True) as bars:
+        task = bars.add_task("", total=len(all_cells(plan)))
+        yield SweepProgress(
+            plan,
+            lambda text: console.print(sanitize.text(text), markup=False, highlight=False, soft_wrap=True),
+            lambda done, words: bars.update(task, completed=done, description=sanitize.text(words)),
+        )

@@ -1,0 +1,7 @@
+"""`--run-dir` of commands that read records."""
+
+from typing import Annotated
+
+from tuibench.cli.parsing.declarations import Option
+
+RunDir = Annotated[str, Option("--run-dir", help="The --run-dir that it was recorded in, if any.")]

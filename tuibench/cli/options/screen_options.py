@@ -1,0 +1,85 @@
+"""Options of every command that opens a screen: colours, pace, mouse, and the user's own keys.
+
+What an option does not say, the sections [screen] and [keys] of the configuration file do.
+"""
+
+import gc
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from tuibench import suggestions
+from tuibench.cli.parsing.declarations import Option
+from tuibench.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuibench.tui.terminal.styled_app import DisplayOptions
+
+MAX_FPS = 60
+GC_THRESHOLD = 20_000
+"""New objects: the toolkit makes many that stay, and looking through them again and again is slow."""
+FPS_VARIABLE = "TEXTUAL_FPS"
+"""Read when textual is imported, and never again."""
+
+CONFIG_TYPES = {"theme": (str, "text"), "fps": (int, "a whole number"), "mouse": (bool, "true or false")}
+
+
+@dataclass(frozen=True)
+class ScreenOptions:
+    """How the screen looks, and how it is handled."""
+
+    SECTION: ClassVar = "Screen"
+
+    theme: Annotated[
+        str,
+        Option(
+            "--theme",
+            help="Colours: tuibench-dark, tuibench-light, ansi-dark, ansi-light, … [tuibench-dark].",
+            show_default=False,
+        ),
+    ] = ""
+    fps: Annotated[
+        int, Option("--fps", help="Pictures a second at most, for slow lines [60].", show_default=False)
+    ] = 0
+    no_mouse: Annotated[
+        bool, Option("--no-mouse", help="Leave the mouse to the terminal, to mark and copy.")
+    ] = False
+
+    def look(self) -> "DisplayOptions":
+        """The look meant. Imports the toolkit. Raises UsageError for a theme, pace or key that cannot be."""
+        from tuibench import config
+
+        wanted = _read_screen_section()
+        fps = self.fps or wanted.get("fps", MAX_FPS)
+        if not 1 <= fps <= MAX_FPS:
+            raise UsageError(f"--fps must be between 1 and {MAX_FPS}, not {fps}")
+        os.environ[FPS_VARIABLE] = str(fps)
+        gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
+        from tuibench.tui.terminal import keymap, themes
+        from tuibench.tui.terminal.styled_app import DisplayOptions, needs_ascii
+
+        theme = self.theme or wanted.get("theme", "")
+        if theme:
+            themes.check_theme(theme)
+        return DisplayOptions(
+            theme=theme,
+            ascii_only=needs_ascii(),
+            mouse=wanted.get("mouse", True) and not self.no_mouse,
+            keymap=keymap.parse_keymap(config.read_section("keys"), str(config.config_file())),
+        )
+
+
+def _read_screen_section() -> dict[str, Any]:
+    """The section [screen], checked."""
+    from tuibench import config
+
+    found, source = config.read_section("screen"), config.config_file()
+    for name, value in found.items():
+        if name not in CONFIG_TYPES:
+            raise UsageError(
+                f"{source}: screen.{name}: unknown key", suggestions.did_you_mean(name, CONFIG_TYPES)
+            )
+        kind, words = CONFIG_TYPES[name]
+        if type(value) is not kind:
+            raise UsageError(f"{source}: screen.{name}: {words}, not {config.toml_type_name(value)}")
+    return found

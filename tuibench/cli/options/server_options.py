@@ -1,0 +1,255 @@
+"""Where the server is and how to log in: options first, then the environment, then option files.
+
+Lists of hosts, ports and sockets, as sysbench has them: every host with every port, or every socket.
+
+`-p`: where a password is asked for, and what happens where there is nobody to ask.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from getpass import getuser
+from itertools import product
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+
+from tuibench import credentials
+from tuibench.cli.output import prompts
+from tuibench.cli.parsing.declarations import Option
+from tuibench.errors import UsageError
+from tuibench.model.target import LONGEST_TIMEOUT_SECONDS, SHORTEST_TIMEOUT_SECONDS, Endpoint, Target
+
+MAX_PORT = 65535
+
+
+def parse_endpoints(found: Mapping[str, object]) -> tuple[Endpoint, ...]:
+    """What `host`, `port` and `socket` name, each a list with commas; sockets win. Raises UsageError."""
+    hosts = _split_list(found, "host", Endpoint().host)
+    ports = [_parse_port(text) for text in _split_list(found, "port", str(Endpoint().port))]
+    if not hosts or not ports:
+        raise UsageError(
+            f"{'--port' if hosts else '--host'} names nothing", "a list looks like this: db1,db2"
+        )
+    if sockets := _split_list(found, "socket", ""):
+        return tuple(Endpoint(host=hosts[0], port=ports[0], socket=socket) for socket in sockets)
+    return tuple(Endpoint(host=host, port=port) for host, port in product(hosts, ports))
+
+
+def endpoint_fields(found: Mapping[str, object]) -> dict[str, Any]:
+    """The same as fields of a Target: the first endpoint is the target's own."""
+    first, *further = parse_endpoints(found)
+    own = {"host": first.host, "port": first.port, "socket": first.socket}
+    return {**own, "further": tuple(further)}
+
+
+def _split_list(found: Mapping[str, object], name: str, default: str) -> list[str]:
+    return [part for part in (text.strip() for text in str(found.get(name, default)).split(",")) if part]
+
+
+def _parse_port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_PORT:
+        raise UsageError(f"--port must be between 1 and {MAX_PORT}, not {text}")
+    return int(text)
+
+
+TERMINAL = "/dev/tty"
+
+
+def prompt_password() -> str:
+    """What is typed, unseen; without a terminal a line of stdin. Raises UsageError if there is none."""
+    if _has_terminal():
+        return prompts.ask_password()
+    line = sys.stdin.readline()
+    if not line:
+        raise UsageError(
+            "-p asks for the password, and there is no terminal to ask at",
+            "give it by --password-command, MYSQL_PWD or an option file",
+        )
+    return line.rstrip("\r\n")
+
+
+def _has_terminal() -> bool:
+    """Whether the process has one that it may ask at, whatever its standard streams are."""
+    if sys.stdin.isatty():
+        return True
+    try:
+        os.close(os.open(TERMINAL, os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+DEFAULT_SOCKETS = ("/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/tmp/mysql.sock")  # noqa: S108
+"""Where packagers put the socket that `localhost` means."""
+
+ADDRESS_FIELDS = ("host", "port", "socket")
+"""Together they say where the server is: whoever names a host does not mean the socket of a file."""
+
+TIMEOUTS = ("connect_timeout", "query_timeout", "net_timeout")
+
+ON_WORDS, OFF_WORDS = ("on", "1", "true", "yes"), ("off", "0", "false", "no")
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """The options in the MySQL clients' spelling and sysbench's."""
+
+    SECTION: ClassVar = "Server"
+
+    host: Annotated[
+        str | None,
+        Option("-h", "--host", "--mysql-host", help="Server's host, or several: a,b [localhost]."),
+    ] = None
+    port: Annotated[
+        str | None, Option("-P", "--port", "--mysql-port", help="TCP port, or several: 3306,3307 [3306].")
+    ] = None
+    user: Annotated[str | None, Option("-u", "--user", "--mysql-user", help="User to log in as.")] = None
+    ask_password: Annotated[bool, Option("-p", help="Ask for the password.")] = False
+    password: Annotated[
+        str | None, Option("--password", "--mysql-password", help="Password; visible to others, prefer -p.")
+    ] = None
+    password_command: Annotated[
+        str | None,
+        Option("--password-command", help="Shell command that prints the password, run for new logins."),
+    ] = None
+    socket: Annotated[
+        str | None, Option("-S", "--socket", "--mysql-socket", help="Unix socket; wins over host and port.")
+    ] = None
+    database: Annotated[
+        str | None, Option("-D", "--database", "--mysql-db", help="Database of the tables [sbtest].")
+    ] = None
+    defaults_file: Annotated[
+        str | None, Option("--defaults-file", help="Read this option file instead of the usual ones.")
+    ] = None
+    no_defaults: Annotated[bool, Option("--no-defaults", help="Read no option files.")] = False
+    protocol: Annotated[
+        str | None, Option("--protocol", help="tcp or socket; tcp also for localhost.", hidden=True)
+    ] = None
+    defaults_group_suffix: Annotated[
+        str, Option("--defaults-group-suffix", help="Read the groups with this suffix, too.")
+    ] = ""
+    ssl_mode: Annotated[
+        str | None,
+        Option("--ssl-mode", help="disabled, preferred, required, verify-ca or verify-identity [preferred]."),
+    ] = None
+    ssl_ca: Annotated[str | None, Option("--ssl-ca", help="Certificates to trust.")] = None
+    ssl_cert: Annotated[str | None, Option("--ssl-cert", help="Client certificate.")] = None
+    ssl_key: Annotated[str | None, Option("--ssl-key", help="Key of the client certificate.")] = None
+    connect_timeout: Annotated[
+        float | None, Option("--connect-timeout", help="Seconds that a login may take [10].")
+    ] = None
+    query_timeout: Annotated[
+        float | None,
+        Option("--query-timeout", help="Seconds that the server may take to answer our own questions [15]."),
+    ] = None
+    net_timeout: Annotated[
+        float | None,
+        Option("--net-timeout", help="Seconds until connections to a host that is gone are replaced [30]."),
+    ] = None
+    compress: Annotated[bool, Option("--compress", help="Refused.", hidden=True)] = False
+    mysql_compression: Annotated[
+        str | None, Option("--mysql-compression", help="Only off is taken.", hidden=True)
+    ] = None
+
+    def target(self) -> Target:
+        """The server meant. Raises UsageError for what cannot be."""
+        from tuibench.mysql.option_files import read_options
+
+        self._refuse_compression()
+        found: dict[str, object] = {}
+        files = () if self.no_defaults else read_options(self.defaults_file, self.defaults_group_suffix)
+        for layer in (dict(files), _from_environment(), self.given()):
+            _override(found, layer)
+        if self.ask_password:
+            found.pop("password_command", None)
+            found["password"] = prompt_password()
+        found.setdefault("user", getuser())
+        if isinstance(mode := found.get("ssl_mode"), str):
+            found["ssl_mode"] = mode.lower().replace("_", "-")
+        if self._uses_tcp():
+            found.pop("socket", None)
+        elif (
+            not found.get("socket") and "port" not in found and found.get("host", "localhost") == "localhost"
+        ):
+            found["socket"] = next((path for path in DEFAULT_SOCKETS if os.path.exists(path)), "")
+        try:
+            return msgspec.convert({**found, **endpoint_fields(found)}, Target)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"the server options do not fit: {error}") from error
+
+    def given(self) -> dict[str, object]:
+        """What the options themselves say, by the fields of a Target."""
+        self._check_timeouts()
+        login = ("user", "password_command", "database", "ssl_mode", "ssl_ca", "ssl_cert", "ssl_key")
+        names = (*ADDRESS_FIELDS, *login, *TIMEOUTS)
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        password = _inherited_password() if self.password is None else self.password
+        return given if password is None else {**given, "password": password}
+
+    def over(self, known: Target, login: Target) -> Target:
+        """A server that is known from a record, with all that the options themselves say.
+
+        Passwords are in no record; they are those of `login`, which is what the options mean by themselves.
+        """
+        found = {**msgspec.structs.asdict(known), "password": login.password}
+        found["password_command"] = login.password_command
+        _override(found, self.given())
+        try:
+            return msgspec.convert({**found, **endpoint_fields(found)}, Target)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"the server options do not fit: {error}") from error
+
+    def _uses_tcp(self) -> bool:
+        if self.protocol not in (None, "tcp", "TCP", "socket", "SOCKET"):
+            raise UsageError(f"--protocol is tcp or socket, not '{self.protocol}'")
+        return (self.protocol or "").lower() == "tcp"
+
+    def _check_timeouts(self) -> None:
+        for name in TIMEOUTS:
+            seconds = getattr(self, name)
+            if seconds is not None and not SHORTEST_TIMEOUT_SECONDS <= seconds <= LONGEST_TIMEOUT_SECONDS:
+                raise UsageError(
+                    f"--{name.replace('_', '-')} must be between {SHORTEST_TIMEOUT_SECONDS:g} and "
+                    f"{LONGEST_TIMEOUT_SECONDS:,.0f} seconds, not {seconds:g}"
+                )
+
+    def _refuse_compression(self) -> None:
+        wanted = (self.mysql_compression or "off").lower()
+        if wanted not in ON_WORDS + OFF_WORDS:
+            raise UsageError(f"--mysql-compression is on or off, not '{self.mysql_compression}'")
+        if self.compress or wanted in ON_WORDS:
+            raise UsageError(
+                f"{'--compress' if self.compress else '--mysql-compression'}: "
+                "connections cannot be compressed here, the driver does not speak that protocol",
+                "leave it out; between hosts, an ssh -C tunnel compresses",
+            )
+
+
+def _override(found: dict[str, object], layer: Mapping[str, object]) -> None:
+    """Puts a stronger layer over what was found. A place or a password of its own hides the weaker ones'."""
+    if "port" in layer or layer.get("host", "localhost") != "localhost":
+        found.pop("socket", None)
+    if "password" in layer or "password_command" in layer:
+        found.pop("password", None)
+        found.pop("password_command", None)
+    found.update(layer)
+
+
+def _inherited_password() -> str | None:
+    """The password of the command line. Raises UsageError for bytes that are no text."""
+    try:
+        return credentials.inherited_password()
+    except UnicodeDecodeError:
+        raise UsageError("the password is not valid UTF-8", "is the terminal set to UTF-8?") from None
+
+
+def _from_environment() -> dict[str, str]:
+    """TUIBENCH_HOST, TUIBENCH_PORT, … and MYSQL_PWD."""
+    fields = (*ADDRESS_FIELDS, "user", "database", "password_command")
+    names = {name: f"TUIBENCH_{name.upper()}" for name in fields}
+    found = {name: os.environ[variable] for name, variable in names.items() if variable in os.environ}
+    if (password := credentials.environment_password()) is not None:
+        found["password"] = password
+    return found

@@ -1,0 +1,1 @@
+"""What a command writes: stdout, stderr, text and JSON, progress bars."""

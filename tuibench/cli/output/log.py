@@ -1,0 +1,28 @@
+"""What a command says to whoever watches it, apart from its data. Nothing depends on its being heard."""
+
+import contextlib
+
+import click
+
+from tuibench import sanitize
+
+
+def info(text: str) -> None:
+    """A line of talk, as opposed to data, goes to stderr."""
+    write_stderr(f"{sanitize.text(text)}\n")
+
+
+def warning(text: str) -> None:
+    """Something that the user should know, though the work goes on."""
+    info(f"warning: {text}")
+
+
+def timestamp(elapsed_seconds: float) -> str:
+    """When something happened, before what is said of it; the run's time begins after its warm-up."""
+    return "[ warm-up ]" if elapsed_seconds < 0 else f"[ {elapsed_seconds:.0f}s ]"
+
+
+def write_stderr(text: str) -> None:
+    """A piece of talk as it is."""
+    with contextlib.suppress(OSError):
+        click.echo(text, nl=False, err=True)

@@ -1,0 +1,79 @@
+"""The lines about a run that sysbench's summary has no place for."""
+
+import os
+from pathlib import Path
+
+from tuibench.model.event import EventKind
+from tuibench.model.summary import Summary, engine_text
+from tuibench.record.files.recorder import SUMMARY
+from tuibench.record.report.effect_text import cost_line, effect_line
+from tuibench.record.report.steadiness_text import stalls_line, steadiness_line
+
+
+def run_notes(summary: Summary, run_directory: str) -> list[str]:
+    """What sysbench's summary has no place for."""
+    lines = []
+    if summary.failure:
+        lines.append(f"failed: {summary.failure}")
+    if summary.errors.by_code:
+        codes = ", ".join(
+            f"{_error_code_text(code)} × {times}" for code, times in summary.errors.by_code.items()
+        )
+        lines.append(f"errors by code: {codes}; transactions tried again: {summary.retries}")
+    if summary.service_ms is not None:
+        service = summary.service_ms
+        lines.append(
+            f"of {summary.scheduled:,} due, {summary.transactions.total:,} done, {summary.failed:,} failed; "
+            f"latency is response time, from the intended start; service time: "
+            f"p50 {service.p50:.2f}, p95 {service.p95:.2f}, p99 {service.p99:.2f} ms"
+        )
+    if summary.abandoned:
+        lines.append(f"abandoned, in flight or due: {summary.abandoned}")
+    lines += [
+        f"{name}: {each.count:,} transactions, p50 {each.p50:.2f}, p95 {each.p95:.2f}, p99 {each.p99:.2f} ms"
+        for name, each in summary.by_transaction.items()
+        if summary.headline is None
+    ]
+    if summary.steadiness is not None:
+        lines += [steadiness_line(summary.steadiness), stalls_line(summary.steadiness)]
+    lines += [effect_line(effect) for effect in summary.effects]
+    if summary.queries.write:
+        lines += [cost_line(cost) for cost in summary.costs if cost.transactions]
+    if engine := engine_text(summary.client):
+        lines.append(f"engine: {engine}")
+    lines.append(_server_counters_note(summary))
+    lines += [f"warning: {warning}" for warning in summary.warnings]
+    lines.append(_record_note(Path(run_directory)))
+    return [line for line in lines if line]
+
+
+def _record_note(directory: Path) -> str:
+    """The summary is a record's last file: where it is missing, the disk was full or the session killed."""
+    if os.path.exists(directory / SUMMARY):
+        return f"recorded in {directory}"
+    return f"recorded in part only, without its summary, in {directory}"
+
+
+def _error_code_text(code: str) -> str:
+    """An error number with the server's symbol for it, if that is known. The list takes time to import."""
+    from tuibench.mysql.errors import error_name
+
+    return f"{code} {error_name(int(code))}".rstrip()
+
+
+def _server_counters_note(summary: Summary) -> str:
+    counted = summary.reconciliation
+    if summary.outcome == "cut short":
+        return "the server's counters cannot be compared: the run was cut short"
+    if counted.questions_server is not None and counted.foreign is None:
+        return "the server's counters cannot be compared: a worker did not tell what it did last"
+    if counted.questions_server is None or counted.foreign is None:
+        was_restarted = any(event.kind is EventKind.RESTART for event in summary.events)
+        why = "it was restarted" if was_restarted else "they were reset, or could not be read"
+        return f"the server's counters cannot be compared: {why}"
+    if counted.foreign == 0:
+        return f"the server counted the same {counted.questions_client:,} statements"
+    said = f"the server counted {counted.questions_server - counted.own:,} statements"
+    if counted.foreign < 0:
+        return f"{said}, {-counted.foreign:,} fewer than ours: it did not hear all of them"
+    return f"{said}, {counted.foreign:,} more than ours: other clients are at work"

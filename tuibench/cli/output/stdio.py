@@ -1,0 +1,124 @@
+"""The three standard streams as the program finds them: one that its caller has closed leads nowhere, and a
+character that a terminal's encoding does not have is printed as a question mark. Control characters are
+escaped, see `sanitize`.
+
+Its number must not be left to the next socket that is opened: what is then printed would go to the server,
+and the event loop refuses to close such a descriptor.
+
+stdout while a run goes on, and what it means that nobody reads it any more: `tuibench run … | head -3`.
+"""
+
+import codecs
+import contextlib
+import errno
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import TextIO
+
+import click
+
+from tuibench import sanitize
+from tuibench.cli.output.log import info
+from tuibench.errors import ExitCode, RunError
+
+STREAM_NAMES = ("stdin", "stdout", "stderr")
+
+
+def open_closed_streams() -> None:
+    """Opens those that are closed on the null device; before anything else is opened."""
+    for number, name in enumerate(STREAM_NAMES):
+        if not _is_open(number):
+            os.dup2(os.open(os.devnull, os.O_RDWR), number, inheritable=True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        _replace_unencodable(stream)
+    sanitize.protect_streams()
+
+
+def _replace_unencodable(stream: TextIO | None) -> None:
+    """ISO-8859-1 and its kin have no …, → or ≥: no reason to end."""
+    if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+        stream.reconfigure(errors="replace")
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+Write = Callable[[str], object]
+
+
+DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""What writing to stdout meets when it is a file on a full or a broken disk."""
+
+
+def write_stdout(text: str) -> None:
+    click.echo(text, nl=False)
+
+
+class PipeSafeStdout:
+    """Writes to stdout. Once its reader is gone, `gone` is called, and whatever else comes is dropped.
+
+    The same goes for a disk that is full, which is said.
+    """
+
+    def __init__(self, gone: Callable[[], None]) -> None:
+        self.is_gone = False
+        self._is_full = False
+        self._gone = gone
+
+    def write(self, text: str) -> None:
+        if self.is_gone:
+            return
+        try:
+            write_stdout(text)
+        except OSError as error:
+            self.is_gone = True
+            self._is_full = not isinstance(error, BrokenPipeError)
+            if self._is_full:
+                info(f"tuibench: {output_error(error)}")
+            discard_output()
+            self._gone()
+
+    def judged(self, code: ExitCode) -> ExitCode:
+        """The exit code of a run that ended because nobody read it, unless it has failed."""
+        if not self.is_gone or code not in (ExitCode.DONE, ExitCode.INTERRUPTED):
+            return code
+        return ExitCode.RUN_FAILED if self._is_full else ExitCode.BROKEN_PIPE
+
+
+@contextlib.contextmanager
+def exit_on_broken_pipe() -> Iterator[None]:
+    """Ends the program as SIGPIPE would where the reader of its output is gone.
+
+    Raises RunError where the output cannot be written. All other files have their own words for that.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        discard_output()
+        sys.exit(ExitCode.BROKEN_PIPE)
+    except OSError as error:
+        if error.errno not in DISK_ERRORS or error.filename is not None:
+            raise
+        discard_output()
+        raise output_error(error) from error
+
+
+def output_error(error: OSError) -> RunError:
+    return RunError(f"cannot write the output: {error.strerror or error}", "is the disk full?")
+
+
+def discard_output() -> None:
+    """What is still to be written goes nowhere, so that the interpreter's last flush does not complain."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -1,0 +1,1 @@
+"""From the arguments to the values of options; help, and the parser's errors."""

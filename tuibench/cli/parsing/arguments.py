@@ -1,0 +1,89 @@
+"""Command lines as their writers mean them, before the parser sees them.
+
+`--table_size` is `--table-size`, as sysbench has it, and `tuibench help run` is `tuibench run --help`,
+and `tuibench PROFILE help`, as sysbench has it, shows the profile. Passwords are off them already, see
+`credentials`.
+"""
+
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
+
+from tuibench.cli.parsing import mysqlslap_syntax, sysbench_syntax
+from tuibench.errors import UsageError
+
+STDOUT = "-"
+OPTIONAL_FILE_OPTIONS = {"report": ("--sysbench", "--json", "--csv", "--markdown"), "slap": ("--csv",)}
+"""Options of a command that mean stdout unless they are given a file: `--csv`, `--csv=run.csv`."""
+
+COMPLETE_VARIABLE = "_TUIBENCH_COMPLETE"
+"""The environment variable by which a shell asks what the Tab key may offer."""
+COMPLETION_OPTIONS = ("--install-completion", "--show-completion")
+
+
+def normalize(arguments: Sequence[str], commands: Collection[str] = ()) -> list[str]:
+    """The arguments with one of the commands first, `-` for `_` in option names, and in our own words."""
+    for place, argument in enumerate(arguments, 1):
+        _check_utf8(place, argument)
+    rest = [_with_hyphens(argument) for argument in arguments]
+    if len(rest) == 1 and rest[0] in COMPLETION_OPTIONS:
+        return [f"{rest[0]}="]
+    return _with_stdout_default(_translate_foreign(_expand_help_words(rest, commands), commands))
+
+
+def _translate_foreign(arguments: Sequence[str], commands: Collection[str]) -> list[str]:
+    """The arguments of sysbench and mysqlslap in our own form; what they became is shown on stderr."""
+    given = sysbench_syntax.read_config_file(arguments)
+    meant, notes = sysbench_syntax.translate_options(sysbench_syntax.command_first(given, commands))
+    for note in notes:
+        sys.stderr.write(f"tuibench: {note}\n")
+    return mysqlslap_syntax.translate_options(meant)
+
+
+def raise_unknown_command(name: str, known: Iterable[str]) -> None:
+    """Raises UsageError with the nearest command, or with what can be done with the profile of that name."""
+    from tuibench.workload import library
+
+    if name.removesuffix(".lua") in library.available_profiles():
+        raise UsageError(f"'{name}' is a profile, not a command", f"run it: tuibench run {name}")
+    near = get_close_matches(name, list(known), 1)
+    raise UsageError(
+        f"there is no command '{name}'", f"did you mean '{near[0]}'?" if near else "see tuibench --help"
+    )
+
+
+def _expand_help_words(arguments: list[str], commands: Collection[str]) -> list[str]:
+    """`help`, `help run`, `version`, `oltp_read_write help`: sysbench's and git's ways to ask."""
+    match arguments:
+        case ["version"]:
+            return ["--version"]
+        case ["help", *rest]:
+            return [*rest[:1], "--help"]
+        case [profile, "help"] if profile not in commands and not profile.startswith("-"):
+            return ["profiles", "show", profile]
+    return arguments
+
+
+def _with_stdout_default(arguments: list[str]) -> list[str]:
+    """The arguments with the place that an option means when it names no file."""
+    optional = OPTIONAL_FILE_OPTIONS.get(arguments[0] if arguments else "", ())
+    return [f"{each}={STDOUT}" if each in optional else each for each in arguments]
+
+
+def _check_utf8(place: int, argument: str) -> None:
+    """Raises UsageError for bytes that are no text; they could go neither to the server nor into a record."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        name = argument.partition("=")[0].encode(errors="replace").decode() if argument[:2] == "--" else ""
+        what = f" ({name})" if name else ""
+        raise UsageError(
+            f"argument {place}{what} is not valid UTF-8", "is the terminal set to UTF-8?"
+        ) from None
+
+
+def _with_hyphens(argument: str) -> str:
+    if not argument.startswith("--"):
+        return argument
+    name, equals, value = argument.partition("=")
+    return name.replace("_", "-") + equals + value

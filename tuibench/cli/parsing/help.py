@@ -1,0 +1,213 @@
+"""How a command explains itself: options by subject, what each takes, its default in brackets, examples.
+
+What an option takes is told by one table, so that it is called the same in all commands.
+"""
+
+from collections.abc import Sequence
+
+import click
+
+NAME_COLUMN_WIDTH = 34
+"""Options with longer names have their words on the next line."""
+
+OPTIONS, OTHER_OPTIONS = "Options", "Other"
+SECTION_ORDER = (
+    "Arguments",
+    OPTIONS,
+    "Load",
+    "Transactions",
+    "What it prints and leaves",
+    "Server",
+    "SQL of your own",
+    "A/B trial",
+    "In the background",
+    "Screen",
+    OTHER_OPTIONS,
+)
+"""The sections. A command's own options have none, and come first; what most commands have comes last."""
+
+COMMON_OPTIONS = frozenset({"--help", "--run-dir", "--yes-this-server"})
+
+METAVARS = {
+    "--ab": "NAME=V1,V2",
+    "--until": "±PERCENT",
+    "--after-load": "on|off|auto",
+    "--arrival": "poisson|constant",
+    "--backlog": "keep|drop",
+    "--by": "threads|rate",
+    "--client-delay": "TIME",
+    "--concurrency": "N,…",
+    "--create": "SQL|FILE",
+    "--create-schema": "NAME",
+    "--csv": "FILE",
+    "--database": "NAME",
+    "--db-ps-mode": "auto|disable",
+    "--defaults-file": "FILE",
+    "--defaults-group-suffix": "TEXT",
+    "--delimiter": "TEXT",
+    "--engine": "NAME,…",
+    "--fail-if": "CONDITION",
+    "--format": "FORMAT",
+    "--grace": "SECONDS",
+    "--histogram": "on|off",
+    "--host": "HOST",
+    "--html": "FILE",
+    "--init-command": "SQL",
+    "--interval": "SECONDS",
+    "--isolation": "LEVEL",
+    "--json": "FILE",
+    "--load-with": "WAY",
+    "--max-step-time": "SECONDS",
+    "--max-time": "SECONDS",
+    "--mysql-ignore-errors": "N,…|all",
+    "--on-error": "stop|continue",
+    "--order": "ORDER",
+    "--out": "FILE",
+    "--password": "TEXT",
+    "--password-command": "COMMAND",
+    "--percentile": "N,…",
+    "--plan": "STAGES",
+    "--port": "PORT",
+    "--post-query": "SQL|FILE",
+    "--post-system": "COMMAND",
+    "--pre-query": "SQL|FILE",
+    "--pre-system": "COMMAND",
+    "--preset": "NAME,…",
+    "--profile": "PROFILE",
+    "--query": "SQL|FILE",
+    "--ramp": "N..N/TIME",
+    "--ramp-rate": "N..N/TIME",
+    "--report-checkpoints": "SECONDS,…",
+    "--report-interval": "SECONDS",
+    "--resume": "DIR",
+    "--run-dir": "DIR",
+    "--server": "FILE",
+    "--setting": "NAME=V,…",
+    "--slo": "CONDITION",
+    "--socket": "FILE",
+    "--sql": "SQL",
+    "--sql-file": "FILE",
+    "--sql-param": "NAME=DRAW",
+    "--sql-weights": "N/N",
+    "--ssl-ca": "FILE",
+    "--ssl-cert": "FILE",
+    "--ssl-key": "FILE",
+    "--ssl-mode": "MODE",
+    "--table": "KIND",
+    "--theme": "NAME",
+    "--thread-init-timeout": "SECONDS",
+    "--time": "SECONDS",
+    "--timeout": "SECONDS",
+    "--user": "USER",
+    "--wait": "SECONDS",
+    "--warmup-time": "SECONDS",
+    "--window": "SECONDS",
+}
+"""What an option takes, unless it is a number."""
+
+DEFAULT_METAVAR = "N"
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "demo": (
+        "",
+        "--profile tpcc --warehouses=2",
+        "--headless --time=10",
+        "--ramp 1..64/60s",
+        "--server=/usr/sbin/mysqld",
+    ),
+    "live": (
+        "oltp_read_write --tables=4 --table-size=100000 --threads=16 -h db1 -u app -p",
+        "oltp_write_only --plan 8:30s,16:30s,64:1m -h db1 -u app -p",
+    ),
+    "run": (
+        "oltp_read_write --tables=4 --table-size=100000 --threads=16 --time=60 -h db1 -u app -p",
+        "oltp_read_write --rate=500 --time=60 --json=result.json --fail-if 'p95>50ms'",
+        "oltp_write_only --threads=16 --ab innodb_flush_log_at_trx_commit=1,0",
+        "--sql 'SELECT c FROM sbtest1 WHERE id=:id' --sql-param id=1..100000",
+    ),
+    "sweep": (
+        "oltp_write_only --threads=4,8,16,32 --preset=durable,unsafe --repeat=3 --time=30",
+        "oltp_read_only --threads=8,64 --range-size=10,1000 --format=html --out=sweep.html",
+        "--show DIR --format=markdown",
+    ),
+    "slap": ("-a --auto-generate-sql-add-autoincrement --concurrency=16,32 --number-of-queries=10000",),
+    "probe": ("oltp_read_write --slo 'p95<20ms' -h db1 -u app -p", "oltp_read_only --by rate --threads=64"),
+    "prepare": (
+        "oltp_read_write --tables=4 --table-size=100000 --create-database -h db1 -u app -p",
+        "tpcc --warehouses=10 --threads=8",
+    ),
+    "prewarm": ("oltp_read_write --tables=4 -h db1 -u app -p",),
+    "cleanup": ("oltp_read_write --tables=4 -h db1 -u app -p", "tpcc"),
+    "check": ("tpcc", "sbtest --tables=4 --table-size=100000"),
+    "profiles": ("", "show oltp_read_write", "check ./mine.toml"),
+    "doctor": ("oltp_read_write --tables=4 --table-size=100000 --threads=64 -h db1 -u app -p",),
+    "settings": ("list -h db1 -u app -p",),
+    "sessions": ("", "--format json"),
+    "attach": ("", "1132 --read-only"),
+    "web": ("", "1132 --port 8080"),
+    "ctl": ("threads 64", "1132 set sync_binlog=0", "1132 mark 'backup begins'", "stop --wait --format json"),
+    "runs": ("", "show latest", "remove 20261121-0912"),
+    "replay": ("latest --speed 4",),
+    "report": ("latest", "latest --html run.html", "latest --markdown --csv=run.csv"),
+    "compare": ("20261121-0720 20261121-0815 --fail-if 'tps<-5%'",),
+    "history": ("oltp_read_write", "oltp_read_write --since 20261121-0720"),
+    "restore": ("--dry-run", "-p"),
+}
+
+
+class SectionedCommand(click.Command):
+    """A command whose help has a section for each subject, and ends with examples."""
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return ["[OPTIONS]", *(_argument_usage(each) for each in self._arguments())]
+
+    def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if found := [(_argument_usage(each), each.help or "") for each in self._arguments()]:
+            with formatter.section("Arguments"):
+                formatter.write_dl(found, col_max=NAME_COLUMN_WIDTH)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for each in self.get_params(ctx):
+            if isinstance(each, click.Option) and (record := _option_record(each, ctx)):
+                sections.setdefault(_section_of(each), []).append(record)
+        if set(sections) <= {OPTIONS, OTHER_OPTIONS}:
+            sections[OPTIONS] = sections.get(OPTIONS, []) + sections.pop(OTHER_OPTIONS)
+        for title in sorted(sections, key=SECTION_ORDER.index):
+            with formatter.section(title):
+                formatter.write_dl(sections[title], col_max=NAME_COLUMN_WIDTH)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if lines := example_lines(self.name or ""):
+            with formatter.section("Examples"):
+                formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in lines))
+
+    def _arguments(self) -> list[click.Argument]:
+        return [each for each in self.params if isinstance(each, click.Argument)]
+
+
+def example_lines(command: str) -> Sequence[str]:
+    """Whole command lines."""
+    return [f"tuibench {command} {line}".rstrip() for line in EXAMPLES.get(command, ())]
+
+
+def metavar_of(names: Sequence[str]) -> str:
+    """What the option of these names takes."""
+    return next((METAVARS[name] for name in names if name in METAVARS), DEFAULT_METAVAR)
+
+
+def _section_of(option: click.Option) -> str:
+    if not COMMON_OPTIONS.isdisjoint(option.opts):
+        return OTHER_OPTIONS
+    return getattr(option, "section", "") or OPTIONS
+
+
+def _argument_usage(argument: click.Argument) -> str:
+    word = argument.metavar or (argument.name or "").upper()
+    return word if argument.required or word.startswith("[") else f"[{word}]"
+
+
+def _option_record(option: click.Option, ctx: click.Context) -> tuple[str, str] | None:
+    if option.metavar is None:
+        option.metavar = metavar_of(option.opts)
+    return option.get_help_record(ctx)

@@ -1,0 +1,38 @@
+"""What the parser of command lines could not make sense of, in our words: the parser's own name its library.
+
+Each line of the table is a pattern of what it says, and what is said instead.
+"""
+
+import re
+from typing import Any
+
+MESSAGES = (
+    (r"invalid value for '(-[^']*)'.* is not a valid integer( range)?", r"\1 takes a whole number"),
+    (r"invalid value for '(-[^']*)'.* is not a valid float( range)?", r"\1 takes a number"),
+    (
+        r"no such option '(\S+)'\. (?:did you mean|possible options:).*?(--[\w-]+)\b.*",
+        r"unknown option \1 (did you mean '\2'?)",
+    ),
+    (r"no such option '(\S+)'", r"unknown option \1"),
+    (r"option '([^']*)' requires an argument", r"\1 needs a value"),
+    (r"got unexpected extra arguments? \((.*)\)", r"unexpected argument: \1"),
+)
+
+
+def explain_parser_error(error: Any, command: str = "") -> str:
+    """The error on one line, with the command whose help explains it: this one, if the parser knows none."""
+    context = error.ctx
+    if context is not None:
+        command = context.info_name if context.parent is not None else ""
+    command = f" {command}" if command else ""
+    text = error.format_message().rstrip(".")
+    words = translate_message(text[:1].lower() + text[1:])
+    return words if words.endswith("?)") else f"{words} (see tuibench{command} --help)"
+
+
+def translate_message(text: str) -> str:
+    """What stands in the table for it, else the text as it is."""
+    for pattern, words in MESSAGES:
+        if found := re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL):
+            return found.expand(words)
+    return text

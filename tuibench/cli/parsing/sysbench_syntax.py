@@ -1,0 +1,238 @@
+"""Command lines of sysbench 0.4 to 1.0 in the words of this program.
+
+`oltp_read_write --threads=4 run` becomes `run oltp_read_write --threads=4`; scripts and old options get
+today's names (`--test=oltp --num-threads=4 run`), and options without a meaning here are dropped or refused
+with the reason. A line that was translated is shown on stderr in its modern form.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import PurePath
+from shlex import quote
+
+from tuibench.cli.parsing import sysbench_options as known
+from tuibench.errors import UsageError
+
+SYSBENCH_VERBS = ("prepare", "prewarm", "run", "cleanup")
+SYSBENCH_COMMANDS = frozenset({*SYSBENCH_VERBS, "live", "probe", "sweep", "doctor", "check"})
+"""The commands that take a profile with sysbench's options."""
+
+TEST, CONFIG_FILE = "--test", "--config-file"
+TEST_MODE, NONTRX_MODE = "--oltp-test-mode", "--oltp-nontrx-mode"
+SSL, SSL_MODES = "--mysql-ssl", {"on": "required", "off": "disabled"}
+TPCC, TPCC_TABLES = "tpcc", "--tables=1"
+"""tpcc.lua can make several sets of tables; the profile has one."""
+HISTOGRAM = "--histogram"
+"""A switch in sysbench; our parser needs its value. Switches of profiles need none."""
+SWITCH = {"": "on", "1": "on", "true": "on", "yes": "on", "0": "off", "false": "off", "no": "off"}
+
+
+class Translation:
+    """One command line: its arguments as they become, and what is to be said about them."""
+
+    def __init__(self, command: str, arguments: Sequence[str]) -> None:
+        self.command = command
+        self.arguments = list(arguments)
+        self.notes: list[str] = []
+        self.is_old = False
+
+    @property
+    def note(self) -> str:
+        """The modern form, if the line was in another."""
+        if not self.is_old:
+            return ""
+        return f"read as: tuibench {' '.join(map(quote, [self.command, *self.arguments]))}"
+
+    def replace(self, arguments: Sequence[str]) -> None:
+        """Takes the arguments in place of those before."""
+        self.is_old = True
+        self.arguments = list(arguments)
+
+
+def command_first(arguments: Sequence[str], commands: Collection[str]) -> list[str]:
+    """The arguments with the command first, which sysbench has behind the test's name."""
+    if not arguments or arguments[0] in commands:
+        return list(arguments)
+    for place, word in enumerate(arguments):
+        if word in SYSBENCH_VERBS:
+            return [word, *arguments[:place], *arguments[place + 1 :]]
+    if any(each.partition("=")[0] == TEST for each in arguments):
+        raise UsageError(f"{TEST} without a command", f"add one of {', '.join(SYSBENCH_VERBS)}")
+    return list(arguments)
+
+
+def translate_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments of a command in its own words, and notes for the user.
+
+    Raises UsageError for what cannot be had.
+    """
+    if not arguments or arguments[0] not in SYSBENCH_COMMANDS:
+        return list(arguments), []
+    line = Translation(arguments[0], arguments[1:])
+    _name_test(line)
+    _apply_modes(line)
+    _rename_options(line)
+    _drop_run_options(line)
+    return [line.command, *line.arguments], [*line.notes, *filter(None, [line.note])]
+
+
+def read_config_file(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the options of `--config-file` before the others, which win over them."""
+    for place, argument in enumerate(arguments):
+        name, equals, path = argument.partition("=")
+        if name == CONFIG_FILE:
+            if not equals:
+                path = arguments[place + 1] if place + 1 < len(arguments) else ""
+            rest = [*arguments[:place], *arguments[place + (1 if equals else 2) :]]
+            return [*_config_options(path), *rest]
+    return list(arguments)
+
+
+def _config_options(path: str) -> Iterator[str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = [line.strip() for line in file]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{CONFIG_FILE}: cannot read '{path}': {error}") from error
+    for number, line in enumerate(lines, 1):
+        if not line or line.startswith("#"):
+            continue
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not name or " " in name:
+            raise UsageError(
+                f"{CONFIG_FILE}: {path}, line {number}: '{line}' is not an option", "write name=value"
+            )
+        yield f"--{name.removeprefix('--').replace('_', '-')}{equals}{value}"
+
+
+def _name_test(line: Translation) -> None:
+    """Puts the profile first that a `--test` or the path of a script means."""
+    rest: list[str] = []
+    test = ""
+    waiting = iter(line.arguments)
+    for word in waiting:
+        name, equals, value = word.partition("=")
+        if name == TEST:
+            test = value if equals else next(waiting, "")
+        elif not test and _is_known_script(word):
+            test = word
+        else:
+            rest.append(word)
+    if not test:
+        _refuse_other_tests(line.arguments)
+        return
+    _refuse_other_tests([test])
+    line.replace([_profile_of(test, line), *rest])
+
+
+def _profile_of(test: str, line: Translation) -> str:
+    script = _script(test)
+    if script == known.TABLES_ONLY and line.command not in ("prepare", "prewarm", "cleanup"):
+        raise UsageError(f"{test} has no transactions", "run one of the tests, such as oltp_read_write")
+    if script == known.PARALLEL_PREPARE and line.command == "run":
+        line.command = "prepare"
+    return known.PROFILES.get(script, test)
+
+
+def _script(path: str) -> str:
+    return PurePath(path).name.removesuffix(".lua")
+
+
+def _is_known_script(word: str) -> bool:
+    is_script = word.endswith(".lua") or word == known.TABLES_ONLY
+    return is_script and not word.startswith("-") and _script(word) in known.PROFILES
+
+
+def _refuse_other_tests(words: Sequence[str]) -> None:
+    name = next((word for word in words[:1] if word in known.OTHER_TESTS), "")
+    if name:
+        raise UsageError(
+            f"'{name}' measures {known.OTHER_TESTS[name]}, and tuibench measures MySQL and MariaDB only",
+            f"sysbench itself runs it: sysbench {name} run",
+        )
+
+
+def _apply_modes(line: Translation) -> None:
+    """Replaces the profile by the one that the modes of `oltp` in 0.4 and 0.5 mean."""
+    profile, mode, query, rest = "", "", "select", list[str]()
+    for word in line.arguments:
+        name, _, value = word.partition("=")
+        if name in known.SWITCHED_PROFILES:
+            if SWITCH.get(value.lower(), value.lower()) == "on":
+                profile = known.SWITCHED_PROFILES[name]
+        elif name == TEST_MODE:
+            mode = value
+        elif name == NONTRX_MODE:
+            query = value
+        else:
+            rest.append(word)
+    if len(rest) == len(line.arguments):
+        return
+    profile = _mode_profile(mode, query) or profile
+    line.replace([profile, *rest[1:]] if profile else rest)
+
+
+def _mode_profile(mode: str, query: str) -> str:
+    if mode == "nontrx":
+        mode, modes, name = query, known.NONTRX_MODES, NONTRX_MODE
+    else:
+        mode, modes, name = mode or "complex", known.TEST_MODES, TEST_MODE
+    if mode not in modes:
+        raise UsageError(f"{name}={mode} is unknown", f"it is one of {', '.join(modes)}")
+    return modes[mode]
+
+
+def _rename_options(line: Translation) -> None:
+    pairs = zip(line.arguments, [*line.arguments, ""][1:], strict=True)
+    line.arguments = [new for each, after in pairs if (new := _translate_option(each, after, line))]
+
+
+def _translate_option(argument: str, after: str, line: Translation) -> str:
+    """One argument, empty if it asks for nothing."""
+    name, equals, value = argument.partition("=")
+    if line.command == "probe" and name == "--max-time":
+        return argument
+    if line.arguments[0] == TPCC and argument == TPCC_TABLES:
+        return ""
+    if line.arguments[0] == TPCC and name in known.TPCC_OPTIONS:
+        line.is_old = True
+        return f"{known.TPCC_OPTIONS[name]}{equals}{known.TPCC_LEVELS.get(value, value)}"
+    if name in known.RENAMED_OPTIONS:
+        line.is_old |= name in known.OLD_OPTIONS
+        return known.RENAMED_OPTIONS[name] + equals + value
+    if name == SSL:
+        mode = value.lower() if equals else "on"
+        return f"--ssl-mode={SSL_MODES.get(mode, mode)}"
+    if argument == HISTOGRAM and after not in ("on", "off"):
+        return f"{HISTOGRAM}=on"
+    if name == known.FORCED_SHUTDOWN:
+        if value not in ("", "off"):
+            line.notes.append(known.FORCED_SHUTDOWN_NOTE)
+        return ""
+    if name not in known.IGNORED_OPTIONS:
+        return argument
+    return _ignored(name, value, equals)
+
+
+def _ignored(name: str, value: str, equals: str) -> str:
+    allowed, why, hint = known.IGNORED_OPTIONS[name]
+    accepted = allowed.split(",")
+    is_accepted = bool(equals) and (value in accepted or SWITCH.get(value.lower()) in accepted)
+    if not is_accepted and allowed != known.ANY:
+        raise UsageError(f"{name}: {why}", hint)
+    return ""
+
+
+def _drop_run_options(line: Translation) -> None:
+    """Leaves out what only `run` needs, as sysbench does."""
+    if line.command not in ("prepare", "prewarm", "cleanup"):
+        return
+    dropped = known.RUN_ONLY_OPTIONS | ({"--threads"} if line.command != "prepare" else set())
+    kept: list[str] = []
+    waiting = iter(enumerate(line.arguments))
+    for place, word in waiting:
+        name, equals, _ = word.partition("=")
+        if name not in dropped:
+            kept.append(word)
+        elif not equals and not [*line.arguments, "-"][place + 1].startswith("-"):
+            next(waiting)
+    line.arguments = kept

@@ -1,0 +1,1 @@
+"""How a command runs: the event loop, a new session, a run without a screen, the viewer, running sessions."""

@@ -1,0 +1,247 @@
+"""A run without a screen: interval lines to stdout as they come, then the summary; notes to stderr.
+
+`--csv`: a row an interval, written as they come, so that a run that is cut short leaves what it had.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from io import FileIO
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from tuibench import __version__
+from tuibench.cli.options.ab_test_options import ab_test_announcement
+from tuibench.cli.output.log import info, timestamp, write_stderr
+from tuibench.cli.output.run_notes import run_notes
+from tuibench.cli.output.stdio import PipeSafeStdout, Write, write_stdout
+from tuibench.cli.parsing.arguments import STDOUT
+from tuibench.cli.runner.event_loop import ENDING_SIGNALS
+from tuibench.errors import ExitCode, UsageError
+from tuibench.metrics.histogram import Histogram
+from tuibench.metrics.thresholds.absolute import Threshold, crossed_thresholds, threshold_figures
+from tuibench.model.event import Event, EventKind
+from tuibench.model.message import RunState, SessionMessage, Status
+from tuibench.model.summary import Summary
+from tuibench.record import sysbench_report
+from tuibench.record.files.recorder import pretty_json
+from tuibench.record.sysbench_report import (
+    THREADS_STARTED,
+    FullReport,
+    IntervalAggregator,
+    IntervalCounts,
+    checkpoint_text,
+    head_text,
+    histogram_text,
+    interval_line,
+    queue_line,
+)
+from tuibench.session.load_run import LoadRun
+from tuibench.session.service.metrics_endpoint import serve_metrics
+from tuibench.session.spec import SessionSpec
+from tuibench.tuning.undo.leftovers import leftovers
+
+
+class CsvWriter:
+    """Rows of a run, after their header. One that finds no room is the last one: `is_cut`, and it is said."""
+
+    def __init__(self, write: Write, every_seconds: float, percentiles: tuple[float, ...]) -> None:
+        self.is_cut = False
+        self._write = write
+        self._every = IntervalAggregator(every_seconds)
+        self._percentile = percentiles[0] if percentiles else 0.0
+        self._write(sysbench_report.CSV_HEADER)
+
+    def tick(self, elapsed_seconds: float, interval: IntervalCounts) -> None:
+        whole = self._every.add(elapsed_seconds, interval)
+        if whole is None or self.is_cut:
+            return
+        try:
+            self._write(sysbench_report.interval_csv_row(elapsed_seconds, whole, self._percentile))
+        except OSError as error:
+            self.is_cut = True
+            info(f"tuibench: no more rows of CSV can be written: {error.strerror}")
+
+
+@contextmanager
+def open_csv(
+    path: str, every_seconds: float, percentiles: tuple[float, ...], stdout: Write = write_stdout
+) -> Iterator[CsvWriter | None]:
+    """The file, None for no path; `-` is stdout. Raises UsageError if it cannot be written."""
+    if path in ("", STDOUT):
+        yield CsvWriter(stdout, every_seconds, percentiles) if path else None
+        return
+    with ExitStack() as stack:
+        try:
+            stream = stack.enter_context(Path(path).open("wb", buffering=0))
+            file = CsvWriter(partial(_write_bytes, stream), every_seconds, percentiles)
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}") from error
+        yield file
+
+
+def _write_bytes(stream: FileIO, text: str) -> None:
+    stream.write(text.encode())
+
+
+REPORTED_EVENTS = frozenset(
+    {
+        EventKind.WARNING,
+        EventKind.RESTART,
+        EventKind.FOREIGN,
+        EventKind.RESTORE,
+        EventKind.ERRORS,
+        EventKind.RECONNECT,
+        EventKind.EFFECT,
+    }
+)
+"""Events that a headless user is told of."""
+
+
+REPORT_VERBOSITY = 3
+"""sysbench's level from which lines and summary are printed; below 1 there is not even talk."""
+
+
+class HeadlessOutput(NamedTuple):
+    """What a headless run prints, where its rows go as CSV and how often, and what it fails for.
+
+    Where stdout is taken by data, lines and summary go to stderr.
+    """
+
+    report_interval_seconds: float = 1.0
+    histogram: bool = False
+    verbosity: int = REPORT_VERBOSITY
+    csv: str = ""
+    csv_seconds: float = 1.0
+    thresholds: tuple[Threshold, ...] = ()
+    is_stdout_taken: bool = False
+
+    @property
+    def is_reporting(self) -> bool:
+        return self.verbosity >= REPORT_VERBOSITY
+
+
+class IntervalPrinter:
+    """Prints an interval line every so many seconds, adding up the ticks in between."""
+
+    def __init__(
+        self, every_seconds: float, percentiles: tuple[float, ...], write: Write = write_stdout
+    ) -> None:
+        self._every = IntervalAggregator(every_seconds)
+        self._percentile = percentiles[0] if percentiles else 0.0
+        self._write = write
+        self._has_started = False
+
+    def tick(self, elapsed_seconds: float, interval: IntervalCounts) -> None:
+        whole = self._every.add(elapsed_seconds, interval)
+        if whole is None:
+            return
+        self._write(interval_line(elapsed_seconds, whole, self._percentile) + "\n")
+        if whole.rate:
+            self._write(queue_line(elapsed_seconds, whole) + "\n")
+
+    def checkpoint(self, report: FullReport) -> None:
+        self._write(checkpoint_text(report))
+
+    def state(self, message: SessionMessage) -> None:
+        """Prints, once, that the threads have started."""
+        if isinstance(message, Status) and message.state is not RunState.STARTING and not self._has_started:
+            self._has_started = True
+            if message.state is not RunState.STOPPING:
+                self._write(THREADS_STARTED)
+
+    def note(self, message: SessionMessage) -> None:
+        if isinstance(message, Event) and message.kind in REPORTED_EVENTS:
+            info(f"{timestamp(message.elapsed_seconds)} {message.text}")
+
+
+async def run_headless(spec: SessionSpec, output: HeadlessOutput) -> tuple[Summary, ExitCode]:
+    """Runs a session in this process. A signal ends it early, with its summary.
+
+    Raises what kept the load from ever beginning: there is nothing to sum up then.
+    """
+    run = LoadRun(spec)
+    async with serve_metrics(run) as metrics:
+        if metrics and output.verbosity:
+            info(f"metrics at {metrics}")
+        return await _run_load(run, output)
+
+
+async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, ExitCode]:
+    spec, bus, lifecycle = run.spec, run.watcher.bus, run.watcher.lifecycle
+    reader = PipeSafeStdout(partial(run.request_stop, "interrupted"))
+    words = write_stderr if output.is_stdout_taken else reader.write
+    printer = IntervalPrinter(output.report_interval_seconds, spec.plan.percentiles, words)
+    if output.is_reporting:
+        bus.interval_listeners.append(printer.tick)
+    if output.verbosity:
+        bus.listeners.append(printer.note)
+    async with run:
+        loop = asyncio.get_running_loop()
+        for number in ENDING_SIGNALS:
+            loop.add_signal_handler(number, run.request_stop, "interrupted")
+        if output.is_reporting:
+            run.load.checkpoint_listeners.append(printer.checkpoint)
+            words(head_text(__version__, spec.plan))
+            bus.listeners.append(printer.state)
+            server = run.watcher.server
+            info(f"{server.version_text} at {server.where}, {run.data_set}")
+        if output.verbosity and spec.plan.trial is not None:
+            info(ab_test_announcement(spec.plan))
+        with open_csv(output.csv, output.csv_seconds, spec.plan.percentiles, reader.write) as rows:
+            if rows is not None:
+                bus.interval_listeners.append(rows.tick)
+            summary = await run.run()
+    if lifecycle.error is not None and not summary.seconds:
+        raise lifecycle.error
+    if output.is_reporting:
+        since = run.load.accounting.since_checkpoint
+        distribution = histogram_text(since.transactions) if output.histogram else ""
+        words(distribution + run.text(summary))
+        for line in run_notes(summary, spec.run_directory):
+            info(line)
+    latencies = run.load.accounting.transactions
+    code = reader.judged(final_exit_code(lifecycle.exit_code, output.thresholds, summary, latencies))
+    is_cut = rows is not None and rows.is_cut
+    return summary, ExitCode.RUN_FAILED if is_cut and code is ExitCode.DONE else code
+
+
+def final_exit_code(
+    code: ExitCode, thresholds: tuple[Threshold, ...], summary: Summary, latencies: Histogram
+) -> ExitCode:
+    """The exit code, after each crossed threshold was told; a run that failed keeps its own."""
+    crossed = crossed_thresholds(thresholds, threshold_figures(summary, latencies))
+    for line in crossed:
+        info(f"tuibench: {line}")
+    return ExitCode.THRESHOLD_CROSSED if crossed and code is ExitCode.DONE else code
+
+
+def write_summary_json(path: str, summary: Summary) -> None:
+    """The summary as `tuibench.summary/1`; `-` is stdout. Raises UsageError if it cannot be written."""
+    if path == "-":
+        click.echo(pretty_json(summary).decode(), nl=False)
+        return
+    try:
+        Path(path).write_bytes(pretty_json(summary))
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def check_writable(path: str) -> None:
+    """Raises UsageError when the summary could not be written there: better before the run than after it."""
+    if path in ("", "-"):
+        return
+    try:
+        Path(path).open("ab").close()
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def warn_leftovers() -> None:
+    """Tells of settings that a crashed session left changed, before anything new is begun."""
+    for leftover in leftovers():
+        remedy = "; `tuibench restore` puts it back" if leftover.settings else ""
+        info(f"tuibench: {leftover.warning}{remedy}")

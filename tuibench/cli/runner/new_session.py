@@ -1,0 +1,109 @@
+"""New sessions: their name, the folder of their record, and how one is started in the background."""
+
+import os
+import time
+from pathlib import Path
+
+import click
+
+from tuibench import paths
+from tuibench.cli.options.session_options import BackgroundOptions
+from tuibench.cli.output.log import info
+from tuibench.cli.runner.event_loop import run_async
+from tuibench.cli.runner.session_lookup import fetch_hello, session_hints
+from tuibench.errors import ExitCode, RunError, TuibenchError
+from tuibench.model.command import Stop
+from tuibench.model.message import RunState, SessionEnded, Status
+from tuibench.model.plan import RunPlan
+from tuibench.model.target import Target
+from tuibench.session.launch import launch
+from tuibench.session.service import unix_sockets
+from tuibench.session.service.client import SessionClient
+from tuibench.session.spec import ServiceSpec, SessionSpec
+
+LOG_FILE = "sessions.log"
+
+
+async def start_session(
+    spec: SessionSpec, grace_seconds: float | None, pass_fds: tuple[int, ...] = ()
+) -> Path:
+    """Starts the session's own process; the socket it listens on."""
+    socket = unix_sockets.socket_path(spec.session)
+    service = ServiceSpec(session=spec, socket=str(socket), grace_seconds=grace_seconds)
+    await launch(service, paths.state_dir() / LOG_FILE, pass_fds)
+    if spec.metrics_at is not None:
+        info(f"metrics at {(await fetch_hello(socket)).metrics}")
+    return socket
+
+
+def start_detached(
+    spec: SessionSpec, background: BackgroundOptions, pass_fds: tuple[int, ...] = ()
+) -> ExitCode:
+    """Starts a session and leaves it once its load runs: its id on stdout, how to reach it on stderr.
+
+    Raises what kept it from running.
+    """
+    ended = run_async(_start_and_wait(spec, background.grace_seconds, pass_fds))
+    if ended is not None and ended.exit_code:
+        error = TuibenchError(ended.summary.failure or "the run ended before it began")
+        error.exit_code = ExitCode(ended.exit_code)
+        raise error
+    click.echo(spec.session)
+    for line in (
+        [f"ended already, recorded in {ended.run_directory}"] if ended else session_hints(spec.session)
+    ):
+        info(line)
+    return ExitCode.DONE
+
+
+async def _start_and_wait(
+    spec: SessionSpec, grace_seconds: float | None, pass_fds: tuple[int, ...]
+) -> SessionEnded | None:
+    """Returns when the load runs, or with the last word of a session that has ended before."""
+    socket = await start_session(spec, grace_seconds, pass_fds)
+    client = await SessionClient.join(socket, samples=0)
+    try:
+        return await _wait_until_running(client)
+    except BaseException:
+        await client.submit(Stop())
+        raise
+    finally:
+        await client.close()
+
+
+async def _wait_until_running(client: SessionClient) -> SessionEnded | None:
+    if client.hello.status.state is not RunState.STARTING:
+        return None
+    async for news in client.messages():
+        if isinstance(news, SessionEnded):
+            return news
+        if isinstance(news, Status) and news.state not in (RunState.STARTING, RunState.STOPPING):
+            return None
+    raise RunError("the session's process ended before its load ran", f"see {paths.state_dir() / LOG_FILE}")
+
+
+def new_session_spec(
+    plan: RunPlan, target: Target, inherit_fds: tuple[int, ...] = (), *, yes_this_server: bool = False
+) -> SessionSpec:
+    """A session that starts now, named after its time and profile; the folder of its record is made."""
+    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.path.basename(plan.profile).removesuffix('.toml')}"
+    directory = record_folder(paths.runs_dir(), stem)
+    return SessionSpec(
+        session=directory.name,
+        plan=plan,
+        target=target,
+        run_directory=str(directory),
+        inherit_fds=inherit_fds,
+        yes_this_server=yes_this_server,
+    )
+
+
+def record_folder(parent: Path, stem: str) -> Path:
+    """A new folder for a record, named after its start. Raises RunError where it cannot be made."""
+    try:
+        return paths.claim(parent, stem)
+    except OSError as error:
+        raise RunError(
+            f"cannot make the folder of a record in {parent}: {error.strerror}",
+            "choose another place with --run-dir or TUIBENCH_HOME",
+        ) from error

@@ -1,0 +1,40 @@
+"""What the commands that look for sessions have in common: which one is meant, and how to reach it."""
+
+from pathlib import Path
+
+from tuibench.cli.runner.event_loop import run_async
+from tuibench.model.message import Hello, RunState
+from tuibench.session.service import registry
+from tuibench.session.service.client import SessionClient
+
+
+def find_session_socket(session: str) -> Path:
+    """The socket of the session meant; empty is the only one. Raises SessionAwayError and UsageError."""
+    return run_async(registry.find_session(session))
+
+
+def session_hints(session: str) -> list[str]:
+    """For who leaves a session running: how to see it again, to steer it, to end it."""
+    return [
+        f"watch it:  tuibench attach {session}",
+        f"steer it:  tuibench ctl {session} threads 16",
+        f"end it:    tuibench ctl {session} stop --wait",
+    ]
+
+
+async def fetch_hello(socket: Path) -> Hello:
+    """What a session says of itself. Raises SessionAwayError."""
+    client = await SessionClient.connect(socket)
+    await client.close()
+    return client.hello
+
+
+def lifetime_text(hello: Hello) -> str:
+    """For who leaves a session running: how long it goes on."""
+    if hello.status.state in (RunState.STOPPING, RunState.ENDED):
+        return f"{hello.session} is ending"
+    if hello.viewers:
+        return f"{hello.session} goes on, watched by {hello.viewers} more"
+    if hello.grace_seconds is None:
+        return f"{hello.session} goes on until it is stopped"
+    return f"{hello.session} goes on for {hello.grace_seconds:g} s, and longer if somebody watches it"

@@ -1,0 +1,62 @@
+"""Opens the screen on a session, and says in the terminal what is left to be said when it closes.
+
+A viewer that attaches imports this before its first picture: no load, no server and no recorder in here.
+"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuibench.cli.output.log import info
+from tuibench.cli.output.run_notes import run_notes
+from tuibench.cli.runner.event_loop import run_async
+from tuibench.cli.runner.session_lookup import fetch_hello, lifetime_text, session_hints
+from tuibench.errors import ExitCode, SessionUnreachableError, UsageError
+from tuibench.model.message import SessionEnded
+
+if TYPE_CHECKING:
+    from tuibench.tui.terminal.styled_app import DisplayOptions
+
+
+def require_terminal(instead: str) -> None:
+    """Raises UsageError when there is no screen to draw on."""
+    if not is_on_terminal():
+        raise UsageError("the live monitor needs a terminal", f"without one: {instead}")
+
+
+def is_on_terminal() -> bool:
+    """True if all three streams are a terminal's: keys come in on one, and the screen goes out on stderr."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def open_viewer(
+    socket: Path, look: "DisplayOptions", *, owner: bool = True, read_only: bool = False
+) -> SessionEnded | None:
+    """Opens the screen on a session; its last word, or None if it was left running."""
+    from tuibench.tui import app
+
+    return app.run_viewer(socket, look, owner=owner, read_only=read_only)
+
+
+def report_left_running(socket: Path) -> ExitCode:
+    """Says how to reach a session that goes on, if the terminal is still there to say it to."""
+    if not is_on_terminal():
+        return ExitCode.INTERRUPTED
+    try:
+        hello = run_async(fetch_hello(socket))
+    except SessionUnreachableError as error:
+        info(f"tuibench: {error}")
+        return ExitCode.DONE
+    for line in (lifetime_text(hello), *session_hints(hello.session)):
+        info(line)
+    return ExitCode.DONE
+
+
+def print_result(ended: SessionEnded) -> ExitCode:
+    """Leaves the summary in the terminal; the exit code of the run."""
+    click.echo(ended.text, nl=False)
+    for line in run_notes(ended.summary, ended.run_directory):
+        info(line)
+    return ExitCode(ended.exit_code)

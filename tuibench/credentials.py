@@ -1,0 +1,89 @@
+"""Passwords on the command line and in the environment: removed before other modules are imported.
+
+`ps` and /proc show both to other users. The program restarts itself without the password and receives it
+through a pipe. `MYSQL_PWD` is removed from the environment, so that no child inherits it, and overwritten in
+the memory that /proc shows. A child process that needs a password gets it through a pipe.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+
+PASSWORD_OPTIONS = ("--password", "--mysql-password")
+PASSWORD_PIPE = "TUIBENCH_PASSWORD_FD"  # noqa: S105
+"""The environment variable with the pipe's number; it never contains the password."""
+
+VARIABLE = "MYSQL_PWD"
+_removed: list[str] = []
+"""The original value of `VARIABLE`, if it was set."""
+
+
+def conceal() -> None:
+    """Restarts the program if its arguments contain a password; removes a password from the environment."""
+    password, rest = without_password(sys.argv[1:])
+    if password is not None:
+        _restart(rest, password)
+    if VARIABLE in os.environ:
+        _removed[:] = [os.environ[VARIABLE]]
+        _overwrite(VARIABLE)
+        del os.environ[VARIABLE]
+
+
+def environment_password() -> str | None:
+    """The password from the environment, if any."""
+    return _removed[0] if _removed else os.environ.get(VARIABLE)
+
+
+def inherited_password() -> str | None:
+    """The password that was removed from the command line before the restart.
+
+    Raises UnicodeDecodeError if it is not valid text.
+    """
+    number = os.environ.pop(PASSWORD_PIPE, None)
+    if number is None:
+        return None
+    with os.fdopen(int(number), "rb") as pipe:
+        return pipe.read().decode()
+
+
+def without_password(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The password in the arguments, if any, and the arguments without it."""
+    password, rest = None, []
+    waiting = iter(arguments)
+    for argument in waiting:
+        name, equals, value = argument.partition("=")
+        if name.startswith("--") and name.replace("_", "-") in PASSWORD_OPTIONS:
+            password = value if equals else next(waiting, "")
+        elif argument.startswith("-p") and len(argument) > len("-p"):
+            password = argument[2:]
+        else:
+            rest.append(argument)
+    return password, rest
+
+
+def _restart(arguments: Sequence[str], password: str) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, os.fsencode(password))
+    os.close(writing)
+    os.set_inheritable(reading, True)
+    os.environ[PASSWORD_PIPE] = str(reading)
+    if password and sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(
+                "tuibench: a password on the command line is visible to others; -p asks for it\n"
+            )
+            sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "tuibench", *arguments])  # noqa: S606
+
+
+def _overwrite(name: str) -> None:
+    """Overwrites the variable's value with zeros in the process's initial environment, which /proc shows."""
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
+        library = ctypes.CDLL(None)
+        library.getenv.restype = ctypes.c_void_p
+        address = library.getenv(name.encode())
+        if address:
+            ctypes.memset(address, 0, len(ctypes.string_at(address)))

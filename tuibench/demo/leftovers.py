@@ -1,0 +1,93 @@
+"""Cleanup after killed supervisors: their directories and, on systems other than Linux, their servers.
+
+Only directories of this user with tuibench's prefix, without a running supervisor (the lock is free), and
+not marked to be kept.
+"""
+
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import msgspec
+
+from tuibench.demo.instance import LockOwner, remove_directory
+from tuibench.demo.layout import PREFIX, DirectoryLayout
+from tuibench.files import DECODE_ERRORS
+
+DEATH_SECONDS = 10.0
+POLL_SECONDS = 0.02
+
+
+def remove_leftovers(base: Path) -> list[Path]:
+    """Removes what killed supervisors left below `base`; returns the removed directories."""
+    return [
+        path
+        for path in sorted(base.glob(f"{PREFIX}*"))
+        if _is_ours(path) and remove_leftover(DirectoryLayout(path))
+    ]
+
+
+def remove_leftover(layout: DirectoryLayout) -> bool:
+    """Removes one directory and ends its server; False if it is in use or to be kept."""
+    try:
+        descriptor = os.open(layout.supervisor_lock, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    with open(descriptor, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            mark = msgspec.json.decode(file.read(), type=LockOwner)
+        except (OSError, *DECODE_ERRORS):
+            return False
+        if mark.keep:
+            return False
+        end_server(layout)
+        remove_directory(layout)
+    return not layout.root.exists()
+
+
+def end_server(layout: DirectoryLayout) -> None:
+    """Kills the server of a directory, if it still runs, and waits for its end."""
+    pid = server_pid(layout)
+    if pid is None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    for _ in range(int(DEATH_SECONDS / POLL_SECONDS)):
+        if server_pid(layout) is None:
+            return
+        time.sleep(POLL_SECONDS)
+
+
+def server_pid(layout: DirectoryLayout) -> int | None:
+    """The server's process, identified by pid file *and* command line, because process ids are reused."""
+    try:
+        pid = int(layout.server_pid.read_text())
+    except (OSError, ValueError):
+        return None
+    return pid if f"--datadir={layout.data}" in _command_line(pid) else None
+
+
+def _command_line(pid: int) -> str:
+    """A process's arguments; empty if it has ended."""
+    if Path("/proc/self/cmdline").exists():
+        try:
+            return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            return ""
+    asked = subprocess.run(
+        ["/bin/ps", "-ww", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return asked.stdout
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return found.st_uid == os.geteuid() and path.is_dir() and not path.is_symlink()

@@ -1,0 +1,1 @@
+"""What limits the throughput: indicators taken from samples, and their limits."""

@@ -1,0 +1,86 @@
+"""What many samples say together of client, server and host, and from where on a figure means much.
+
+A probe judges its steps and a report judges a run by the same figures and the same limits.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from tuibench.metrics.series.rates import growth, ratio
+from tuibench.model.counters import Counter
+from tuibench.model.sample import Sample, ServerSample
+
+COMMIT = "commit"
+"""The statement that explicit transactions end with, by its name in the samples."""
+
+CPU_LIMIT = 0.85
+"""A worker that uses more of a core than this limits the load."""
+
+BUSY_PERCENT = 88.0
+"""A host with less idle time than the rest of this is used up: schedulers and samples need some, too."""
+
+IDLE_PERCENT = 75.0
+DOMINANT_SHARE = 0.25
+COMMIT_SHARE, COMMIT_FSYNCS = 0.35, 0.02
+TABLE_MISSES_PERCENT, DISK_READS = 1.0, 1.0
+
+MS_PER_SECOND = 1000.0
+Part = TypeVar("Part")
+
+
+def mean_of_known(parts: Iterable[Part], figure: Callable[[Part], float | None]) -> float | None:
+    """The mean of a figure where it is known; None where it never is."""
+    known = [value for value in map(figure, parts) if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def counter_growth(servers: Sequence[ServerSample]) -> dict[str, float]:
+    """By how much each counter grew from the first sample to the last; those that did not go back."""
+    if len(servers) < 2:
+        return {}
+    first, last = servers[0].counters, servers[-1].counters
+    found = {name: growth(first.get(name), value) for name, value in last.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def seconds_between(samples: Sequence[Sample]) -> float:
+    """From the first reading of the server to the last."""
+    times = [sample.elapsed_seconds for sample in samples if sample.server is not None]
+    return times[-1] - times[0] if times else 0.0
+
+
+def lock_waiters(growths: Mapping[str, float], seconds: float) -> float | None:
+    """How many threads waited for a row lock at a time, on average."""
+    waited_ms = growths.get(Counter.ROW_LOCK_TIME)
+    return None if waited_ms is None else ratio(waited_ms / MS_PER_SECOND, seconds)
+
+
+def table_misses_percent(growths: Mapping[str, float]) -> float | None:
+    """Look-ups in the table cache that found nothing."""
+    misses, hits = growths.get(Counter.TABLE_CACHE_MISSES), growths.get(Counter.TABLE_CACHE_HITS)
+    found = None if misses is None or hits is None else ratio(misses, misses + hits)
+    return None if found is None else 100 * found
+
+
+def is_host_saturated(cpu_total: float | None) -> bool:
+    """Whether a host, by its processors' percent, has no time left; one that is not seen is not judged."""
+    return (cpu_total or 0.0) >= BUSY_PERCENT
+
+
+def is_dominant_share(part: float | None, cpu_total: float | None) -> bool:
+    """Whether somebody takes a good part of a host that is used up."""
+    return is_host_saturated(cpu_total) and (part or 0.0) >= DOMINANT_SHARE * (cpu_total or 0.0)
+
+
+def is_delayed_by_host(worker_cpu: float, cpu_total: float | None, cpu_rest: float | None) -> bool:
+    """Whether a client that is late has time to spare, and shares a host that the server uses up with it.
+
+    It could ask for more than it does; only its latencies are longer than the server's. `worker_cpu` is a
+    share of a core, the host's figures are percent.
+    """
+    return (
+        worker_cpu <= CPU_LIMIT
+        and is_host_saturated(cpu_total)
+        and not is_dominant_share(cpu_rest, cpu_total)
+    )

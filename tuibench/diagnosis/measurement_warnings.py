@@ -1,0 +1,219 @@
+"""Warnings about the measurement itself: client-limited, host busy, host disturbed.
+
+A worker limits the load if it uses more than 85 % of a core, or runs later (99th percentile) than a tenth of
+the p95 that it reports. On asyncio late is how long after its timer the event loop runs; natively it is the
+lateness of paced starts and the time that threads wait for a processor (schedstat).
+"""
+
+from collections import deque
+from collections.abc import Collection
+from typing import Generic, NamedTuple, TypeVar
+
+from tuibench.diagnosis.indicators import CPU_LIMIT, is_dominant_share, is_host_saturated
+from tuibench.model.notation import format_delay
+from tuibench.model.sample import HostSample, LoadSample
+from tuibench.units import decimal, percent
+
+LAG_LIMIT = 0.10
+DISTURBED_PERCENT = 5.0
+"""Steal or throttling from here on is a disturbance."""
+
+TICKS_LOOKED_AT = 5
+TICKS_NEEDED = 3
+CALM_TICKS = 10
+"""So many good ticks in a row lower the alarm: one that came and went would fill the list of events."""
+
+
+def simulated_network_warning(delay_ms: float) -> tuple[str, ...]:
+    """The warning that the network was made to look longer than it is, by up to so much."""
+    if not delay_ms:
+        return ()
+    return (
+        f"simulated: the network was made to look up to {format_delay(delay_ms)} longer on each round trip "
+        "(--client-delay); latencies include that",
+    )
+
+
+def is_client_limited(load: LoadSample) -> bool:
+    """True if the client, in this interval, was the bottleneck or blurred the latencies."""
+    p95_ms = load.latency.p95 if load.latency else None
+    late = p95_ms is not None and load.lag_p99_ms > LAG_LIMIT * p95_ms
+    return load.worker_cpu > CPU_LIMIT or late
+
+
+class ClientLimitTick(NamedTuple):
+    """A tick in which the client was the limit, and whether its host had a processor left."""
+
+    load: LoadSample
+    is_host_saturated: bool = False
+
+    @property
+    def severity(self) -> tuple[bool, float]:
+        """A worker that is full is worse than one that is late."""
+        is_full = self.load.worker_cpu > CPU_LIMIT
+        return is_full, self.load.worker_cpu if is_full else self.load.lag_p99_ms
+
+    @property
+    def text(self) -> str:
+        """What was the limit, first; then by how much, and what to do."""
+        cpu, late = percent(100 * self.load.worker_cpu), _milliseconds(self.load.lag_p99_ms)
+        if self.load.worker_cpu > CPU_LIMIT:
+            return (
+                f"client-limited: a worker used {cpu} of a core and ran {late} late (p99); "
+                "the server may do more: use --workers or another host"
+            )
+        cause = "this host has no CPU left, a worker" if self.is_host_saturated else "a worker"
+        remedy = "load from another host" if self.is_host_saturated else "use --workers or another host"
+        return (
+            f"client-limited: {cause} ran {late} late (p99), which latencies include; {remedy} "
+            "to measure the server alone"
+        )
+
+
+class HostTick(NamedTuple):
+    """A tick in which the host was busy with other programs, or disturbed; by how much, in percent."""
+
+    severity: float
+    text: str
+
+
+def busy_host(host: HostSample) -> HostTick | None:
+    """A host that other programs use up. What the hypervisor takes is not theirs."""
+    others = max(0.0, host.cpu_rest - host.cpu_steal)
+    if not is_dominant_share(others, host.cpu_total):
+        return None
+    text = (
+        f"host busy: other programs use {percent(others)} of CPU, which skews the results; "
+        "stop them or use another host"
+    )
+    return HostTick(others, text)
+
+
+def disturbed_host(host: HostSample) -> HostTick | None:
+    """A host that does not get the processor time that it asks for."""
+    most = max(host.cpu_steal, host.cpu_throttled)
+    if most < DISTURBED_PERCENT:
+        return None
+    if host.cpu_steal >= host.cpu_throttled:
+        text = f"{percent(most)} steal: the hypervisor gives the CPU to other guests; use another host"
+    else:
+        text = f"its control group is throttled {percent(most)} of the time; raise its CPU limit"
+    return HostTick(most, f"host disturbed: {text}")
+
+
+def _milliseconds(value: float) -> str:
+    return f"{decimal(value, 1 if value >= 1 else 2)} ms"
+
+
+TickT = TypeVar("TickT", ClientLimitTick, HostTick)
+
+
+class TickAlarm(Generic[TickT]):
+    """Watches ticks, so that one odd interval raises no alarm, and one good one does not lower it.
+
+    `now` is True from most of five ticks until ten in a row are good.
+    """
+
+    def __init__(self) -> None:
+        self._recent: deque[bool] = deque(maxlen=TICKS_LOOKED_AT)
+        self._ticks = 0
+        self._bad_ticks = 0
+        self._calm_ticks = 0
+        self._worst: TickT | None = None
+        self.now = False
+
+    def look(self, tick: TickT | None) -> None:
+        """One tick; None for a good one."""
+        is_bad = tick is not None
+        self._recent.append(is_bad)
+        self._ticks += 1
+        self._bad_ticks += is_bad
+        self._calm_ticks = 0 if is_bad else self._calm_ticks + 1
+        if tick is not None and (self._worst is None or tick.severity > self._worst.severity):
+            self._worst = tick
+        self.now = sum(self._recent) >= TICKS_NEEDED or (self.now and self._calm_ticks < CALM_TICKS)
+
+    @property
+    def overall(self) -> bool:
+        """True if more than a quarter of all ticks were bad."""
+        return self._bad_ticks * 4 > self._ticks
+
+    @property
+    def text(self) -> str:
+        """The warning of the worst tick; empty without one."""
+        return "" if self._worst is None else self._worst.text
+
+
+class ClientLimit:
+    """Watches the client and its host.
+
+    Lateness has one warning: where other programs or the hypervisor take the processors, that is the cause,
+    and the client is the limit only if a worker is full.
+    """
+
+    def __init__(self) -> None:
+        self._client: TickAlarm[ClientLimitTick] = TickAlarm()
+        self._busy: TickAlarm[HostTick] = TickAlarm()
+        self._disturbed: TickAlarm[HostTick] = TickAlarm()
+
+    def look(self, load: LoadSample, host: HostSample | None = None) -> None:
+        """One tick; `host` is the one that the workers share."""
+        busy, disturbed = (busy_host(host), disturbed_host(host)) if host else (None, None)
+        self._busy.look(busy)
+        self._disturbed.look(disturbed)
+        is_explained = (busy or disturbed) is not None and load.worker_cpu <= CPU_LIMIT
+        is_saturated = is_host_saturated(host.cpu_total if host else None)
+        limited = is_client_limited(load) and not is_explained
+        self._client.look(ClientLimitTick(load, is_saturated) if limited else None)
+
+    @property
+    def now(self) -> bool:
+        """True while the client is the limit."""
+        return self._client.now
+
+    @property
+    def raised(self) -> frozenset[str]:
+        """The names of the alarms that are raised."""
+        return frozenset(text.partition(":")[0] for text in self.active_warnings)
+
+    @property
+    def overall(self) -> bool:
+        """True if the run as a whole was limited by the client."""
+        return self._client.overall
+
+    @property
+    def active_warnings(self) -> tuple[str, ...]:
+        """The warnings that hold now."""
+        return tuple(alarm.text for alarm in self._alarms if alarm.now)
+
+    @property
+    def overall_warnings(self) -> tuple[str, ...]:
+        """The warnings about the run as a whole."""
+        return tuple(alarm.text for alarm in self._alarms if alarm.overall)
+
+    def text(self) -> str:
+        """The warning that the client is the limit, with what to do."""
+        return self._client.text
+
+    @property
+    def _alarms(self) -> tuple[TickAlarm[ClientLimitTick] | TickAlarm[HostTick], ...]:
+        return self._client, self._busy, self._disturbed
+
+
+def missing_worker_warnings(unresponsive: Collection[int]) -> tuple[str, ...]:
+    """The warning that workers, by their process ids, did not answer in the end."""
+    return tuple(
+        f"incomplete: worker process {pid} did not answer in the end; no figure holds what it did last"
+        for pid in unresponsive
+    )
+
+
+def measurement_warnings(
+    max_client_delay_ms: float, limit: ClientLimit, unresponsive: Collection[int] = ()
+) -> tuple[str, ...]:
+    """The warnings about the measurement as a whole."""
+    return (
+        *simulated_network_warning(max_client_delay_ms),
+        *limit.overall_warnings,
+        *missing_worker_warnings(unresponsive),
+    )

@@ -1,0 +1,203 @@
+"""A probe's result in words and as a table, the same in the terminal, in the record and on screen."""
+
+from collections.abc import Iterator
+
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose, UslFit
+from tuibench.model.schedule import Quantity
+from tuibench.units import DASH, count, decimal, milliseconds, signed
+
+HEADER = ("TPS", "± 95 %", "QPS", "p95", "errors", "")
+WIDTHS = (10, 11, 10, 9, 11, 9)
+HOST_CPU_TAKEN = "host CPU taken by others"
+"""A limiter that is no fault of the load generator, though it could not do its work."""
+
+SMALL_PERCENT = 10.0
+"""A change that is within this for certain is none worth talking of."""
+
+REASONS = {
+    ProbeEnd.SLO: "the objectives were lost before the server was saturated",
+    ProbeEnd.COLLAPSE: "throughput collapsed",
+    ProbeEnd.CONNECTIONS: "the server let no more connections in",
+    ProbeEnd.LIMIT: "throughput still grew at the highest level allowed",
+    ProbeEnd.TIME: "the time was up while throughput still grew",
+    ProbeEnd.ABORTED: "the probe ended early",
+    ProbeEnd.KNEE: "throughput stopped growing",
+}
+
+
+def probe_level_text(order: ProbeOrder, level: float | None) -> str:
+    """24 threads, 400/s."""
+    if level is None:
+        return DASH
+    if order.by is Quantity.RATE:
+        return f"{level:,.6g}/s"
+    return f"{level:,.0f} thread{'' if level == 1 else 's'}"
+
+
+def probe_text(result: ProbeResult) -> str:
+    """The whole answer: the table, the words, the commands."""
+    commands = [f"  {line}" for line in result.commands.values()]
+    formal = ["For the formal run:", *commands] if commands else []
+    return "\n".join([*probe_table(result), "", *result.lines, *formal]) + "\n"
+
+
+def probe_table(result: ProbeResult) -> list[str]:
+    """A line for each step: up and between by level, then those of the way back."""
+    name = "rate/s" if result.order.by is Quantity.RATE else "threads"
+    lines = [_row((name, *HEADER))]
+    on_the_way = [step for step in result.steps if step.purpose is not StepPurpose.BACK]
+    lines += [_row(_cells(result, step)) for step in sorted(on_the_way, key=lambda step: step.level)]
+    back = [step for step in result.steps if step.purpose is StepPurpose.BACK]
+    return lines + [_row(_cells(result, step)) for step in back]
+
+
+def step_line(order: ProbeOrder, step: ProbeStep) -> str:
+    """One step for the progress: `16 threads: 2,104 TPS ±1.2 %, p95 9.8 ms, in 5.0 s`."""
+    known = f" ±{100 * step.half_width:.1f} %" if step.half_width is not None else ""
+    missed = "".join(f", missed {each}" for each in step.missed)
+    steady = "" if step.is_stable else ", not stable"
+    level = "without a rate" if step.purpose is StepPurpose.SCALE else probe_level_text(order, step.level)
+    spent = step.seconds + step.settling_seconds
+    return (
+        f"{level}: {count(step.tps)} TPS{known}, p95 {milliseconds(step.p95_ms)}, in {spent:.1f} s"
+        f"{steady}{missed}"
+    )
+
+
+def probe_lines(result: ProbeResult) -> tuple[str, ...]:
+    """What was found, a sentence or two a line."""
+    return tuple(
+        line
+        for lines in (
+            _saturation(result),
+            _objective(result),
+            _limiter(result),
+            _recovery(result),
+            [fit_line(result.fit)] if result.fit else [],
+            _confidence(result),
+        )
+        for line in lines
+    )
+
+
+def fit_line(fit: UslFit) -> str:
+    """The curve in figures, or why there is none."""
+    if fit.refusal:
+        return f"USL: no fit: {fit.refusal}"
+    peak = (
+        f"highest throughput {count(fit.peak_tps)} TPS at {fit.peak_level:,.0f} threads"
+        if fit.peak_level is not None
+        else "no peak within four times what was measured"
+    )
+    return f"USL: σ {fit.sigma:.4f}, κ {fit.kappa:.3g}, R² {fit.r2:.3f}: {peak}"
+
+
+def _saturation(result: ProbeResult) -> Iterator[str]:
+    order, knee, peak = result.order, result.knee, result.peak
+    if peak is None:
+        yield f"Nothing was measured: {result.reason or REASONS[result.end]}."
+        return
+    most = f"{count(peak.tps)} TPS at {probe_level_text(order, peak.level)}"
+    if result.reason:
+        yield f"Ended early: {result.reason}. What follows is of the time before."
+    if result.client_limited:
+        yield f"{_who_was_the_limit(result)}, not the server, which does {most} or more."
+    elif knee is not None:
+        between = f" ({_number(result.knee_low)} to {_number(result.knee_high)})"
+        yield (
+            f"Saturated at {probe_level_text(order, knee.level)}{between}: {count(knee.tps)} TPS, "
+            f"p95 {milliseconds(knee.p95_ms)}. Most: {most}."
+        )
+    else:
+        yield f"Not saturated: {REASONS[result.end]}. Most: {most}, p95 {milliseconds(peak.p95_ms)}."
+
+
+def _who_was_the_limit(result: ProbeResult) -> str:
+    """The load generator, or those who took the host from it."""
+    is_other = result.limiter is not None and result.limiter.name == HOST_CPU_TAKEN
+    return "Other programs on this host were the limit" if is_other else "The load generator was the limit"
+
+
+def _objective(result: ProbeResult) -> Iterator[str]:
+    found, order = result.objective, result.order
+    if found is None:
+        return
+    what = " and ".join(found.slo)
+    missed = f"missed at {probe_level_text(order, found.missed_at)} ({'; '.join(found.missed)})"
+    if found.most is None:
+        yield f"{what}: kept at no level; {missed}."
+        return
+    until = missed if found.missed_at is not None else "the highest measured"
+    yield (
+        f"{what}: kept up to {probe_level_text(order, found.most)}, {until}. Best within it: "
+        f"{probe_level_text(order, found.best)}, {count(found.tps)} TPS, p95 {milliseconds(found.p95_ms)}."
+    )
+
+
+def _limiter(result: ProbeResult) -> Iterator[str]:
+    found = result.limiter
+    if found is None:
+        return
+    yield f"Limited by: {found.verdict}."
+    for line in found.evidence:
+        yield f"  {line}"
+    if found.advice:
+        yield f"  → {found.advice}"
+
+
+def _recovery(result: ProbeResult) -> Iterator[str]:
+    found = result.recovery
+    if found is None:
+        return
+    margin = f" ± {found.margin:.1f}" if found.margin is not None else ""
+    is_small = found.margin is not None and abs(found.percent) + found.margin <= SMALL_PERCENT
+    verdict = (
+        "differs" if found.differs else "no difference" if is_small else "no difference beyond the noise"
+    )
+    yield (
+        f"Back at {probe_level_text(result.order, found.level)}: {count(found.before)} TPS before the "
+        f"highest load, {count(found.after)} after it: {verdict} ({signed(found.percent, 1)}{margin} %)."
+    )
+
+
+def _confidence(result: ProbeResult) -> Iterator[str]:
+    yield f"Confidence: {result.confidence}, from {len(result.steps)} steps in {result.seconds:.0f} s."
+    for doubt in result.doubts:
+        yield f"  {doubt}"
+
+
+def _cells(result: ProbeResult, step: ProbeStep) -> tuple[str, ...]:
+    known = DASH if step.half_width is None else f"{100 * step.half_width:.1f} %"
+    is_scale = step.purpose is StepPurpose.SCALE
+    return (
+        "no rate" if is_scale else _number(step.level),
+        decimal(step.tps, 1),
+        known if step.is_stable else f"{known} !",
+        count(step.qps),
+        milliseconds(step.p95_ms),
+        f"{step.errors_percent:.2g} %" if step.errors_percent else "0",
+        _note(result, step),
+    )
+
+
+def _note(result: ProbeResult, step: ProbeStep) -> str:
+    told = {
+        "back": step.purpose is StepPurpose.BACK,
+        "saturated": result.knee == step,
+        "most": result.peak == step,
+    }
+    notes = [note for note, holds in told.items() if holds]
+    return ", ".join([*notes, *(f"missed {each}" for each in step.missed)])
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    *figures, note = cells
+    return "".join(f"{cell:>{width}}" for cell, width in zip(figures, WIDTHS, strict=True)) + (
+        f"  {note}" if note else ""
+    )
+
+
+def _number(level: float | None) -> str:
+    if level is None:
+        return DASH
+    return f"{level:,.0f}" if level >= 100 or level == int(level) else f"{level:.3g}"

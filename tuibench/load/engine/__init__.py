@@ -1,0 +1,1 @@
+"""The load engine: runs a program on many connections of one process."""

@@ -1,0 +1,1 @@
+"""The engine on asyncio: virtual users, transactions, prepared connections, latency recording."""

@@ -1,0 +1,104 @@
+"""The engine on asyncio, portable and the reference: each connection is a task of one event loop."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from tuibench.clock import Clock, SystemClock
+from tuibench.load.engine.asyncio.fairness import FairnessTracker
+from tuibench.load.engine.asyncio.virtual_user import VirtualUser
+from tuibench.load.engine.base import BaseEngine, ReportParts
+from tuibench.load.engine.recorder import EventLoopLagProbe
+from tuibench.load.engine.surface import Emit
+from tuibench.load.engine.worker_context import Connect
+from tuibench.load.messages import StartLoad
+from tuibench.load.pacing.arrival_schedule import ArrivalSchedule
+from tuibench.load.pacing.timer import Timer, system_timer
+from tuibench.load.pacing.work_queue import WorkQueue
+from tuibench.load.worker_report import Counters
+from tuibench.workload.generate.generator import Generator, stream
+from tuibench.workload.generate.layout import ProgramLayout
+from tuibench.workload.program.program import with_weights
+
+
+class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
+    """The virtual users of one worker."""
+
+    def __init__(
+        self,
+        begin: StartLoad,
+        *,
+        connect: Connect | None = None,
+        clock: Clock | None = None,
+        emit: Emit = lambda _: None,
+        timer: Callable[[Callable[[], None]], Timer] = system_timer,
+    ) -> None:
+        clock = clock or SystemClock()
+        phase = begin.worker / begin.workers
+        schedule = ArrivalSchedule(stream(begin.seed, -1 - begin.worker), begin.arrival, phase)
+        queue = WorkQueue(schedule, clock, timer, begin.limit)
+        layout = ProgramLayout(begin.program)
+        super().__init__(begin, queue, layout, connect=connect, clock=clock, emit=emit, timer=timer)
+        self._program = begin.program
+        self._generators: dict[int, Generator] = {}
+        self._fairness = FairnessTracker()
+        self._lag = EventLoopLagProbe(clock, timer)
+
+    def set_weights(self, weights: Sequence[float]) -> None:
+        self._program = with_weights(self._program, weights)
+        for generator in self._generators.values():
+            generator.set_weights(weights)
+        self._context.changed()
+
+    def set_delay(self, delay_ns: int) -> None:
+        self._delay.ns = delay_ns
+
+    def checkpoint(self) -> None:
+        self._reap()
+        self._fairness.checkpoint()
+        for user in self._present():
+            user.transactions.checkpoint()
+
+    def expect_kill(self, connection_id: int) -> None:
+        for user in self._present():
+            if user.connection_id == connection_id:
+                user.transactions.expect_kill()
+
+    def _reset_figures(self, limit: int | None) -> int:
+        dropped = self._queue.forget()
+        self._queue.grant_quota(limit)
+        self._fairness.reset()
+        for user in self._present():
+            user.transactions.forget()
+        return dropped
+
+    def _report_parts(self) -> ReportParts:
+        latencies = self._recorder.take()
+        share, since = self._fairness.merged_with(self._present())
+        return ReportParts(self._counters(), latencies, share, since, self._lag.take_p99_ms())
+
+    def _counters(self) -> Counters:
+        counters = self._recorder.totals()
+        counters.scheduled, counters.backlog = self._queue.scheduled, self._queue.backlog
+        return counters
+
+    def _wake_all(self) -> None:
+        for user, _ in self._users.values():
+            user.wake()
+
+    def _new_user(
+        self, number: int, before: asyncio.Task[None] | None, *, waits_for_slot: bool
+    ) -> VirtualUser:
+        generator = self._generators.get(number)
+        if generator is None:
+            generator = Generator(self._program, self._begin.seed, number, self._layout)
+            self._generators[number] = generator
+        return VirtualUser(self._context, generator, number, waits_for_slot=waits_for_slot)
+
+    def _close(self) -> None:
+        self._lag.close()
+        self._queue.close()
+
+    def _reap(self) -> list[VirtualUser]:
+        ended = super()._reap()
+        self._fairness.keep(ended)
+        return ended

@@ -1,0 +1,241 @@
+"""What one connection of the load sends: transactions with their retries, counted and timed. The hot path.
+
+A script is a generator that `mysql.exchange` plays: it yields packets and is given what each statement
+affected, or the answer whose rows decide what comes next, without a task in between. It yields a function
+only for what is not hot: a back-off, a wait for work. Errors are thrown in where the statement was yielded.
+
+    in_a_row    transactions, each in the books from its start to whichever end
+    _again      what follows a failed attempt
+    _retries    what that calls for first: a rollback, a back-off
+    _talk       an attempt that hangs on what it captures
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, TypeVar
+
+from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.load.engine.prepared_connection import PreparedConnection, backoff_seconds
+from tuibench.load.engine.recorder import OTHER, WRITE, LatencyRecorder
+from tuibench.load.engine.worker_context import WorkerContext
+from tuibench.load.pacing.think_time import ThinkTime
+from tuibench.load.pacing.work_queue import UNSCHEDULED, WorkQueue
+from tuibench.model.plan import OnError
+from tuibench.mysql.protocol.statement_protocol import CaptureResponse, Request, TransactionLoop
+from tuibench.workload.generate.generator import Call, Conversation, Rows
+from tuibench.workload.generate.generator import Generator as Values
+
+RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS = 0.001, 0.1
+ROLLBACK = "ROLLBACK"
+ER_QUERY_INTERRUPTED = 1317
+INTENDED_ROLLBACK = "rollback"
+"""The name of the statement that ends a transaction rolled back by intent."""
+
+Outcome = TypeVar("Outcome")
+TransactionStep = Generator[Request, Any, Outcome]
+"""Part of a script, and what came of it."""
+
+
+class UnfinishedTransaction(AbstractContextManager[None]):
+    """Books the transaction that is cut short: by the end of its connection, of the run, or of the load."""
+
+    def __init__(self, recorder: LatencyRecorder) -> None:
+        self._recorder = recorder
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._recorder.in_flight -= 1
+            self._recorder.counters.abandoned += kind is GeneratorExit
+            self._recorder.counters.failed += kind is not GeneratorExit
+
+
+class TransactionRunner:
+    """Those of one connection. `events` counts the ones that succeeded, `busy_us` the time they took."""
+
+    def __init__(
+        self, context: WorkerContext[WorkQueue], values: Values, chance: Callable[[], float]
+    ) -> None:
+        self.events = 0
+        self.busy_us = 0
+        self._events_before = 0
+        self._busy_us_before = 0
+        self._context = context
+        self._recorder = context.recorder
+        self._now = context.clock.now_ns
+        self.think_time = ThinkTime(values)
+        self._has_think_time = values.pauses.are_any
+        self._values = values
+        self._start_interactive = values.start_interactive
+        self._interactive = [transaction.interactive for transaction in context.transactions]
+        self._names = [transaction.name for transaction in context.transactions]
+        self._explicit = [transaction.explicit for transaction in context.transactions]
+        self._chance = chance
+        self._kill_expected = False
+        self._unfinished = UnfinishedTransaction(context.recorder)
+
+    def expect_kill(self) -> None:
+        """The next query that is interrupted is to be tried again, whatever the rules say."""
+        self._kill_expected = True
+
+    def forget(self) -> None:
+        """Counts from nothing again."""
+        self.events = self.busy_us = 0
+        self.checkpoint()
+
+    def checkpoint(self) -> None:
+        """The figures `since` count from here."""
+        self._events_before, self._busy_us_before = self.events, self.busy_us
+
+    @property
+    def events_since(self) -> int:
+        return self.events - self._events_before
+
+    @property
+    def busy_us_since(self) -> int:
+        return self.busy_us - self._busy_us_before
+
+    def run_transactions(self, conn: PreparedConnection) -> TransactionLoop:
+        """One transaction after the other, until there is something to look at first, or nothing to start.
+
+        All in one frame, since nearly all time is spent here. A latency ends when the last byte of the answer
+        is there; a transaction's covers its retries, as sysbench counts it. Response time counts from the
+        intended start, service time from the start; in a closed loop both are one.
+        """
+        context, recorder, now, packets = self._context, self._recorder, self._now, conn.packets
+        delay, start, changes = context.delay, context.queue.start, context.changes
+        tally, kinds = recorder.tally, recorder.kinds
+        latencies_us, responses_us = recorder.latencies_us, recorder.response_us
+        calls, interactive, explicit = self._values.calls, self._interactive, self._explicit
+        draw = self.think_time.take if self._has_think_time else self._values.draw
+        with self._unfinished:
+            for _ in self._values.uninterrupted():
+                if context.changes != changes or (intended_ns := start()) is None:
+                    return
+                recorder.in_flight += 1
+                which = draw()
+                started_ns = ended_ns = now()
+                is_committed: bool | None = True
+                try:
+                    if interactive[which]:
+                        is_committed = yield from self._run_interactive(conn, which)
+                        ended_ns = now()
+                    else:
+                        for index, values in calls[which]():
+                            packet = packets[index](values)
+                            sent_ns = now()
+                            affected = (yield from delay.answer(packet)) if delay.ns else (yield packet)
+                            ended_ns = now()
+                            latencies_us[index].append((ended_ns - sent_ns) // 1000)
+                            kind = kinds[index]
+                            tally[kind if affected or kind != WRITE else OTHER] += 1
+                except SQLError as error:
+                    is_committed = yield from self._retry(conn, which, error)
+                    ended_ns = now()
+                except GeneratorExit:
+                    recorder.other_questions += 1
+                    raise
+                recorder.in_flight -= 1
+                if is_committed is None:
+                    recorder.counters.failed += 1
+                    continue
+                if not is_committed:
+                    recorder.counters.count_rollback(self._names[which])
+                elif explicit[which]:
+                    recorder.commits += 1
+                recorder.completed += 1
+                self.events += 1
+                busy_us = (ended_ns - started_ns) // 1000
+                self.busy_us += busy_us
+                if intended_ns == UNSCHEDULED:
+                    responses_us[which].append(busy_us)
+                else:
+                    responses_us[which].append((ended_ns - intended_ns) // 1000)
+                    recorder.service_us.append(busy_us)
+
+    def _retry(self, conn: PreparedConnection, which: int, error: SQLError) -> TransactionStep[bool | None]:
+        """What follows an attempt that failed. None if the transaction is given up, else as
+        `_run_interactive`.
+
+        Raises what ends the connection or the run.
+        """
+        attempt = 0
+        while (yield from self._prepare_retry(conn, which, attempt, error)):
+            attempt += 1
+            try:
+                return (yield from self._run_interactive(conn, which))
+            except SQLError as another:
+                error = another
+            except GeneratorExit:
+                self._recorder.other_questions += 1
+                raise
+        return None
+
+    def _prepare_retry(
+        self, conn: PreparedConnection, which: int, attempt: int, error: SQLError
+    ) -> TransactionStep[bool]:
+        """What a failed attempt calls for: a rollback, then a back-off if there is to be another (True)."""
+        execution, counters = self._context.execution, self._recorder.counters
+        self._recorder.failed(error)
+        if isinstance(error, ConnectionLostError):
+            raise error
+        if self._explicit[which]:
+            yield from self._roll_back(conn)
+        if not (execution.ignores(error.code) or self._was_expected_kill(error.code)):
+            if execution.on_error is OnError.STOP:
+                raise error
+            return False
+        if attempt == execution.max_retries:
+            return False
+        counters.count_retry(self._names[which])
+        pause = backoff_seconds(attempt, RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS, self._chance())
+        yield partial(self._context.clock.sleep, pause)
+        return True
+
+    def _was_expected_kill(self, code: int) -> bool:
+        """Whether this is the interruption that the operator was told to expect; it is forgiven once."""
+        spared = self._kill_expected and code == ER_QUERY_INTERRUPTED
+        self._kill_expected = self._kill_expected and not spared
+        return spared
+
+    def _run_interactive(self, conn: PreparedConnection, which: int) -> TransactionStep[bool]:
+        """Statements that may hang on what those before them captured. False: rolled back by intent."""
+        context, recorder, now = self._context, self._context.recorder, self._context.clock.now_ns
+        delay = context.delay
+        talk, answer, last = self._start_interactive(which), None, ""
+        try:
+            while (call := _next_call(talk, answer)) is not None:
+                index, values = call
+                statement, packet = context.statements[index], conn.packets[index](values)
+                request = CaptureResponse(packet) if statement.captures else packet
+                sent_ns = now()
+                told = (yield from delay.answer(request)) if delay.ns else (yield request)
+                recorder.latencies_us[index].append((now() - sent_ns) // 1000)
+                answer = conn.rows[index](told) if statement.captures else None
+                affected = told if answer is None else len(answer)
+                kind = recorder.kinds[index]
+                recorder.tally[kind if affected or kind != WRITE else OTHER] += 1
+                last = statement.name
+        finally:
+            talk.close()
+        return last != INTENDED_ROLLBACK
+
+    def _roll_back(self, conn: PreparedConnection) -> TransactionStep[None]:
+        recorder = self._context.recorder
+        try:
+            yield from self._context.delay.answer(conn.connection.packet(ROLLBACK))
+        except GeneratorExit:
+            recorder.other_questions += 1
+            raise
+        except SQLError as error:
+            recorder.failed(error)
+            raise
+        recorder.tally[OTHER] += 1
+
+
+def _next_call(talk: Conversation, answer: Rows | None) -> Call | None:
+    """The next call of a conversation, None at its end."""
+    try:
+        return talk.send(answer)
+    except StopIteration:
+        return None

@@ -1,0 +1,180 @@
+"""One connection of the load, from login to goodbye.
+
+    connecting ──> working ──> leaving
+        ^             │
+        └── lost <────┘
+
+connecting  logs in and prepares; refused for want of connections it ends, for want of a server it tries again
+working     runs one transaction after the other, or (open loop) each as it comes due; holds while paused
+lost        the connection broke: the transaction failed, a new connection is made after a back-off
+leaving     asked to go, or out of work: the transaction in flight ends, then the connection is closed
+"""
+
+import random
+from functools import partial
+from typing import Any
+
+from tuibench.errors import ConnectionLostError, ProtocolError, RunError, TuibenchError
+from tuibench.load.engine.asyncio.transactions import TransactionRunner
+from tuibench.load.engine.prepared_connection import (
+    FIRST_PAUSE_SECONDS,
+    MAX_PAUSE_SECONDS,
+    PreparedConnection,
+    TooManyConnections,
+    backoff_seconds,
+    open_prepared_connection,
+)
+from tuibench.load.engine.worker_context import WorkerContext
+from tuibench.load.pacing.work_queue import WorkQueue
+from tuibench.model.plan import OnError
+from tuibench.mysql.protocol.statement_protocol import AsyncCall, TransactionLoop
+from tuibench.workload.generate.generator import Generator
+
+
+class VirtualUser:
+    """A connection of the load with its own stream of values. `admitted` once the server has let it in.
+
+    One that `waits_for_slot` waits for room on a server that takes no more connections.
+    """
+
+    def __init__(
+        self,
+        context: WorkerContext[WorkQueue],
+        generator: Generator,
+        number: int,
+        *,
+        waits_for_slot: bool = False,
+    ) -> None:
+        self.admitted = False
+        self._waits_for_slot = waits_for_slot
+        self._chance = random.Random(number).random
+        self.transactions = TransactionRunner(context, generator, self._chance)
+        self._context = context
+        self._generator = generator
+        self._number = number
+        self._leaving = False
+        self._broken = 0
+        self._conn: PreparedConnection | None = None
+
+    @property
+    def connected(self) -> bool:
+        return self._conn is not None
+
+    @property
+    def connection_id(self) -> int | None:
+        """The server's id of the connection, if there is one."""
+        return self._conn.connection.thread_id if self._conn is not None else None
+
+    def leave(self) -> None:
+        """Ends after the transaction in flight."""
+        self._leaving = True
+        self._context.changed()
+        self.wake()
+
+    def wake(self) -> None:
+        """Looks again whether there is something to do."""
+        if self._conn is not None:
+            self._conn.connection.protocol.wake()
+
+    async def run(self) -> None:
+        """Lives until told to leave, refused by the server, out of work, or cancelled."""
+        try:
+            lost = 0
+            while not self._is_done() and (conn := await self._connect(lost)) is not None:
+                lost += 1
+                await self._run_connection(conn)
+                await self._disconnect()
+        except TuibenchError as error:
+            self._context.fail(error)
+        except Exception as error:
+            self._context.fail(
+                RunError(f"a connection of the load broke down: {type(error).__name__}: {error}")
+            )
+        finally:
+            await self._disconnect()
+
+    def _is_done(self) -> bool:
+        return self._leaving or self._context.is_over or self._generator.is_exhausted
+
+    async def _connect(self, lost: int) -> PreparedConnection | None:
+        """A connection that is ready, None if there is to be none; `lost` is how many it had before."""
+        try:
+            self._conn = await open_prepared_connection(
+                self._context,
+                self._number,
+                self._generator.needed,
+                waits_for_slot=self._waits_for_slot or lost > 0,
+                is_leaving=self._is_done,
+                chance=self._chance,
+            )
+        except TooManyConnections:
+            return None
+        if self._conn is None:
+            return None
+        self.admitted = True
+        self._context.connection_opened()
+        if lost:
+            self._context.recorder.counters.reconnects += 1
+        return self._conn
+
+    async def _disconnect(self) -> None:
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            self._context.connection_closed()
+            await conn.close(self._context)
+
+    async def _run_connection(self, conn: PreparedConnection) -> None:
+        """Works until it is done, the connection is lost, or is to be made anew."""
+        loop: TransactionLoop = self._transaction_loop(conn)
+        answer: Any = None
+        try:
+            while (call := await conn.connection.protocol.run(loop, answer)) is not None:
+                answer = await _await_call(call)
+        except ConnectionLostError as error:
+            await self._disconnect()
+            if isinstance(error, ProtocolError):
+                await self._outlive(error)
+        finally:
+            loop.close()
+            self._context.queue.withdraw(self)
+
+    async def _outlive(self, error: ProtocolError) -> None:
+        """The server breaks the protocol, and would do so again at once: raises, or waits a while."""
+        if self._context.execution.on_error is OnError.STOP:
+            raise error
+        pause = backoff_seconds(self._broken, FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, self._chance())
+        self._broken += 1
+        await self._context.clock.sleep(pause)
+
+    def _transaction_loop(self, conn: PreparedConnection) -> TransactionLoop:
+        """Transactions one after the other, or (open loop) each as it comes due."""
+        context, queue = self._context, self._context.queue
+        while not self._is_done():
+            if self._generator.needs_reconnect():
+                return
+            if conn.session_sql is not context.session_sql:
+                yield partial(conn.set_up, context)
+            elif context.paused or (not queue.is_open and self._is_thinking()):
+                yield None
+            elif queue.is_open and not queue.backlog:
+                queue.wait(self)
+                yield None
+            else:
+                yield from self.transactions.run_transactions(conn)
+
+    def _is_thinking(self) -> bool:
+        """Whether it is too early for the next transaction; it is woken in time."""
+        think_time = self.transactions.think_time
+        if not self._generator.pauses.are_any or think_time.is_over(self._context.clock.now_ns()):
+            return False
+        if (at_ns := think_time.take_wakeup_ns()) is not None:
+            self._context.wakeup_timer.schedule(at_ns, self)
+        return True
+
+
+async def _await_call(call: AsyncCall) -> Any:
+    """What a script wanted, or the error that came of it."""
+    try:
+        return await call()
+    except Exception as error:
+        return error

@@ -1,0 +1,268 @@
+"""What both engines do alike: connections come and go, the quota ends, reports are assembled.
+
+An engine adds its queue of due work, its kind of connection, and its latencies.
+"""
+
+import asyncio
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.load.engine.recorder import Latencies, LatencyRecorder
+from tuibench.load.engine.surface import Emit, Engine
+from tuibench.load.engine.worker_context import Connect, DueWork, WorkerContext
+from tuibench.load.messages import StartLoad
+from tuibench.load.pacing.delay import NetworkDelay
+from tuibench.load.pacing.think_time import WakeupTimer
+from tuibench.load.pacing.timer import Timer
+from tuibench.load.worker_report import Counters, FairnessStats, Finished, Reassign, WorkerReport
+from tuibench.model.plan import Backlog
+from tuibench.mysql.connection import connect as log_in
+from tuibench.workload.generate.layout import ProgramLayout
+
+MAX_PARALLEL_LOGINS = 32
+"""Connections of one worker that log in at the same time; a server's accept queue is often 80 long."""
+
+
+class LoadConnection(Protocol):
+    """A connection of the load, from login to goodbye."""
+
+    @property
+    def connected(self) -> bool: ...
+
+    @property
+    def connection_id(self) -> int | None: ...
+
+    def leave(self) -> None: ...
+
+    async def run(self) -> None: ...
+
+
+class ConnectionFairness(NamedTuple):
+    """Transactions and busy seconds of connections, one value each; refused ones never took part."""
+
+    events: FairnessStats = FairnessStats()
+    seconds: FairnessStats = FairnessStats()
+
+    def merged(self, other: "ConnectionFairness") -> "ConnectionFairness":
+        return ConnectionFairness(self.events + other.events, self.seconds + other.seconds)
+
+
+class ReportParts(NamedTuple):
+    """What an engine adds to a report. `core_seconds` is the busiest thread's; None if there is only one."""
+
+    counters: Counters
+    latencies: Latencies
+    fairness: ConnectionFairness
+    fairness_since_checkpoint: ConnectionFairness
+    lag_p99_ms: float
+    core_seconds: float | None = None
+
+
+UserT = TypeVar("UserT", bound=LoadConnection)
+QueueT = TypeVar("QueueT", bound=DueWork)
+
+
+class BaseEngine(Engine, Generic[UserT, QueueT]):
+    """An engine whose connections are tasks of the event loop."""
+
+    def __init__(
+        self,
+        begin: StartLoad,
+        queue: QueueT,
+        layout: ProgramLayout,
+        *,
+        connect: Connect | None,
+        clock: Clock,
+        emit: Emit,
+        timer: Callable[[Callable[[], None]], Timer],
+    ) -> None:
+        self.finished = asyncio.Event()
+        self._begin = begin
+        self._queue = queue
+        self._layout = layout
+        self._clock = clock
+        self._emit = emit
+        transactions = begin.program.transactions
+        self._recorder = LatencyRecorder(layout.statements, [each.name for each in transactions])
+        self._delay = NetworkDelay(clock, timer)
+        self._wakeup_timer = WakeupTimer(clock, timer)
+        self._context = WorkerContext(
+            begin.target,
+            transactions,
+            layout.statements,
+            self._recorder,
+            begin.execution,
+            queue,
+            self._delay,
+            self._wakeup_timer,
+            opening=asyncio.Semaphore(MAX_PARALLEL_LOGINS),
+            connect=connect or partial(log_in, charset=begin.charset),
+            clock=clock,
+        )
+        self._grants = 1
+        self._wanted: frozenset[int] = frozenset()
+        self._users: dict[int, tuple[UserT, asyncio.Task[None]]] = {}
+        self._draining: list[tuple[int, UserT, asyncio.Task[None]]] = []
+        self._reported_ns, self._cpu_at = clock.now_ns(), time.process_time()
+
+    def set_connections(self, numbers: Collection[int]) -> None:
+        before, self._wanted = self._wanted, frozenset(numbers)
+        self._reap()
+        for number in self._users.keys() - self._wanted:
+            user, task = self._users.pop(number)
+            user.leave()
+            self._draining.append((number, user, task))
+        predecessors = {number: task for number, _, task in self._draining}
+        for number in numbers:
+            if number not in self._users:
+                self._open(number, predecessors.get(number), waits_for_slot=number in before)
+        self._reassign_leftover()
+
+    def set_rate(self, rate_per_second: float) -> None:
+        self._recorder.counters.abandoned += self._queue.set_rate(rate_per_second)
+
+    def set_session(self, statements: tuple[str, ...]) -> None:
+        self._context.set_session(statements)
+        self._wake_all()
+
+    def reset_stats(self, limit: int | None) -> None:
+        self._recorder.counters.abandoned += self._reset_figures(limit)
+        self._quota_granted()
+        self._reassign_leftover()
+
+    def take_over(self, work: Reassign) -> None:
+        self._queue.take_over(work)
+        self._quota_granted()
+        self.set_connections(self._wanted)
+
+    def pause(self) -> None:
+        self._context.pause()
+        self._queue.hold()
+
+    def resume(self) -> None:
+        self._context.resume()
+        if self._begin.execution.backlog is Backlog.DROP:
+            self._drop_backlog()
+        self._queue.release()
+        self._wake_all()
+
+    def report(self) -> WorkerReport:
+        now_ns, cpu = self._clock.now_ns(), time.process_time()
+        parts, failure = self._report_parts(), self._context.failure
+        latencies, since = parts.latencies, parts.fairness_since_checkpoint
+        report = WorkerReport(
+            worker=self._begin.worker,
+            seconds=(now_ns - self._reported_ns) / NS_PER_SECOND,
+            cpu_seconds=cpu - self._cpu_at,
+            core_seconds=parts.core_seconds,
+            lag_p99_ms=parts.lag_p99_ms,
+            connections=sum(user.connected for user in self._present()),
+            counters=parts.counters,
+            transactions=latencies.response,
+            service=latencies.service,
+            statements=latencies.statements,
+            events_per_connection=parts.fairness.events,
+            seconds_per_connection=parts.fairness.seconds,
+            by_transaction=latencies.by_transaction,
+            events_since=since.events,
+            seconds_since=since.seconds,
+            last_refusal=self._context.last_refusal,
+            failure=failure.message if failure else "",
+            failure_hint=failure.hint if failure else "",
+            failure_exit=failure.exit_code if failure else 0,
+        )
+        self._reported_ns, self._cpu_at = now_ns, cpu
+        return report
+
+    def connection_ids(self) -> tuple[int, ...]:
+        return tuple(user.connection_id for user in self._present() if user.connection_id is not None)
+
+    async def stop(self, grace_seconds: float) -> None:
+        self._queue.hold()
+        self._drop_backlog()
+        self._queue.reassign()
+        self.set_connections(())
+        users = {task: user for _, user, task in self._draining}
+        if users:
+            _, late = await asyncio.wait(users, timeout=grace_seconds)
+            for task in late:
+                self._abort(users[task], task)
+            await asyncio.gather(*users, return_exceptions=True)
+        self._reap()
+        self._close()
+        self._delay.close()
+        self._wakeup_timer.close()
+
+    @abstractmethod
+    def _new_user(self, number: int, before: asyncio.Task[None] | None, *, waits_for_slot: bool) -> UserT:
+        """Returns a new connection. Its predecessor of the same number, if there is one, still ends."""
+
+    @abstractmethod
+    def _reset_figures(self, limit: int | None) -> int:
+        """Drops the backlog and the connections' figures, and sets the limit; how many were dropped."""
+
+    @abstractmethod
+    def _report_parts(self) -> ReportParts: ...
+
+    @abstractmethod
+    def _wake_all(self) -> None:
+        """Has each connection check what there is to do."""
+
+    @abstractmethod
+    def _close(self) -> None:
+        """Releases what the engine holds; all connections have ended."""
+
+    def _abort(self, user: UserT, task: asyncio.Task[None]) -> None:
+        """Ends a connection at once, whatever it does."""
+        task.cancel()
+
+    def _present(self) -> list[UserT]:
+        opened = [user for user, _ in self._users.values()]
+        return [*opened, *(user for _, user, _ in self._draining)]
+
+    def _drop_backlog(self) -> None:
+        self._recorder.counters.abandoned += self._queue.forget()
+
+    def _quota_granted(self) -> None:
+        self._grants += 1
+        self.finished.clear()
+
+    def _reassign_leftover(self) -> None:
+        """Without connections, open or to be opened, the work that is left goes to another worker."""
+        if self._wanted:
+            return
+        if work := self._queue.reassign():
+            self._emit(work)
+        self._check_finished()
+
+    def _check_finished(self) -> None:
+        """Reports the end when nothing may start any more and every connection has ended."""
+        if self._queue.is_finished:
+            self._wake_all()
+        is_finished = self._queue.is_finished and all(task.done() for _, task in self._users.values())
+        if is_finished and not self.finished.is_set():
+            self.finished.set()
+            self._emit(Finished(self._grants))
+
+    def _open(self, number: int, before: asyncio.Task[None] | None, *, waits_for_slot: bool) -> None:
+        """Opens a connection.
+
+        A number that was wanted before and has no connection was refused: it waits for a free slot, which
+        those that are no longer wanted leave.
+        """
+        user = self._new_user(number, before, waits_for_slot=waits_for_slot)
+        task = asyncio.create_task(user.run(), name=f"connection {number}")
+        task.add_done_callback(lambda _: self._check_finished())
+        self._users[number] = user, task
+
+    def _reap(self) -> list[UserT]:
+        """Removes the connections that have ended; their numbers are free. Returns them."""
+        ended = [user for user, task in self._users.values() if task.done()]
+        ended += [user for _, user, task in self._draining if task.done()]
+        self._draining = [each for each in self._draining if not each[2].done()]
+        self._users = {number: each for number, each in self._users.items() if not each[1].done()}
+        return ended

@@ -1,0 +1,238 @@
+"""One connection of a load that the native engine runs: the part that Python does.
+
+    connecting ──> attached ──> leaving
+        ^             │
+        └─────────────┘  lost, a new login by turns; or only new session settings, on the same connection
+
+Python logs in, prepares and closes. In between a native thread has the socket, and returns it with a reason.
+"""
+
+import asyncio
+import random
+from typing import Any, NamedTuple
+
+from tuibench.errors import ConnectionLostError, RunError, TuibenchError, UsageError
+from tuibench.load.engine.native.program import stream_key
+from tuibench.load.engine.prepared_connection import (
+    MAX_PAUSE_SECONDS,
+    PreparedConnection,
+    TooManyConnections,
+    open_prepared_connection,
+)
+from tuibench.load.engine.worker_context import AnyContext
+from tuibench.mysql import handover
+from tuibench.mysql.errors import error_for_code
+from tuibench.workload.generate.draw import DrawSource
+from tuibench.workload.generate.generator import needed_by_connection
+from tuibench.workload.generate.layout import ProgramLayout
+
+TEXT = 0
+"""In place of the server's number of a prepared statement: it is sent as text."""
+
+NO_DESCRIPTOR = "no descriptor"
+
+
+class Returned(NamedTuple):
+    """Why a thread returned a connection; `code` and `message` are those of the error that ends the load."""
+
+    reason: str
+    code: int = 0
+    message: str = ""
+
+    def error(self) -> TuibenchError | None:
+        """The error that ends the load, None if it goes on."""
+        match self.reason:
+            case "refused":
+                return error_for_code(self.code, self.message)
+            case "usage":
+                return UsageError(self.message)
+            case "fault":
+                return RunError(self.message, "look at its expressions and at the columns it captures")
+            case _:
+                return None
+
+
+class NativeUser:
+    """A connection of the load. It starts when the one of the same number `before` it has ended.
+
+    While a thread has its socket, it is in `attached` by its number.
+    """
+
+    def __init__(
+        self,
+        native: Any,
+        attached: dict[int, "NativeUser"],
+        context: AnyContext,
+        layout: ProgramLayout,
+        seed: int,
+        number: int,
+        *,
+        waits_for_slot: bool,
+        before: asyncio.Task[None] | None,
+    ) -> None:
+        self.number = number
+        self._native = native
+        self._attached = attached
+        self._context = context
+        self._waits_for_slot = waits_for_slot
+        self._before = before
+        self._needed = needed_by_connection(layout, DrawSource(seed, number)) if layout.names_tables else None
+        self._chance = random.Random(number).random
+        self._is_admitted = self._is_leaving = self._is_spent = False
+        self._conn: PreparedConnection | None = None
+        self._returned: asyncio.Future[Returned] | None = None
+
+    @property
+    def connected(self) -> bool:
+        return self._conn is not None
+
+    @property
+    def connection_id(self) -> int | None:
+        """The server's id of the connection, if there is one."""
+        return self._conn.connection.thread_id if self._conn is not None else None
+
+    @property
+    def is_attached(self) -> bool:
+        return self._returned is not None
+
+    def leave(self) -> None:
+        """Ends after the transaction in flight."""
+        self._is_leaving = True
+        if self.is_attached:
+            self._native.leave(self.number)
+
+    def park(self) -> None:
+        """Returns after the transaction in flight, for new session settings."""
+        if self.is_attached:
+            self._native.park(self.number)
+
+    def expect_kill(self) -> None:
+        """Retries the next query that is interrupted."""
+        if self.is_attached:
+            self._native.expect_kill(self.number)
+
+    def on_returned(self, returned: Returned) -> None:
+        """The thread returns the connection."""
+        if self._returned is not None and not self._returned.done():
+            self._returned.set_result(returned)
+
+    async def run(self) -> None:
+        """Runs until it is asked to leave, refused by the server, out of work, or cancelled."""
+        if self._before is not None:
+            await asyncio.wait({self._before})
+        try:
+            lost = 0
+            while not self._is_done() and (conn := await self._connect(lost)) is not None:
+                lost += 1
+                await self._run_connection(conn)
+                await self._disconnect()
+        except TuibenchError as error:
+            self._fail(error)
+        except Exception as error:
+            self._fail(RunError(f"a connection of the load broke down: {type(error).__name__}: {error}"))
+        finally:
+            await self._disconnect()
+            if self._is_admitted:
+                self._native.dismiss(self.number)
+
+    def _fail(self, error: TuibenchError) -> None:
+        self._context.fail(error)
+        self._native.fail()
+
+    def _is_done(self) -> bool:
+        return self._is_leaving or self._context.is_over or self._is_spent
+
+    async def _connect(self, lost: int) -> PreparedConnection | None:
+        """A connection that is ready, None if there is to be none; `lost` is how many it had before."""
+        try:
+            self._conn = await open_prepared_connection(
+                self._context,
+                self.number,
+                self._needed,
+                waits_for_slot=self._waits_for_slot or lost > 0,
+                is_leaving=self._is_done,
+                chance=self._chance,
+            )
+        except TooManyConnections:
+            return None
+        if self._conn is None:
+            return None
+        self._is_admitted = True
+        self._native.admit(self.number)
+        self._context.connection_opened()
+        self._context.recorder.counters.reconnects += lost > 0
+        return self._conn
+
+    async def _disconnect(self) -> None:
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            self._context.connection_closed()
+            await conn.close(self._context)
+
+    async def _run_connection(self, conn: PreparedConnection) -> None:
+        """Attaches the connection to a thread until it is lost or has nothing left to do."""
+        while not self._is_done():
+            if conn.session_sql is not self._context.session_sql:
+                try:
+                    await conn.set_up(self._context)
+                except ConnectionLostError:
+                    return
+                continue
+            returned = await self._run_attached(conn)
+            if returned.reason in ("lost", "aborted", NO_DESCRIPTOR):
+                conn.connection.abort()
+                if returned.reason == NO_DESCRIPTOR:
+                    await self._wait_for_descriptors(returned.message)
+                return
+            handover.reattach_socket(conn.connection)
+            if error := returned.error():
+                raise error
+            if returned.reason == "new login":
+                return
+            self._is_spent = returned.reason == "left"
+
+    async def _wait_for_descriptors(self, reason: str) -> None:
+        """Pauses before the next login while no descriptor is left; raises unless errors are outlived."""
+        error = RunError(
+            f"a connection cannot be handed to the native engine: {reason}", "raise the limit (ulimit -n)"
+        )
+        if not self._context.outlives_refusals:
+            raise error
+        self._context.last_refusal = str(error)
+        await self._disconnect()
+        await self._context.clock.sleep(MAX_PAUSE_SECONDS * (0.5 + self._chance() / 2))
+
+    async def _run_attached(self, conn: PreparedConnection) -> Returned:
+        socket = handover.detach_socket(conn.connection)
+        if socket is None:
+            return Returned("lost")
+        self._returned = asyncio.get_running_loop().create_future()
+        self._attached[self.number] = self
+        try:
+            self._native.attach(
+                self.number,
+                socket.descriptor,
+                stream_key,
+                self._identities(conn),
+                self._readers(conn),
+                socket.without_eof,
+                socket.no_backslash_escapes,
+            )
+            return await self._returned
+        except OSError as error:
+            return Returned(NO_DESCRIPTOR, message=error.strerror or str(error))
+        finally:
+            self._returned = None
+            self._attached.pop(self.number, None)
+
+    def _identities(self, conn: PreparedConnection) -> list[int]:
+        prepared, statements = conn.prepared, range(len(self._context.statements))
+        return [prepared[index].identity if index in prepared else TEXT for index in statements]
+
+    def _readers(self, conn: PreparedConnection) -> list[tuple[int, bool, list[bytes]]]:
+        """The statements whose rows are read: whether these are binary, and their columns as far as known."""
+        prepared = conn.prepared
+        return [
+            (index, index in prepared, list(prepared[index].definitions) if index in prepared else [])
+            for index in conn.rows
+        ]

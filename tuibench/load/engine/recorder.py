@@ -1,0 +1,128 @@
+"""What the virtual users of one worker note down while they work, at the least possible cost.
+
+The hot path appends raw microseconds to plain lists; they become histograms when a report is taken.
+
+How late this process's event loop runs: the sign that a worker, not the server, is the bottleneck.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from tuibench.clock import Clock
+from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.load.pacing.timer import Timer
+from tuibench.load.worker_report import Counters
+from tuibench.metrics.histogram import Histogram, merge_histograms
+from tuibench.workload.program.program import FlatStatement, StatementClass
+
+READ, WRITE, OTHER = 0, 1, 2
+_KINDS = {StatementClass.READ: READ, StatementClass.WRITE: WRITE, StatementClass.OTHER: OTHER}
+
+
+class Latencies(NamedTuple):
+    """Histograms of an interval. `service` is empty in a closed loop: there it is the response.
+
+    `by_transaction` are the responses of each kind of transaction, empty if there is only one kind.
+    """
+
+    response: Histogram
+    service: Histogram
+    statements: dict[str, Histogram]
+    by_transaction: dict[str, Histogram]
+
+    @classmethod
+    def of_kinds(
+        cls, responses: Mapping[str, Histogram], service: Histogram, statements: dict[str, Histogram]
+    ) -> "Latencies":
+        """The latencies of an interval from the responses of each kind of transaction."""
+        kinds = list(responses.values())
+        return cls(
+            response=kinds[0] if len(kinds) == 1 else merge_histograms(kinds),
+            service=service,
+            statements=statements,
+            by_transaction={name: each for name, each in responses.items() if each.count}
+            if len(kinds) > 1
+            else {},
+        )
+
+
+class LatencyRecorder:
+    """Shared by all connections of a worker; everything runs on one event loop, so nothing is locked.
+
+    What changes with every transaction and statement is kept outside the `counters`, which are complete as
+    `totals`. `tally` counts returned statements as reads, writes and others. `latencies_us[i]` collects the
+    latencies of flat statement i; statements of one name share a list. `response_us[i]` collects those of the
+    program's transaction i from its intended start, `service_us` those from the real one, in an open loop.
+    `rejected` counts statements that the server answered with an error, `other_questions` those it heard
+    beside the work: cut off ones, goodbyes, and what a login takes.
+    """
+
+    def __init__(self, statements: Sequence[FlatStatement], transactions: Sequence[str]) -> None:
+        self.counters = Counters()
+        self.in_flight = self.completed = self.commits = 0
+        self.tally = [0, 0, 0]
+        self.other_questions = 0
+        self.rejected = 0
+        self.response_us: list[list[int]] = [[] for _ in transactions]
+        self.service_us: list[int] = []
+        self._transactions = transactions
+        self._by_name: dict[str, list[int]] = {statement.name: [] for statement in statements}
+        self.latencies_us = [self._by_name[statement.name] for statement in statements]
+        self.kinds = [_KINDS[statement.cls] for statement in statements]
+
+    def failed(self, error: SQLError) -> None:
+        """A statement that ended in an error: the server answered with it, or the network swallowed it."""
+        self.counters.count_error(error.code)
+        if not isinstance(error, ConnectionLostError):
+            self.rejected += 1
+
+    def totals(self) -> Counters:
+        """The counters as they stand, a copy."""
+        reads, writes, others = self.tally
+        now = self.counters + Counters()
+        now.in_flight, now.completed, now.commits = self.in_flight, self.completed, self.commits
+        now.reads, now.writes, now.others = reads, writes, others
+        now.questions = reads + writes + others + self.rejected + self.other_questions
+        return now
+
+    def take(self) -> Latencies:
+        """The latencies since the last call."""
+        names = zip(self._transactions, self.response_us, strict=True)
+        taken = Latencies.of_kinds(
+            {name: Histogram.of(values) for name, values in names},
+            Histogram.of(self.service_us),
+            {name: Histogram.of(values) for name, values in self._by_name.items() if values},
+        )
+        for values in (*self.response_us, self.service_us, *self._by_name.values()):
+            values.clear()
+        return taken
+
+
+LAG_INTERVAL_NS = 5_000_000
+
+
+class EventLoopLagProbe:
+    """Asks to be woken at short intervals, by an exact alarm, and notes how late the loop came round."""
+
+    def __init__(self, clock: Clock, timer: Callable[[Callable[[], None]], Timer]) -> None:
+        self._clock = clock
+        self._lags_ms: list[float] = []
+        self._due_ns = 0
+        self._timer = timer(self._on_timer)
+        self._set()
+
+    def take_p99_ms(self) -> float:
+        """The 99th percentile (nearest rank) since the last call, in milliseconds; 0 without a reading."""
+        lags, self._lags_ms = sorted(self._lags_ms), []
+        return lags[-(-len(lags) * 99 // 100) - 1] if lags else 0.0
+
+    def close(self) -> None:
+        self._timer.close()
+
+    def _set(self) -> None:
+        self._due_ns = self._clock.now_ns() + LAG_INTERVAL_NS
+        self._timer.set(self._due_ns)
+
+    def _on_timer(self) -> None:
+        self._lags_ms.append(max(0, self._clock.now_ns() - self._due_ns) / 1e6)
+        self._set()

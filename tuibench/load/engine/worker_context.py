@@ -1,0 +1,148 @@
+"""What all connections of a worker share: where to go, what to run, by which rules, and how much is left."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from tuibench.clock import Clock
+from tuibench.errors import TuibenchError
+from tuibench.load.engine.recorder import LatencyRecorder
+from tuibench.load.messages import ExecutionOptions
+from tuibench.load.pacing.delay import NetworkDelay
+from tuibench.load.pacing.think_time import WakeupTimer
+from tuibench.load.worker_report import Reassign
+from tuibench.model.plan import Backlog, OnError
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection, PacketBuilder, constant_packet
+from tuibench.workload.program.program import FlatStatement, Transaction
+
+Connect = Callable[[Target], Awaitable[Connection]]
+
+
+class DueWork(Protocol):
+    """The work of a worker that is due or will be; `pacing.work_queue` says what each method does."""
+
+    @property
+    def is_finished(self) -> bool: ...
+
+    def set_rate(self, rate_per_second: float) -> int: ...
+
+    def forget(self) -> int: ...
+
+    def reassign(self) -> Reassign: ...
+
+    def take_over(self, work: Reassign) -> None: ...
+
+    def hold(self) -> None: ...
+
+    def release(self) -> None: ...
+
+
+QueueT = TypeVar("QueueT", bound=DueWork)
+
+
+class WorkerContext(Generic[QueueT]):
+    """The common ground of a worker's connections.
+
+    `fixed_packets` are those of the statements that are the same on each of them, by their flat index.
+    `changes` counts what all have to look at before their next transaction.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        transactions: Sequence[Transaction],
+        statements: Sequence[FlatStatement],
+        recorder: LatencyRecorder,
+        execution: ExecutionOptions,
+        queue: QueueT,
+        delay: NetworkDelay,
+        wakeup_timer: WakeupTimer,
+        *,
+        opening: asyncio.Semaphore,
+        connect: Connect,
+        clock: Clock,
+    ) -> None:
+        self.target = target
+        self.transactions = transactions
+        self.statements = statements
+        self.recorder = recorder
+        self.execution = execution
+        self.queue = queue
+        self.delay = delay
+        self.wakeup_timer = wakeup_timer
+        self.opening = opening
+        self.connect = connect
+        self.clock = clock
+        self.fixed_packets = _constant_packets(statements, execution)
+        self.changes = 0
+        self.session_sql: tuple[str, ...] = ()
+        self.paused = False
+        self.connected = 0
+        self.failure: TuibenchError | None = None
+        self.last_refusal = ""
+        self._has_begun = False
+
+    @property
+    def is_over(self) -> bool:
+        """True when nobody may start anything any more. While the load is held that is not decided."""
+        return self.failure is not None or (self.queue.is_finished and not self.paused)
+
+    @property
+    def outlives_refusals(self) -> bool:
+        """Whether a login that the server refuses is tried again: the password or a privilege may come back.
+
+        Before the first one was let in, a refusal is a mistake in the options.
+        """
+        return self._has_begun and self.execution.on_error is OnError.CONTINUE
+
+    def pause(self) -> None:
+        """Nobody starts anything until `resume`."""
+        self.paused = True
+        self.changed()
+
+    def resume(self) -> None:
+        self.paused = False
+
+    def set_session(self, statements: tuple[str, ...]) -> None:
+        """Each connection runs these before its next transaction."""
+        self.session_sql = statements
+        self.changed()
+
+    def fail(self, error: TuibenchError) -> None:
+        """Nobody can go on; the first reason counts."""
+        self.failure = self.failure or error
+        self.changed()
+
+    def changed(self) -> None:
+        """Each connection looks up from its work once."""
+        self.changes += 1
+
+    def connection_opened(self) -> None:
+        """One more connection is ready. The first one after an outage may find a backlog to forget.
+
+        What came due before the very first one was there is no outage's.
+        """
+        if self.connected == 0 and self._has_begun and self.execution.backlog is Backlog.DROP:
+            self.recorder.counters.abandoned += self.queue.forget()
+        self._has_begun = True
+        self.connected += 1
+
+    def connection_closed(self) -> None:
+        """One connection fewer."""
+        self.connected -= 1
+
+
+AnyContext = WorkerContext[Any]
+"""A context whose queue does not matter."""
+
+
+def _constant_packets(
+    statements: Sequence[FlatStatement], execution: ExecutionOptions
+) -> dict[int, PacketBuilder]:
+    return {
+        index: packet
+        for index, flat in enumerate(statements)
+        if not (flat.captures or (flat.prepared and execution.prepared))
+        and (packet := constant_packet(flat.sql)) is not None
+    }

@@ -1,0 +1,1 @@
+"""Pacing of transactions: arrival schedule, work queue, think times, network delay, timers."""

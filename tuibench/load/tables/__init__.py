@@ -1,0 +1,1 @@
+"""Tables of a data set: prepare, load, check, clean up."""

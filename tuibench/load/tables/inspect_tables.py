@@ -1,0 +1,163 @@
+"""Inspection of existing tables: names, columns, sizes, and whether a program can run on them.
+
+A table belongs to the data set if its name *and* its columns match. The queries are cheap: catalogue and
+table sizes.
+"""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from tuibench.errors import RunError, SQLError
+from tuibench.load.engine.prepared_connection import (
+    ER_MAX_PREPARED_STMT_COUNT_REACHED,
+    ER_UNSUPPORTED_PS,
+)
+from tuibench.mysql.connection import Connection
+from tuibench.workload.datasets import DataSet, build_data_set
+from tuibench.workload.datasets.base import SizeCheck
+from tuibench.workload.program import sql_text
+from tuibench.workload.program.program import FlatStatement, Program, flat_statements
+
+MAX_NAMED_TABLES = 4
+"""The number of tables that a message names."""
+
+_DISPLAY_WIDTH = re.compile(r"^((?:big)?int)\(\d+\)")
+
+_CATALOGUE = """
+SELECT t.table_name, t.table_type, c.column_name, c.column_type
+FROM information_schema.tables t
+LEFT JOIN information_schema.columns c ON c.table_schema = t.table_schema AND c.table_name = t.table_name
+WHERE t.table_schema = DATABASE() AND """
+
+
+class TableCatalogue(msgspec.Struct, frozen=True):
+    """Tables with names of the data set, with its columns (`ours`) or other columns (`foreign`)."""
+
+    ours: frozenset[str]
+    foreign: frozenset[str]
+
+
+async def read_catalogue(connection: Connection, spec: DataSet) -> TableCatalogue:
+    """Finds the tables in the connection's database with the data set's names."""
+    columns: dict[str, dict[str, str]] = {}
+    views: set[str] = set()
+    for table, kind, column, column_type in await connection.query(_CATALOGUE + spec.TABLE_NAME_CONDITION):
+        if not spec.is_table_name(table):
+            continue
+        columns.setdefault(table, {})[column] = _DISPLAY_WIDTH.sub(r"\1", column_type or "")
+        if kind != "BASE TABLE":
+            views.add(table)
+    ours = frozenset(
+        table for table, found in columns.items() if found == spec.columns(table) and table not in views
+    )
+    return TableCatalogue(ours, frozenset(columns) - ours)
+
+
+async def read_size(connection: Connection, extent: SizeCheck) -> int:
+    """The size of a table."""
+    rows = await connection.query(extent.sql)
+    return int(rows[0][0] or 0)
+
+
+async def check_tables_present(connection: Connection, name: str, spec: DataSet, remedy: str) -> None:
+    """Raises RunError if tables of the data set `name` are missing or foreign; `remedy` creates them."""
+    found = await read_catalogue(connection, spec)
+    where = f"in the database '{connection.target.database}'"
+    if foreign := [table for table in spec.table_names() if table in found.foreign]:
+        raise RunError(
+            f"{table_list(foreign)} {where} does not have the columns of {name}",
+            f"run in another database (--database), and first: {remedy}",
+        )
+    if missing := [table for table in spec.table_names() if table not in found.ours]:
+        raise RunError(f"{table_list(missing)} {where}: no such table", f"create the tables with: {remedy}")
+
+
+async def check_tables_ready(connection: Connection, program: Program) -> str:
+    """Raises RunError, with the command that fixes it, if tables are missing, foreign or too small.
+
+    Returns a description of the part of the tables that the run does not use; usually empty.
+    """
+    spec = build_data_set(program)
+    command = spec.prepare_command(program.profile)
+    await check_tables_present(connection, program.data_set, spec, command)
+    where = f"in the database '{connection.target.database}'"
+    unused = ""
+    for table, extent in spec.size_checks().items():
+        found = await read_size(connection, extent)
+        if found < extent.least:
+            raise RunError(
+                f"{table} {where} has {found:,} {extent.what}, this run needs {extent.wanted:,}",
+                f"run with --{extent.option}={max(found, 1)}, "
+                f"or drop the tables with: {spec.cleanup_command(program.profile)} "
+                f"and create them with: {command}",
+            )
+        if extent.is_for_use and found > extent.wanted:
+            more = f"--{extent.option}={found}"
+            unused = f"there are {found:,} {extent.what}, this run uses {extent.wanted:,}: {more} uses all"
+    return unused
+
+
+async def check_statements_allowed(connection: Connection, program: Program) -> None:
+    """Prepares every statement once, so that the server rejects a statement before the load starts.
+
+    Raises DeniedError for a missing privilege, SQLError with the position for a syntax error.
+    """
+    for flat in flat_statements(program):
+        if not flat.prepared:
+            continue
+        try:
+            await connection.prepare(flat.sql)
+        except SQLError as error:
+            if error.code == ER_MAX_PREPARED_STMT_COUNT_REACHED:
+                return
+            if error.code != ER_UNSUPPORTED_PS:
+                raise _with_position(error, flat) from error
+
+
+def _with_position(error: SQLError, flat: FlatStatement) -> SQLError:
+    """The error with the statement's name and the position of the syntax error."""
+    place = sql_text.syntax_error_position(flat.sql, error.message)
+    error.message = f"{flat.name}: {error.message}" + (f" ({place})" if place else "")
+    return error
+
+
+async def check_tables_absent(connection: Connection, program: Program) -> None:
+    """Raises RunError, with the fix, if a table to be created exists already."""
+    spec = build_data_set(program)
+    found = await read_catalogue(connection, spec)
+    names = spec.table_names()
+    existing = [table for table in names if table in found.ours or table in found.foreign]
+    if not existing:
+        return
+    where = f"in the database '{connection.target.database}'"
+    if any(table in found.foreign for table in existing):
+        taken = [table for table in existing if table in found.foreign]
+        raise RunError(
+            f"{table_list(taken)} {where} exists with other columns than {program.data_set}'s",
+            "tuibench does not drop it: prepare in another database with --database NAME --create-database",
+        )
+    if len(existing) == len(names) and await _are_complete(connection, spec):
+        raise RunError(
+            f"the tables are there already: {spec.describe()} {where}",
+            f"use them for a run, or drop them with: {spec.cleanup_command(program.profile)}",
+        )
+    raise RunError(
+        f"{table_list(existing)} {where} exists, but not {spec.describe()}",
+        f"drop the old tables first with: {spec.cleanup_command(program.profile)}",
+    )
+
+
+async def _are_complete(connection: Connection, spec: DataSet) -> bool:
+    for extent in spec.size_checks().values():
+        if await read_size(connection, extent) != extent.wanted:
+            return False
+    return True
+
+
+def table_list(tables: Iterable[str]) -> str:
+    """Some tables by name, and the number of the others: sbtest1, sbtest2 and 14 more."""
+    names = list(tables)
+    more = len(names) - MAX_NAMED_TABLES
+    return ", ".join(names[:MAX_NAMED_TABLES]) + (f" and {more} more" if more > 0 else "")

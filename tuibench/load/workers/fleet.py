@@ -1,0 +1,374 @@
+"""Fleet of worker processes: their number, and the share of connections, rate and quota of each.
+
+A connection's number determines its random stream, so any worker can run it. A connection stays with its
+worker; a new one goes to the worker with the fewest connections.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from tuibench.clock import NS_PER_MS
+from tuibench.load.messages import (
+    ApplyDelay,
+    ApplyRate,
+    ApplySessionSql,
+    ApplyWeights,
+    AssignConnections,
+    ExpectKill,
+    FinishLoad,
+    PauseLoad,
+    ResetLoadStats,
+    ResumeLoad,
+    StartLoad,
+    execution_options,
+)
+from tuibench.load.worker_report import Reassign, WorkerReport
+from tuibench.load.workers.pool import WorkerPool
+from tuibench.load.workers.replacement import SEED_STEP, Loss, can_begin_again, closed, loss_of
+from tuibench.load.workers.worker_process import WorkerGoneError, WorkerProcess
+from tuibench.model.plan import RunPlan
+from tuibench.model.target import Target
+from tuibench.mysql.connection import CHARSET
+from tuibench.workload.program.program import Program, with_weights
+
+
+class ConnectionAssignment:
+    """Distribution of the connection numbers 0, 1, 2, … over workers."""
+
+    def __init__(self) -> None:
+        self._numbers: list[set[int]] = []
+
+    @property
+    def total(self) -> int:
+        return sum(map(len, self._numbers))
+
+    @property
+    def busiest(self) -> int:
+        """The worker with the most connections."""
+        return max(range(len(self._numbers)), key=lambda worker: len(self._numbers[worker]))
+
+    def spread(self, connections: int, workers: int) -> list[tuple[int, ...]]:
+        """The connection numbers of each worker. The number of workers never decreases."""
+        self._numbers += [set() for _ in range(workers - len(self._numbers))]
+        for numbers in self._numbers:
+            numbers.intersection_update(range(connections))
+        kept = set().union(*self._numbers)
+        for number in range(connections):
+            if number not in kept:
+                min(self._numbers, key=len).add(number)
+        return [tuple(sorted(numbers)) for numbers in self._numbers]
+
+
+def split_by_weight(whole: int, weights: list[int]) -> list[int]:
+    """Divides an integer in proportion to weights; the parts add up to it."""
+    total = sum(weights) or 1
+    done = 0
+    given: list[int] = []
+    for weight in weights:
+        done += weight
+        given.append(whole * done // total - sum(given))
+    return given
+
+
+LAST_REPORT_SECONDS = 5.0
+
+
+class Fleet:
+    """All workers of a run; their number grows with the threads up to `most`.
+
+    Connections use `charset`; with `is_native` the native engine runs them. Workers come from `pool` and are
+    released to it at the end.
+    """
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        target: Target,
+        program: Program,
+        most: int,
+        *,
+        charset: str = CHARSET,
+        is_native: bool = False,
+        pool: WorkerPool | None = None,
+    ) -> None:
+        self._plan = plan
+        self._target = target
+        self._program = program
+        self._most = most
+        self._charset = charset
+        self._is_native = is_native
+        self._pool = pool
+        self._rate = plan.rate
+        self._delay_ns = round(plan.client_delay_ms * NS_PER_MS)
+        self._paused = False
+        self._session = ApplySessionSql(())
+        self._is_over = False
+        self._growing = asyncio.Lock()
+        self._assignment = ConnectionAssignment()
+        self._workers: list[WorkerProcess] = []
+        self._known: dict[WorkerProcess, WorkerReport] = {}
+        self._scheduled_before: dict[WorkerProcess, int] = {}
+        self._limits_hold = not plan.warmup_seconds
+        self.losses: list[Loss] = []
+
+    def __len__(self) -> int:
+        return len(self._workers)
+
+    @property
+    def pids(self) -> list[int]:
+        return [worker.process.pid for worker in self._workers]
+
+    async def start(self) -> None:
+        """Starts the processes for the plan's threads, without connections."""
+        await self._grow(self._plan.threads)
+
+    async def set_threads(self, threads: int) -> None:
+        """Distributes the connections over the workers; with a transaction limit no worker is added."""
+        if self._plan.events is None:
+            await self._grow(threads)
+        if self._is_over:
+            return
+        spread = self._assignment.spread(threads, len(self._workers))
+        for worker, numbers in zip(self._workers, spread, strict=True):
+            worker.channel.send(AssignConnections(numbers))
+        self._pace([len(numbers) for numbers in spread])
+
+    def set_rate(self, rate_per_second: float) -> None:
+        """Sets the rate of the whole load; 0 for a closed loop."""
+        self._rate = rate_per_second
+        spread = self._assignment.spread(self._assignment.total, len(self._workers))
+        self._pace([len(numbers) for numbers in spread])
+
+    def set_weights(self, weights: Sequence[float]) -> None:
+        """Sets the weights of the program's transactions, in their order."""
+        self._program = with_weights(self._program, weights)
+        self._broadcast(ApplyWeights(tuple(weights)))
+
+    def set_delay(self, milliseconds: float) -> None:
+        """Sets the simulated network delay; 0 for none."""
+        self._delay_ns = round(milliseconds * NS_PER_MS)
+        self._broadcast(ApplyDelay(self._delay_ns))
+
+    def set_session(self, statements: tuple[str, ...]) -> None:
+        """Makes every connection execute these statements, including connections of later workers.
+
+        Does nothing after the end of the load: settings are restored when the workers have ended.
+        """
+        self._session = ApplySessionSql(statements)
+        if not self._is_over:
+            self._broadcast(self._session)
+
+    def reset_stats(self) -> None:
+        """Ends the warm-up: drops the backlog, resets the connections' statistics, applies the limits."""
+        for worker, limit in zip(self._workers, _limits(self._plan, len(self._workers)), strict=True):
+            worker.grant_quota(ResetLoadStats(limit))
+            if worker in self._known:
+                self._scheduled_before[worker] = self._known[worker].counters.scheduled
+        self._limits_hold = True
+
+    def pause(self) -> None:
+        self._paused = True
+        self._broadcast(PauseLoad())
+
+    def resume(self) -> None:
+        self._paused = False
+        self._broadcast(ResumeLoad())
+
+    async def finished(self) -> None:
+        """Waits until every worker has finished its quota."""
+        while unfinished := [worker for worker in self._workers if not worker.finished.is_set()]:
+            await unfinished[0].finished.wait()
+
+    async def report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
+        """One report from every worker that responds in time.
+
+        A worker that has ended is replaced and added to `losses`. Raises RunError if it cannot be replaced,
+        after all others have responded or timed out.
+        """
+        for worker in self._workers:
+            worker.request_report(checkpoint=checkpoint)
+        answers = await asyncio.gather(
+            *(worker.report_in_time() for worker in self._workers), return_exceptions=True
+        )
+        reports = []
+        for worker, answer in zip(list(self._workers), answers, strict=False):
+            if isinstance(answer, WorkerGoneError):
+                reports.append(await self._replace(worker, answer))
+            elif isinstance(answer, BaseException):
+                raise answer
+            elif answer is not None:
+                self._known[worker] = answer
+                reports.append(answer)
+        return reports
+
+    async def _replace(self, gone: WorkerProcess, error: WorkerGoneError) -> WorkerReport:
+        """Replaces a process that ended; returns its final report.
+
+        A process that ended before its first report is not replaced: the new one would end, too.
+        """
+        known = self._known.pop(gone, None)
+        if known is None or self._is_over or not can_begin_again(self._program):
+            raise error
+        place = self._workers.index(gone)
+        new = await self._take()
+        if self._has_ended():
+            await self._release([new])
+            raise error
+        self.losses.append(loss_of(gone.process.pid, known))
+        self._workers[place] = new
+        self._introduce(new, self._heir_of(gone, place, known))
+        self._spread_again()
+        gone.finished.set()
+        await gone.end()
+        return closed(known)
+
+    def _heir_of(self, gone: WorkerProcess, place: int, known: WorkerReport) -> StartLoad:
+        """The new worker's first message: another seed, and the rest of the old worker's limit."""
+        limits: list[int | None] = [None] * len(self._workers)
+        if self._limits_hold:
+            limits = _limits(self._plan, len(self._workers))
+        limit, done = limits[place], known.counters.scheduled - self._scheduled_before.get(gone, 0)
+        begin = self._begin(place, limits)
+        return msgspec.structs.replace(
+            begin,
+            worker=len(self._workers) + len(self.losses) - 1,
+            seed=begin.seed + SEED_STEP * len(self.losses),
+            limit=None if limit is None else max(0, limit - done + known.counters.backlog),
+        )
+
+    def _spread_again(self) -> None:
+        """Sends each worker its connections and its share of the rate again."""
+        spread = self._assignment.spread(self._assignment.total, len(self._workers))
+        for worker, numbers in zip(self._workers, spread, strict=True):
+            worker.channel.send(AssignConnections(numbers))
+        self._pace([len(numbers) for numbers in spread])
+
+    @property
+    def overdue(self) -> tuple[int, ...]:
+        """The processes with an overdue report."""
+        return tuple(worker.process.pid for worker in self._workers if worker.is_overdue)
+
+    @property
+    def unresponsive(self) -> tuple[int, ...]:
+        """The processes that did not report the end of their load."""
+        return tuple(worker.process.pid for worker in self._workers if not worker.has_reported)
+
+    async def expect_kill(self, connection_id: int) -> None:
+        """Makes the transaction of a killed query be retried; waits until all workers know."""
+        self._broadcast(ExpectKill(connection_id))
+        await self.connection_ids()
+
+    async def connection_ids(self) -> set[int]:
+        """The server's ids of all connections of the load."""
+        by_worker = await asyncio.gather(*(worker.connection_ids() for worker in self._workers))
+        return {id for ids in by_worker for id in ids}
+
+    async def finish(self, grace_seconds: float) -> list[WorkerReport]:
+        """Ends the load; returns the last reports of the workers that respond in time.
+
+        Call `kill` afterwards.
+        """
+        self._broadcast(FinishLoad(grace_seconds))
+        seconds = grace_seconds + LAST_REPORT_SECONDS
+        by_worker = await asyncio.gather(*(worker.last_reports(seconds) for worker in self._workers))
+        return [report for reports in by_worker for report in reports]
+
+    async def kill(self) -> None:
+        """Ends the processes, except those returned to the pool.
+
+        Raises the first error after all of them were asked to end.
+        """
+        self._is_over = True
+        async with self._growing:
+            await self._release(self._workers)
+
+    async def _release(self, workers: Sequence[WorkerProcess]) -> None:
+        release = self._pool.release if self._pool is not None else WorkerProcess.end
+        results = await asyncio.gather(*(release(worker) for worker in workers), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    async def _grow(self, threads: int) -> None:
+        """Ends the processes, except those returned to the pool.
+
+        Raises the first error after all of them were asked to end.
+        """
+        wanted = max(1, min(threads, self._most))
+        unlimited: list[int | None] = [None] * wanted
+        limits = unlimited if self._plan.warmup_seconds else _limits(self._plan, wanted)
+        async with self._growing:
+            if self._is_over:
+                return
+            for worker in await self._take_all(wanted - len(self._workers)):
+                self._introduce(worker, self._begin(len(self._workers), limits))
+                self._workers.append(worker)
+
+    async def _take_all(self, count: int) -> list[WorkerProcess]:
+        """So many workers, or an error and none: those that started with a failed one are released."""
+        starting = [asyncio.create_task(self._take(), name="start a worker") for _ in range(count)]
+        try:
+            return await asyncio.gather(*starting)
+        except BaseException:
+            for task in starting:
+                task.cancel()
+            results = await asyncio.gather(*starting, return_exceptions=True)
+            await self._release([result for result in results if not isinstance(result, BaseException)])
+            raise
+
+    def _has_ended(self) -> bool:
+        """Whether the fleet was ended; asked again after each wait for a process."""
+        return self._is_over
+
+    async def _take(self) -> WorkerProcess:
+        acquire = self._pool.acquire if self._pool is not None else WorkerProcess.start
+        return await acquire(self._forward)
+
+    def _introduce(self, worker: WorkerProcess, begin: StartLoad) -> None:
+        """Sends a new worker the present state."""
+        worker.grant_quota(begin)
+        if self._delay_ns:
+            worker.channel.send(ApplyDelay(self._delay_ns))
+        if self._session.statements:
+            worker.channel.send(self._session)
+        if self._paused:
+            worker.channel.send(PauseLoad())
+
+    def _forward(self, work: Reassign) -> None:
+        """Passes the work of a worker without connections to the worker with the most connections."""
+        if not self._is_over:
+            self._workers[self._assignment.busiest].grant_quota(work)
+
+    def _begin(self, number: int, limits: list[int | None]) -> StartLoad:
+        return StartLoad(
+            worker=number,
+            workers=len(limits),
+            target=self._target,
+            program=self._program,
+            seed=self._plan.seed,
+            execution=execution_options(self._plan),
+            arrival=self._plan.arrival,
+            limit=limits[number],
+            charset=self._charset,
+            is_native=self._is_native,
+        )
+
+    def _pace(self, connections: list[int]) -> None:
+        """Divides the rate in proportion to the connections."""
+        total = sum(connections) or 1
+        for worker, number in zip(self._workers, connections, strict=True):
+            worker.channel.send(ApplyRate(self._rate * number / total))
+
+    def _broadcast(self, message: msgspec.Struct) -> None:
+        for worker in self._workers:
+            worker.channel.send(message)
+
+
+def _limits(plan: RunPlan, workers: int) -> list[int | None]:
+    """Divides the quota of transactions by the threads."""
+    if plan.events is None:
+        return [None] * workers
+    threads = [len(numbers) for numbers in ConnectionAssignment().spread(plan.threads, workers)]
+    return list(split_by_weight(plan.events, threads))

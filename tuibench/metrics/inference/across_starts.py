@@ -1,0 +1,66 @@
+"""Two groups of server starts: the interval holds what differs from one start to the next.
+
+Between starts of one server with the same data 5 to 10 % are usual, within a start less than 2 %. So a start
+is one observation, however long or often it was measured: its runs' logarithms are averaged, and Student's t
+is taken over the starts, with Welch's degrees of freedom for two groups of different spread (Welch,
+Biometrika 34, 1947).
+
+Kalibera and Jones, "Rigorous benchmarking in reasonable time" (ISMM 2013), give the hierarchy: repetition is
+needed at the level that varies.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import fmean, variance
+from typing import NamedTuple
+
+from tuibench.metrics.inference import students_t
+from tuibench.metrics.inference.scale import Scale
+from tuibench.metrics.inference.verdict import Interval
+from tuibench.model.verdict import Verdict
+
+LEVEL = 0.045
+"""A little below 5 %, which Welch's test exceeds by a little where few starts differ in spread."""
+
+Starts = Sequence[Sequence[float]]
+"""For each start its runs' levels, at least one."""
+
+
+class Comparison(NamedTuple):
+    """The second group against the first. With a single start on a side there is an estimate, but no interval
+    and no verdict: how much starts differ is unknown.
+    """
+
+    interval: Interval
+    verdict: Verdict
+    first_starts: int
+    other_starts: int
+
+
+def compare(first: Starts, other: Starts, *, level: float = LEVEL, tolerance: float = 0.0) -> Comparison:
+    """Two groups of independent starts."""
+    scale = Scale.of((run for start in first for run in start), (run for start in other for run in start))
+    a, b = _start_levels(first, scale), _start_levels(other, scale)
+    half = _welch(a, b, level) if min(len(a), len(b)) > 1 else math.inf
+    return _comparison(scale, fmean(b) - fmean(a), half, (len(a), len(b)), tolerance)
+
+
+def _start_levels(starts: Starts, scale: Scale) -> list[float]:
+    return [fmean(scale(run) for run in start) for start in starts]
+
+
+def _welch(a: Sequence[float], b: Sequence[float], level: float) -> float:
+    """Half the width of the interval of the difference of means."""
+    one, other = variance(a) / len(a), variance(b) / len(b)
+    if one + other == 0:
+        return 0.0
+    degrees = (one + other) ** 2 / (one**2 / (len(a) - 1) + other**2 / (len(b) - 1))
+    return students_t.two_sided(level, max(1.0, degrees)) * math.sqrt(one + other)
+
+
+def _comparison(
+    scale: Scale, estimate: float, half: float, starts: tuple[int, int], tolerance: float
+) -> Comparison:
+    interval = scale.interval(estimate, half)
+    verdict = interval.verdict(tolerance) if math.isfinite(half) else Verdict.CANNOT_TELL
+    return Comparison(interval, verdict, *starts)

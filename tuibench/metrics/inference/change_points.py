@@ -1,0 +1,125 @@
+"""Change points in the history of a figure: the runs from which on its level is another.
+
+- `change_points` looks at the whole history: E-divisive (Matteson and James, JASA 109, 2014) finds where a
+  stretch falls apart best, by the energy distance of its two sides, which takes no distribution for granted.
+  Whether it does is decided by Student's t on both sides, as in Hunter (Fleming et al., ICPE 2023;
+  apache-otava), and both sides are searched again.
+- `first_alarm` looks at the newest runs, where a change has few runs behind it: a cumulative sum (Page,
+  Biometrika 41, 1954) of the evidence that the level has shifted by `shift` against the runs before. The
+  evidence is a ratio of t densities, because the level before and its noise are estimated.
+
+Levels are logarithms, in the order of time.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import fmean, stdev, variance
+from typing import NamedTuple
+
+from tuibench.metrics.inference import students_t
+
+LEVEL = 0.001
+"""Of the t test. It tests the best of many places, so this is much smaller than the rate of false alarms."""
+
+FEWEST_RUNS = 3
+"""On each side of a change point."""
+
+LONGEST_STRETCH = 400
+"""Runs searched at a time; the search takes time with the square of it."""
+
+BASELINE = 100
+FEWEST_BASELINE = 8
+EVIDENCE = 4.5
+"""The logarithm of the likelihood ratio at which the newest runs raise an alarm."""
+
+LEAST_NOISE = 0.003
+"""Runs that agree better than that do so by chance."""
+
+
+class ChangePoint(NamedTuple):
+    """`place` is the first run at the new level; `change` is the difference of logarithms."""
+
+    place: int
+    change: float
+
+
+class Alarm(NamedTuple):
+    """A shift that began at run `place` and was evident at run `seen`; `change` is the difference so far."""
+
+    place: int
+    seen: int
+    change: float
+
+
+def change_points(levels: Sequence[float]) -> list[ChangePoint]:
+    """All changes of level, in the order of time."""
+    start = max(0, len(levels) - LONGEST_STRETCH)
+    places = [start, *_places(levels, start, len(levels)), len(levels)]
+    return [
+        ChangePoint(place, fmean(levels[place:after]) - fmean(levels[before:place]))
+        for before, place, after in zip(places, places[1:], places[2:], strict=False)
+    ]
+
+
+def first_alarm(levels: Sequence[float], shift: float, since: int = 0) -> Alarm | None:
+    """The first shift that begins at run `since` or later; a negative `shift` is a fall.
+
+    The baseline is up to `BASELINE` runs before the shift, of the level that held last.
+    """
+    changed = [point.place for point in change_points(levels[:since])]
+    begin = changed[-1] if changed else 0
+    evidence, first = 0.0, max(since, begin + FEWEST_BASELINE)
+    for place in range(first, len(levels)):
+        if evidence <= 0:
+            evidence, first = 0.0, place
+        baseline = levels[max(begin, first - BASELINE) : first]
+        evidence += _evidence(levels[place], baseline, shift)
+        if evidence > EVIDENCE:
+            return Alarm(first, place, fmean(levels[first : place + 1]) - fmean(baseline))
+    return None
+
+
+def _places(levels: Sequence[float], start: int, end: int) -> list[int]:
+    place = _best_split(levels[start:end])
+    if place is None or not _differ(levels[start : start + place], levels[start + place : end]):
+        return []
+    middle = start + place
+    return [*_places(levels, start, middle), middle, *_places(levels, middle, end)]
+
+
+def _best_split(levels: Sequence[float]) -> int | None:
+    """Where the energy distance of the two sides, weighted by their sizes, is largest."""
+    count = len(levels)
+    inside_left, inside_right, whole = 0.0, _distances(levels), _distances(levels)
+    best: tuple[float, int] | None = None
+    for place, level in enumerate(levels[: count - FEWEST_RUNS], 1):
+        inside_left += math.fsum(abs(level - other) for other in levels[: place - 1])
+        inside_right -= math.fsum(abs(level - other) for other in levels[place:])
+        if place < FEWEST_RUNS:
+            continue
+        left, right = place, count - place
+        between = 2 * (whole - inside_left - inside_right) / (left * right)
+        energy = between - 2 * inside_left / (left * (left - 1)) - 2 * inside_right / (right * (right - 1))
+        best = max(best or (-math.inf, 0), (energy * left * right / count, place))
+    return best[1] if best else None
+
+
+def _distances(levels: Sequence[float]) -> float:
+    """The sum of |x − y| over all pairs."""
+    return math.fsum((2 * place - len(levels) + 1) * level for place, level in enumerate(sorted(levels)))
+
+
+def _differ(left: Sequence[float], right: Sequence[float]) -> bool:
+    degrees = len(left) + len(right) - 2
+    pooled = (variance(left) * (len(left) - 1) + variance(right) * (len(right) - 1)) / degrees
+    error = math.sqrt(max(pooled, LEAST_NOISE**2) * (1 / len(left) + 1 / len(right)))
+    return abs(fmean(right) - fmean(left)) > students_t.two_sided(LEVEL, degrees) * error
+
+
+def _evidence(level: float, baseline: Sequence[float], shift: float) -> float:
+    """The logarithm of how much better a shift explains the level than none."""
+    count = len(baseline)
+    noise = max(stdev(baseline), LEAST_NOISE)
+    scale = noise * noise * (1 + 1 / count) * (count - 1)
+    off = level - fmean(baseline)
+    return count / 2 * (math.log1p(off * off / scale) - math.log1p((off - shift) ** 2 / scale))

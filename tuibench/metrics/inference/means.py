@@ -1,0 +1,84 @@
+"""How well the level of a short series is known: its mean, with the half-width of the 95 % interval.
+
+Neighbouring ticks are alike: n of them tell as much as n·(1−φ)/(1+φ) independent ones, if they are an AR(1)
+series (Box, Jenkins & Reinsel, Time Series Analysis, ch. 2). φ is the cautious estimate of `bootstrap`, and
+Student's t is taken with the degrees of freedom that remain.
+
+Repeated runs taken together: the mean of each figure, and how sure it is.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from math import sqrt
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+import msgspec
+
+from tuibench.metrics.inference import students_t
+from tuibench.metrics.inference.bootstrap import LEVEL, autocorrelation
+from tuibench.model.sweep import CellFigures, CellResult, Mean, SweepPlan, SweepPoint
+
+FEWEST_VALUES = 4
+
+
+class MeanEstimate(NamedTuple):
+    """A mean; `half_width` is that of its 95 % interval as a share of it, infinite where it is not known."""
+
+    mean: float
+    half_width: float
+
+
+def estimate_mean(values: Sequence[float]) -> MeanEstimate:
+    """The level of a series that is at rest."""
+    count = len(values)
+    if not count:
+        return MeanEstimate(0.0, math.inf)
+    mean = math.fsum(values) / count
+    if count < FEWEST_VALUES or mean <= 0:
+        return MeanEstimate(mean, math.inf)
+    phi = autocorrelation(values)
+    independent = count * (1 - phi) / (1 + phi)
+    error = stdev(values) / math.sqrt(independent)
+    return MeanEstimate(mean, students_t.two_sided(LEVEL, max(2.0, independent - 1)) * error / mean)
+
+
+FIGURES = CellFigures.__struct_fields__
+
+
+def mean_with_interval(values: Sequence[float]) -> Mean:
+    """Mean and 95 % interval by Student's t, of at least one value."""
+    if len(values) < 2:
+        return Mean(mean=values[0], half_width=None, count=1)
+    half = students_t.two_sided(LEVEL, len(values) - 1) * stdev(values) / sqrt(len(values))
+    return Mean(mean=fmean(values), half_width=half, count=len(values))
+
+
+def sweep_points(plan: SweepPlan, results: Iterable[CellResult]) -> tuple[SweepPoint, ...]:
+    """Each combination that has a result, in the order of the plan."""
+    runs: dict[tuple[str, str, int], list[CellResult]] = {}
+    for result in results:
+        if result.outcome == "done" and result.figures is not None:
+            cell = result.cell
+            runs.setdefault((cell.case.name, cell.variant.name, cell.threads), []).append(result)
+    wanted = (
+        (case.name, variant.name, threads)
+        for case in plan.cases
+        for variant in plan.variants
+        for threads in plan.threads
+    )
+    return tuple(_sweep_point(runs[key]) for key in wanted if key in runs)
+
+
+def _sweep_point(runs: Sequence[CellResult]) -> SweepPoint:
+    first = runs[0]
+    columns = [msgspec.structs.asdict(run.figures) for run in runs if run.figures is not None]
+    known = {name: [row[name] for row in columns if row[name] is not None] for name in FIGURES}
+    return SweepPoint(
+        case=first.cell.case,
+        variant=first.cell.variant,
+        threads=first.cell.threads,
+        headline=first.headline,
+        figures={name: mean_with_interval(values) for name, values in known.items() if values},
+        limited=any(run.limited for run in runs),
+    )

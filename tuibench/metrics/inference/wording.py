@@ -1,0 +1,60 @@
+"""Verdicts in words, the same on screen, on stderr, in reports and in the record."""
+
+from tuibench import units
+from tuibench.model.effect import Comparison, EffectFigure
+from tuibench.model.verdict import LevelMovement, MovementKind, Verdict
+
+FIGURE_NAMES = {EffectFigure.TPS: "TPS", EffectFigure.P95: "p95", EffectFigure.FSYNCS: "fsyncs/trx"}
+ALTERNATION = "an A/B test (--ab) alternates the values and is not misled by this"
+
+
+def verdict_text(verdict: Verdict, tolerance_percent: float) -> str:
+    """`higher`, `equal within ±5 %`, `cannot tell`."""
+    return f"equal within ±{tolerance_percent:g} %" if verdict is Verdict.EQUAL else str(verdict)
+
+
+def difference_text(one: Comparison) -> str:
+    """The difference and its interval; in the figure's own unit where there is no relative one."""
+    if one.percent is None or one.percent_low is None or one.percent_high is None:
+        return units.with_interval(one.delta, one.low, one.high, "")
+    return units.with_interval(one.percent, one.percent_low, one.percent_high, " %")
+
+
+def comparison_text(one: Comparison) -> str:
+    """Verdict, difference and interval: `higher: +43 % (38..49 %)`."""
+    return f"{verdict_text(one.verdict, one.tolerance_percent)}: {difference_text(one)}"
+
+
+def short_text(one: Comparison) -> str:
+    """The same where there is little room; without the estimate where there is no difference."""
+    difference = difference_text(one)
+    if one.differs:
+        return f"{one.verdict}: {difference}"
+    interval = difference[difference.index("(") :]
+    words = f"equal ±{one.tolerance_percent:g} %" if one.verdict is Verdict.EQUAL else str(one.verdict)
+    return f"{words} {interval}"
+
+
+def attribution_text(one: Comparison) -> str:
+    """Why the difference cannot be attributed to the change; empty where it can."""
+    if one.movement is None:
+        return ""
+    return f"cannot be attributed: {FIGURE_NAMES[one.figure]} {movement_text(one.movement)}"
+
+
+def movement_text(movement: LevelMovement) -> str:
+    """How the level moved: `was falling by 3 %/s before the change`."""
+    size = abs(movement.percent)
+    amount = f"{size:.2g}" if size < 10 else f"{size:.0f}"
+    match movement.kind:
+        case MovementKind.TREND:
+            direction = "falling" if movement.percent < 0 else "rising"
+            return f"was {direction} by {amount} %/s before the change"
+        case MovementKind.STEP:
+            direction = "fell" if movement.percent < 0 else "rose"
+            side = "before" if movement.seconds < 0 else "after"
+            return f"{direction} by {amount} % {abs(movement.seconds):.0f} s {side} the change"
+        case MovementKind.SAWTOOTH:
+            return f"was swinging by {amount} % every {movement.seconds:.0f} s before the change"
+        case MovementKind.WANDERING:
+            return f"was wandering by {amount} % before the change"

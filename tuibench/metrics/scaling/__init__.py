@@ -1,0 +1,1 @@
+"""Throughput against load: the knee, and the Universal Scalability Law."""

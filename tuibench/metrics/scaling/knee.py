@@ -1,0 +1,135 @@
+"""Where a curve of throughput bends: the level from which on doubling it gains less than 10 %.
+
+Between measured levels the curve is drawn straight in logarithms, so that a proportional stretch is exact and
+a gain of doubling is a difference of two heights. All gains here are natural logarithms of a ratio.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+GAIN = 0.10
+LOG_GAIN = math.log1p(GAIN)
+SMALLEST_WIDTH = 0.002
+"""No level is known better than this, whatever its ticks say."""
+
+
+class ThroughputPoint(NamedTuple):
+    """Throughput at a level; `half_width` is that of its 95 % interval as a share of it."""
+
+    level: float
+    tps: float
+    half_width: float = 0.0
+
+
+class Knee(NamedTuple):
+    """The level of the bend, and between which levels it lies for all that the noise allows."""
+
+    level: float
+    low: float
+    high: float
+
+
+class Gain(NamedTuple):
+    """What going from one level to another one gains, and half the width of its 95 % interval."""
+
+    value: float
+    margin: float
+
+    @property
+    def is_small(self) -> bool:
+        """Less than it takes, by the estimate."""
+        return self.value < LOG_GAIN
+
+    @property
+    def is_surely_small(self) -> bool:
+        """Less than it takes, beyond the noise."""
+        return self.value + self.margin < LOG_GAIN
+
+    @property
+    def is_surely_loss(self) -> bool:
+        return self.value + self.margin < 0
+
+
+def throughput_curve(points: Iterable[ThroughputPoint]) -> list[ThroughputPoint]:
+    """The points by level, one for each: what was measured several times is weighed by how well."""
+    ordered = sorted((point for point in points if point.tps > 0), key=lambda point: point.level)
+    return [_weighted_mean(list(same)) for _, same in groupby(ordered, key=lambda point: point.level)]
+
+
+def throughput_gain(before: ThroughputPoint, after: ThroughputPoint) -> Gain:
+    """From one measured level to another."""
+    if before.tps <= 0 or after.tps <= 0:
+        return Gain(-math.inf if after.tps <= 0 else math.inf, 0.0)
+    margin = math.hypot(before.half_width, after.half_width)
+    return Gain(math.log(after.tps / before.tps), margin)
+
+
+def find_knee(points: Sequence[ThroughputPoint]) -> Knee | None:
+    """The bend of a curve; None while doubling still gains at its end, or if it is too short to tell.
+
+    From its level on no doubling within the curve gains enough: a small gain below a larger one is no bend.
+    """
+    level = _crossing(points, LOG_GAIN)
+    if level is None:
+        return None
+    width = math.hypot(_width_near(points, level), _width_near(points, 2 * level))
+    low, high = _crossing(points, LOG_GAIN + width), _crossing(points, LOG_GAIN - width)
+    lowest, highest = points[0].level, points[-1].level
+    return Knee(level, low if low is not None else lowest, high if high is not None else highest)
+
+
+def _crossing(points: Sequence[ThroughputPoint], wanted: float) -> float | None:
+    """The level behind which every doubling gains less than wanted."""
+    places = _places(points)
+    if len(places) < 2:
+        return None
+    gains = [_doubling(points, place) for place in places]
+    if gains[-1] >= wanted:
+        return None
+    for number in range(len(places) - 2, -1, -1):
+        if gains[number] >= wanted:
+            share = (gains[number] - wanted) / (gains[number] - gains[number + 1])
+            return math.exp(places[number] + share * (places[number + 1] - places[number]))
+    return math.exp(places[0])
+
+
+def _places(points: Sequence[ThroughputPoint]) -> list[float]:
+    """Logarithms of the levels whose double lies within the curve, too, at which a gain may bend."""
+    if not points:
+        return []
+    first, last = math.log(points[0].level), math.log(points[-1].level) - math.log(2)
+    logs = [math.log(point.level) for point in points]
+    return sorted({place for log in logs for place in (log, log - math.log(2)) if first <= place <= last})
+
+
+def _doubling(points: Sequence[ThroughputPoint], place: float) -> float:
+    before, after = _height(points, place), _height(points, place + math.log(2))
+    return 0.0 if before is None or after is None else after - before
+
+
+def _height(points: Sequence[ThroughputPoint], place: float) -> float | None:
+    """The logarithm of the throughput at the logarithm of a level."""
+    slack = 1e-9
+    for left, right in pairwise(points):
+        start, end = math.log(left.level), math.log(right.level)
+        if start - slack <= place <= end + slack:
+            share = (place - start) / (end - start)
+            return math.log(left.tps) + share * math.log(right.tps / left.tps)
+    return None
+
+
+def _width_near(points: Sequence[ThroughputPoint], level: float) -> float:
+    """How well the curve is known around a level: as well as its nearest point."""
+    nearest = min(points, key=lambda point: abs(math.log(point.level / level)))
+    return max(nearest.half_width, SMALLEST_WIDTH)
+
+
+def _weighted_mean(same: Sequence[ThroughputPoint]) -> ThroughputPoint:
+    widths = [max(point.half_width, SMALLEST_WIDTH) for point in same]
+    weights = [1 / width**2 for width in widths]
+    if not math.isfinite(math.fsum(widths)):
+        return min(same, key=lambda point: point.half_width)
+    tps = math.fsum(w * point.tps for w, point in zip(weights, same, strict=True)) / math.fsum(weights)
+    return ThroughputPoint(same[0].level, tps, 1 / math.sqrt(math.fsum(weights)))

@@ -1,0 +1,1 @@
+"""Time series: rates of counters, slots, the end of a transient, the cost of a commit."""

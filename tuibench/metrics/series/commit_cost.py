@@ -1,0 +1,125 @@
+"""What a commit costs under each value of the durability settings: averages over all the time it had it.
+
+An interval in which a value changed, the counters were reset or a reading is missing counts for no value.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from tuibench.metrics.series.rates import CounterInterval, counter_interval, ratio
+from tuibench.model.counters import BINLOG_BYTES, LOG_FSYNCS, REDO_BYTES, Counter, first_known
+from tuibench.model.effect import CommitCost
+from tuibench.model.settings import ServerVariable, SettingRole, SettingState
+
+SOURCES: dict[str, tuple[Counter, ...]] = {
+    "log_fsyncs": LOG_FSYNCS,
+    "log_bytes": REDO_BYTES,
+    "binlog_bytes": BINLOG_BYTES,
+    "row_lock_waits": (Counter.ROW_LOCK_WAITS,),
+}
+"""A figure, and the counters it may come from: the first that the server has."""
+
+FIGURES = (*SOURCES, "binlog_syncs")
+
+
+class _CounterReading(NamedTuple):
+    counters: Mapping[str, int]
+    transactions: int
+    at_seconds: float
+    values: Mapping[str, str]
+
+
+class _CostTotals:
+    """The sums for one value."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.transactions = 0
+        self.figures: dict[str, float] = {}
+        self.over: dict[str, int] = {}
+
+    def add(self, seconds: float, transactions: int, figures: Mapping[str, float]) -> None:
+        self.seconds += seconds
+        self.transactions += transactions
+        for name, growth in figures.items():
+            self.figures[name] = self.figures.get(name, 0.0) + growth
+            self.over[name] = self.over.get(name, 0) + transactions
+
+    def each(self, name: str) -> float | None:
+        return ratio(self.figures.get(name), self.over.get(name))
+
+
+class CostLedger:
+    """Readings in, costs out."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, dict[str, _CostTotals]] = {}
+        self._always_told: tuple[str, ...] = ()
+        self._last: _CounterReading | None = None
+
+    def changed(self) -> None:
+        """A value changed just now: the current interval counts for neither value."""
+        self._last = None
+
+    def add_reading(
+        self,
+        counters: Mapping[str, int],
+        transactions: int,
+        at_seconds: float,
+        settings: Iterable[SettingState],
+    ) -> None:
+        """The server's counters, the transactions of the load so far, and the settings at one moment."""
+        costed = [setting for setting in settings if setting.is_costed]
+        values = {setting.name: setting.value for setting in costed if setting.value}
+        self._always_told = tuple(each.name for each in costed if SettingRole.COST in each.roles)
+        before, now = self._last, _CounterReading(counters, transactions, at_seconds, values)
+        self._last = now
+        if before is None or before.values != now.values:
+            return
+        interval = counter_interval(before.counters, now.counters, at_seconds - before.at_seconds)
+        if not interval.reset:
+            self._add(interval, transactions - before.transactions, values)
+
+    @property
+    def costs(self) -> tuple[CommitCost, ...]:
+        """One for each value seen, in the order they came. Settings without the role COST are left out until
+        their value changes.
+        """
+        changed = [name for name, values in self._sums.items() if len(values) > 1]
+        told = dict.fromkeys([*(name for name in self._always_told if name in self._sums), *changed])
+        return tuple(_cost(name, value, total) for name in told for value, total in self._sums[name].items())
+
+    def _add(self, interval: CounterInterval, transactions: int, values: Mapping[str, str]) -> None:
+        figures = _figures(interval, values)
+        for name, value in values.items():
+            total = self._sums.setdefault(name, {}).setdefault(value, _CostTotals())
+            total.add(interval.seconds, transactions, figures)
+
+
+def _figures(interval: CounterInterval, values: Mapping[str, str]) -> dict[str, float]:
+    found: dict[str, float | None] = {
+        name: first_known(sources, interval.deltas) for name, sources in SOURCES.items()
+    }
+    found["binlog_syncs"] = _binlog_syncs(interval, values.get(ServerVariable.SYNC_BINLOG, ""))
+    return {name: growth for name, growth in found.items() if growth is not None}
+
+
+def _binlog_syncs(interval: CounterInterval, sync_binlog: str) -> float | None:
+    """Counted by MySQL's performance schema; on MariaDB one for every `sync_binlog` group commits."""
+    if Counter.PERFORMANCE_BINLOG_SYNCS in interval.deltas:
+        return interval.deltas[Counter.PERFORMANCE_BINLOG_SYNCS]
+    groups = interval.delta(Counter.BINLOG_GROUP_COMMITS)
+    if groups is None or not sync_binlog.isdigit():
+        return None
+    every = int(sync_binlog)
+    return groups / every if every else 0.0
+
+
+def _cost(name: str, value: str, total: _CostTotals) -> CommitCost:
+    return CommitCost(
+        setting=name,
+        value=value,
+        seconds=total.seconds,
+        transactions=total.transactions,
+        **{figure: total.each(figure) for figure in FIGURES},
+    )

@@ -1,0 +1,1 @@
+"""Thresholds on figures and on differences between runs, and service level objectives."""

@@ -1,0 +1,85 @@
+"""Thresholds of a comparison, such as `tps<-5%` or `p95>10%`: how they are written, and what crosses them.
+
+    FIGURE OPERATOR SIGNED-NUMBER%
+
+The number is the difference to the first run. Only a difference that is more than noise crosses one.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tuibench.errors import UsageError
+from tuibench.metrics.inference.contrast import METRICS_BY_NAME
+from tuibench.metrics.thresholds.absolute import OPERATORS
+from tuibench.model.comparison import ComparisonRow, ComparisonVerdict, Contrast
+
+EXAMPLES = '"tps<-5%", "p95>10%"'
+_WRITTEN = re.compile(r"\s*([a-z]+\d*)\s*(>=|<=|>|<)\s*([+\-−]?\d+(?:\.\d*)?)\s*%\s*")
+
+
+class RelativeThreshold(NamedTuple):
+    """A figure's difference and what it must not be; `percent` is signed."""
+
+    text: str
+    figure: str
+    operator: str
+    percent: float
+
+
+def parse_relative_threshold(text: str) -> RelativeThreshold:
+    """The threshold meant. Raises UsageError with valid examples for anything else."""
+    written = _WRITTEN.fullmatch(text.lower())
+    if written is None:
+        raise _syntax_error(text, "it takes a figure, one of > >= < <=, and a signed percentage")
+    figure, operator, number = written.groups()
+    if figure not in METRICS_BY_NAME:
+        raise _syntax_error(text, f"there is no figure '{figure}', only {', '.join(METRICS_BY_NAME)}")
+    return RelativeThreshold(text.strip(), figure, operator, float(number.replace("−", "-")))
+
+
+def crossed_relative_thresholds(
+    bounds: Sequence[RelativeThreshold], rows: Sequence[ComparisonRow], runs: Sequence[str]
+) -> list[str]:
+    """A line for each threshold that a run has crossed; one that cannot be judged counts as that."""
+    by_name = {row.metric: row for row in rows}
+    return [
+        f"{bound.text} crossed by {run}: {_describe_difference(other)}"
+        for bound in bounds
+        for run, other in zip(runs[1:], by_name[bound.figure].others, strict=True)
+        if _is_crossed(bound, other)
+    ]
+
+
+def _is_crossed(bound: RelativeThreshold, other: Contrast) -> bool:
+    if _is_noise(other):
+        return False
+    if other.percent is None:
+        return _is_crossed_from_zero(bound, other)
+    return bool(OPERATORS[bound.operator](other.percent, bound.percent))
+
+
+def _is_noise(other: Contrast) -> bool:
+    """Whether an interval was measured and holds zero."""
+    if other.verdict is not ComparisonVerdict.CANNOT_TELL or other.value is None:
+        return other.verdict is ComparisonVerdict.EQUAL
+    if other.low is None or other.high is None:
+        return other.percent is None
+    return other.low <= 0 <= other.high
+
+
+def _is_crossed_from_zero(bound: RelativeThreshold, other: Contrast) -> bool:
+    """Anything is infinitely more than nothing; what was not measured cannot be judged."""
+    return other.value is None or (other.value > 0 and bound.operator.startswith(">"))
+
+
+def _describe_difference(other: Contrast) -> str:
+    if other.value is None:
+        return "it was not measured"
+    if other.percent is None:
+        return f"it is {other.value:.4g}, after nothing at all"
+    return f"{other.percent:+.1f} %"
+
+
+def _syntax_error(text: str, reason: str) -> UsageError:
+    return UsageError(f"'{text}' is no threshold of a comparison: {reason}", f"for example {EXAMPLES}")

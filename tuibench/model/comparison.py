@@ -1,0 +1,114 @@
+"""Runs against the first of them: what differs in what was run, and by how much each figure does.
+
+In what two structs of one type differ, in words.
+"""
+
+from collections.abc import Collection, Iterator
+from enum import StrEnum
+from typing import Any, Literal
+
+import msgspec
+
+
+class ComparisonVerdict(StrEnum):
+    """EQUAL is within 5 %; CANNOT_TELL also where one of the runs did not measure it, or is too short."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    EQUAL = "equal"
+    CANNOT_TELL = "cannot tell"
+
+
+class Contrast(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure of one run against the first run's.
+
+    `relative` is what it is of the first's (1.0 is the same), `percent` the difference, from `low` to `high`
+    its 95 % interval, all relative to the first; None where that is zero or was not measured.
+    """
+
+    value: float | None
+    relative: float | None = None
+    percent: float | None = None
+    low: float | None = None
+    high: float | None = None
+    verdict: ComparisonVerdict = ComparisonVerdict.CANNOT_TELL
+
+
+class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure over all runs: `first` is the first run's, `others` those of the rest, in their order."""
+
+    metric: str
+    title: str
+    unit: str
+    better: Literal["higher", "lower"]
+    first: float | None
+    others: tuple[Contrast, ...]
+
+
+class SetupDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """A value that is not the same in all runs: what it belongs to, its path, and what it is in each."""
+
+    group: str
+    path: str
+    values: tuple[str, ...]
+
+
+class RunComparison(msgspec.Struct, frozen=True, kw_only=True, tag="compare", tag_field="type"):
+    """All of it. `runs` has a name for each side, `starts` on how many starts of the server it was measured.
+    `doubts` speak against the comparison, `crossed` are the thresholds that were crossed."""
+
+    schema: Literal["tuibench.compare/1"] = "tuibench.compare/1"
+    runs: tuple[str, ...]
+    starts: tuple[int, ...]
+    differences: tuple[SetupDifference, ...]
+    doubts: tuple[str, ...]
+    rows: tuple[ComparisonRow, ...]
+    crossed: tuple[str, ...] = ()
+
+
+UNNAMED = "as it stands"
+"""A variant without settings has no name."""
+
+
+def struct_differences(
+    there: msgspec.Struct, here: msgspec.Struct, besides: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Each value that is not the same, by its path: `base.seconds: 5.0 there, 10.0 here`.
+
+    `besides` are the paths that may differ.
+    """
+    return tuple(
+        f"{path}: {_format_value(old)} there, {_format_value(new)} here"
+        for path, old, new in _differing_pairs("", _as_json(there), _as_json(here))
+        if path not in besides
+    )
+
+
+def _as_json(struct: msgspec.Struct) -> Any:
+    """As it is written down: objects and lists."""
+    return msgspec.json.decode(msgspec.json.encode(struct))
+
+
+def _differing_pairs(path: str, there: Any, here: Any) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(there, dict) and isinstance(here, dict):
+        for key in dict.fromkeys((*there, *here)):
+            yield from _differing_pairs(f"{path}.{key}".lstrip("."), there.get(key), here.get(key))
+    elif isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
+        for number, (old, new) in enumerate(zip(there, here, strict=True), 1):
+            yield from _differing_pairs(f"{path}[{number}]", old, new)
+    elif there != here:
+        yield path, there, here
+
+
+def _format_value(value: Any) -> str:
+    """What has a name is told by it, and each of a list by itself."""
+    match value:
+        case None | []:
+            return "nothing"
+        case list():
+            return ", ".join(map(_format_value, value))
+        case {"name": name}:
+            return str(name) or UNNAMED
+        case dict():
+            return msgspec.json.encode(value).decode()
+    return str(value)

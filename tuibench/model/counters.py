@@ -1,0 +1,354 @@
+"""The server's status counters: name, meaning, unit, flavour, how each is recorded, and its Prometheus name.
+
+Only this table spells a counter's name. A `Counter` is its name in SHOW GLOBAL STATUS, so it serves as
+a key into a sample's counters and gauges. Names with a dot are values that MySQL reports in tables:
+`performance_schema.` for the binary log's files, `innodb_metrics.` for information_schema.innodb_metrics.
+
+To add a counter, add a member here: it is sampled, recorded and, with a `metric`, exported. To show it, add a
+row to `tui/panels/server_tables.py`.
+
+A quantity that the servers count under different names is a tuple of counters in order of preference
+(`LOG_FSYNCS`); `first_known` picks the one that a server has.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Self, TypeVar
+
+import msgspec
+
+from tuibench.model.server import Flavour
+
+Number = TypeVar("Number", int, float)
+
+
+class Unit(StrEnum):
+    """What one of a counter's units is."""
+
+    COUNT = "count"
+    BYTES = "bytes"
+    SECONDS = "seconds"
+    MILLISECONDS = "milliseconds"
+
+    @property
+    def in_metric(self) -> float:
+        """The factor to the unit of the exported metric: Prometheus counts time in seconds."""
+        return 1e-3 if self is Unit.MILLISECONDS else 1.0
+
+
+class Recording(StrEnum):
+    """Where a counter is kept."""
+
+    CUMULATIVE = "cumulative"
+    """In `ServerSample.counters`: it only grows, and its growth is the figure."""
+
+    GAUGE = "gauge"
+    """In `ServerSample.gauges`: its value now is the figure."""
+
+    FIELD = "field"
+    """In a field of `ServerSample` of its own: read with every sample, and its value now is the figure."""
+
+    PREFLIGHT = "preflight"
+    """Nowhere: read before a run only."""
+
+
+class CounterFacts(msgspec.Struct, frozen=True):
+    """One row of the table. `flavour` is the only one that has it; None for both.
+
+    `metric` is the Prometheus name without prefix and suffix; a counter without one is not exported.
+    """
+
+    name: str
+    meaning: str
+    recording: Recording = Recording.CUMULATIVE
+    unit: Unit = Unit.COUNT
+    flavour: Flavour | None = None
+    metric: str = ""
+
+
+MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
+BYTES = Unit.BYTES
+GAUGE, FIELD, PREFLIGHT = Recording.GAUGE, Recording.FIELD, Recording.PREFLIGHT
+_Row = CounterFacts
+
+
+class Counter(StrEnum):
+    """All counters that are read, recorded or shown."""
+
+    facts: CounterFacts
+
+    def __new__(cls, facts: CounterFacts) -> Self:
+        member = str.__new__(cls, facts.name)
+        member._value_ = facts.name
+        member.facts = facts
+        return member
+
+    # Statements
+    QUESTIONS = _Row(
+        "Questions",
+        "statements that clients sent; closing a connection counts as one",
+        metric="server_questions",
+    )
+    SLOW_QUERIES = _Row(
+        "Slow_queries", "statements that took longer than long_query_time", metric="server_slow_queries"
+    )
+    COM_SELECT = _Row("Com_select", "SELECT statements")
+    COM_INSERT = _Row("Com_insert", "INSERT statements")
+    COM_UPDATE = _Row("Com_update", "UPDATE statements")
+    COM_DELETE = _Row("Com_delete", "DELETE statements")
+    COM_BEGIN = _Row("Com_begin", "BEGIN and START TRANSACTION statements")
+    COM_COMMIT = _Row(
+        "Com_commit", "COMMIT statements; autocommitted statements are not included", metric="server_commits"
+    )
+    COM_ROLLBACK = _Row("Com_rollback", "ROLLBACK statements", metric="server_rollbacks")
+    COM_SET_OPTION = _Row("Com_set_option", "SET statements")
+    COM_STMT_EXECUTE = _Row(
+        "Com_stmt_execute", "executions of prepared statements; each also counts under its own kind"
+    )
+    COM_STMT_PREPARE = _Row("Com_stmt_prepare", "statements prepared")
+    COM_DELETE_MULTI = _Row("Com_delete_multi", "multi-table DELETE statements", PREFLIGHT)
+    COM_INSERT_SELECT = _Row("Com_insert_select", "INSERT ... SELECT statements", PREFLIGHT)
+    COM_LOAD = _Row("Com_load", "LOAD DATA statements", PREFLIGHT)
+    COM_REPLACE = _Row("Com_replace", "REPLACE statements", PREFLIGHT)
+    COM_REPLACE_SELECT = _Row("Com_replace_select", "REPLACE ... SELECT statements", PREFLIGHT)
+    COM_UPDATE_MULTI = _Row("Com_update_multi", "multi-table UPDATE statements", PREFLIGHT)
+    PREPARED_STMT_COUNT = _Row("Prepared_stmt_count", "prepared statements that are open now", PREFLIGHT)
+
+    # Connections
+    UPTIME = _Row("Uptime", "seconds since the server started", FIELD, Unit.SECONDS)
+    FLUSH_AGE = _Row("Uptime_since_flush_status", "seconds since FLUSH STATUS", FIELD, Unit.SECONDS)
+    THREADS_RUNNING = _Row("Threads_running", "threads that execute a statement now", FIELD)
+    THREADS_CONNECTED = _Row("Threads_connected", "connections that are open now", FIELD)
+    THREADS_CACHED = _Row("Threads_cached", "threads in the thread cache", GAUGE)
+    THREADS_CREATED = _Row(
+        "Threads_created",
+        "threads created because the thread cache was empty",
+        metric="server_threads_created",
+    )
+    MAX_USED_CONNECTIONS = _Row(
+        "Max_used_connections", "most connections at a time since the server started", GAUGE
+    )
+    CONNECTIONS = _Row("Connections", "connection attempts", metric="server_connections")
+    ABORTED_CLIENTS = _Row(
+        "Aborted_clients", "connections that ended without COM_QUIT", metric="server_aborted_clients"
+    )
+    ABORTED_CONNECTS = _Row(
+        "Aborted_connects", "connection attempts that failed", metric="server_aborted_connects"
+    )
+    BYTES_RECEIVED = _Row(
+        "Bytes_received", "bytes received from clients", unit=BYTES, metric="server_received_bytes"
+    )
+    BYTES_SENT = _Row("Bytes_sent", "bytes sent to clients", unit=BYTES, metric="server_sent_bytes")
+
+    # Tables and rows
+    OPEN_FILES = _Row("Open_files", "files that are open now", GAUGE)
+    OPEN_TABLES = _Row("Open_tables", "tables in the table cache now", FIELD)
+    OPENED_TABLES = _Row("Opened_tables", "tables opened", metric="server_opened_tables")
+    TABLE_CACHE_HITS = _Row("Table_open_cache_hits", "table lookups found in the table cache")
+    TABLE_CACHE_MISSES = _Row(
+        "Table_open_cache_misses",
+        "table lookups not found in the table cache",
+        metric="server_table_cache_misses",
+    )
+    TABLE_CACHE_OVERFLOWS = _Row(
+        "Table_open_cache_overflows",
+        "tables closed because the table cache was full",
+        metric="server_table_cache_overflows",
+    )
+    TMP_TABLES = _Row("Created_tmp_tables", "internal temporary tables", metric="server_temporary_tables")
+    TMP_DISK_TABLES = _Row(
+        "Created_tmp_disk_tables",
+        "internal temporary tables on disk",
+        metric="server_temporary_disk_tables",
+    )
+    SORT_MERGE_PASSES = _Row("Sort_merge_passes", "merge passes of sorts that exceeded the sort buffer")
+    SELECT_SCAN = _Row("Select_scan", "joins that scanned their first table completely")
+    ROWS_READ = _Row("Rows_read", "rows read", flavour=MARIADB)
+    HANDLER_COMMIT = _Row(
+        "Handler_commit", "internal commits: several for one transaction (engine, binary log)"
+    )
+    HANDLER_ROLLBACK = _Row("Handler_rollback", "internal rollbacks")
+    HANDLER_WRITE = _Row("Handler_write", "rows inserted, including internal temporary tables")
+    HANDLER_UPDATE = _Row("Handler_update", "rows updated, including internal temporary tables")
+    HANDLER_DELETE = _Row("Handler_delete", "rows deleted, including internal temporary tables")
+    HANDLER_READ_KEY = _Row("Handler_read_key", "rows read through an index")
+    HANDLER_READ_RND_NEXT = _Row("Handler_read_rnd_next", "rows read by scanning")
+
+    # Binary log
+    BINLOG_CACHE_USE = _Row("Binlog_cache_use", "transactions written to the binary log")
+    BINLOG_CACHE_DISK_USE = _Row(
+        "Binlog_cache_disk_use", "transactions that exceeded the binary log cache and used a temporary file"
+    )
+    BINLOG_COMMITS = _Row(
+        "Binlog_commits", "transactions in the binary log", flavour=MARIADB, metric="server_binlog_commits"
+    )
+    BINLOG_GROUP_COMMITS = _Row(
+        "Binlog_group_commits",
+        "group commits to the binary log",
+        flavour=MARIADB,
+        metric="server_binlog_group_commits",
+    )
+    BINLOG_BYTES_WRITTEN = _Row(
+        "Binlog_bytes_written", "bytes written to the binary log", unit=BYTES, flavour=MARIADB
+    )
+    PERFORMANCE_BINLOG_SYNCS = _Row(
+        "performance_schema.binlog_syncs", "fsyncs of the binary log", flavour=MYSQL
+    )
+    PERFORMANCE_BINLOG_BYTES = _Row(
+        "performance_schema.binlog_bytes", "bytes written to the binary log", unit=BYTES, flavour=MYSQL
+    )
+
+    # InnoDB: buffer pool and files
+    POOL_READ_REQUESTS = _Row(
+        "Innodb_buffer_pool_read_requests",
+        "page requests to the buffer pool",
+        metric="server_buffer_pool_read_requests",
+    )
+    POOL_READS = _Row(
+        "Innodb_buffer_pool_reads",
+        "page requests that had to read from disk",
+        metric="server_buffer_pool_reads",
+    )
+    POOL_WAIT_FREE = _Row("Innodb_buffer_pool_wait_free", "waits for a free page in the buffer pool")
+    POOL_PAGES_FLUSHED = _Row(
+        "Innodb_buffer_pool_pages_flushed",
+        "pages flushed from the buffer pool",
+        metric="server_buffer_pool_flushed_pages",
+    )
+    PAGE_SIZE = _Row("Innodb_page_size", "size of a page", GAUGE, BYTES)
+    POOL_PAGES_TOTAL = _Row("Innodb_buffer_pool_pages_total", "pages of the buffer pool", GAUGE)
+    POOL_PAGES_FREE = _Row("Innodb_buffer_pool_pages_free", "free pages of the buffer pool", GAUGE)
+    POOL_BYTES_DIRTY = _Row(
+        "Innodb_buffer_pool_bytes_dirty", "bytes in the buffer pool that are not flushed yet", GAUGE, BYTES
+    )
+    DATA_FSYNCS = _Row(
+        "Innodb_data_fsyncs",
+        "fsyncs by InnoDB: data files and, in MariaDB, the redo log",
+        metric="server_data_fsyncs",
+    )
+    DATA_READ = _Row("Innodb_data_read", "bytes read by InnoDB", unit=BYTES, metric="server_data_read_bytes")
+    DATA_WRITTEN = _Row(
+        "Innodb_data_written", "bytes written by InnoDB", unit=BYTES, metric="server_data_written_bytes"
+    )
+    DBLWR_WRITES = _Row("Innodb_dblwr_writes", "batches written through the doublewrite buffer")
+
+    # InnoDB: redo log
+    LOG_WAITS = _Row("Innodb_log_waits", "waits because the log buffer was too small")
+    LOG_WRITES = _Row("Innodb_log_writes", "writes to the redo log")
+    OS_LOG_FSYNCS = _Row("Innodb_os_log_fsyncs", "fsyncs of the redo log", metric="server_log_fsyncs")
+    OS_LOG_WRITTEN = _Row(
+        "Innodb_os_log_written",
+        "bytes written to the redo log",
+        unit=BYTES,
+        metric="server_log_written_bytes",
+    )
+    LSN_CURRENT = _Row(
+        "Innodb_lsn_current", "log sequence number: bytes of redo generated", unit=BYTES, flavour=MARIADB
+    )
+    REDO_LOG_CURRENT_LSN = _Row(
+        "Innodb_redo_log_current_lsn",
+        "log sequence number: bytes of redo generated",
+        unit=BYTES,
+        flavour=MYSQL,
+    )
+    CHECKPOINT_AGE = _Row(
+        "Innodb_checkpoint_age", "bytes of redo since the last checkpoint", GAUGE, BYTES, MARIADB
+    )
+    CHECKPOINT_MAX_AGE = _Row(
+        "Innodb_checkpoint_max_age", "checkpoint age at which writes are stalled", GAUGE, BYTES, MARIADB
+    )
+    REDO_LOG_CHECKPOINT_LSN = _Row(
+        "Innodb_redo_log_checkpoint_lsn", "log sequence number of the last checkpoint", GAUGE, BYTES, MYSQL
+    )
+    REDO_LOG_CAPACITY = _Row(
+        "Innodb_redo_log_capacity_resized", "capacity of the redo log", GAUGE, BYTES, MYSQL
+    )
+
+    # InnoDB: rows and locks
+    HISTORY_LIST_LENGTH = _Row(
+        "Innodb_history_list_length",
+        "history list length: transactions not purged yet",
+        GAUGE,
+        flavour=MARIADB,
+    )
+    METRICS_HISTORY_LIST_LENGTH = _Row(
+        "innodb_metrics.history_list_length",
+        "history list length: transactions not purged yet",
+        GAUGE,
+        flavour=MYSQL,
+    )
+    ROW_LOCK_CURRENT_WAITS = _Row(
+        "Innodb_row_lock_current_waits", "row locks that are being waited for now", GAUGE
+    )
+    ROW_LOCK_WAITS = _Row("Innodb_row_lock_waits", "waits for a row lock", metric="server_row_lock_waits")
+    ROW_LOCK_TIME = _Row(
+        "Innodb_row_lock_time",
+        "time spent waiting for row locks",
+        unit=Unit.MILLISECONDS,
+        metric="server_row_lock_wait_seconds",
+    )
+    DEADLOCKS = _Row("Innodb_deadlocks", "deadlocks", flavour=MARIADB, metric="server_deadlocks")
+    METRICS_DEADLOCKS = _Row("innodb_metrics.deadlocks", "deadlocks", flavour=MYSQL)
+    INNODB_ROWS_READ = _Row("Innodb_rows_read", "rows read")
+    INNODB_ROWS_INSERTED = _Row("Innodb_rows_inserted", "rows inserted")
+    INNODB_ROWS_UPDATED = _Row("Innodb_rows_updated", "rows updated")
+    INNODB_ROWS_DELETED = _Row("Innodb_rows_deleted", "rows deleted")
+
+
+def _recorded_as(*recordings: Recording) -> frozenset[str]:
+    return frozenset(str(counter) for counter in Counter if counter.facts.recording in recordings)
+
+
+CUMULATIVE_NAMES = _recorded_as(Recording.CUMULATIVE)
+GAUGE_NAMES = _recorded_as(Recording.GAUGE)
+SAMPLED_NAMES = _recorded_as(Recording.CUMULATIVE, Recording.GAUGE, Recording.FIELD)
+"""All that is kept of a reading of the status."""
+
+REQUIRED = (
+    Counter.UPTIME,
+    Counter.THREADS_RUNNING,
+    Counter.THREADS_CONNECTED,
+    Counter.OPEN_TABLES,
+    Counter.QUESTIONS,
+    Counter.SLOW_QUERIES,
+)
+"""A reading without one of these is an error."""
+
+ROW_WRITES = (
+    Counter.COM_DELETE,
+    Counter.COM_DELETE_MULTI,
+    Counter.COM_INSERT,
+    Counter.COM_INSERT_SELECT,
+    Counter.COM_LOAD,
+    Counter.COM_REPLACE,
+    Counter.COM_REPLACE_SELECT,
+    Counter.COM_UPDATE,
+    Counter.COM_UPDATE_MULTI,
+)
+"""Statements that change rows."""
+
+LOG_FSYNCS = (Counter.OS_LOG_FSYNCS, Counter.DATA_FSYNCS)
+"""MySQL, and MariaDB up to 10.7, count the redo log's fsyncs separately. MariaDB 10.8 removed that counter:
+Innodb_data_fsyncs counts them together with those of the data files. Under a write load that fits the buffer
+pool the latter are below 1 %, so it is a close upper bound; they show only where almost nothing is flushed at
+commit. Innodb_log_writes is no substitute: it also grows when innodb_flush_log_at_trx_commit is 0 or 2. None
+of them includes fsyncs of the binary log."""
+
+REDO_BYTES = (Counter.LSN_CURRENT, Counter.REDO_LOG_CURRENT_LSN, Counter.OS_LOG_WRITTEN)
+BINLOG_BYTES = (Counter.BINLOG_BYTES_WRITTEN, Counter.PERFORMANCE_BINLOG_BYTES)
+BINLOG_SYNCS = (Counter.PERFORMANCE_BINLOG_SYNCS, Counter.BINLOG_GROUP_COMMITS)
+"""MariaDB does not count syncs. With sync_binlog = 1 each group commit is one, with n every n-th."""
+
+BINLOG_TRANSACTIONS = (Counter.BINLOG_COMMITS, Counter.BINLOG_CACHE_USE)
+ROWS_READ = (Counter.INNODB_ROWS_READ, Counter.ROWS_READ)
+ROWS_INSERTED = (Counter.INNODB_ROWS_INSERTED, Counter.HANDLER_WRITE)
+ROWS_UPDATED = (Counter.INNODB_ROWS_UPDATED, Counter.HANDLER_UPDATE)
+ROWS_DELETED = (Counter.INNODB_ROWS_DELETED, Counter.HANDLER_DELETE)
+DEADLOCKS = (Counter.DEADLOCKS, Counter.METRICS_DEADLOCKS)
+HISTORY_LIST_LENGTH = (Counter.HISTORY_LIST_LENGTH, Counter.METRICS_HISTORY_LIST_LENGTH)
+REDO_CAPACITY = (Counter.CHECKPOINT_MAX_AGE, Counter.REDO_LOG_CAPACITY)
+
+
+def first_known(counters: Iterable[Counter], values: Mapping[str, Number]) -> Number | None:
+    """The value of the first counter that is known; None if none is."""
+    return next((values[counter] for counter in counters if counter in values), None)

@@ -1,0 +1,70 @@
+"""Lengths of time as they are written on a command line or in a dialog: 20ms, 30s, 1m30s, 2h.
+
+Weights of transactions as they are written on a line: 50/50, or by name: new_order=50 payment=50.
+"""
+
+import re
+from collections.abc import Sequence
+
+from tuibench.errors import UsageError
+
+SECONDS_PER_UNIT = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_NUMBER = r"\d+(?:\.\d+)?"
+_PART = re.compile(rf"({_NUMBER})(us|µs|ms|s|m|h)")
+_WHOLE = re.compile(rf"{_NUMBER}(?:us|µs|ms|s|m|h)(?:{_NUMBER}(?:us|µs|ms|s|m|h))*|0")
+
+
+def parse_duration(text: str) -> float:
+    """The seconds that a text says. Raises UsageError for one without units, or none at all."""
+    text = text.strip()
+    if not _WHOLE.fullmatch(text):
+        raise UsageError(f"'{text}' is not a length of time", "a number with its unit: 20ms, 30s, 1m30s")
+    return sum(float(number) * SECONDS_PER_UNIT[unit] for number, unit in _PART.findall(text))
+
+
+def format_duration(seconds: float) -> str:
+    """The length of time as `parse_duration` reads it, in the largest unit that leaves it whole."""
+    for unit, length in (("h", 3600), ("m", 60)):
+        if seconds >= length and seconds % length == 0:
+            return f"{seconds / length:.0f}{unit}"
+    return f"{seconds:.15g}s"
+
+
+def parse_delay_ms(text: str) -> float:
+    """A delay in milliseconds: 20ms, 500us, 0.1s, 0. Raises UsageError for anything else."""
+    return round(parse_duration(text) * 1e3, 6)
+
+
+def format_delay(milliseconds: float) -> str:
+    """A delay for people, and as `parse_delay_ms` reads it: 20ms, 500us."""
+    if 0 < milliseconds < 1:
+        return f"{milliseconds * 1e3:g}us"
+    return f"{milliseconds:.10g}ms"
+
+
+def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:
+    """The weight of each transaction named; without names there is one for each, in their order.
+
+    Raises UsageError for what is no number, a name that is unknown, and weights that are too few or too many.
+    """
+    example = f"such as {'/'.join('1' for _ in names)}, or {names[0]}=50"
+    parts = text.replace("/", " ").replace(",", " ").split()
+    if not any("=" in part for part in parts):
+        if len(parts) != len(names):
+            raise UsageError(f"{len(names)} weights are wanted, for {', '.join(names)}", example)
+        parts = [f"{name}={part}" for name, part in zip(names, parts, strict=True)]
+    return dict(_parse_weight(part, names, example) for part in parts)
+
+
+def format_weights(weights: dict[str, float]) -> str:
+    """The weights alone, in their order: 90/10."""
+    return "/".join(f"{weight:g}" for weight in weights.values())
+
+
+def _parse_weight(part: str, names: Sequence[str], example: str) -> tuple[str, float]:
+    name, _, number = part.partition("=")
+    if name not in names:
+        raise UsageError(f"there is no transaction '{name}'", f"there are {', '.join(names)}")
+    if not number.replace(".", "", 1).isdecimal():
+        raise UsageError(f"'{number}' is not a weight", example)
+    return name, float(number)

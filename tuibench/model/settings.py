@@ -1,0 +1,175 @@
+"""What a server setting is: its roles, its state on a server, and presets.
+
+The settings that tuibench changes are entries in `tuning.catalogue`: an entry holds limits, meanings,
+privileges and roles, and is the only place that lists them. A `SettingState` carries all of it from the
+catalogue to screens, recorder and reports, so none of them knows a setting by its name. To add a setting, add
+its entry: dialog, panel, costs, alarms and reports follow from `group` and `roles`.
+
+`ServerVariable` holds the names that code refers to for another reason: an exception for one setting, or a
+variable that tuibench reads and never changes.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+
+class SettingGroup(StrEnum):
+    """Settings of DURABILITY decide what survives a crash; what their values cost is measured."""
+
+    DURABILITY = "durability"
+    TUNING = "tuning"
+
+
+class SettingRole(StrEnum):
+    """Where a setting appears without having been changed."""
+
+    PANEL = "panel"
+    """In the durability panel and the durability dialog."""
+
+    COST = "cost"
+    """What a commit costs with its value is measured from the start, and reported."""
+
+    ALARM = "alarm"
+    """A value that can lose data raises the alarm, even one that the server had before the session."""
+
+    REPORT = "report"
+    """Among the variables that reports list first."""
+
+
+COMMIT_ROLES = tuple(SettingRole)
+"""All roles: those of a setting that decides whether a commit survives a crash."""
+
+
+class CostFigure(StrEnum):
+    """What a commit pays for a setting: work on the redo log or on the binary log."""
+
+    NONE = ""
+    REDO_LOG = "redo log"
+    BINARY_LOG = "binary log"
+
+
+class ServerVariable(StrEnum):
+    """Variables that code refers to by name."""
+
+    FLUSH_LOG = "innodb_flush_log_at_trx_commit"
+    SYNC_BINLOG = "sync_binlog"
+    SQL_LOG_BIN = "sql_log_bin"
+    REDO_LOG_ENABLED = "innodb_redo_log_enabled"
+    IO_CAPACITY = "innodb_io_capacity"
+    IO_CAPACITY_MAX = "innodb_io_capacity_max"
+    ISOLATION = "transaction_isolation"
+    LONG_QUERY_TIME = "long_query_time"
+    SLOW_QUERY_LOG = "slow_query_log"
+    MAX_CONNECTIONS = "max_connections"
+    TABLE_OPEN_CACHE = "table_open_cache"
+
+    BINLOG_EXPIRE_SECONDS = "binlog_expire_logs_seconds"
+    BINLOG_EXPIRE_DAYS = "expire_logs_days"
+    GENERAL_LOG = "general_log"
+    INNODB_READ_ONLY = "innodb_read_only"
+    LOG_BIN = "log_bin"
+    MAX_PREPARED_STATEMENTS = "max_prepared_stmt_count"
+    MAX_USER_CONNECTIONS = "max_user_connections"
+    OPEN_FILES_LIMIT = "open_files_limit"
+    PERFORMANCE_SCHEMA = "performance_schema"
+    READ_ONLY = "read_only"
+    SUPER_READ_ONLY = "super_read_only"
+    WAIT_TIMEOUT = "wait_timeout"
+    BUFFER_POOL_SIZE = "innodb_buffer_pool_size"
+    LOG_BUFFER_SIZE = "innodb_log_buffer_size"
+    FORCE_RECOVERY = "innodb_force_recovery"
+    THREAD_SLEEP_DELAY = "innodb_thread_sleep_delay"
+
+
+PREFLIGHT_VARIABLES = (
+    ServerVariable.BINLOG_EXPIRE_SECONDS,
+    ServerVariable.BINLOG_EXPIRE_DAYS,
+    ServerVariable.GENERAL_LOG,
+    ServerVariable.INNODB_READ_ONLY,
+    ServerVariable.LOG_BIN,
+    ServerVariable.LONG_QUERY_TIME,
+    ServerVariable.MAX_CONNECTIONS,
+    ServerVariable.MAX_PREPARED_STATEMENTS,
+    ServerVariable.MAX_USER_CONNECTIONS,
+    ServerVariable.OPEN_FILES_LIMIT,
+    ServerVariable.PERFORMANCE_SCHEMA,
+    ServerVariable.READ_ONLY,
+    ServerVariable.SLOW_QUERY_LOG,
+    ServerVariable.SUPER_READ_ONLY,
+    ServerVariable.TABLE_OPEN_CACHE,
+    ServerVariable.WAIT_TIMEOUT,
+)
+"""Read before a run."""
+
+REPORTED_READ_ONLY = (ServerVariable.LOG_BIN,)
+"""Listed first in reports beside the settings with `SettingRole.REPORT`."""
+
+
+class SettingState(msgspec.Struct, frozen=True, kw_only=True):
+    """One setting as the server has it now.
+
+    `original` is the value before the first change by tuibench. `meaning` describes the value; `at_risk`
+    is True when committed data can be lost with it. `choices` are the values to offer, each with its
+    meaning; `risky` are those of them with which committed data can be lost. `unavailable` is the reason
+    why it cannot be changed, empty if it can. `scope` is the reach of a change: "server" (all
+    connections), "default" (the default of new connections, and the workload's connections at once),
+    "workload" (the workload's connections only). `takes` describes the values it takes, `risk` what
+    changing it can cost, `counters` are the status counters that show its effect. `began` is the value at
+    the start of the session, `changed_by` the origin of the value now: "us", "others", or empty if it has
+    not changed. A login needs one of `needs` to change it. `short_name` is for narrow panels, empty for
+    `name`; a setting that `is_size` counts bytes.
+    """
+
+    name: str
+    value: str
+    original: str
+    meaning: str
+    at_risk: bool
+    choices: dict[str, str] = {}
+    risky: tuple[str, ...] = ()
+    unavailable: str = ""
+    group: str = ""
+    scope: str = "server"
+    takes: str = ""
+    risk: str = ""
+    counters: tuple[str, ...] = ()
+    began: str = ""
+    changed_by: str = ""
+    needs: tuple[str, ...] = ()
+    roles: tuple[SettingRole, ...] = ()
+    cost: CostFigure = CostFigure.NONE
+    short_name: str = ""
+    is_size: bool = False
+
+    @property
+    def changed(self) -> bool:
+        return self.value != self.original
+
+    @property
+    def label(self) -> str:
+        return self.short_name or self.name
+
+    @property
+    def is_costed(self) -> bool:
+        """True if commits are counted by its values."""
+        return self.group == SettingGroup.DURABILITY or SettingRole.COST in self.roles
+
+    @property
+    def raises_alarm(self) -> bool:
+        """True when committed data can be lost, by a change or by a setting that always counts."""
+        return self.at_risk and (self.changed or SettingRole.ALARM in self.roles)
+
+
+def settings_with(role: SettingRole, settings: Iterable[SettingState]) -> tuple[SettingState, ...]:
+    """The settings that have a role, in the order of the catalogue."""
+    return tuple(setting for setting in settings if role in setting.roles)
+
+
+class PresetState(msgspec.Struct, frozen=True, kw_only=True):
+    """A named group of settings, and what choosing it risks in one sentence."""
+
+    name: str
+    values: dict[str, str]
+    risk: str

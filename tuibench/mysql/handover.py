@@ -1,0 +1,39 @@
+"""Hands the socket of a connection to the native engine and back.
+
+In between the driver reads nothing. The engine returns a socket only when no response is outstanding, so that
+the driver's next statement gets its own response.
+"""
+
+from typing import NamedTuple
+
+from tuibench.mysql.connection import Connection
+
+NO_BACKSLASH_ESCAPES = 0x0200
+"""The server status bit of that SQL mode, in which quotes are doubled."""
+
+
+class DetachedSocket(NamedTuple):
+    """A socket's descriptor, and what was negotiated at the login."""
+
+    descriptor: int
+    without_eof: bool
+    no_backslash_escapes: bool
+
+
+def detach_socket(connection: Connection) -> DetachedSocket | None:
+    """Returns the socket, which the driver does not read until `reattach_socket`; None if it is closed."""
+    raw = connection.raw
+    transport = raw._transport
+    if transport is None or transport.is_closing():
+        return None
+    transport.pause_reading()
+    descriptor = int(transport.get_extra_info("socket").fileno())
+    no_backslash_escapes = bool(raw.server_status & NO_BACKSLASH_ESCAPES)
+    return DetachedSocket(descriptor, bool(raw._deprecate_eof), no_backslash_escapes)
+
+
+def reattach_socket(connection: Connection) -> None:
+    """The driver reads again."""
+    transport = connection.raw._transport
+    if transport is not None and not transport.is_closing():
+        transport.resume_reading()

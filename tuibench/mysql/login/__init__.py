@@ -1,0 +1,1 @@
+"""Logging in: handshake, TLS, authentication plugins, password commands."""

@@ -1,0 +1,53 @@
+"""TLS as the MySQL clients spell it: --ssl-mode and what it demands of the server's certificate."""
+
+import ssl
+from functools import lru_cache
+from pathlib import Path
+
+from tuibench.errors import UsageError
+from tuibench.model.target import SslMode, Target
+
+VERIFYING = ("verify-ca", "verify-identity")
+
+
+def tls_context(target: Target) -> ssl.SSLContext | None:
+    """The TLS context for a target, None for a plain connection.
+
+    `preferred` is plain on this host (socket or loopback: nothing leaves it) and encrypted elsewhere.
+    Raises UsageError for certificate files that cannot be read.
+    """
+    if target.ssl_mode == "disabled" or (target.ssl_mode == "preferred" and target.is_local):
+        return None
+    return _shared_tls_context(target.ssl_mode, target.ssl_ca, target.ssl_cert, target.ssl_key)
+
+
+@lru_cache(maxsize=8)
+def _shared_tls_context(mode: SslMode, ca: str, cert: str, key: str) -> ssl.SSLContext:
+    """One for all connections alike: reading this host's trusted certificates takes 50 ms."""
+    for path in filter(None, (ca, cert, key)):
+        _check_readable(path)
+    try:
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        made.check_hostname = mode == "verify-identity"
+        made.verify_mode = ssl.CERT_REQUIRED if mode in VERIFYING else ssl.CERT_NONE
+        if ca:
+            made.load_verify_locations(cafile=ca)
+        elif mode in VERIFYING:
+            made.load_default_certs()
+        if cert:
+            made.load_cert_chain(cert, key or None)
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(
+            f"cannot use the TLS files of this connection: {error}",
+            "they must be PEM, and the key unencrypted",
+        ) from error
+    return made
+
+
+def _check_readable(path: str) -> None:
+    """OpenSSL does not say which file it cannot read."""
+    try:
+        with Path(path).open("rb"):
+            return
+    except OSError as error:
+        raise UsageError(f"cannot read the TLS file {path}: {error.strerror}") from error

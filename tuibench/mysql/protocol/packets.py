@@ -1,0 +1,115 @@
+"""Statements as packets: in text, or prepared ones with their values in binary form.
+
+Preparing many statements on one connection at the cost of one round trip.
+
+All COM_STMT_PREPARE packets leave at once, and the answers are read in their order: a login with forty
+statements to prepare would else wait forty times for its turn beside a load that keeps the loop busy.
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from asyncmy.constants.COMMAND import COM_QUERY, COM_STMT_EXECUTE, COM_STMT_PREPARE
+from asyncmy.protocol import pack_binary_params
+
+from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.mysql import errors
+from tuibench.mysql.read_limit import PREPARE_BYTES, read_limit
+
+MAX_PAYLOAD_BYTES = 0xFFFFFF
+"""A packet of this size goes on in the next one."""
+
+_PACK_HEADER = struct.Struct("<I").pack
+_PACK_INTEGERS = {count: struct.Struct(f"<{count}q").pack for count in range(1, 65)}
+_LONGLONG = b"\x08\x00"
+_TYPES_FOLLOW = b"\x01"
+_QUERY = bytes((COM_QUERY,))
+
+
+def frame_payload(payload: bytes) -> bytes:
+    """A payload as the packet that begins an exchange, or as several where it takes more than one."""
+    if len(payload) < MAX_PAYLOAD_BYTES:
+        return _PACK_HEADER(len(payload)) + payload
+    pieces: list[bytes] = []
+    for number, start in enumerate(range(0, len(payload) + 1, MAX_PAYLOAD_BYTES)):
+        piece = payload[start : start + MAX_PAYLOAD_BYTES]
+        pieces += (_PACK_HEADER(len(piece) | (number & 0xFF) << 24), piece)
+    return b"".join(pieces)
+
+
+def text_packet(sql: str, encoding: str) -> bytes:
+    """A statement in text."""
+    return frame_payload(_QUERY + sql.encode(encoding, "surrogateescape"))
+
+
+class ExecuteCommand:
+    """The packets that execute one prepared statement, once for each set of values."""
+
+    __slots__ = ("_encoding", "_head", "_numbers", "_pack_numbers")
+
+    def __init__(self, identity: int, parameters: int, encoding: str) -> None:
+        self._encoding = encoding
+        self._head = struct.pack("<BIBI", COM_STMT_EXECUTE, identity, 0, 1)
+        self._pack_numbers = _PACK_INTEGERS.get(parameters)
+        types = bytes((parameters + 7) // 8) + _TYPES_FOLLOW + _LONGLONG * parameters
+        size = len(self._head) + len(types) + 8 * parameters
+        self._numbers = _PACK_HEADER(size) + self._head + types
+
+    def packet(self, values: tuple[Any, ...]) -> bytes:
+        """The packet for these values; mostly they are whole numbers, all of them."""
+        if self._pack_numbers is not None:
+            try:
+                return self._numbers + self._pack_numbers(*values)
+            except struct.error:
+                pass
+        return frame_payload(
+            self._head + pack_binary_params(values, self._encoding) if values else self._head
+        )
+
+
+_head = struct.Struct("<BIHH").unpack_from
+
+_PREPARE_COMMAND = bytes((COM_STMT_PREPARE,))
+
+
+class PreparedHandle(NamedTuple):
+    """The server's number of a statement, how many placeholders it has, and its columns' definitions."""
+
+    identity: int
+    parameters: int
+    definitions: tuple[bytes, ...] = ()
+
+
+async def prepare_statements(raw: Any, texts: Sequence[str]) -> list[PreparedHandle | SQLError]:
+    """What became of each statement: prepared, or why not. Raises ConnectionLostError."""
+    encoding = raw._encoding
+    try:
+        raw._write_bytes(b"".join(frame_payload(_PREPARE_COMMAND + text.encode(encoding)) for text in texts))
+    except errors.DRIVER_ERRORS as error:
+        raise errors.statement_error(error) from error
+    with read_limit(raw, PREPARE_BYTES):
+        return [await _read_prepare_response(raw) for _ in texts]
+
+
+async def _read_prepare_response(raw: Any) -> PreparedHandle | SQLError:
+    """The answer to one: its head, then the definitions of placeholders and columns."""
+    raw._next_seq_id = 1
+    try:
+        head = await raw.read_packet()
+        _, identity, columns, parameters = _head(head.get_all_data())
+        await _read_definitions(raw, parameters)
+        return PreparedHandle(identity, parameters, await _read_definitions(raw, columns))
+    except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
+        refusal = errors.statement_error(error)
+        if isinstance(refusal, ConnectionLostError):
+            raise refusal from error
+        return refusal
+
+
+async def _read_definitions(raw: Any, count: int) -> tuple[bytes, ...]:
+    """So many definitions, with the EOF behind them where servers send it."""
+    definitions = tuple([(await raw.read_packet()).get_all_data() for _ in range(count)])
+    if count and not raw._deprecate_eof:
+        await raw.read_packet()
+    return definitions

@@ -1,0 +1,78 @@
+"""An answer that is, byte for byte, the one read before it says the same.
+
+The same SELECT on the same rows gives the same bytes, and to compare them takes a fraction of reading them.
+One answer is remembered for all connections of a process, so that thousands of them cost no memory. What can
+be told at a glance never comes here.
+"""
+
+from tuibench.errors import SQLError
+from tuibench.mysql.protocol.response_parser import ResponseParser
+
+MAX_CACHED_BYTES = 1 << 17
+"""Longer answers are not remembered, in bytes."""
+
+
+class ResponseCache:
+    """The last answer that was read to its end, and what it said."""
+
+    __slots__ = ("affected", "answer")
+
+    def __init__(self) -> None:
+        self.answer = b""
+        self.affected = 0
+
+
+_shared_caches = {False: ResponseCache(), True: ResponseCache()}
+
+
+def shared_cache(*, without_eof: bool) -> ResponseCache:
+    """What all connections share that agreed on this with their server: to them, bytes mean the same."""
+    return _shared_caches[without_eof]
+
+
+class CachingParser:
+    """Takes the place of an `Answer`, and has it read what is new."""
+
+    __slots__ = ("_answer", "_heard", "_is_known", "_is_whole", "_memory", "is_new")
+
+    def __init__(self, answer: ResponseParser, memory: ResponseCache) -> None:
+        self._answer = answer
+        self._memory = memory
+        self._heard = b""
+        self._is_known = self._is_whole = True
+        self._begin()
+
+    def feed(self, data: bytes) -> int | None:
+        """As `Answer.feed`."""
+        self.is_new = False
+        if self._is_whole:
+            self._heard += data
+        if not self._is_known:
+            return self._read(data)
+        memory, heard = self._memory, self._heard
+        if not memory.answer.startswith(heard):
+            self._is_known = False
+            return self._read(heard)
+        if len(heard) < len(memory.answer):
+            return None
+        self._begin()
+        return memory.affected
+
+    def _read(self, data: bytes) -> int | None:
+        try:
+            affected = self._answer.feed(data)
+        except SQLError:
+            self._begin()
+            raise
+        if affected is not None:
+            if self._is_whole and self._answer.is_new and len(self._heard) <= MAX_CACHED_BYTES:
+                self._memory.answer, self._memory.affected = self._heard, affected
+            self._begin()
+        elif len(self._heard) > MAX_CACHED_BYTES:
+            self._heard, self._is_whole = b"", False
+        return affected
+
+    def _begin(self) -> None:
+        """The next answer is a new one; what has come of it already is the reader's."""
+        self._heard = b""
+        self.is_new = self._is_known = self._is_whole = self._answer.is_new

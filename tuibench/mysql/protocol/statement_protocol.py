@@ -1,0 +1,272 @@
+"""The hot path: statements and answers of one connection, one after the other, without a task in between.
+
+A script is a generator (see `load.transactions`): it yields a packet, and is given what the statement
+affected, from within the callback that brings the last byte of the answer; so the next one leaves at once.
+Nobody reads the rows, but a script that yields its packet as `CaptureResponse`: it is given the answer
+itself, for `rows` to read. The driver logs in and does all else; its protocol gets all bytes that no script
+waits for.
+
+    play ──> script ──packet──> server
+               ^                  │
+               └──affected────────┘ data_received, Answer
+
+A script that has nothing to say yields None, and goes on when it is woken. One that wants something else (to
+sleep) yields a function that gives an awaitable: `run` returns it to whoever plays, who then plays on with
+the result.
+
+An answer that is wanted itself: it is kept while `answer` finds its end.
+
+Stands in the place of what reads the answers for as long as that takes, so that others pay nothing for it.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any
+
+import msgspec
+
+from tuibench.errors import ConnectionLostError, ProtocolError, SQLError
+from tuibench.mysql.protocol.fast_path import try_parse
+from tuibench.mysql.protocol.response_cache import CachingParser, shared_cache
+from tuibench.mysql.protocol.response_parser import ResponseParser
+from tuibench.units import binary_size as data_text
+
+MOST_BYTES = 1 << 26
+"""Longer answers are not kept: a server could send rows for ever."""
+
+
+class ResponseCapture:
+    """Takes one answer for its reader; at its end, good or bad, calls `leave`."""
+
+    __slots__ = ("_answer", "_leave", "_left", "_pieces")
+
+    is_new = False
+    """Nobody else is to look at what comes."""
+
+    def __init__(self, answer: CachingParser, leave: Callable[[], None]) -> None:
+        self._answer = answer
+        self._leave = leave
+        self._left = MOST_BYTES
+        self._pieces: list[bytes] = []
+
+    def feed(self, data: bytes) -> bytes | None:
+        """Takes what has come; with the end of the answer, returns all of it. Raises as `Answer` does."""
+        self._pieces.append(data)
+        self._left -= len(data)
+        if self._left < 0:
+            self._leave()
+            raise ProtocolError(f"it answers with more than {data_text(MOST_BYTES)}")
+        affected = try_parse(data) if self._answer.is_new else None
+        if affected is None:
+            try:
+                affected = self._answer.feed(data)
+            except SQLError:
+                self._leave()
+                raise
+            if affected is None:
+                return None
+        self._leave()
+        return b"".join(self._pieces)
+
+
+class CaptureResponse(msgspec.Struct, frozen=True, gc=False):
+    """A packet whose answer is wanted byte for byte."""
+
+    packet: bytes
+
+
+AsyncCall = Callable[[], Awaitable[Any]]
+Request = bytes | CaptureResponse | AsyncCall | None
+TransactionLoop = Generator[Request, Any, None]
+
+MOST_UNREAD_BYTES = 1 << 26
+"""What a server sends and nobody has asked for is kept up to here, then the connection is dropped."""
+
+CR_SERVER_GONE_ERROR, CR_SERVER_LOST = 2006, 2013
+SERVER_GONE_MESSAGE = "connection lost: the server has gone away"
+
+
+class StatementProtocol(asyncio.Protocol):
+    """Plays scripts over the transport of a connection of the driver that is logged in."""
+
+    def __init__(self, raw: Any, where: str = "") -> None:
+        self._raw = raw
+        self._where = where
+        self._transport = raw._transport
+        self._driver = raw._proto
+        self._answer: CachingParser | ResponseCapture
+        self._answer = self._plain = CachingParser(
+            ResponseParser(without_eof=raw._deprecate_eof), shared_cache(without_eof=raw._deprecate_eof)
+        )
+        self._descriptor = _socket_descriptor(raw._transport)
+        self._script: TransactionLoop = _empty_loop()
+        self._ended: asyncio.Future[AsyncCall | None] | None = None
+        self._is_waiting = False
+        self._is_parked = False
+        self._transport.set_protocol(self)
+
+    async def run(self, script: TransactionLoop, answer: Any = None) -> AsyncCall | None:
+        """Plays a script on from where it stands, with the `answer` to its wish, or the error.
+
+        Returns its next wish; None at its end. Raises what the script raises. Cancelled while the server owes
+        an answer, it drops the connection.
+        """
+        self._script = script
+        self._ended = asyncio.get_running_loop().create_future()
+        self._look_at_transport()
+        self._go_on(script.throw if isinstance(answer, Exception) else script.send, answer)
+        try:
+            return await self._ended
+        finally:
+            self._is_parked = False
+            if self._is_waiting:
+                self._drop()
+
+    def wake(self) -> None:
+        """Has a script go on that had nothing to say; the others know what they wait for."""
+        if self._is_parked:
+            self._is_parked = False
+            self._look_at_transport()
+            self._go_on(self._script.send, None)
+
+    def _look_at_transport(self) -> None:
+        """A descriptor that is closed, or about to be, may be another connection's next."""
+        if self._transport.is_closing():
+            self._descriptor = -1
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of the answer that a script waits for, or else the driver's."""
+        if not self._is_waiting:
+            self._forward(data)
+            return
+        told: int | bytes | None = try_parse(data) if self._answer.is_new else None
+        if told is None and (told := self._feed(data)) is None:
+            return
+        try:
+            request = self._script.send(told)
+        except StopIteration:
+            self._end(None)
+        except Exception as error:
+            self._end_with(error)
+        else:
+            if type(request) is bytes:
+                self._write(request)
+            else:
+                self._execute(request)
+
+    def _feed(self, data: bytes) -> int | bytes | None:
+        """Reads what cannot be told at a glance; None while there is more to come.
+
+        None, too, for an error: the script has heard it.
+        """
+        try:
+            return self._answer.feed(data)
+        except SQLError as error:
+            if isinstance(error, ConnectionLostError):
+                self._drop()
+            told = error.at(self._where) if isinstance(error, ProtocolError) else error
+            self._go_on(self._script.throw, told)
+            return None
+
+    def _go_on(self, resume: Callable[[Any], Request], answer: Any) -> None:
+        """Gives the script what it waits for, and sends at once what it yields."""
+        try:
+            request = resume(answer)
+        except StopIteration:
+            self._end(None)
+        except Exception as error:
+            self._end_with(error)
+        else:
+            self._execute(request)
+
+    def _execute(self, request: Request) -> None:
+        """Does what a script wants."""
+        if isinstance(request, bytes):
+            self._is_waiting = True
+            self._write(request)
+        elif request is None:
+            self._is_waiting = False
+            self._is_parked = True
+        elif isinstance(request, CaptureResponse):
+            self._answer = ResponseCapture(self._plain, self._stop_capturing)
+            self._is_waiting = True
+            self._write(request.packet)
+        else:
+            self._end(request)
+
+    def _stop_capturing(self) -> None:
+        self._answer = self._plain
+
+    def _write(self, packet: bytes) -> None:
+        """Writes to the socket itself, which spares a plain connection the event loop's queue.
+
+        What does not go through at once is left to the transport, with all that follows.
+        """
+        if self._descriptor >= 0:
+            try:
+                written = os.write(self._descriptor, packet)
+            except OSError:
+                written = 0
+            if written == len(packet):
+                return
+            self._descriptor = -1
+            packet = packet[written:]
+        if self._transport.is_closing():
+            self._go_on(self._script.throw, ConnectionLostError(CR_SERVER_GONE_ERROR, SERVER_GONE_MESSAGE))
+        else:
+            self._transport.write(packet)
+
+    def _end(self, call: AsyncCall | None) -> None:
+        self._is_waiting = False
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_result(call)
+
+    def _end_with(self, error: Exception) -> None:
+        self._is_waiting = False
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_exception(error)
+
+    def _drop(self) -> None:
+        """Closes the connection: what comes next on it is nobody's."""
+        self._is_waiting = False
+        self._raw._close_on_cancel()
+
+    def eof_received(self) -> bool:
+        return bool(self._driver.eof_received())
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._driver.connection_lost(error)
+        if self._is_waiting:
+            words = f"connection lost: {error or 'the server hung up'}"
+            self._go_on(self._script.throw, ConnectionLostError(CR_SERVER_LOST, words))
+
+    def pause_writing(self) -> None:
+        self._driver.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._driver.resume_writing()
+
+    def _forward(self, data: bytes) -> None:
+        """Gives bytes to the driver's protocol, as much at a time as it has room for."""
+        while data:
+            room = self._driver.get_buffer(len(data))
+            taken = min(len(room), len(data))
+            room[:taken] = data[:taken]
+            self._driver.buffer_updated(taken)
+            data = data[taken:]
+        if self._driver.length - self._driver.pos > MOST_UNREAD_BYTES:
+            self._drop()
+
+
+def _empty_loop() -> TransactionLoop:
+    """A script that says nothing."""
+    yield from ()
+
+
+def _socket_descriptor(transport: Any) -> int:
+    """The file descriptor of a plain socket; -1 where the bytes must be encrypted."""
+    sock = transport.get_extra_info("socket")
+    if sock is None or transport.get_extra_info("ssl_object") is not None:
+        return -1
+    return int(sock.fileno())

@@ -1,0 +1,114 @@
+"""Connections for our own questions and work: on them, the server's defaults for sessions have no say.
+
+A server may cut off every answer (sql_select_limit), end long statements (max_statement_time), hang up on who
+is silent (wait_timeout), or read SQL in its own way (sql_mode=ORACLE). The load lives with all that, since
+it measures the server as it is; what counts rows, makes tables and reads settings must not.
+"""
+
+from enum import Enum
+
+from tuibench.deadline import NOTICE_SECONDS, with_notice
+from tuibench.errors import (
+    ConnectionLostError,
+    NoAnswerError,
+    ProtocolError,
+    ServerUnavailableError,
+    SQLError,
+)
+from tuibench.model.server import Flavour
+from tuibench.model.target import Target
+from tuibench.mysql import info
+from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.errors import EXPIRED_CODES, password_expired_error
+from tuibench.mysql.questions import Questions, lock_seconds
+
+SESSION_DEFAULTS = {
+    "sql_mode": "'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
+    "sql_select_limit": "18446744073709551615",
+    "sql_big_selects": "1",
+    "sql_safe_updates": "0",
+    "wait_timeout": "28800",
+}
+"""What the servers are delivered with, but for wishes about statements that we never send."""
+
+TIME_LIMIT_VARIABLES = {Flavour.MARIADB: "max_statement_time", Flavour.MYSQL: "max_execution_time"}
+
+INIT_CONNECT_FAILED = 1184
+
+
+class Manner(Enum):
+    """What a connection of ours is for, which decides how long its statements may take.
+
+    One that asks waits for each answer up to the target's `query_timeout`; one that works waits for as long
+    as the work takes, but not for locks; one that is timed has deadlines set by its user.
+    """
+
+    ASKS = "asks"
+    WORKS = "works"
+    IS_TIMED = "is timed"
+
+
+async def connect_with_defaults(
+    target: Target,
+    *,
+    use_database: bool = True,
+    timeout_seconds: float | None = None,
+    sends_rows: bool = False,
+    manner: Manner = Manner.ASKS,
+) -> Connection:
+    """Logs in like `connect`, for our own questions, and raises the same. A login that takes long is told."""
+
+    async def notice() -> str:
+        return f"waiting for {target.where}: no login for {NOTICE_SECONDS:g} s"
+
+    work = connect(target, use_database=use_database, timeout_seconds=timeout_seconds, sends_rows=sends_rows)
+    connection = await (work if manner is Manner.IS_TIMED else with_notice(work, notice))
+    connection.questions = Questions(connection, target.query_timeout)
+    await apply_session_defaults(connection)
+    if manner is Manner.WORKS:
+        connection.questions = Questions(connection, None)
+    elif manner is Manner.IS_TIMED:
+        connection.questions = None
+    return connection
+
+
+async def apply_session_defaults(connection: Connection) -> None:
+    """Gives the session the servers' own defaults; one that may not be set stays as it is.
+
+    Raises ServerUnavailableError if the server hangs up on the first statement, or takes none.
+    """
+    wanted = {
+        **SESSION_DEFAULTS,
+        "lock_wait_timeout": str(lock_seconds(connection.target)),
+        TIME_LIMIT_VARIABLES[info.detect_flavour(connection.version_text, "")]: "0",
+    }
+    if not await _set_variables(connection, wanted):
+        # One by one: the server is older than a variable, or something in between does not know it.
+        for name, value in wanted.items():
+            await _set_variables(connection, {name: value})
+
+
+async def _set_variables(connection: Connection, values: dict[str, str]) -> bool:
+    """False if the server refuses."""
+    sql = "SET " + ", ".join(f"SESSION {name}={value}" for name, value in values.items())
+    try:
+        await connection.execute(sql)
+    except (NoAnswerError, ProtocolError):
+        raise
+    except SQLError as error:
+        if isinstance(error, ConnectionLostError) or error.code == INIT_CONNECT_FAILED:
+            raise _closed_at_once_error(connection, error) from error
+        if error.code in EXPIRED_CODES:
+            connection.abort()
+            raise password_expired_error(error, connection.target) from error
+        return False
+    return True
+
+
+def _closed_at_once_error(connection: Connection, error: SQLError) -> ServerUnavailableError:
+    connection.abort()
+    target = connection.target
+    return ServerUnavailableError(
+        f"the server at {target.where} lets user '{target.user}' in and hangs up at once: {error.message}",
+        "is its init_connect in order? its error log says more",
+    )

@@ -1,0 +1,1 @@
+"""The server's sessions, open transactions, lock waits and last deadlock."""

@@ -1,0 +1,1 @@
+"""CPU, memory, disks and network of this host, and its facts."""

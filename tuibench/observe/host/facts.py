@@ -1,0 +1,261 @@
+"""Reads what this host is: system, processor, memory, hypervisor, container, and the medium of a folder.
+
+What a system does not tell stays empty. `root` stands in for `/` in tests.
+
+Reads what this host is: limits, swap, disk, processor governors, clock.
+"""
+
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+
+from tuibench.model.environment import DiskFacts, HostConditions, HostFacts
+
+GOVERNORS = "devices/system/cpu/cpu*/cpufreq/scaling_governor"
+CLOCKSOURCE = "devices/system/clocksource/clocksource0/current_clocksource"
+
+
+def host_conditions(datadir: str = "", sys_folder: Path = Path("/sys")) -> HostConditions:
+    """This host now. `datadir` is the server's data directory, if the server is on this host."""
+    soft, hard = (_limit_or_none(limit) for limit in resource.getrlimit(resource.RLIMIT_NOFILE))
+    swap = _swap()
+    disk = _disk(datadir)
+    return HostConditions(
+        files_soft=soft,
+        files_hard=hard,
+        swap_used_bytes=swap[0] if swap else None,
+        swap_total_bytes=swap[1] if swap else None,
+        disk_free_bytes=disk[0] if disk else None,
+        disk_total_bytes=disk[1] if disk else None,
+        governors=tuple(sorted({_first_line(path) for path in sys_folder.glob(GOVERNORS)} - {""})),
+        clocksource=_first_line(sys_folder / CLOCKSOURCE),
+        fine_timers=sys.platform.startswith("linux"),
+    )
+
+
+def _limit_or_none(limit: int) -> int | None:
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _swap() -> tuple[int, int] | None:
+    try:
+        swap = psutil.swap_memory()
+    except (psutil.Error, OSError, RuntimeError):
+        return None
+    return swap.used, swap.total
+
+
+def _disk(datadir: str) -> tuple[int, int] | None:
+    """Free and total bytes where the data directory is; None if it may not be seen."""
+    try:
+        usage = shutil.disk_usage(datadir) if datadir else None
+    except OSError:
+        return None
+    return (usage.free, usage.total) if usage else None
+
+
+def _first_line(path: Path) -> str:
+    """A file of one line; empty where it cannot be read."""
+    try:
+        return path.read_text("ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+ROOT = Path("/")
+NETWORK_FILE_SYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "lustre", "9p", "virtiofs"}
+)
+MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs"})
+VIRTUAL_DISKS = ("vd", "xvd", "sr")
+CONTAINER_FILES = {"/run/.containerenv": "podman", "/.dockerenv": "docker"}
+CONTAINER_MARK = "container"
+CONTAINER_GROUPS = ("kubepods", "docker", "lxc", "containerd", "libpod", "garden")
+HYPERVISORS = {
+    "kvm": "KVM",
+    "qemu": "KVM",
+    "vmware": "VMware",
+    "virtualbox": "VirtualBox",
+    "innotek": "VirtualBox",
+    "xen": "Xen",
+    "microsoft corporation": "Hyper-V",
+    "amazon ec2": "Amazon EC2",
+    "google": "Google Cloud",
+    "firecracker": "Firecracker",
+    "digitalocean": "DigitalOcean",
+    "openstack": "OpenStack",
+    "parallels": "Parallels",
+}
+"""What stands in the vendor and the product of a virtual machine, and what it means."""
+
+
+def host_facts(datadir: str = "", root: Path = ROOT) -> HostFacts:
+    """This host, as far as it does not change. `datadir` is the server's, if the server is on this host."""
+    system = platform.uname()
+    return HostFacts(
+        name=system.node,
+        os=_os(root) or f"{system.system} {system.release}",
+        kernel=f"{system.system} {system.release}",
+        architecture=system.machine,
+        cpu_model=_cpu_model(root),
+        cores=os.cpu_count() or 0,
+        physical_cores=psutil.cpu_count(logical=False),
+        cpu_limit=_cpu_limit(root),
+        memory_bytes=psutil.virtual_memory().total,
+        memory_limit_bytes=_memory_limit(root),
+        virtualisation=_virtualisation(root),
+        container=_container(root),
+        machine=host_conditions(datadir),
+    )
+
+
+def disk_facts(folder: str, root: Path = ROOT) -> DiskFacts | None:
+    """The file system that holds a folder, and what it lies on; None where that cannot be seen."""
+    found = _mount_of(os.path.realpath(folder), root) if folder else None
+    if found is None:
+        return None
+    number, mount, file_system = found
+    device, kind = _medium(number, file_system, root)
+    try:
+        room = psutil.disk_usage(folder)
+    except OSError:
+        return DiskFacts(mount=mount, file_system=file_system, device=device, kind=kind)
+    return DiskFacts(
+        mount=mount,
+        file_system=file_system,
+        device=device,
+        kind=kind,
+        total_bytes=room.total,
+        free_bytes=room.free,
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _os(root: Path) -> str:
+    """The distribution's own name of itself."""
+    if sys.platform == "darwin":
+        return f"macOS {platform.mac_ver()[0]}"
+    for line in _text(root / "etc/os-release").splitlines():
+        name, _, value = line.partition("=")
+        if name == "PRETTY_NAME":
+            return value.strip('"')
+    return ""
+
+
+def _cpu_model(root: Path) -> str:
+    if sys.platform == "darwin":
+        return _mac_cpu()
+    for line in _text(root / "proc/cpuinfo").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("model name", "Model", "Hardware", "cpu model"):
+            return " ".join(value.split())
+    return platform.processor()
+
+
+def _mac_cpu() -> str:
+    try:
+        asked = subprocess.run(
+            ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, timeout=2
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return platform.processor()
+    return asked.stdout.strip() or platform.processor()
+
+
+def _cpu_limit(root: Path) -> float | None:
+    """How many cores a control group allows, in either version of them."""
+    words = _text(root / "sys/fs/cgroup/cpu.max").split()
+    if not words:
+        folder = root / "sys/fs/cgroup/cpu"
+        words = [_text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")]
+    quota, period = _number(words[0]), _number(words[-1])
+    return quota / period if quota and period and quota > 0 else None
+
+
+def _memory_limit(root: Path) -> int | None:
+    limit = _number(_text(root / "sys/fs/cgroup/memory.max")) or _number(
+        _text(root / "sys/fs/cgroup/memory/memory.limit_in_bytes")
+    )
+    return limit if limit and limit < psutil.virtual_memory().total else None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.lstrip("-").isdecimal() else None
+
+
+def _virtualisation(root: Path) -> str:
+    """The hypervisor's name; "none" on bare metal, empty where nothing tells."""
+    named = " ".join(
+        _text(root / "sys/class/dmi/id" / name) for name in ("sys_vendor", "product_name", "bios_vendor")
+    ).lower()
+    for mark, name in HYPERVISORS.items():
+        if mark in named:
+            return name
+    if kind := _text(root / "sys/hypervisor/type"):
+        return HYPERVISORS.get(kind, kind)
+    cpuinfo = _text(root / "proc/cpuinfo")
+    if " hypervisor" in cpuinfo:
+        return "a hypervisor"
+    return "none" if cpuinfo and named.strip() else ""
+
+
+def _container(root: Path) -> str:
+    for file, kind in CONTAINER_FILES.items():
+        if (root / file.lstrip("/")).exists():
+            return kind
+    if told := os.environ.get(CONTAINER_MARK, ""):
+        return told
+    groups = _text(root / "proc/1/cgroup")
+    return next((kind for kind in CONTAINER_GROUPS if kind in groups), "")
+
+
+def _mount_of(path: str, root: Path) -> tuple[str, str, str] | None:
+    """Device number, mount point and file system of the mount that holds a path."""
+    found, longest = None, -1
+    for line in _text(root / "proc/self/mountinfo").splitlines():
+        before, _, after = line.partition(" - ")
+        fields, kind = before.split(), after.split()
+        if len(fields) < 5 or not kind:
+            continue
+        mount = fields[4].replace("\\040", " ")
+        inside = path == mount or path.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= longest:
+            found, longest = (fields[2], mount, kind[0]), len(mount)
+    return found
+
+
+def _medium(number: str, file_system: str, root: Path) -> tuple[str, str]:
+    """The block device's name and its kind."""
+    if file_system in MEMORY_FILE_SYSTEMS:
+        return "", "memory"
+    if file_system in NETWORK_FILE_SYSTEMS or file_system.startswith("fuse."):
+        return "", "network"
+    if file_system == "overlay":
+        return "", "overlay"
+    link = root / "sys/dev/block" / number
+    if not link.exists():
+        return "", ""
+    place = link.resolve()
+    disk = place if (place / "queue").is_dir() else place.parent
+    return place.name, _kind(disk)
+
+
+def _kind(disk: Path) -> str:
+    if disk.name.startswith("nvme"):
+        return "NVMe SSD"
+    if disk.name.startswith(VIRTUAL_DISKS):
+        return "virtual disk"
+    turns = _text(disk / "queue/rotational")
+    return {"0": "SSD", "1": "HDD"}.get(turns, "")

@@ -1,0 +1,1 @@
+"""The server's status and variables over a connection of their own."""

@@ -1,0 +1,154 @@
+"""From two readings of the server's status to a sample: what happened between them, and how fast it counted.
+
+Without I/O: readings in, an observation out.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tuibench.clock import NS_PER_SECOND
+from tuibench.metrics.series.rates import CounterInterval, counter_interval, growth, hit_percent, ratio
+from tuibench.model.counters import (
+    CUMULATIVE_NAMES,
+    GAUGE_NAMES,
+    LOG_FSYNCS,
+    SAMPLED_NAMES,
+    Counter,
+    first_known,
+)
+from tuibench.model.sample import ServerSample
+
+RESTART_SLACK_SECONDS = 2.0
+"""Uptime is in whole seconds on a clock that may be corrected: it may lag ours by this much."""
+
+
+class StatusReading(msgspec.Struct, frozen=True, kw_only=True):
+    """What SHOW GLOBAL STATUS said at `at_ns` of the monotonic clock.
+
+    `connection` numbers the connection it came over, `identity` names the server instance.
+    `own_statements` and `transactions` are our own totals at that moment.
+    """
+
+    at_ns: int
+    connection: int
+    identity: str
+    status: dict[str, int]
+    max_connections: int
+    table_open_cache: int
+    own_statements: int
+    transactions: int | None
+    untold: dict[str, str] = {}
+
+
+class ServerObservation(msgspec.Struct, frozen=True, kw_only=True):
+    """One sample of the server, and what was noticed while taking it.
+
+    `sample` is None for a gap; then `last_error` says why. `restarted` and `counters_reset` are True
+    once, in the first sample after it. `own_statements` is the sampler's total that the counters of `sample`
+    include, for the reconciliation.
+    """
+
+    sample: ServerSample | None
+    last_error: str = ""
+    restarted: bool = False
+    counters_reset: bool = False
+    own_statements: int = 0
+
+
+def observation_between(before: StatusReading | None, after: StatusReading) -> ServerObservation:
+    """The sample that `after` makes, with rates since `before`."""
+    restarted = before is not None and has_restarted(before, after)
+    interval = None if before is None or restarted else _interval(before, after)
+    reset = before is not None and interval is not None and was_reset(before, after, interval)
+    return ServerObservation(
+        sample=_server_sample(before, after, None if reset else interval),
+        restarted=restarted,
+        counters_reset=reset,
+        own_statements=after.own_statements,
+    )
+
+
+def has_restarted(before: StatusReading, after: StatusReading) -> bool:
+    """True if this is another life of the server, or another server.
+
+    One sign alone proves nothing: the server's clock may be set back, a connection may be killed, counters
+    may be reset; and a proxy keeps our connection over a restart. Two signs do. A life shorter than the slack
+    may show one only, and pass for counters that were reset.
+    """
+    if before.identity != after.identity:
+        return True
+    elapsed = (after.at_ns - before.at_ns) / NS_PER_SECOND
+    signs = (
+        after.status[Counter.UPTIME] - before.status[Counter.UPTIME] < elapsed - RESTART_SLACK_SECONDS,
+        after.status[Counter.QUESTIONS] < before.status[Counter.QUESTIONS],
+        after.connection != before.connection,
+    )
+    return sum(signs) >= 2
+
+
+def was_reset(before: StatusReading, after: StatusReading, interval: CounterInterval) -> bool:
+    """True after FLUSH STATUS: it moves the flush age against the uptime, or a counter went back."""
+    return interval.reset or _flushed_at(after) > _flushed_at(before)
+
+
+def _flushed_at(reading: StatusReading) -> int:
+    """When the counters were last reset, in seconds of the server's life. Both ages are of one moment."""
+    uptime = reading.status[Counter.UPTIME]
+    return uptime - reading.status.get(Counter.FLUSH_AGE, uptime)
+
+
+def _interval(before: StatusReading, after: StatusReading) -> CounterInterval:
+    return counter_interval(
+        _cumulative(before), _cumulative(after), (after.at_ns - before.at_ns) / NS_PER_SECOND
+    )
+
+
+def _cumulative(reading: StatusReading) -> dict[str, int]:
+    return {name: value for name, value in reading.status.items() if name in CUMULATIVE_NAMES}
+
+
+def kept_status(rows: Iterable[Sequence[str]]) -> dict[str, int]:
+    """The rows of SHOW GLOBAL STATUS that samples are made of, as numbers."""
+    return {name: int(value) for name, value in rows if name in SAMPLED_NAMES and value.isdigit()}
+
+
+def _server_sample(
+    before: StatusReading | None, after: StatusReading, interval: CounterInterval | None
+) -> ServerSample:
+    status = after.status
+    gauges = ServerSample(
+        uptime_seconds=status[Counter.UPTIME],
+        threads_running=status[Counter.THREADS_RUNNING],
+        threads_connected=status[Counter.THREADS_CONNECTED],
+        max_connections=after.max_connections,
+        open_tables=status[Counter.OPEN_TABLES],
+        table_open_cache=after.table_open_cache,
+        questions_total=status[Counter.QUESTIONS],
+        slow_queries_total=status[Counter.SLOW_QUERIES],
+        counters=_cumulative(after),
+        gauges={name: value for name, value in status.items() if name in GAUGE_NAMES},
+        untold=after.untold,
+    )
+    if before is None or interval is None:
+        return gauges
+    return _with_rates(gauges, interval, growth(before.transactions, after.transactions))
+
+
+def _with_rates(sample: ServerSample, interval: CounterInterval, transactions: float | None) -> ServerSample:
+    deltas = interval.deltas
+
+    def per_second(counter: Counter) -> float | None:
+        return ratio(deltas.get(counter), interval.seconds)
+
+    log_fsyncs = first_known(LOG_FSYNCS, deltas)
+    return msgspec.structs.replace(
+        sample,
+        questions_per_second=per_second(Counter.QUESTIONS),
+        slow_queries=deltas.get(Counter.SLOW_QUERIES),
+        commits_per_second=per_second(Counter.COM_COMMIT),
+        log_fsyncs_per_second=ratio(log_fsyncs, interval.seconds),
+        log_fsyncs_per_transaction=ratio(log_fsyncs, transactions),
+        buffer_pool_hit=hit_percent(deltas.get(Counter.POOL_READS), deltas.get(Counter.POOL_READ_REQUESTS)),
+        row_lock_waits_per_second=per_second(Counter.ROW_LOCK_WAITS),
+    )

@@ -1,0 +1,217 @@
+"""Samples the server: one SHOW GLOBAL STATUS a tick, over a connection of our own.
+
+Whatever else is asked in a tick is asked before it: the status must have counted all that we sent.
+
+What MySQL tells of InnoDB only in a table of its own: the history list's length, and deadlocks.
+
+Reading that table takes about as long as the whole status, so it is asked every few ticks. MariaDB has both
+in its status.
+
+How often MySQL syncs its binary log, and how much it writes there: its status has no counter for either.
+
+The performance schema sums up the operations on the binary log's files; those that are neither reads nor
+writes are its syncs, and a few for each file that is begun. MariaDB's status tells groups and bytes itself.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from tuibench.clock import Clock
+from tuibench.errors import ConnectionLostError, RunError, SQLError
+from tuibench.model.counters import REQUIRED, Counter
+from tuibench.model.server import ServerInfo
+from tuibench.model.settings import ServerVariable
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.info import instance_identity, server_info
+from tuibench.observe.server.monitoring_connection import Connect, MonitoringConnection, log_in
+from tuibench.observe.server.status_reading import (
+    ServerObservation,
+    StatusReading,
+    kept_status,
+    observation_between,
+)
+
+INNODB_METRICS = {
+    "trx_rseg_history_len": str(Counter.METRICS_HISTORY_LIST_LENGTH),
+    "lock_deadlocks": str(Counter.METRICS_DEADLOCKS),
+}
+INNODB_METRICS_SQL = (
+    f"SELECT name, count FROM information_schema.innodb_metrics "  # noqa: S608 (names of our own)
+    f"WHERE name IN {tuple(INNODB_METRICS)}"
+)
+INNODB_EVERY_TICKS = 5
+"""Ticks from one question to the next; what was told last stands meanwhile."""
+
+PROCESS_NEEDED = "needs the PROCESS privilege"
+
+
+class InnodbMetrics:
+    """Asks a MySQL server; a login that may not is not asked again, and `untold` says why."""
+
+    def __init__(self) -> None:
+        self.untold: dict[str, str] = {}
+        self._known: dict[str, int] = {}
+        self._ticks = 0
+
+    async def read(self, connection: Connection, variables: Mapping[str, str]) -> dict[str, int]:
+        """Both figures, under names of our own; empty where they cannot be had."""
+        if self.untold or "mariadb" in variables.get("version", "").lower():
+            return {}
+        if self._ticks % INNODB_EVERY_TICKS == 0:
+            await self._ask(connection)
+        self._ticks += 1
+        return dict(self._known)
+
+    async def _ask(self, connection: Connection) -> None:
+        try:
+            rows = await connection.query(INNODB_METRICS_SQL)
+        except ConnectionLostError:
+            raise
+        except SQLError:
+            self._known, self.untold = {}, dict.fromkeys(INNODB_METRICS.values(), PROCESS_NEEDED)
+        else:
+            self._known = {INNODB_METRICS[name]: int(count) for name, count in rows}
+
+
+BINLOG_SQL = (
+    "SELECT COUNT_MISC, SUM_NUMBER_OF_BYTES_WRITE FROM performance_schema.file_summary_by_event_name "
+    "WHERE EVENT_NAME = 'wait/io/file/sql/binlog'"
+)
+BINLOG_REQUIRES = {ServerVariable.PERFORMANCE_SCHEMA: "ON", ServerVariable.LOG_BIN: "ON"}
+
+
+class BinlogCounters:
+    """Asks the performance schema where there is one; a login that may not is not asked again."""
+
+    def __init__(self) -> None:
+        self._is_refused = False
+
+    async def counters(self, connection: Connection, variables: Mapping[str, str]) -> dict[str, int]:
+        """The counters, under names of our own; empty where they cannot be had."""
+        if self._is_refused or any(variables.get(name) != value for name, value in BINLOG_REQUIRES.items()):
+            return {}
+        try:
+            rows = await connection.query(BINLOG_SQL)
+        except ConnectionLostError:
+            raise
+        except SQLError:
+            self._is_refused = True
+            return {}
+        if not rows:
+            return {}
+        syncs, size = rows[0]
+        return {
+            str(Counter.PERFORMANCE_BINLOG_SYNCS): int(syncs),
+            str(Counter.PERFORMANCE_BINLOG_BYTES): int(size),
+        }
+
+
+STATUS_SQL = "SHOW GLOBAL STATUS"
+VARIABLES_SQL = "SHOW GLOBAL VARIABLES"
+
+TIMEOUT_SHARE = 0.8
+MAX_TIMEOUT_SECONDS = 2.0
+"""A call waits for the server at most this share of a tick, and at most so long."""
+
+GIVE_UP_SECONDS = 15.0
+"""After so long without an answer the connection is given up and made anew."""
+
+
+class StatusSampler:
+    """Reads status and variables. Its methods never raise for what the server does, and never wait for long.
+
+    `interval_seconds` is the tick. Nothing is sent before the first call.
+    """
+
+    def __init__(
+        self, target: Target, clock: Clock, *, interval_seconds: float = 1.0, log_in: Connect = log_in
+    ) -> None:
+        self._clock = clock
+        self._connection = MonitoringConnection(
+            target,
+            clock,
+            timeout_seconds=min(TIMEOUT_SHARE * interval_seconds, MAX_TIMEOUT_SECONDS),
+            give_up_seconds=GIVE_UP_SECONDS,
+            log_in=log_in,
+        )
+        self._variables: dict[str, str] = {}
+        self._variables_of = 0
+        self._binlog = BinlogCounters()
+        self._innodb = InnodbMetrics()
+        self._last: StatusReading | None = None
+
+    @property
+    def own_statements(self) -> int:
+        """All statements this sampler has sent, over all its connections."""
+        return self._connection.statements
+
+    @property
+    def connection_ids(self) -> set[int]:
+        """The server's id of the sampler's connection, if it has one."""
+        return self._connection.connection_ids
+
+    @property
+    def last_error(self) -> str:
+        """Why the last call got no answer, in words; empty if it got one."""
+        return self._connection.last_error
+
+    async def sample(self, transactions_total: int | None = None) -> ServerObservation:
+        """The server now, with rates since the last reading, however long ago that was.
+
+        `transactions_total` is how many transactions the load has committed so far; without it there is no
+        figure per transaction.
+        """
+        reading = await self._connection.run(self._read)
+        if reading is None:
+            return ServerObservation(
+                sample=None, last_error=self.last_error, own_statements=self.own_statements
+            )
+        reading = msgspec.structs.replace(reading, transactions=transactions_total)
+        before, self._last = self._last, reading
+        return observation_between(before, reading)
+
+    async def variables(self) -> dict[str, str] | None:
+        """All global variables; None if the server gave no answer."""
+        return await self._connection.run(self._read_variables)
+
+    async def info(self) -> ServerInfo | None:
+        """Who the server is now, to be asked again after a restart; None if it gave no answer."""
+        return await self._connection.run(server_info)
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+    async def _read(self, connection: Connection) -> StatusReading:
+        if self._variables_of != self._connection.logins:
+            await self._read_variables(connection)
+        innodb = await self._innodb.read(connection, self._variables)
+        binlog = await self._binlog.counters(connection, self._variables)
+        sent_ns = self._clock.now_ns()
+        status = kept_status(await connection.query(STATUS_SQL))
+        received_ns = self._clock.now_ns()
+        _require(status, REQUIRED)
+        return StatusReading(
+            at_ns=(sent_ns + received_ns) // 2,
+            connection=self._connection.logins,
+            identity=instance_identity(self._variables),
+            status=status | binlog | innodb,
+            untold=dict(self._innodb.untold),
+            max_connections=int(self._variables[ServerVariable.MAX_CONNECTIONS]),
+            table_open_cache=int(self._variables[ServerVariable.TABLE_OPEN_CACHE]),
+            own_statements=self.own_statements,
+            transactions=None,
+        )
+
+    async def _read_variables(self, connection: Connection) -> dict[str, str]:
+        variables: dict[str, str] = dict(await connection.query(VARIABLES_SQL))
+        _require(variables, (ServerVariable.MAX_CONNECTIONS, ServerVariable.TABLE_OPEN_CACHE))
+        self._variables, self._variables_of = variables, self._connection.logins
+        return dict(variables)
+
+
+def _require(got: Mapping[str, object], names: Iterable[str]) -> None:
+    missing = [name for name in names if name not in got]
+    if missing:
+        raise RunError(f"the server does not report {', '.join(missing)}")

@@ -1,0 +1,69 @@
+"""Which of the server's global variables changed between two readings, apart from those that always do."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+VOLATILE_VARIABLES = (
+    "error_count",
+    "external_user",
+    "gtid_*_pos",
+    "gtid_*_state",
+    "gtid_executed",
+    "gtid_owned",
+    "gtid_purged",
+    "gtid_seq_no",
+    "identity",
+    "in_transaction",
+    "innodb_thread_sleep_delay",
+    "insert_id",
+    "last_*",
+    "proxy_user",
+    "pseudo_thread_id",
+    "rand_seed*",
+    "timestamp",
+    "warning_count",
+    "wsrep_last_*",
+)
+"""Patterns of variables that tell what the server did, not how it is set."""
+
+ALIASES = {
+    "log_slow_min_examined_row_limit": "min_examined_row_limit",
+    "log_slow_query": "slow_query_log",
+    "log_slow_query_file": "slow_query_log_file",
+    "log_slow_query_time": "long_query_time",
+    "tx_isolation": "transaction_isolation",
+    "tx_read_only": "transaction_read_only",
+}
+"""Second names that some servers list beside the first: one change is told once, under the first name."""
+
+
+class VariableChange(NamedTuple):
+    """A variable that has another value now."""
+
+    name: str
+    before: str
+    after: str
+
+
+def variable_changes(
+    before: Mapping[str, str], after: Mapping[str, str], ours: Mapping[str, str] | None = None
+) -> tuple[VariableChange, ...]:
+    """The settings that differ, by name. A variable that came or went (a plugin) is none of them.
+
+    `ours` holds values that we set meanwhile, as the server reads them back: they are no news.
+    """
+    known = ours or {}
+    return tuple(
+        VariableChange(name, before[name], value)
+        for name, value in sorted(after.items())
+        if before.get(name, value) != value
+        and known.get(name) != value
+        and not is_volatile(name)
+        and ALIASES.get(name) not in after
+    )
+
+
+def is_volatile(name: str) -> bool:
+    """True for a variable whose changes nobody made."""
+    return any(fnmatchcase(name, pattern) for pattern in VOLATILE_VARIABLES)

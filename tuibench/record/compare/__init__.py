@@ -1,0 +1,1 @@
+"""Comparison of recorded runs, in figures and as text."""

@@ -1,0 +1,217 @@
+"""Recorded runs against the first: what was not the same about them, what casts doubt on that, figures."""
+
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import Any, Literal
+
+import msgspec
+
+from tuibench.metrics.inference.contrast import METRICS, TickSeries, TickTotals, merge_ticks
+from tuibench.metrics.thresholds.relative import RelativeThreshold, crossed_relative_thresholds
+from tuibench.model.comparison import (
+    ComparisonRow,
+    Contrast,
+    RunComparison,
+    SetupDifference,
+)
+from tuibench.model.event import CHANGE_KINDS, EventKind
+from tuibench.model.sample import Sample
+from tuibench.model.steadiness import Steadiness
+from tuibench.record.compare.starts import Side, by_start, compare_sides, side_value, start_warnings
+from tuibench.record.files.run import Run
+
+PASSED_OVER = (
+    "*.seed",
+    "plan.options.threads",
+    "*.free_bytes",
+    "*.swap_used_bytes",
+    "*.disk_free_bytes",
+    "*.uptime_seconds",
+    "round trip.*",
+    "server.identity",
+    "server.pid_file",
+    "server.datadir",
+    "server.socket",
+    "server.where",
+    "server.port",
+    "variables.gtid_*",
+    "variables.timestamp",
+)
+"""What is another in every run, or tells only where things lie."""
+
+ABSENT = "–"
+STATEMENTS = "statements"
+Direction = Literal["higher", "lower"]
+STEADINESS: tuple[tuple[str, str, str, Direction, Callable[[Steadiness], float | None]], ...] = (
+    ("tps_p1", "p1 of one-second TPS", "/s", "higher", lambda found: found.p1),
+    ("tps_p50", "p50 of one-second TPS", "/s", "higher", lambda found: found.p50),
+    ("tps_p99", "p99 of one-second TPS", "/s", "higher", lambda found: found.p99),
+    ("variation", "coefficient of variation of TPS", "", "lower", lambda found: found.variation),
+    ("stall", "longest stall", "s", "lower", lambda found: found.longest_stall_seconds),
+)
+STEERED = CHANGE_KINDS - {EventKind.MARK}
+
+
+def compare_runs(sides: Sequence[Side], bounds: Sequence[RelativeThreshold] = ()) -> RunComparison:
+    """All of it; each side is a run or several, and the first is what the others are compared with."""
+    every = run_names([run for side in sides for run in side])
+    names = side_names(sides, every)
+    ticks = [[[_ticks(run) for run in start] for start in by_start(side)] for side in sides]
+    is_one_start = [len(by_start([*sides[0], *side])) == 1 for side in sides]
+    rows = tuple(
+        ComparisonRow(
+            metric=metric.name,
+            title=metric.title,
+            unit=metric.unit,
+            better=metric.better,
+            first=side_value(metric, ticks[0]),
+            others=tuple(
+                compare_sides(metric, ticks[0], each, is_one_start=is_one)
+                for each, is_one in zip(ticks[1:], is_one_start[1:], strict=True)
+            ),
+        )
+        for metric in METRICS
+    )
+    return RunComparison(
+        runs=names,
+        starts=tuple(map(len, ticks)),
+        differences=_telling(list(setup_differences([side[0] for side in sides]))),
+        doubts=(*start_warnings(sides, names), *comparability_warnings(sides, every, rows)),
+        rows=(*rows, *steadiness_rows([side[0] for side in sides])) if len(every) == len(sides) else rows,
+        crossed=tuple(crossed_relative_thresholds(bounds, rows, names)),
+    )
+
+
+def side_names(sides: Sequence[Side], every: Sequence[str]) -> tuple[str, ...]:
+    """Each side by the names of its runs."""
+    names = iter(every)
+    return tuple(", ".join(islice(names, len(side))) for side in sides)
+
+
+def _ticks(run: Run) -> TickSeries:
+    return merge_ticks(contrast_ticks(run), len(run.measured))
+
+
+def steadiness_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
+    """How steady the runs were; one figure for each of them, so there is no interval and no verdict."""
+    for name, title, unit, better, read in STEADINESS:
+        values = [None if (found := run.summary.steadiness) is None else read(found) for run in runs]
+        yield ComparisonRow(
+            metric=name,
+            title=title,
+            unit=unit,
+            better=better,
+            first=values[0],
+            others=tuple(_unjudged(values[0], value) for value in values[1:]),
+        )
+
+
+def _unjudged(first: float | None, value: float | None) -> Contrast:
+    if value is None or not first:
+        return Contrast(value=value)
+    return Contrast(value=value, relative=value / first, percent=100 * (value / first - 1))
+
+
+def run_names(runs: Sequence[Run]) -> tuple[str, ...]:
+    """Each run by its name; those that are called the same (in two places) are numbered."""
+    ids = [run.id for run in runs]
+    return tuple(
+        name if ids.count(name) == 1 else f"{name} ({ids[: place + 1].count(name)})"
+        for place, name in enumerate(ids)
+    )
+
+
+def contrast_ticks(run: Run) -> Iterator[TickTotals]:
+    """What each measured tick adds to the figures."""
+    samples = {sample.elapsed_seconds: sample for sample in run.measured}
+    for at, interval in run.intervals():
+        sample = samples[at]
+        yield TickTotals(
+            interval.seconds,
+            interval.transactions,
+            interval.reads + interval.writes + interval.others,
+            interval.errors,
+            interval.latency,
+            _log_fsyncs(sample, interval.seconds),
+            _server_cpu_ms(sample, interval.seconds),
+        )
+
+
+def _log_fsyncs(sample: Sample, seconds: float) -> float | None:
+    rate = sample.server.log_fsyncs_per_second if sample.server else None
+    return None if rate is None else rate * seconds
+
+
+def _server_cpu_ms(sample: Sample, seconds: float) -> float | None:
+    host = sample.host
+    if host is None or host.cpu_server is None:
+        return None
+    return host.cpu_server / 100 * host.cores * seconds * 1e3
+
+
+# What was not the same
+
+
+def setup_differences(runs: Sequence[Run]) -> Iterator[SetupDifference]:
+    """Each value of plan, server, host and program that is another in some run."""
+    tables = [dict(_facts(run)) for run in runs]
+    for path in dict.fromkeys(path for table in tables for path in table):
+        values = tuple(table.get(path, ABSENT) for table in tables)
+        if len(set(values)) > 1 and not any(fnmatchcase(path, pattern) for pattern in PASSED_OVER):
+            group, _, name = path.partition(".")
+            yield SetupDifference(group=group, path=name, values=values)
+
+
+def _telling(found: list[SetupDifference]) -> tuple[SetupDifference, ...]:
+    """Other options make other statements, which says nothing more: they count where nothing else differs."""
+    of_plan = [one for one in found if one.group == "plan" and one.path != STATEMENTS]
+    return tuple(one for one in found if one.path != STATEMENTS or not of_plan)
+
+
+def _facts(run: Run) -> Iterator[tuple[str, str]]:
+    """Everything about a run that may move its result, by its path."""
+    plan, environment = run.plan, run.environment
+    yield from _flat("plan", {**msgspec.to_builtins(plan.plan), "options": plan.options or plan.plan.options})
+    yield "plan.data", plan.data_set or ABSENT
+    yield f"plan.{STATEMENTS}", plan.profile_digest[:12] or ABSENT
+    yield "server.target", plan.target.where
+    yield "server.database", plan.target.database
+    yield from _flat("server", msgspec.to_builtins(plan.server))
+    yield "program.version", plan.version
+    if environment is not None:
+        yield "client.location", environment.location
+        yield from _flat("host", msgspec.to_builtins(environment.host))
+        yield from _flat("disk", msgspec.to_builtins(environment.disk))
+        yield from _flat("variables", environment.variables)
+
+
+def _flat(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(f"{path}.{key}", inner)
+    elif isinstance(value, list | tuple):
+        yield path, ", ".join(str(inner) for inner in value) or ABSENT
+    else:
+        yield path, ABSENT if value in (None, "") else str(value)
+
+
+# What speaks against it
+
+
+def comparability_warnings(
+    sides: Sequence[Side], names: Sequence[str], rows: Sequence[ComparisonRow]
+) -> Iterator[str]:
+    """Why the figures may not be comparable, whatever they say."""
+    for run, name in zip((run for side in sides for run in side), names, strict=True):
+        if run.unreadable_lines:
+            yield f"{name}: {run.unreadable_lines} lines of its record could not be read"
+        if changes := sum(event.kind in STEERED and event.elapsed_seconds > 0 for event in run.events):
+            yield f"{name} was changed {changes} times on the way: its figures mix what was before and after"
+        yield from (f"{name}: {warning}" for warning in run.summary.warnings)
+    for side in sides:
+        if any(_telling(list(setup_differences([side[0], run]))) for run in side[1:]):
+            yield f"the runs of a side differ in more than the start of the server: {side[0].id} and others"
+    is_single = all(len(side) == 1 for side in sides)
+    if is_single and any(other.value is not None and other.low is None for other in rows[0].others):
+        yield "a run is too short to tell a difference from its noise"

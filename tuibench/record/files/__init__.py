@@ -1,0 +1,1 @@
+"""The files of a run or sweep: written, read, looked up, and reconstructed after a crash."""

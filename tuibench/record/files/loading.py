@@ -1,0 +1,101 @@
+"""Reads a run's folder into a `Run`. No server is involved."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tuibench.errors import RunError
+from tuibench.metrics.series.commit_cost import CostLedger
+from tuibench.model.effect import CommitCost
+from tuibench.model.environment import Environment
+from tuibench.model.event import COST_CHANGE_KINDS, Event
+from tuibench.model.message import Status
+from tuibench.model.sample import Sample
+from tuibench.model.settings import SettingState
+from tuibench.model.summary import Summary
+from tuibench.record.files import reader, reconstruct
+from tuibench.record.files.recorder import ENVIRONMENT, EVENTS, PLAN, REPORTS, SAMPLES, STATUS, SUMMARY
+from tuibench.record.files.run import Run, StatusAt
+from tuibench.record.files.schema import PlanRecord, ReportLine, StatusLine, TickCounts, status_from_line
+from tuibench.record.files.ticks import SampleLine, TickReader
+
+
+def load_run(directory: Path) -> Run:
+    """Reads a run. Raises RunError when there is none, or its plan cannot be read."""
+    plan = reader.read_document(directory / PLAN, PlanRecord)
+    if plan is None:
+        raise RunError(f"there is no recorded run in {directory}", "tuibench runs list says which there are")
+    lines = reader.JsonLines()
+    samples, counts = _samples(lines.of(directory / SAMPLES, SampleLine))
+    events = tuple(lines.of(directory / EVENTS, Event))
+    states = _states(lines.of(directory / STATUS, StatusLine), zero_of(samples, events, plan))
+    costs = rebuild_costs(samples, events, [(told.elapsed_seconds, told.status) for told in states])
+    summary = reader.read_document(directory / SUMMARY, Summary)
+    run = Run(
+        directory=directory,
+        plan=plan,
+        environment=reader.read_document(directory / ENVIRONMENT, Environment),
+        samples=samples,
+        counts=counts,
+        events=events,
+        states=states,
+        reports=tuple(lines.of(directory / REPORTS, ReportLine)),
+        costs=costs,
+        summary=summary or reconstruct.empty_summary(plan),
+        cut_short=summary is None,
+        is_live=summary is None and reader.is_being_written(directory),
+        unreadable_lines=lines.unreadable,
+    )
+    return run if summary else msgspec.structs.replace(run, summary=reconstruct.summary_from_samples(run))
+
+
+def zero_of(samples: tuple[Sample, ...], events: tuple[Event, ...], plan: PlanRecord) -> float:
+    """The wall clock at second 0 of the measured load; the start of the session if it never began."""
+    told = next((event for event in reversed(events) if event.elapsed_seconds), None)
+    newest = samples[-1] if samples else None
+    if newest is not None:
+        return newest.at - newest.elapsed_seconds - newest.late_ms / 1e3
+    return told.at - told.elapsed_seconds if told else plan.started_at
+
+
+def _samples(lines: Iterator[SampleLine]) -> tuple[tuple[Sample, ...], tuple[TickCounts, ...]]:
+    samples: list[Sample] = []
+    counts: list[TickCounts] = []
+    ticks = TickReader()
+    for line in lines:
+        samples.append(ticks.sample(line))
+        counts.append(line.counts)
+    return tuple(samples), tuple(counts)
+
+
+def _states(lines: Iterator[StatusLine], zero: float) -> tuple[StatusAt, ...]:
+    found: list[StatusAt] = []
+    for line in lines:
+        status = status_from_line(line, found[-1].status if found else None)
+        if status is not None:
+            found.append(StatusAt(elapsed_seconds=line.at - zero, status=status))
+    return tuple(found)
+
+
+def rebuild_costs(
+    samples: Sequence[Sample], events: Sequence[Event], states: Sequence[tuple[float, Status]]
+) -> tuple[tuple[CommitCost, ...], ...]:
+    """What commits had cost by the time of each sample, as the session told it."""
+    ledger = CostLedger()
+    changes = [event.elapsed_seconds for event in events if event.kind in COST_CHANGE_KINDS]
+    found: list[tuple[CommitCost, ...]] = []
+    settings: tuple[SettingState, ...] = ()
+    waiting, told = 0, 0
+    for sample in samples:
+        while waiting < len(changes) and changes[waiting] <= sample.elapsed_seconds:
+            ledger.changed()
+            waiting += 1
+        while told < len(states) and states[told][0] <= sample.elapsed_seconds:
+            settings = states[told][1].settings
+            told += 1
+        if sample.elapsed_seconds > 0 and sample.server and sample.load and sample.server.counters:
+            total = sample.load.transactions_total
+            ledger.add_reading(sample.server.counters, total, sample.elapsed_seconds, settings)
+        found.append(ledger.costs)
+    return tuple(found)

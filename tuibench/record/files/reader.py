@@ -1,0 +1,95 @@
+"""Reads the files of a run directory, whatever state a crash has left them in.
+
+A last line that was cut short is passed over; so is any other that cannot be read, and counted.
+"""
+
+import fcntl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from tuibench.errors import RunError
+from tuibench.files import DECODE_ERRORS
+from tuibench.record.files import hdr_log
+from tuibench.record.files.hdr_log import LogLine
+from tuibench.record.files.recorder import HISTOGRAMS, SAMPLES
+
+T = TypeVar("T")
+
+
+class JsonLines(msgspec.Struct):
+    """What stood in a file of lines: the `unreadable` ones are those in its midst that could not be read."""
+
+    unreadable: int = 0
+
+    def of(self, path: Path, kind: type[T]) -> Iterator[T]:
+        """Each line as a `kind`. A file that is not there has none. Raises RunError if it may not be read."""
+        decoder = msgspec.json.Decoder(kind)
+        for line in _whole_lines(path):
+            try:
+                yield decoder.decode(line)
+            except DECODE_ERRORS:
+                self.unreadable += 1
+
+
+def read_document(path: Path, kind: type[T]) -> T | None:
+    """A file of one JSON value; None if it is not there. Raises RunError for one that cannot be read."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    except DECODE_ERRORS as error:
+        raise RunError(f"{path} is damaged: {error}") from error
+
+
+def read_histograms(directory: Path) -> Iterator[LogLine]:
+    """The intervals of a run's latencies, in their order."""
+    try:
+        with (directory / HISTOGRAMS).open(encoding="ascii", errors="replace") as stream:
+            yield from hdr_log.parse_log(stream)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unreadable(directory / HISTOGRAMS, error) from error
+
+
+def is_being_written(directory: Path, locked: str = SAMPLES) -> bool:
+    """True while the process lives that writes this record, and holds the lock of this file of it."""
+    try:
+        with (directory / locked).open("rb") as stream:
+            fcntl.flock(stream.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def list_directory(folder: Path) -> list[Path]:
+    """What is in a folder, by name; nothing if it is not there. Raises RunError if it may not be read."""
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+
+
+def _whole_lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as stream:
+            for line in stream:
+                if line.endswith(b"\n"):
+                    yield line
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> RunError:
+    return RunError(f"cannot read {path}: {error.strerror}")

@@ -1,0 +1,223 @@
+"""The run directory, written as the run goes: whole lines, flushed at every tick, synced after every event.
+
+A crash of the program loses the tick under way at most. What cannot be written any more (a full disk) ends
+the record, which is told once, and not the run.
+"""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from tuibench import files, paths, sanitize
+from tuibench.errors import RunError
+from tuibench.metrics.histogram import Histogram
+from tuibench.model.environment import Environment
+from tuibench.model.event import Event
+from tuibench.model.message import Status
+from tuibench.model.sample import Sample
+from tuibench.model.summary import Summary
+from tuibench.record.files import hdr_log
+from tuibench.record.files.hdr_log import encode_histogram
+from tuibench.record.files.schema import PlanRecord, ReportLine, StatusLine, TickCounts, status_changes
+from tuibench.record.files.ticks import TickWriter
+from tuibench.record.sysbench_report import FullReport
+
+PLAN, ENVIRONMENT, SUMMARY = "plan.json", "environment.json", "summary.json"
+SAMPLES, EVENTS, STATUS = "samples.jsonl", "events.jsonl", "status.jsonl"
+REPORTS, HISTOGRAMS = "reports.jsonl", "histograms.hlog"
+STREAMS = (SAMPLES, EVENTS, STATUS, REPORTS, HISTOGRAMS)
+
+DIGITS = 6
+EXACT = frozenset({"at", "elapsed_seconds", "seconds", "rate"})
+"""What sysbench's lines are made from; other fractions of a sample are written with fewer digits."""
+
+
+class TickDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tick holds beyond its sample: exact counts, and all latencies.
+
+    `by_transaction` is empty for a profile with one kind of transaction, `service` in a closed loop.
+    """
+
+    seconds: float
+    counts: TickCounts
+    response: Histogram
+    service: Histogram
+    by_transaction: Mapping[str, Histogram]
+
+
+def _ignore(_: str) -> None:
+    """Nobody wants to hear of trouble."""
+
+
+class RunRecorder:
+    """Writes one run directory. `on_failure` hears, once, why it cannot be written any further."""
+
+    def __init__(self, directory: Path, on_failure: Callable[[str], object] = _ignore) -> None:
+        self.directory = directory
+        self._on_failure = on_failure
+        self._streams: dict[str, IO[bytes]] = {}
+        self._ticks = TickWriter()
+        self._status: Status | None = None
+        self._base_seconds: float | None = None
+        self._end_seconds = 0.0
+        self._syncing = ThreadPoolExecutor(1, "record")
+        self._synced: Future[None] | None = None
+
+    def open(self, record: PlanRecord, environment: Environment | None = None) -> None:
+        """Makes the directory, writes plan and environment. Raises RunError when that is not possible."""
+        try:
+            paths.ensure_private(self.directory)
+            self._streams = {name: files.private(self.directory / name, "xb") for name in STREAMS}
+            _lock(self._streams[SAMPLES])
+            self._write(PLAN, record)
+            if environment is not None:
+                self._write(ENVIRONMENT, environment)
+        except OSError as error:
+            raise RunError(
+                f"cannot write the run's record to {self.directory}: {error.strerror}",
+                "choose another place with --run-dir or TUIBENCH_HOME",
+            ) from error
+
+    def sample(self, sample: Sample, detail: TickDetail | None = None) -> None:
+        """A tick. Its latencies are written once the load is measured; a warm-up's are not."""
+        if not self._streams:
+            return
+        counts = detail.counts if detail else TickCounts()
+        line = self._ticks.line(sample, counts)
+        self._put(SAMPLES, msgspec.json.encode(_rounded(msgspec.to_builtins(line, str_keys=True))) + b"\n")
+        if detail is not None and sample.elapsed_seconds > 0:
+            if self._base_seconds is None:
+                self._begin_histograms(sample.at - sample.elapsed_seconds - sample.late_ms / 1e3)
+            self._histograms(sample.elapsed_seconds, detail)
+
+    def remainder(self, detail: TickDetail) -> None:
+        """What came in after the last tick; it is in the summary, so the log of latencies has it, too."""
+        if self._base_seconds is not None and detail.response.count:
+            self._histograms(self._end_seconds + detail.seconds, detail)
+
+    def event(self, event: Event) -> None:
+        """An event, and with it all before it, is on its way to the disk when this returns."""
+        self._append(EVENTS, event)
+        self._sync_soon()
+
+    def status(self, at: float, status: Status) -> None:
+        """What holds now; written as far as it has changed. `at` is by the wall clock."""
+        if not self._streams:
+            return
+        changes = status_changes(self._status, status)
+        if changes:
+            self._append(STATUS, StatusLine(at=at, **changes))
+            self._status = status
+
+    def report(self, report: FullReport, latencies: Histogram | None = None, *, last: bool = False) -> None:
+        """The full report of a checkpoint, or the last one, which has its latencies with it."""
+        told = encode_histogram(latencies) if latencies is not None else ""
+        self._append(REPORTS, ReportLine(report=report, latency_histogram=told, last=last))
+
+    def summary(self, summary: Summary) -> None:
+        """Writes the summary, the last file of a run: in one piece or not at all."""
+        try:
+            self._write(SUMMARY, summary)
+        except OSError as error:
+            self._fail(error)
+
+    def close(self) -> None:
+        """All of it is on the disk afterwards."""
+        self._syncing.shutdown()
+        with contextlib.suppress(OSError):
+            self._sync()
+        self._close_streams()
+
+    def _begin_histograms(self, base_seconds: float) -> None:
+        self._base_seconds = base_seconds
+        self._put(HISTOGRAMS, hdr_log.log_header(base_seconds).encode())
+
+    def _histograms(self, end_seconds: float, detail: TickDetail) -> None:
+        start = max(self._end_seconds, end_seconds - detail.seconds)
+        tagged = hdr_log.by_tag(detail.response, detail.service, detail.by_transaction)
+        self._put(HISTOGRAMS, hdr_log.log_lines(start, end_seconds - start, tagged).encode())
+        self._end_seconds = end_seconds
+
+    def _append(self, name: str, line: Event | StatusLine | ReportLine) -> None:
+        self._put(name, msgspec.json.encode(line) + b"\n")
+
+    def _put(self, name: str, data: bytes) -> None:
+        stream = self._streams.get(name)
+        if stream is None:
+            return
+        try:
+            stream.write(data)
+            stream.flush()
+        except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        self._close_streams()
+        self._on_failure(
+            f"the record of this run ends here: {self.directory} cannot be written: {error.strerror}"
+        )
+
+    def _close_streams(self) -> None:
+        streams, self._streams = self._streams, {}
+        for stream in streams.values():
+            with contextlib.suppress(OSError):
+                stream.close()
+
+    def _sync_soon(self) -> None:
+        """The disk may be busy with the server's own work: nobody here waits for it."""
+        if self._streams and (self._synced is None or self._synced.done()):
+            self._synced = self._syncing.submit(self._sync)
+
+    def _sync(self) -> None:
+        for stream in tuple(self._streams.values()):
+            with contextlib.suppress(ValueError):
+                os.fsync(stream.fileno())
+
+    def _write(self, name: str, value: msgspec.Struct) -> None:
+        """The whole file, or none of it."""
+        draft = self.directory / f".{name}"
+        try:
+            with files.private(draft, "wb") as stream:
+                stream.write(pretty_json(value))
+                stream.flush()
+                os.fsync(stream.fileno())
+            draft.rename(self.directory / name)
+        except OSError:
+            with contextlib.suppress(OSError):
+                draft.unlink()
+            raise
+
+
+def pretty_json(value: msgspec.Struct) -> bytes:
+    """JSON for people and programs: indented, with no control characters, ending in a newline."""
+    written = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    return sanitize.json_text(written).encode() + b"\n"
+
+
+def _lock(stream: IO[bytes]) -> None:
+    """Held as long as this process lives and writes, so that nobody removes the record meanwhile."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _short(value: float) -> float:
+    """A fraction in a few digits, or none if it has none."""
+    short = float(f"{value:.0f}" if abs(value) >= 10**DIGITS else f"{value:.{DIGITS}g}")
+    return int(short) if short.is_integer() else short
+
+
+def _rounded(value: Any, name: str = "") -> Any:
+    """Plain data with its fractions as short as they may be."""
+    if isinstance(value, float):
+        return value if name in EXACT else _short(value)
+    if isinstance(value, dict):
+        return {key: _rounded(inner, key) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(inner, name) for inner in value]
+    return value

@@ -1,0 +1,139 @@
+"""The lines of a run directory: the model's words, with what a record needs besides, in less room.
+
+    status.jsonl    StatusLine   what held from then on: only what had changed
+    reports.jsonl   ReportLine   the full report at each checkpoint, and at the end
+
+The lines of samples.jsonl are in `ticks`; their exact counts are here.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict
+
+from tuibench.model.effect import AbTestResult
+from tuibench.model.headline import Headline
+from tuibench.model.message import RunState, Status
+from tuibench.model.plan import RunPlan
+from tuibench.model.schedule import PlanProgress
+from tuibench.model.server import ServerInfo
+from tuibench.model.settings import PresetState, SettingState
+from tuibench.model.target import Target
+from tuibench.record.sysbench_report import FullReport
+
+
+class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """`plan.json`: what was run, and where. Never holds a password.
+
+    `options` are the profile's with their defaults, `profile_text` is its file as it was, `profile_digest`
+    the SHA-256 of the program that it became: equal digests ran the same statements. `data_set` describes the
+    tables in words, `headline` what the samples' headline is.
+    """
+
+    schema: Literal["tuibench.run/1"] = "tuibench.run/1"
+    version: str = ""
+    session: str
+    started_at: float
+    plan: RunPlan
+    target: Target
+    server: ServerInfo
+    data_set: str = ""
+    options: dict[str, Any] = {}
+    profile_text: str = ""
+    profile_digest: str = ""
+    headline: Headline | None = None
+
+
+class TickCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the load's counters grew by in one tick, exactly; `in_flight` as it stood at its end.
+
+    `sum_us` and `service_sum_us` are the sums of all response and service times. `errors` are by code.
+    """
+
+    scheduled: int = 0
+    completed: int = 0
+    failed: int = 0
+    abandoned: int = 0
+    in_flight: int = 0
+    reads: int = 0
+    writes: int = 0
+    others: int = 0
+    commits: int = 0
+    questions: int = 0
+    retries: int = 0
+    reconnects: int = 0
+    errors: dict[int, int] = {}
+    sum_us: int = 0
+    service_sum_us: int = 0
+
+    @property
+    def failures(self) -> int:
+        """Failed statements, of all codes."""
+        return sum(self.errors.values())
+
+
+class StatusLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of `status.jsonl`: what has changed since the line before; the first one holds everything.
+
+    Of the settings only those that changed are told. A `plan` or `ab` that is null says that there is none.
+    """
+
+    at: float
+    state: RunState | UnsetType = UNSET
+    threads: int | UnsetType = UNSET
+    rate: float | UnsetType = UNSET
+    weights: dict[str, float] | UnsetType = UNSET
+    client_delay_ms: float | UnsetType = UNSET
+    plan: PlanProgress | UnsetType | None = UNSET
+    workers: int | UnsetType = UNSET
+    settings: tuple[SettingState, ...] | UnsetType = UNSET
+    presets: tuple[PresetState, ...] | UnsetType = UNSET
+    caution: tuple[str, ...] | UnsetType = UNSET
+    warnings: tuple[str, ...] | UnsetType = UNSET
+    ab: AbTestResult | UnsetType | None = UNSET
+
+
+class ReportLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of `reports.jsonl`: sysbench's full report of the time since the one before.
+
+    The `last` one is the run's summary; its `latency_histogram` is in HdrHistogram's encoding.
+    """
+
+    report: FullReport
+    latency_histogram: str = ""
+    last: bool = False
+
+
+def _fields(struct: msgspec.Struct) -> dict[str, Any]:
+    """The fields of a struct with their values, the inner ones as they are."""
+    return asdict(struct)
+
+
+def status_changes(before: Status | None, now: Status) -> dict[str, Any]:
+    """The fields of a StatusLine that tell of `now`; none if nothing has changed."""
+    changed = {
+        name: value
+        for name, value in _fields(now).items()
+        if before is None or getattr(before, name) != value
+    }
+    if before is not None and "settings" in changed:
+        known = {setting.name: setting for setting in before.settings}
+        changed["settings"] = tuple(each for each in now.settings if known.get(each.name) != each)
+    return changed
+
+
+def status_from_line(line: StatusLine, before: Status | None) -> Status | None:
+    """What held from this line on; None if the line before it that would tell the rest is missing."""
+    told = {name: value for name, value in _fields(line).items() if value is not UNSET and name != "at"}
+    if before is None:
+        return Status(**told) if _is_whole(told) else None
+    if "settings" in told:
+        known = {setting.name: setting for setting in (*before.settings, *told["settings"])}
+        told["settings"] = tuple(known.values())
+    return msgspec.structs.replace(before, **told)
+
+
+def _is_whole(told: dict[str, Any]) -> bool:
+    required = (field.name for field in msgspec.structs.fields(Status) if field.required)
+    return "settings" in told and told.keys() >= set(required)

@@ -1,0 +1,307 @@
+"""All that was recorded, runs and sweeps: how far a sweep has come, and which of all is meant.
+
+A cell of a sweep is a run as well, called SWEEP/CELL.
+
+Where recorded runs stand: which there are, which one is meant, and how one is taken away.
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator
+from os.path import isfile
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from tuibench import paths, suggestions
+from tuibench.errors import RunError, UsageError
+from tuibench.model.sample import Latency
+from tuibench.model.summary import TransactionTotals
+from tuibench.model.sweep import Sweep
+from tuibench.record.files import reader
+from tuibench.record.files.recorder import PLAN, SAMPLES, SUMMARY
+from tuibench.record.files.schema import PlanRecord
+from tuibench.record.files.sweep_folder import RESULTS, is_sweep, load_sweep
+from tuibench.record.files.ticks import SampleLine
+
+RUNNING, CUT_SHORT = "running", "cut short"
+LATEST = "latest"
+
+
+class RecordedEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One run or sweep in a list. What is not known is None; `trouble` says why a record cannot be read.
+
+    `started_at` is Unix time. `outcome` is that of the summary, "running" while it is being written, or
+    "cut short" without a summary. `threads` are those at the end. `p95_ms` is that of the whole run. A sweep
+    has no figures of its own, but so many `cells`, of which `cells_done` were measured; `seconds` is the time
+    they took.
+    """
+
+    id: str
+    directory: str
+    started_at: float | None = None
+    profile: str | None = None
+    server: str | None = None
+    threads: int | None = None
+    seconds: float | None = None
+    transactions: int | None = None
+    transactions_per_second: float | None = None
+    p95_ms: float | None = None
+    outcome: str | None = None
+    bytes: int = 0
+    trouble: str = ""
+    kind: Literal["run", "sweep"] = "run"
+    cells: int | None = None
+    cells_done: int | None = None
+    threads_at_start: int | None = None
+
+
+class _SummaryFigures(msgspec.Struct):
+    """As much of a summary as the list shows."""
+
+    threads: int
+    seconds: float
+    outcome: str
+    transactions: TransactionTotals
+    latency_ms: Latency | None = None
+
+
+def list_runs() -> list[RecordedEntry]:
+    """All runs of this user, the oldest first."""
+    return sorted(
+        (describe_run(each) for each in _directories()), key=lambda line: (line.started_at or 0, line.id)
+    )
+
+
+def run_ids() -> list[str]:
+    """The runs by their names."""
+    return [directory.name for directory in _directories()]
+
+
+def find_run_directory(wanted: str) -> Path:
+    """The directory of the run meant: a path, an id, a unique beginning or part of one, or `latest`.
+
+    Raises UsageError when there is none, with the nearest, or when several are meant.
+    """
+    if isfile(Path(wanted) / PLAN):
+        return Path(wanted)
+    known = {directory.name: directory for directory in _directories()}
+    if not known:
+        raise UsageError(f"there is no recorded run in {paths.runs_dir()}", "tuibench run … makes one")
+    if wanted == LATEST:
+        return known[_by_start(known)[-1]]
+    meant = suggestions.matching_names(wanted, sorted(known))
+    if len(meant) > 1:
+        raise UsageError(
+            f"several runs are meant: {suggestions.abbreviated_list(meant)}", "give more of the id"
+        )
+    if not meant:
+        raise UsageError(
+            f"there is no run '{wanted}'", suggestions.did_you_mean(wanted, known) or "tuibench runs list"
+        )
+    return known[meant[0]]
+
+
+def describe_run(directory: Path) -> RecordedEntry:
+    """What the list says of a run. A damaged record does not hide the others."""
+    known = RecordedEntry(id=directory.name, directory=str(directory), bytes=_run_size(directory))
+    try:
+        plan = reader.read_document(directory / PLAN, PlanRecord)
+        figures = reader.read_document(directory / SUMMARY, _SummaryFigures)
+        if plan is None:
+            return msgspec.structs.replace(known, trouble="its plan is not there")
+        known = msgspec.structs.replace(
+            known,
+            started_at=plan.started_at,
+            profile=plan.plan.profile,
+            server=plan.target.where,
+            threads=plan.plan.threads,
+            threads_at_start=plan.plan.threads,
+        )
+        return _ended(known, figures) if figures else _unended(known, directory)
+    except RunError as error:
+        return msgspec.structs.replace(known, trouble=str(error))
+
+
+def remove_run(directory: Path) -> None:
+    """Takes a run away for good. Raises RunError while it is being written, or if it may not be removed."""
+    if reader.is_being_written(directory):
+        raise RunError(f"{directory.name} is still being written", "stop it first: tuibench ctl ID stop")
+    try:
+        shutil.rmtree(directory)
+    except OSError as error:
+        raise RunError(f"cannot remove {directory}: {error.strerror}") from error
+
+
+def _ended(line: RecordedEntry, figures: _SummaryFigures) -> RecordedEntry:
+    return msgspec.structs.replace(
+        line,
+        threads=figures.threads,
+        seconds=figures.seconds,
+        transactions=figures.transactions.total,
+        transactions_per_second=figures.transactions.per_second,
+        p95_ms=figures.latency_ms.p95 if figures.latency_ms else None,
+        outcome=figures.outcome,
+    )
+
+
+def _unended(line: RecordedEntry, directory: Path) -> RecordedEntry:
+    """Counted from its samples; a percentile of the whole would take too long for a list."""
+    samples = [
+        (sample, sample.load)
+        for sample in reader.JsonLines().of(directory / SAMPLES, SampleLine)
+        if sample.elapsed_seconds > 0 and sample.load
+    ]
+    done = sum(sample.counts.completed for sample, _ in samples)
+    seconds = samples[-1][0].elapsed_seconds if samples else 0.0
+    return msgspec.structs.replace(
+        line,
+        threads=samples[-1][1].threads if samples else line.threads,
+        seconds=seconds,
+        transactions=done,
+        transactions_per_second=done / seconds if seconds else None,
+        outcome=RUNNING if reader.is_being_written(directory) else CUT_SHORT,
+    )
+
+
+def _directories() -> Iterator[Path]:
+    return (each for each in reader.list_directory(paths.runs_dir()) if isfile(each / PLAN))
+
+
+def _by_start(known: dict[str, Path]) -> list[str]:
+    """The ids, the one that started last at the end."""
+    times = {name: describe_run(directory).started_at or 0.0 for name, directory in known.items()}
+    return sorted(times, key=lambda name: (times[name], name))
+
+
+def _run_size(directory: Path) -> int:
+    return sum(file.stat().st_size for file in directory.iterdir() if file.is_file())
+
+
+CELLS = "cells"
+"""The folder of a sweep's runs."""
+
+
+def list_recorded() -> list[RecordedEntry]:
+    """All runs and sweeps of this user, the oldest first."""
+    known = [*list_runs(), *map(describe_sweep, _sweeps())]
+    return sorted(known, key=lambda line: (line.started_at or 0, line.id))
+
+
+def recorded_ids() -> list[str]:
+    """Runs and sweeps by their names, as they can be asked for."""
+    return [*run_ids(), *(each.name for each in _sweeps())]
+
+
+def describe_recorded(directory: Path) -> RecordedEntry:
+    """What the list says of a run or a sweep."""
+    return describe_sweep(directory) if is_sweep(directory) else describe_run(directory)
+
+
+def describe_sweep(directory: Path) -> RecordedEntry:
+    """What the list says of a sweep. A damaged record does not hide the others."""
+    known = RecordedEntry(
+        id=directory.name, kind="sweep", directory=str(directory), bytes=_sweep_size(directory)
+    )
+    try:
+        sweep = load_sweep(directory)
+    except UsageError as error:
+        return replace(known, trouble=str(error))
+    record, cells = sweep.record, sweep.record.plan.cell_count
+    whole = len(sweep.done) == cells
+    return replace(
+        known,
+        started_at=record.started_at,
+        profile=",".join(dict.fromkeys(case.profile for case in record.plan.cases)),
+        server=record.target.where,
+        seconds=sum(result.seconds for result in sweep.results),
+        outcome=RUNNING if is_being_run(directory) else "done" if whole else CUT_SHORT,
+        cells=cells,
+        cells_done=len(sweep.done),
+    )
+
+
+def find_recorded(wanted: str) -> Path:
+    """The folder of the run or sweep meant: a path, an id or a unique part of one, SWEEP/CELL, `latest`.
+
+    Raises UsageError when there is none, or when several are meant.
+    """
+    if is_sweep(Path(wanted)):
+        return Path(wanted)
+    sweeps, runs = _sweeps_meant(wanted), _runs_meant(wanted)
+    if wanted in runs or not sweeps:
+        return find_run(wanted)
+    return paths.sweeps_dir() / _single(sweeps if wanted in sweeps else [*runs, *sweeps], wanted)
+
+
+def find_run(wanted: str) -> Path:
+    """Likewise, where it must be a run; a cell of a sweep is one."""
+    if isfile(Path(wanted) / PLAN):
+        return Path(wanted)
+    name, slash, cell = wanted.partition("/")
+    meant = _sweeps_meant(name)
+    if slash and meant:
+        return _cell(paths.sweeps_dir() / _single(meant, name), cell.removeprefix(f"{CELLS}/"))
+    if is_sweep(Path(wanted)) or (meant and not _runs_meant(wanted)):
+        sweep = Path(wanted).name if is_sweep(Path(wanted)) else meant[0]
+        raise UsageError(
+            f"{sweep} is a sweep, its cells are runs", f"tuibench runs show {sweep}, or name one: {sweep}/001"
+        )
+    return find_run_directory(wanted)
+
+
+def _cell(sweep: Path, wanted: str) -> Path:
+    cells = sorted(each.name for each in (sweep / CELLS).glob("*") if isfile(each / PLAN))
+    meant = suggestions.matching_names(wanted, cells)
+    if not meant:
+        hint = suggestions.did_you_mean(wanted, cells) if cells else ""
+        raise UsageError(f"the sweep {sweep.name} has no cell '{wanted}'", hint)
+    return sweep / CELLS / _single(meant, wanted)
+
+
+def remove_recorded(directory: Path) -> None:
+    """Takes a run or a sweep away for good. Raises RunError while it is being written."""
+    if not is_sweep(directory):
+        remove_run(directory)
+        return
+    if is_being_run(directory):
+        raise RunError(f"the sweep {directory.name} is being run", "end it first, with Ctrl-C")
+    try:
+        shutil.rmtree(directory)
+    except OSError as error:
+        raise RunError(f"cannot remove {directory}: {error.strerror}") from error
+
+
+def is_being_run(directory: Path) -> bool:
+    """True while the process lives that runs this sweep."""
+    return reader.is_being_written(directory, RESULTS)
+
+
+def has_tables(sweep: Sweep) -> bool:
+    """True if tables that the sweep made are still on its server."""
+    return any(one.prepared for one in sweep.data)
+
+
+def _sweeps() -> list[Path]:
+    return [each for each in reader.list_directory(paths.sweeps_dir()) if is_sweep(each)]
+
+
+def _sweeps_meant(wanted: str) -> list[str]:
+    names = [each.name for each in _sweeps()]
+    return suggestions.matching_names(wanted, names) if wanted and wanted != LATEST else []
+
+
+def _runs_meant(wanted: str) -> list[str]:
+    return suggestions.matching_names(wanted, run_ids())
+
+
+def _single(names: Iterable[str], wanted: str) -> str:
+    found = list(names)
+    if len(found) > 1:
+        raise UsageError(f"'{wanted}' may be any of {', '.join(found)}", "give more of the id")
+    return found[0]
+
+
+def _sweep_size(directory: Path) -> int:
+    return sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())

@@ -1,0 +1,146 @@
+"""The folder of a sweep: `sweep.json` says what is to be run, `results.jsonl` gets a line as each cell ends.
+
+Each cell keeps the record of a run in a folder of its own beside them. A line that a crash has torn counts
+for nothing: its cell is run again.
+"""
+
+import fcntl
+import shutil
+from collections.abc import Iterator
+from os.path import isfile
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from tuibench import files, paths
+from tuibench.errors import RunError, UsageError
+from tuibench.files import DECODE_ERRORS
+from tuibench.model.sweep import CellResult, DataDropped, DataReady, Sweep, SweepLine, SweepRecord
+from tuibench.record.files.recorder import pretty_json
+
+RECORD, RESULTS = "sweep.json", "results.jsonl"
+
+_lines: msgspec.json.Decoder[SweepLine] = msgspec.json.Decoder(SweepLine)
+
+
+def load_sweep(directory: Path) -> Sweep:
+    """The sweep in a folder, as far as it has come. Raises UsageError if there is none."""
+    return _sweep(_record(directory), directory)
+
+
+def is_sweep(directory: Path) -> bool:
+    return isfile(directory / RECORD)
+
+
+class SweepFolder:
+    """A sweep that is being run: `sweep` is what has become of it so far."""
+
+    def __init__(self, directory: Path, sweep: Sweep, results: IO[bytes]) -> None:
+        self.directory = directory
+        self.sweep = sweep
+        self._results = results
+
+    @classmethod
+    def create(cls, directory: Path, record: SweepRecord) -> "SweepFolder":
+        """A new folder. Raises RunError when it cannot be made."""
+        try:
+            paths.ensure_private(directory)
+            with files.private(directory / RECORD, "wb") as stream:
+                stream.write(pretty_json(record))
+            return cls(directory, Sweep(record=record), _locked(directory))
+        except OSError as error:
+            raise RunError(
+                f"cannot write the sweep's record to {directory}: {error.strerror}",
+                "choose another place with --run-dir or TUIBENCH_HOME",
+            ) from error
+
+    @classmethod
+    def resume(cls, directory: Path) -> "SweepFolder":
+        """A sweep that goes on. Raises UsageError if there is none, or it is being run already."""
+        record = _record(directory)
+        results = _locked(directory)
+        _mend(directory / RESULTS, results)
+        return cls(directory, _sweep(record, directory), results)
+
+    def add(self, line: SweepLine) -> None:
+        """Writes it down, and counts it in."""
+        self._results.write(msgspec.json.encode(line) + b"\n")
+        self._results.flush()
+        self.sweep = _with(self.sweep, line)
+
+    def discard(self) -> None:
+        """Removes the folder of a sweep that never began."""
+        self.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def close(self) -> None:
+        self._results.close()
+
+
+def _record(directory: Path) -> SweepRecord:
+    try:
+        return msgspec.json.decode((directory / RECORD).read_bytes(), type=SweepRecord)
+    except OSError as error:
+        raise UsageError(
+            f"there is no sweep in {directory}: {error.strerror}", f"a sweep's folder holds {RECORD}"
+        ) from error
+    except DECODE_ERRORS as error:
+        raise UsageError(f"cannot read {directory / RECORD}: {error}") from error
+
+
+def _sweep(record: SweepRecord, directory: Path) -> Sweep:
+    sweep = Sweep(record=record)
+    for line in _read(directory / RESULTS):
+        sweep = _with(sweep, line)
+    return sweep
+
+
+def _read(path: Path) -> Iterator[SweepLine]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        try:
+            yield _lines.decode(line)
+        except DECODE_ERRORS:
+            continue
+
+
+def _with(sweep: Sweep, line: SweepLine) -> Sweep:
+    match line:
+        case CellResult():
+            others = (one for one in sweep.results if one.cell != line.cell)
+            return msgspec.structs.replace(sweep, results=(*others, line))
+        case DataReady():
+            return msgspec.structs.replace(sweep, data=(*_without(sweep, line.data), line))
+        case DataDropped():
+            gone = (msgspec.structs.replace(one, prepared=False) for one in sweep.data)
+            kept = _without(sweep, line.data)
+            return msgspec.structs.replace(
+                sweep, data=(*kept, *(one for one in gone if one.data == line.data))
+            )
+
+
+def _without(sweep: Sweep, data: str) -> tuple[DataReady, ...]:
+    return tuple(one for one in sweep.data if one.data != data)
+
+
+def _locked(directory: Path) -> IO[bytes]:
+    """The results, to be added to by nobody else meanwhile."""
+    stream = files.private(directory / RESULTS, "ab")
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        stream.close()
+        raise UsageError(f"the sweep in {directory} is being run by another process") from None
+    return stream
+
+
+def _mend(path: Path, results: IO[bytes]) -> None:
+    """Ends a line that a crash has left torn, so that the next one begins on its own."""
+    written = path.read_bytes()
+    if written and not written.endswith(b"\n"):
+        results.write(b"\n")
+        results.flush()

@@ -1,0 +1,284 @@
+"""How a tick stands in `samples.jsonl`: with all that its sample tells, in half the room.
+
+Names are told once: those of statements and transactions before their first rows, those of counters and
+gauges with their first values, those of the server's and the host's other figures never. What follows from
+the counts of the tick is left out. No line needs a later one; one that is lost costs itself, and counters
+until they are told whole again.
+
+Figures in few bytes: a latency as a row without names, and figures by name told by their changes.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+from msgspec import UNSET, UnsetType, field
+from msgspec.structs import asdict
+
+from tuibench.metrics.histogram import US_PER_MS
+from tuibench.model.sample import CoarseHistogram, HostSample, Latency, LoadSample, Sample, ServerSample
+from tuibench.record.files.schema import TickCounts
+
+LatencyRow = tuple[int, ...]
+"""A `Latency`: count, then µs: min, avg, p50, p95, p99, p99.9, max. Those missing at its end are as the last
+one told. Empty if there was nothing."""
+
+_FIGURES = ("min", "avg", "p50", "p95", "p99", "p999", "max")
+
+EncodedFigures = dict[str, int] | tuple[int, ...]
+"""Values by name; or how much each has changed, in the order in which they were last told by name."""
+
+
+class DeltaCodec:
+    """Figures by name, told whole or by their changes; those that should not fall, whole where they did."""
+
+    def __init__(self, *, falls: bool = True) -> None:
+        self._falls = falls
+        self._known: dict[str, int] | None = None
+
+    def encoded(self, now: dict[str, int]) -> EncodedFigures:
+        """What is to be written."""
+        before, self._known = self._known, now
+        if before is None or before.keys() != now.keys():
+            return now
+        changes = tuple(now[name] - value for name, value in before.items())
+        if not self._falls and min(changes, default=0) < 0:
+            return now
+        self._known = {name: now[name] for name in before}
+        return changes
+
+    def decoded(self, encoded: EncodedFigures) -> dict[str, int]:
+        """What holds after it was read; nothing as long as the names are not known."""
+        if isinstance(encoded, dict):
+            self._known = encoded
+        elif self._known is None or len(self._known) != len(encoded):
+            self._known = None
+        else:
+            self._known = {
+                name: value + change
+                for (name, value), change in zip(self._known.items(), encoded, strict=True)
+            }
+        return self._known or {}
+
+
+def encode_latency(latency: Latency | None) -> LatencyRow:
+    """A latency without its names, as short as may be."""
+    if latency is None:
+        return ()
+    figures = [round(getattr(latency, name) * US_PER_MS) for name in _FIGURES]
+    while len(figures) > 1 and figures[-1] == figures[-2]:
+        figures.pop()
+    return (latency.count, *figures)
+
+
+def decode_latency(row: LatencyRow) -> Latency | None:
+    """What a row tells; None of one that is empty or has other figures."""
+    if not 2 <= len(row) <= 1 + len(_FIGURES):
+        return None
+    count, *encoded = row
+    low, avg, p50, p95, p99, p999, high = encoded + encoded[-1:] * (len(_FIGURES) - len(encoded))
+    return Latency(
+        count=count,
+        min=low / US_PER_MS,
+        avg=avg / US_PER_MS,
+        p50=p50 / US_PER_MS,
+        p95=p95 / US_PER_MS,
+        p99=p99 / US_PER_MS,
+        p999=p999 / US_PER_MS,
+        max=high / US_PER_MS,
+    )
+
+
+_COUNTED: dict[str, Callable[[TickCounts], int]] = {
+    "transactions_per_second": lambda counts: counts.completed,
+    "queries_per_second": lambda counts: counts.reads + counts.writes + counts.others,
+    "reads_per_second": lambda counts: counts.reads,
+    "writes_per_second": lambda counts: counts.writes,
+    "others_per_second": lambda counts: counts.others,
+    "errors_per_second": lambda counts: counts.failures,
+    "reconnects_per_second": lambda counts: counts.reconnects,
+}
+"""What is a count by the seconds, unless a worker had been silent."""
+
+_AS_THEY_ARE = (
+    "threads", "connections", "rate", "backlog", "seconds", "client_delay_ms", "transactions_total",
+    "worker_cpu", "lag_p99_ms",
+)  # fmt: skip
+"""Numbers that are 0 where they are absent."""
+
+
+class LoadLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The load part. `statements` and `by_transaction` have a row for each, by its place in the names.
+
+    `names` are told as often as there is a new one, always all of them. Rates that are absent are the count
+    by the seconds; `errors_by_code` that are absent are those of the counts. `shape` is its first bucket's
+    number, then the counts.
+    """
+
+    threads: int = 0
+    connections: int = 0
+    seconds: float = 0.0
+    rate: float = 0.0
+    backlog: int = 0
+    transactions_per_second: float | UnsetType = UNSET
+    queries_per_second: float | UnsetType = UNSET
+    reads_per_second: float | UnsetType = UNSET
+    writes_per_second: float | UnsetType = UNSET
+    others_per_second: float | UnsetType = UNSET
+    errors_per_second: float | UnsetType = UNSET
+    reconnects_per_second: float | UnsetType = UNSET
+    errors_by_code: dict[str, int] | UnsetType = UNSET
+    transactions_total: int = 0
+    client_delay_ms: float = 0.0
+    worker_cpu: float = 0.0
+    lag_p99_ms: float = 0.0
+    headline: float | None = None
+    latency: LatencyRow = ()
+    service: LatencyRow = ()
+    shape: LatencyRow = ()
+    names: tuple[str, ...] = ()
+    by_transaction: dict[int, LatencyRow] = {}
+    statements: dict[int, LatencyRow] = {}
+
+
+class ServerLine(ServerSample, frozen=True, kw_only=True, array_like=True):
+    """The server part, without names. `untold` that is null is as it was."""
+
+    counters: EncodedFigures = field(default_factory=dict)  # type: ignore[assignment]
+    gauges: EncodedFigures = field(default_factory=dict)  # type: ignore[assignment]
+    untold: dict[str, str] | None = None  # type: ignore[assignment]
+
+
+class HostLine(HostSample, frozen=True, kw_only=True, array_like=True):
+    """The host part, without names."""
+
+
+class SampleLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of `samples.jsonl`. `elapsed_seconds` is 0 or less while the load warmed up."""
+
+    number: int
+    at: float
+    elapsed_seconds: float
+    late_ms: float = 0.0
+    counts: TickCounts = TickCounts()
+    load: LoadLine | None = None
+    server: ServerLine | None = None
+    host: HostLine | None = None
+
+
+class TickWriter:
+    """Samples in, lines out. It remembers what a reader of the lines so far knows."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+        self._counters, self._gauges = DeltaCodec(falls=False), DeltaCodec()
+        self._untold: dict[str, str] = {}
+
+    def line(self, sample: Sample, counts: TickCounts) -> SampleLine:
+        """The next tick as it is written."""
+        return SampleLine(
+            number=sample.number,
+            at=sample.at,
+            elapsed_seconds=sample.elapsed_seconds,
+            late_ms=sample.late_ms,
+            counts=counts,
+            load=self._load(sample.load, counts) if sample.load else None,
+            server=self._server(sample.server) if sample.server else None,
+            host=HostLine(**asdict(sample.host)) if sample.host else None,
+        )
+
+    def _load(self, load: LoadSample, counts: TickCounts) -> LoadLine:
+        rates = _rates(counts, load.seconds)
+        odd = {name for name, rate in rates.items() if not math.isclose(getattr(load, name), rate)}
+        if load.errors_by_code != _by_code(counts):
+            odd.add("errors_by_code")
+        return LoadLine(
+            **{name: getattr(load, name) for name in _AS_THEY_ARE if getattr(load, name)},
+            **{name: getattr(load, name) for name in odd},
+            headline=load.headline,
+            latency=encode_latency(load.latency),
+            service=encode_latency(load.service),
+            shape=(load.shape.first, *load.shape.counts) if load.shape else (),
+            names=self._new_names((*load.by_transaction, *load.statements)),
+            by_transaction=self._rows(load.by_transaction),
+            statements=self._rows(load.statements),
+        )
+
+    def _new_names(self, names: Iterable[str]) -> tuple[str, ...]:
+        known = len(self._places)
+        for name in names:
+            self._places.setdefault(name, len(self._places))
+        return tuple(self._places) if len(self._places) > known else ()
+
+    def _rows(self, latencies: Mapping[str, Latency]) -> dict[int, LatencyRow]:
+        return {self._places[name]: encode_latency(latency) for name, latency in latencies.items()}
+
+    def _server(self, server: ServerSample) -> ServerLine:
+        before, self._untold = self._untold, server.untold
+        encoded = {
+            "counters": self._counters.encoded(server.counters),
+            "gauges": self._gauges.encoded(server.gauges),
+            "untold": None if before == server.untold else server.untold,
+        }
+        return ServerLine(**{**asdict(server), **encoded})
+
+
+class TickReader:
+    """Lines in, in their order; samples out."""
+
+    def __init__(self) -> None:
+        self._names: tuple[str, ...] = ()
+        self._counters, self._gauges = DeltaCodec(), DeltaCodec()
+        self._untold: dict[str, str] = {}
+
+    def sample(self, line: SampleLine) -> Sample:
+        """The sample of the next line."""
+        return Sample(
+            number=line.number,
+            at=line.at,
+            elapsed_seconds=line.elapsed_seconds,
+            late_ms=line.late_ms,
+            load=self._load(line.load, line.counts) if line.load else None,
+            server=self._server(line.server) if line.server else None,
+            host=HostSample(**asdict(line.host)) if line.host else None,
+        )
+
+    def _load(self, line: LoadLine, counts: TickCounts) -> LoadSample:
+        self._names = line.names or self._names
+        encoded = {name: getattr(line, name) for name in _COUNTED if getattr(line, name) is not UNSET}
+        codes = line.errors_by_code
+        return LoadSample(
+            **{name: getattr(line, name) for name in _AS_THEY_ARE},
+            **(_rates(counts, line.seconds) | encoded),
+            headline=line.headline,
+            errors_by_code=_by_code(counts) if codes is UNSET else codes,
+            latency=decode_latency(line.latency),
+            service=decode_latency(line.service),
+            shape=CoarseHistogram(line.shape[0], line.shape[1:]) if line.shape else None,
+            by_transaction=self._latencies(line.by_transaction),
+            statements=self._latencies(line.statements),
+        )
+
+    def _latencies(self, rows: Mapping[int, LatencyRow]) -> dict[str, Latency]:
+        """By their names; what has none, because the line that told it is lost, is left out."""
+        found = {
+            self._names[place]: decode_latency(row) for place, row in rows.items() if place < len(self._names)
+        }
+        return {name: latency for name, latency in found.items() if latency is not None}
+
+    def _server(self, line: ServerLine) -> ServerSample:
+        self._untold = self._untold if line.untold is None else line.untold
+        encoded = {
+            "counters": self._counters.decoded(line.counters),
+            "gauges": self._gauges.decoded(line.gauges),
+            "untold": self._untold,
+        }
+        return ServerSample(**{**asdict(line), **encoded})
+
+
+def _rates(counts: TickCounts, seconds: float) -> dict[str, float]:
+    return {name: count(counts) / seconds if seconds else 0.0 for name, count in _COUNTED.items()}
+
+
+def _by_code(counts: TickCounts) -> dict[str, int]:
+    return {str(code): times for code, times in counts.errors.items()}

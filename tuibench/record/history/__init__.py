@@ -1,0 +1,1 @@
+"""The recorded runs of one plan over time."""

@@ -1,0 +1,130 @@
+"""The level of one plan's recorded runs over time: changes of level, and a regression since some run.
+
+One plan is the statements, options and load of the newest run of a profile, on the same server address: runs
+that differ in any of these are another history.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tuibench.errors import UsageError
+from tuibench.metrics.inference.change_points import FEWEST_BASELINE, FEWEST_RUNS, change_points, first_alarm
+from tuibench.model.history import History, HistoryRun, LevelChange, Regression
+from tuibench.model.summary import Summary
+from tuibench.record.files import reader, store
+from tuibench.record.files.recorder import PLAN, SUMMARY
+from tuibench.record.files.schema import PlanRecord
+
+SHIFT = 0.05
+"""The change that the search for a regression is tuned to find."""
+
+Figure = Literal["tps", "p95_ms"]
+FIGURES: dict[Figure, Callable[[Summary], float | None]] = {
+    "tps": lambda summary: summary.transactions.per_second,
+    "p95_ms": lambda summary: summary.latency_ms.p95 if summary.latency_ms else None,
+}
+NOT_THE_PLAN = ("seed", "seconds", "report_seconds", "histogram", "checkpoints", "percentiles")
+"""Fields of a plan that do not change what a second of the load is."""
+
+
+class RecordedRun(msgspec.Struct, frozen=True):
+    """What the history reads of a run."""
+
+    id: str
+    plan: PlanRecord
+    summary: Summary
+
+
+def recorded_runs(profile: str) -> list[RecordedRun]:
+    """The finished runs of a profile, the oldest first; runs that were cut short or failed are left out."""
+    found = []
+    for entry in store.list_runs():
+        if entry.profile != profile or entry.outcome != "done":
+            continue
+        directory = Path(entry.directory)
+        plan = reader.read_document(directory / PLAN, PlanRecord)
+        summary = reader.read_document(directory / SUMMARY, Summary)
+        if plan is not None and summary is not None:
+            found.append(RecordedRun(entry.id, plan, summary))
+    return found
+
+
+def history(profile: str, runs: Sequence[RecordedRun], figure: Figure, since: str = "") -> History:
+    """The history of the plan of the newest run. Raises UsageError for a `since` that is none of its runs."""
+    wanted = _plan_key(runs[-1]) if runs else ()
+    same = [run for run in runs if _plan_key(run) == wanted]
+    kept = [
+        HistoryRun(run=run.id, started_at=run.plan.started_at, value=value)
+        for run in same
+        if (value := FIGURES[figure](run.summary))
+    ]
+    found = History(
+        profile=profile,
+        figure=figure,
+        runs=tuple(kept),
+        changes=_changes(kept),
+        other_plans=len(runs) - len(same),
+        note=_note(kept),
+    )
+    return _with_regression(found, _place(kept, since)) if since else found
+
+
+def _plan_key(run: RecordedRun) -> tuple[object, ...]:
+    plan = msgspec.to_builtins(run.plan.plan)
+    load = {name: value for name, value in plan.items() if name not in NOT_THE_PLAN}
+    options = run.plan.options or run.plan.plan.options
+    return (
+        run.plan.profile_digest,
+        run.plan.target.where,
+        msgspec.json.encode([load, options], order="sorted"),
+    )
+
+
+def _note(runs: Sequence[HistoryRun]) -> str:
+    if len(runs) >= 2 * FEWEST_RUNS:
+        return ""
+    return f"{len(runs)} runs of this plan are too few to find a change; it takes {2 * FEWEST_RUNS}"
+
+
+def _levels(runs: Sequence[HistoryRun]) -> list[float]:
+    return [math.log(run.value) for run in runs]
+
+
+def _changes(runs: Sequence[HistoryRun]) -> tuple[LevelChange, ...]:
+    if len(runs) < 2 * FEWEST_RUNS:
+        return ()
+    return tuple(
+        LevelChange(run=runs[point.place].run, percent=100 * math.expm1(point.change))
+        for point in change_points(_levels(runs))
+    )
+
+
+def _place(runs: Sequence[HistoryRun], since: str) -> int:
+    places = [place for place, run in enumerate(runs) if run.run.startswith(since)]
+    if not places:
+        raise UsageError(
+            f"--since: '{since}' is no run of this plan", "tuibench history PROFILE lists its runs"
+        )
+    if places[0] < FEWEST_BASELINE:
+        raise UsageError(
+            f"--since: {places[0]} runs before '{since}' are too few to compare with",
+            f"it takes {FEWEST_BASELINE}",
+        )
+    return places[0]
+
+
+def _with_regression(found: History, place: int) -> History:
+    shift = math.log1p(-SHIFT) if found.figure == "tps" else math.log1p(SHIFT)
+    alarm = first_alarm(_levels(found.runs), shift, place)
+    regression = None
+    if alarm is not None:
+        regression = Regression(
+            run=found.runs[alarm.place].run,
+            seen=found.runs[alarm.seen].run,
+            percent=100 * math.expm1(alarm.change),
+        )
+    return msgspec.structs.replace(found, since=found.runs[place].run, regression=regression)

@@ -1,0 +1,46 @@
+"""The history of a plan as text: a line for each run with a bar, and what changed where."""
+
+from collections.abc import Iterator
+
+from tuibench.model.history import History, HistoryRun
+from tuibench.units import decimal, local_time, signed
+
+BAR_WIDTH = 40
+TITLES = {"tps": "TPS", "p95_ms": "p95 ms"}
+
+
+def history_text(found: History) -> str:
+    """For the terminal, ending in a newline."""
+    lines = [f"{found.profile}: {TITLES[found.figure]} of {len(found.runs)} runs of one plan", ""]
+    lines += _chart(found)
+    lines += [""] * bool(found.runs)
+    lines += [
+        f"from {change.run} on: {signed(change.percent, 1)} % against the runs before"
+        for change in found.changes
+    ]
+    if not found.changes:
+        lines.append(found.note or "no change of level")
+    if found.regression is not None:
+        lines.append(
+            f"regression: {signed(found.regression.percent, 1)} % from {found.regression.run} on, "
+            f"evident at {found.regression.seen}"
+        )
+    elif found.since is not None:
+        lines.append(f"no regression since {found.since}")
+    if found.other_plans:
+        lines.append(f"left out: {found.other_plans} runs of the profile with another plan or server")
+    return "\n".join(lines) + "\n"
+
+
+def _chart(found: History) -> Iterator[str]:
+    highest = max((run.value for run in found.runs), default=0.0)
+    changed = {change.run for change in found.changes}
+    width = max((len(run.run) for run in found.runs), default=0)
+    for run in found.runs:
+        mark = "*" if run.run in changed else " "
+        value = decimal(run.value, 1)
+        yield f"{mark} {local_time(run.started_at)}  {run.run:<{width}}  {value:>10}  {_bar(run, highest)}"
+
+
+def _bar(run: HistoryRun, highest: float) -> str:
+    return "#" * max(1, round(BAR_WIDTH * run.value / highest))

@@ -1,0 +1,113 @@
+"""What was changed on the way, and what that did."""
+
+from collections.abc import Sequence
+
+from tuibench.metrics.inference.wording import (
+    ALTERNATION,
+    FIGURE_NAMES,
+    attribution_text,
+    difference_text,
+    verdict_text,
+)
+from tuibench.model.effect import Comparison, Effect, EffectFigure
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.record.files.run import Run
+from tuibench.record.html.markup import Child, Markup, figure_table, join_markup, tag
+from tuibench.record.report.effect_text import cost_parts
+from tuibench.units import count, decimal, hms
+
+LESS_IS_BETTER = frozenset({EffectFigure.P95, EffectFigure.FSYNCS})
+
+
+def changes_section(run: Run) -> Markup:
+    """Each change with what it did; then all events."""
+    effects = {effect.markers[-1]: effect for effect in run.summary.effects}
+    numbered = [event for event in run.events if event.kind in CHANGE_KINDS and event.marker is not None]
+    cards = [_card(event, effects.get(event.marker or 0)) for event in numbered]
+    rows = [
+        (hms(event.elapsed_seconds), str(event.marker or ""), str(event.kind), event.text)
+        for event in run.events
+        if event.kind is not EventKind.EFFECT
+    ]
+    costs = [
+        (f"{cost.setting} = {cost.value}", count(cost.transactions), ", ".join(cost_parts(cost)))
+        for cost in run.summary.costs
+        if cost.transactions
+    ]
+    return join_markup(
+        tag("div", cards, class_="cards") if cards else tag("p", "Nothing was changed on the way."),
+        join_markup(
+            tag("h3", "What a commit cost"),
+            figure_table(("setting", "transactions", "for each of them"), costs, words=3),
+        )
+        if costs
+        else None,
+        tag(
+            "details",
+            tag("summary", f"All {len(rows)} events"),
+            figure_table(("at", "no.", "kind", "what"), rows, words=4),
+        ),
+    )
+
+
+def _card(event: Event, effect: Effect | None) -> Markup:
+    title = tag("h3", tag("span", str(event.marker), class_="badge"), tag("span", event.text))
+    when = f"at {hms(event.elapsed_seconds)}"
+    if effect is None:
+        return tag("div", title, tag("p", f"{when}; no effect was measured", class_="note"), class_="card")
+    windows = f"{effect.window_seconds:.0f} s before and after, {effect.settling_seconds:.0f} s to settle"
+    moving = "" if effect.settled else "; the load was still moving"
+    together = (
+        f", together with {', '.join(map(str, effect.markers[:-1]))}" if len(effect.markers) > 1 else ""
+    )
+    unattributed = [text for one in effect.comparisons if (text := attribution_text(one))]
+    return tag(
+        "div",
+        title,
+        figure_table(
+            ("", "before", "after", "difference"),
+            [_compared(one) for one in effect.comparisons],
+        ),
+        tag("p", f"{when}{together}; {windows}{moving}", class_="note"),
+        tag("p", f"{unattributed[0]}; {ALTERNATION}", class_="note") if unattributed else None,
+        class_="card",
+    )
+
+
+def _compared(one: Comparison) -> Sequence[Child]:
+    digits = 3 if one.figure is EffectFigure.FSYNCS else 1
+    unit = " ms" if one.figure is EffectFigure.P95 else ""
+    return (
+        FIGURE_NAMES[one.figure],
+        f"{decimal(one.before, digits)}{unit}",
+        f"{decimal(one.after, digits)}{unit}",
+        _verdict(one),
+    )
+
+
+def _verdict(one: Comparison) -> Markup:
+    if not one.differs:
+        words = verdict_text(one.verdict, one.tolerance_percent)
+        return tag("span", words, tag("small", difference_text(one)), class_="soft")
+    better = (one.delta < 0) is (one.figure in LESS_IS_BETTER)
+    change, _, interval = difference_text(one).partition(" (")
+    return tag(
+        "span",
+        f"{'▲' if one.delta > 0 else '▼'} {change}",
+        tag("small", interval.removesuffix(")")),
+        class_="better" if better else "worse",
+    )
+
+
+def ab_test_section(run: Run) -> Markup | None:
+    """The result of two values in turn, if the run was one."""
+    result = run.summary.ab
+    if result is None:
+        return None
+    return join_markup(
+        tag("p", f"{result.subject}: A is {result.a}, B is {result.b}, in {result.cycles} cycles."),
+        figure_table(("", "A", "B", "difference"), [_compared(one) for one in result.comparisons], wide=False)
+        if result.comparisons
+        else None,
+        tag("p", result.sentence),
+    )

@@ -1,0 +1,142 @@
+"""A run in figures, and in sentences.
+
+The top of a report: what it is of, the figures everybody looks for, and what speaks against them.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from tuibench import units
+from tuibench.model.sample import Latency
+from tuibench.model.summary import StatementTotals
+from tuibench.mysql.errors import error_name
+from tuibench.record.files.run import Run
+from tuibench.record.html.markup import Markup, figure_table, join_markup, tag
+from tuibench.record.report.analysis import analysis
+from tuibench.units import count, decimal, hms, local_time, milliseconds, pluralize
+
+
+def results_section(run: Run) -> Markup:
+    """The run in figures."""
+    summary = run.summary
+    seconds = summary.seconds or 1.0
+    totals = [
+        ("transactions", summary.transactions.total),
+        ("queries", summary.queries.total),
+        ("· reads", summary.queries.read),
+        ("· writes", summary.queries.write),
+        ("· others", summary.queries.other),
+        ("errors", summary.errors.total),
+        ("retries", summary.retries),
+        ("reconnects", summary.reconnects),
+    ]
+    latencies = [("response time", summary.latency_ms), ("service time", summary.service_ms)]
+    return join_markup(
+        figure_table(
+            ("", "total", "a second"),
+            [(name, count(total), decimal(total / seconds)) for name, total in totals],
+            wide=False,
+        ),
+        tag("h3", "Latency, ms"),
+        figure_table(
+            ("", "count", "min", "avg", "p50", "p95", "p99", "p99.9", "max"),
+            [(name, *_latency(each)) for name, each in latencies if each is not None],
+        ),
+        _totals("Kinds of transactions, ms", "transaction", summary.by_transaction),
+        _totals("Statements, ms", "statement", summary.statements),
+        _errors(run),
+    )
+
+
+def _latency(each: Latency) -> list[str]:
+    told = (each.min, each.avg, each.p50, each.p95, each.p99, each.p999, each.max)
+    return [count(each.count), *(decimal(ms) for ms in told)]
+
+
+def _totals(title: str, name: str, kinds: Mapping[str, StatementTotals]) -> Markup | None:
+    if not kinds:
+        return None
+    rows = [
+        (kind, count(each.count), *(decimal(ms) for ms in (each.p50, each.p95, each.p99, each.max)))
+        for kind, each in kinds.items()
+    ]
+    return join_markup(tag("h3", title), figure_table((name, "count", "p50", "p95", "p99", "max"), rows))
+
+
+def _errors(run: Run) -> Markup | None:
+    codes = run.summary.errors.by_code
+    if not codes:
+        return None
+    rows = [(code, error_name(int(code)), count(times)) for code, times in codes.items()]
+    return join_markup(
+        tag("h3", "Errors"), figure_table(("code", "name", "times"), rows, words=2, wide=False)
+    )
+
+
+def analysis_section(run: Run) -> Markup:
+    """The analysis, chapter by chapter."""
+    return join_markup(
+        [
+            join_markup(tag("h3", chapter.heading), tag("p", " ".join(chapter.sentences)))
+            for chapter in analysis(run)
+        ]
+    )
+
+
+def report_header(run: Run) -> Markup:
+    """Title, when, and the figures everybody looks for."""
+    plan, figures_, server = run.plan.plan, run.summary, run.plan.server
+    started = local_time(run.plan.started_at)
+    return join_markup(
+        tag("h1", f"{plan.profile} on {server.flavour} {server.version}"),
+        tag(
+            "p",
+            f"{started} · {run.plan.data_set or 'tables not described'} · "
+            f"{pluralize(plan.threads, 'thread')} at the start · {figures_.outcome} after "
+            f"{hms(figures_.seconds)} · run {run.id}",
+            class_="soft",
+        ),
+        tag("div", [_tile(*tile) for tile in _tiles(run)], class_="tiles"),
+    )
+
+
+def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
+    figures_, latency = run.summary, run.summary.latency_ms
+    yield (
+        "transactions a second",
+        decimal(figures_.transactions.per_second, 1),
+        f"{count(figures_.transactions.total)} in all",
+    )
+    yield (
+        "queries a second",
+        decimal(figures_.queries.per_second, 1),
+        f"{count(figures_.queries.total)} in all",
+    )
+    if latency is not None:
+        yield "p95", milliseconds(latency.p95), f"median {milliseconds(latency.p50)}"
+        yield "p99", milliseconds(latency.p99), f"slowest {milliseconds(latency.max)}"
+    yield "errors", count(figures_.errors.total), f"{count(figures_.retries)} transactions tried again"
+
+
+def _tile(title: str, value: str, more: str) -> Markup:
+    return tag("div", tag("span", title), tag("b", value), tag("small", more), class_="tile")
+
+
+def warnings_section(run: Run) -> Markup:
+    """What speaks against the figures, before anything else is said."""
+    told = list(run.summary.warnings)
+    if run.unreadable_lines:
+        told.append(f"{run.unreadable_lines} lines of the record cannot be read")
+    if run.summary.failure:
+        told.insert(0, f"the run failed: {run.summary.failure}")
+    if not told:
+        return tag("p", "No warnings: nothing was noticed that puts these figures in doubt.", class_="fine")
+    return tag("div", tag("b", "Warnings"), tag("ul", [tag("li", text) for text in told]), class_="warnings")
+
+
+def report_footer(run: Run) -> str:
+    """What the file says of itself at its end."""
+    return (
+        f"Written by tuibench {run.plan.version or ''} from the record of run {run.id}. "
+        f"Times on the charts count from the start of the measured load; "
+        f"{units.DASH} stands where nothing was measured."
+    )

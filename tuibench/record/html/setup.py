@@ -1,0 +1,139 @@
+"""Where a run took place, how it was driven, and how to have it again."""
+
+from collections.abc import Iterator, Mapping
+
+from tuibench.model.notation import format_delay, format_duration
+from tuibench.model.plan import OptionValue, RunPlan
+from tuibench.model.schedule import format_schedule
+from tuibench.model.summary import engine_text
+from tuibench.record.files.run import Run
+from tuibench.record.html.markup import Markup, join_markup, property_table, tag
+from tuibench.record.report.reproduce import reproduction_commands
+from tuibench.record.report.variables import important_variables
+from tuibench.units import binary_size, count
+
+
+def environment_section(run: Run) -> Markup:
+    """Server, host, network, and the variables that matter most; the rest is folded."""
+    seen, server = run.environment, run.plan.server
+    rows = [
+        ("server", f"{server.flavour} {server.version_text}"),
+        ("address", f"{server.where}, database {run.plan.target.database}"),
+    ]
+    if seen is None:
+        return property_table(rows)
+    variables = seen.variables
+    return join_markup(
+        property_table([*rows, *_host(run), *important_variables(run)]),
+        [tag("p", f"Not found out: {gap}", class_="note") for gap in seen.gaps],
+        tag(
+            "details",
+            tag("summary", f"All {len(variables)} server variables that were recorded"),
+            property_table(sorted(variables.items())),
+        )
+        if variables
+        else None,
+    )
+
+
+def _host(run: Run) -> Iterator[tuple[str, str]]:
+    seen = run.environment
+    if seen is None:
+        return
+    host, disk, trip = seen.host, seen.disk, seen.round_trip
+    limit = f", limited to {host.cpu_limit:g}" if host.cpu_limit else ""
+    place = "on the server's host" if seen.location == "local" else "on another host than the server"
+    yield "client", f"{host.name}, {place}; tuibench {seen.tuibench}, Python {seen.python}"
+    yield "system", ", ".join(filter(None, (host.os, host.kernel, host.architecture)))
+    yield "processor", f"{host.cpu_model or 'unknown'}, {host.cores} cores{limit}"
+    yield "memory", binary_size(host.memory_bytes) if host.memory_bytes else ""
+    yield (
+        "virtual",
+        ", ".join(part for part in (host.virtualisation, host.container) if part and part != "none"),
+    )
+    if disk is not None:
+        sizes = (
+            f"{binary_size(disk.free_bytes)} of {binary_size(disk.total_bytes)} free"
+            if disk.total_bytes
+            else ""
+        )
+        yield "disk", ", ".join(filter(None, (disk.kind, disk.device, disk.file_system, sizes)))
+    if trip is not None:
+        yield (
+            "round trip",
+            f"{trip.median_ms:.3f} ms in the median of {trip.tries} tries "
+            f"({trip.min_ms:.3f} to {trip.max_ms:.3f} ms)",
+        )
+
+
+def method_section(run: Run) -> Markup:
+    """What was run, how it was driven and how measured."""
+    plan = run.plan.plan
+    return join_markup(
+        property_table(
+            [
+                ("load", f"{plan.profile} on {run.plan.data_set}" if run.plan.data_set else plan.profile),
+                ("threads", count(plan.threads)),
+                ("pace", _pace(plan)),
+                ("plan", format_schedule(plan.schedule) if plan.schedule else ""),
+                ("time", _limit(plan) or "until it was stopped"),
+                ("warm-up", format_duration(plan.warmup_seconds) if plan.warmup_seconds else "none"),
+                ("isolation", plan.isolation),
+                ("simulated network", format_delay(plan.client_delay_ms) if plan.client_delay_ms else ""),
+                ("statements", "prepared" if plan.prepared else "sent as text"),
+                ("engine", engine_text(run.summary.client)),
+                ("seed", str(plan.seed)),
+                ("options", _options(run.plan.options or plan.options)),
+            ]
+        ),
+        tag(
+            "p",
+            "A transaction counts when its COMMIT, or its only statement, succeeded. Latencies are kept in "
+            "HDR histograms with three significant digits; percentiles of the run are those of all its "
+            "transactions, not means of percentiles.",
+            class_="note",
+        ),
+    )
+
+
+def _pace(plan: RunPlan) -> str:
+    if not plan.rate:
+        return "closed loop: each connection begins its next transaction when the last one is done"
+    return (
+        f"open loop: {plan.rate:g} transactions a second, {plan.arrival} arrivals; latency is counted "
+        "from when a transaction was due"
+    )
+
+
+def _limit(plan: RunPlan) -> str:
+    seconds = format_duration(plan.seconds) if plan.seconds else ""
+    events = f"{count(plan.events)} transactions" if plan.events else ""
+    return " or ".join(filter(None, (seconds, events)))
+
+
+def _options(given: Mapping[str, OptionValue]) -> str:
+    told = ((name, value) for name, value in sorted(given.items()) if value not in ("", None))
+    return ", ".join(f"{name} {_said(value)}" for name, value in told)
+
+
+def _said(value: object) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def commands_section(run: Run) -> Markup:
+    """What to type to have it again."""
+    told = reproduction_commands(run)
+    parts = [line for line in (told.prepare, told.tuibench) if line]
+    by_hand = [tag("li", text) for text in told.by_hand]
+    return join_markup(
+        tag("pre", "\n".join(parts)),
+        join_markup(tag("p", "The same load with sysbench:"), tag("pre", told.sysbench))
+        if told.sysbench
+        else None,
+        join_markup(tag("p", "Changed on the way, by hand:"), tag("ul", by_hand)) if by_hand else None,
+        tag(
+            "p",
+            "The password comes from an option file or MYSQL_PWD; it is in no record.",
+            class_="note",
+        ),
+    )

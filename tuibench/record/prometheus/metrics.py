@@ -1,0 +1,188 @@
+"""What a page of metrics is made of: one moment of a session, with nothing in it that still changes.
+
+The metrics that only grow: those of the load, and the server's own, as far as they tell of a load.
+
+The metrics that go up and down, one line each: name, meaning, and where in a sample it is read.
+
+Names end in their unit: seconds, bytes, ratio (0 to 1). What was not measured is absent, never zero.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from tuibench.metrics.histogram import Histogram
+from tuibench.model.counters import Counter
+from tuibench.model.message import Status
+from tuibench.model.plan import RunPlan
+from tuibench.model.sample import HostSample, LoadSample, Sample, ServerSample
+from tuibench.model.server import ServerInfo
+
+
+class RunTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything since measuring began, whatever the operator lets the figures count from.
+
+    `errors` are failed statements by the server's error number. `response` are the latencies of each kind of
+    transaction by its name, `service` those from the real start of all of them, empty in a closed loop.
+    """
+
+    completed: int = 0
+    failed: int = 0
+    abandoned: int = 0
+    retries: int = 0
+    reconnects: int = 0
+    reads: int = 0
+    writes: int = 0
+    others: int = 0
+    errors: dict[int, int] = {}
+    response: dict[str, Histogram] = {}
+    service: Histogram = msgspec.field(default_factory=Histogram)
+
+
+class MetricsSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """One moment. `sample` is the newest, None before the first; `events` are counted by their kind.
+
+    `where` is the target in words, `started_at` the Unix time at which the session began.
+    """
+
+    version: str
+    session: str
+    plan: RunPlan
+    where: str
+    server: ServerInfo
+    started_at: float
+    status: Status
+    totals: RunTotals
+    sample: Sample | None
+    events: dict[str, int]
+
+
+class LoadCounter(NamedTuple):
+    """One metric of the load. The name is without the `_total` that every counter ends in."""
+
+    name: str
+    help: str
+    read: Callable[[RunTotals], int]
+
+
+LOAD_COUNTERS = (
+    LoadCounter("transactions", "Transactions that were committed.", lambda totals: totals.completed),
+    LoadCounter("transactions_failed", "Transactions that failed for good.", lambda totals: totals.failed),
+    LoadCounter(
+        "transactions_abandoned", "Transactions cut off or never started.", lambda totals: totals.abandoned
+    ),
+    LoadCounter("transaction_retries", "Transactions tried again.", lambda totals: totals.retries),
+    LoadCounter(
+        "reconnects", "Connections opened anew after they were lost.", lambda totals: totals.reconnects
+    ),
+)
+
+QUERY_COUNTERS: dict[str, Callable[[RunTotals], int]] = {
+    "read": lambda totals: totals.reads,
+    "write": lambda totals: totals.writes,
+    "other": lambda totals: totals.others,
+}
+
+
+def exported_counters() -> Iterator[tuple[Counter, str]]:
+    """The server's counters that are exported, each with its help text."""
+    for counter in Counter:
+        if facts := counter.facts if counter.facts.metric else None:
+            only = f" ({facts.flavour})" if facts.flavour else ""
+            yield counter, f"{facts.meaning[:1].upper()}{facts.meaning[1:]}{only}."
+
+
+Part = TypeVar("Part")
+
+
+class Gauge(NamedTuple, Generic[Part]):
+    """One metric; `read` is None where there is nothing to tell."""
+
+    name: str
+    help: str
+    read: Callable[[Part], float | None]
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else value / 100
+
+
+STATUS_GAUGES: tuple[Gauge[Status], ...] = (
+    Gauge("threads", "Connections that are asked to work at a time.", lambda now: now.threads),
+    Gauge(
+        "target_rate_per_second",
+        "Transactions asked for per second; 0 for as many as can be.",
+        lambda now: now.rate,
+    ),
+    Gauge(
+        "client_delay_seconds",
+        "Make-believe network delay that is added to each round trip.",
+        lambda now: now.client_delay_ms / 1e3,
+    ),
+    Gauge("workers", "Processes that drive the load.", lambda now: now.workers),
+    Gauge("warnings", "Warnings about the measurement that stand now.", lambda now: len(now.warnings)),
+)
+
+SAMPLE_GAUGES: tuple[Gauge[Sample], ...] = (
+    Gauge("sample_timestamp_seconds", "Unix time of the newest sample.", lambda sample: sample.at),
+    Gauge("sample_lateness_seconds", "How late the newest sample was.", lambda sample: sample.late_ms / 1e3),
+)
+
+LOAD_GAUGES: tuple[Gauge[LoadSample], ...] = (
+    Gauge("connections", "Connections of the load that are open.", lambda load: load.connections),
+    Gauge("backlog_transactions", "Transactions that are due and wait.", lambda load: load.backlog),
+    Gauge("worker_cpu_ratio", "The busiest worker's share of one core.", lambda load: load.worker_cpu),
+    Gauge(
+        "worker_loop_lag_seconds",
+        "99th percentile of how late the busiest worker's event loop ran.",
+        lambda load: load.lag_p99_ms / 1e3,
+    ),
+)
+
+SERVER_GAUGES: tuple[Gauge[ServerSample], ...] = (
+    Gauge("server_uptime_seconds", "Uptime of the server.", lambda part: part.uptime_seconds),
+    Gauge("server_threads_running", "Threads at work in the server.", lambda part: part.threads_running),
+    Gauge("server_threads_connected", "Connections to the server.", lambda part: part.threads_connected),
+    Gauge("server_max_connections", "Its max_connections.", lambda part: part.max_connections),
+    Gauge("server_open_tables", "Tables in the table cache.", lambda part: part.open_tables),
+    Gauge("server_table_open_cache", "Its table_open_cache.", lambda part: part.table_open_cache),
+    Gauge(
+        "server_buffer_pool_hit_ratio",
+        "Share of page requests that the buffer pool had, over the last interval.",
+        lambda part: _percent(part.buffer_pool_hit),
+    ),
+)
+
+HOST_GAUGES: tuple[Gauge[HostSample], ...] = (
+    Gauge("host_cpus", "Processors of the host.", lambda host: host.cores),
+    Gauge("host_memory_used_bytes", "Memory in use.", lambda host: host.memory_used_bytes),
+    Gauge("host_memory_total_bytes", "Memory there is.", lambda host: host.memory_total_bytes),
+    Gauge(
+        "host_disk_read_bytes_per_second",
+        "Read from disks, over the last interval.",
+        lambda host: host.disk_read_bytes_per_second,
+    ),
+    Gauge(
+        "host_disk_written_bytes_per_second",
+        "Written to disks, over the last interval.",
+        lambda host: host.disk_write_bytes_per_second,
+    ),
+    Gauge(
+        "host_network_received_bytes_per_second",
+        "Received from the network, over the last interval.",
+        lambda host: host.net_received_bytes_per_second,
+    ),
+    Gauge(
+        "host_network_sent_bytes_per_second",
+        "Sent to the network, over the last interval.",
+        lambda host: host.net_sent_bytes_per_second,
+    ),
+)
+
+CPU_OWNERS: tuple[Gauge[HostSample], ...] = (
+    Gauge("server", "", lambda host: _percent(host.cpu_server)),
+    Gauge("tuibench", "", lambda host: _percent(host.cpu_tuibench)),
+    Gauge("rest", "", lambda host: _percent(host.cpu_rest)),
+)
+"""Whose share of the host's processor time it is; they add up to what is used of it."""

@@ -1,0 +1,49 @@
+"""What stands below sysbench's summary: the profile's headline, the result of a trial, what a probe found.
+
+The headline of a run and its kinds of transactions as text, below sysbench's summary.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from tuibench.diagnosis.probe_text import probe_text
+from tuibench.model.headline import HeadlineTotals
+from tuibench.model.summary import KindTotals, Summary
+from tuibench.record.report.effect_text import trial_text
+
+TITLE = "Transactions (ms):"
+COLUMNS = ("completed", "rollbacks", "retries", "p50", "p90", "p95", "p99", "max")
+
+
+def headline_text(summary: Summary) -> str:
+    """The figure, what it is of the ideal, and a table of the transactions; empty without a headline."""
+    if summary.headline is None:
+        return ""
+    return "\n".join([*_figure(summary.headline), "", *kinds_lines(summary.by_transaction), "", ""])
+
+
+def _figure(headline: HeadlineTotals) -> Iterator[str]:
+    name = f"{headline.title} ({headline.note})" if headline.note else headline.title
+    yield f"{name + ':':<40} {headline.value:.2f}"
+    if headline.efficiency is not None and headline.ideal is not None:
+        doubt = f" ({headline.doubt})" if headline.doubt else ""
+        yield f"    efficiency:{'':<25} {headline.efficiency:.2f} % of {headline.ideal:,.2f}{doubt}"
+
+
+def kinds_lines(kinds: Mapping[str, KindTotals]) -> Iterator[str]:
+    """A line for each kind of transaction; those rolled back by intent are completed, too."""
+    if not kinds:
+        return
+    width = max(len(TITLE), *(len(name) + 4 for name in kinds))
+    yield TITLE.ljust(width) + "".join(f"{column:>10}" for column in COLUMNS)
+    for name, each in kinds.items():
+        counts = (each.count, each.rolled_back, each.retries)
+        times = (each.p50, each.p90, each.p95, each.p99, each.max)
+        yield f"    {name}".ljust(width) + "".join(
+            [f"{number:>10}" for number in counts] + [f"{ms:>10.2f}" for ms in times]
+        )
+
+
+def addenda(summary: Summary) -> str:
+    """All of it; empty for a run that has none."""
+    trial = trial_text(summary.ab) if summary.ab else ""
+    return headline_text(summary) + trial + (probe_text(summary.probe) if summary.probe else "")

@@ -1,0 +1,206 @@
+"""A recorded run in plain sentences, all of them derived from its figures.
+
+Queries, transactions, latency, fairness, what was the bottleneck with its evidence, and advice.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from statistics import fmean, pstdev
+from typing import NamedTuple
+
+from tuibench.mysql.errors import error_name
+from tuibench.record.files.run import Run
+from tuibench.record.report.bottleneck import BottleneckVerdict, find_bottleneck
+from tuibench.record.report.evidence import RunEvidence, run_evidence
+from tuibench.record.report.steadiness_text import stalls_line, steadiness_line
+from tuibench.units import count, decimal, hms, milliseconds, percent
+
+STEADY, UNSTEADY = 0.05, 0.25
+LONG_TAIL = 5.0
+UNEQUAL = 0.10
+FEWEST_TICKS = 5
+
+
+class Chapter(NamedTuple):
+    """One heading, and what is to be said under it."""
+
+    heading: str
+    sentences: tuple[str, ...]
+
+
+def analysis(run: Run) -> tuple[Chapter, ...]:
+    """All that can be said; nothing for a run that measured nothing."""
+    if not run.summary.transactions.total:
+        return (Chapter("Result", ("No transaction was committed, so there is nothing to analyse.",)),)
+    evidence = run_evidence(run)
+    verdict = find_bottleneck(run, evidence)
+    told: dict[str, Iterator[str]] = {
+        "Queries": _queries(run),
+        "Transactions": _transactions(run, evidence),
+        "Latency": _latency(run, evidence),
+        "Fairness": _fairness(run),
+        "Bottleneck": _bottleneck(verdict),
+        "Advice": _advice(run, evidence, verdict),
+    }
+    chapters = (Chapter(heading, tuple(sentences)) for heading, sentences in told.items())
+    return tuple(chapter for chapter in chapters if chapter.sentences)
+
+
+def _queries(run: Run) -> Iterator[str]:
+    queries, transactions = run.summary.queries, run.summary.transactions.total
+    each = queries.total / transactions
+    kinds = (
+        (queries.read, "reads"),
+        (queries.write, "writes"),
+        (queries.other, "others (BEGIN, COMMIT and the like)"),
+    )
+    shares = [
+        f"{percent(100 * part / queries.total)} {name}" for part, name in kinds if part and queries.total
+    ]
+    yield (
+        f"The server answered {count(queries.per_second)} queries a second, {decimal(each, 1)} for each "
+        f"transaction: {join_words(shares)}."
+    )
+    counted = run.summary.reconciliation
+    if counted.foreign is None:
+        return
+    if counted.foreign == 0:
+        yield f"Its own count of {count(counted.questions_client)} statements agrees to the last one."
+    elif counted.foreign > 0:
+        share = percent(100 * counted.foreign / max(1, counted.questions_server or 0), 1)
+        yield f"Other clients sent {count(counted.foreign)} statements meanwhile, {share} of all."
+
+
+def _transactions(run: Run, evidence: RunEvidence) -> Iterator[str]:
+    figures = run.summary
+    yield (
+        f"{count(figures.transactions.total)} transactions were committed in {hms(figures.seconds)}, "
+        f"{decimal(figures.transactions.per_second, 1)} a second."
+    )
+    yield from _steadiness(run, evidence.rates)
+    if run.plan.plan.rate and figures.scheduled:
+        share = 100 * figures.transactions.total / figures.scheduled
+        yield f"Of {count(figures.scheduled)} that came due, {percent(share, 1)} were done."
+    if not figures.errors.total:
+        yield "No statement failed."
+        return
+    codes = [
+        f"{code} {error_name(int(code))} ({count(times)})".replace("  ", " ")
+        for code, times in figures.errors.by_code.items()
+    ]
+    attempts = figures.transactions.total + figures.errors.total
+    yield (
+        f"{count(figures.errors.total)} statements failed, "
+        f"{percent(100 * figures.errors.total / attempts, 2)} of the attempts: {join_words(codes)}; "
+        f"{count(figures.retries)} transactions were tried again, {count(figures.failed)} failed for good."
+    )
+
+
+def _steadiness(run: Run, rates: tuple[float, ...]) -> Iterator[str]:
+    if len(rates) < FEWEST_TICKS or not fmean(rates):
+        return
+    spread = pstdev(rates) / fmean(rates)
+    ordered = sorted(rates)
+    edge = round(0.05 * (len(ordered) - 1))
+    word = "steady" if spread <= STEADY else "uneven" if spread >= UNSTEADY else "fairly steady"
+    changes = ", over all changes of the run," if any(event.marker for event in run.events) else ""
+    yield (
+        f"The rate was {word}: from second to second it varied{changes} by {percent(100 * spread)} (standard "
+        f"deviation), in nine of ten between {count(ordered[edge])} and {count(ordered[-1 - edge])} a second."
+    )
+    if stalls := sum(rate == 0 for rate in rates):
+        yield f"In {stalls} of {len(rates)} intervals no transaction was done at all."
+    if (found := run.summary.steadiness) is not None:
+        yield f"{steadiness_line(found)}."
+        if found.stalls:
+            yield f"There were {stalls_line(found)}."
+
+
+def _latency(run: Run, evidence: RunEvidence) -> Iterator[str]:
+    latency, service = run.summary.latency_ms, run.summary.service_ms
+    if latency is None:
+        return
+    yield (
+        f"Half of the transactions took up to {milliseconds(latency.p50)}, 95 % up to "
+        f"{milliseconds(latency.p95)}, 99 % up to {milliseconds(latency.p99)}; the slowest took "
+        f"{milliseconds(latency.max)}."
+    )
+    tail = latency.p99 / latency.p50 if latency.p50 else math.inf
+    word = (
+        "a long tail: some transactions wait for something that most do not"
+        if tail >= LONG_TAIL
+        else "a short tail"
+    )
+    yield f"The 99th percentile is {decimal(tail, 1)} times the median, {word}."
+    if service is not None:
+        yield (
+            f"That is response time, from when a transaction was due; from its real start 95 % took up to "
+            f"{milliseconds(service.p95)}: the rest is waiting for a free connection."
+        )
+    worst = max(
+        (sample for sample in run.measured if sample.load and sample.load.latency),
+        key=lambda sample: sample.load.latency.p95 if sample.load and sample.load.latency else 0.0,
+        default=None,
+    )
+    if worst is not None and worst.load and worst.load.latency:
+        p95 = milliseconds(worst.load.latency.p95)
+        yield f"It was slowest at {hms(worst.elapsed_seconds)}, with a p95 of {p95}."
+    if shares := list(evidence.statement_shares.items())[:3]:
+        told = [f"{name} ({percent(100 * share)})" for name, share in shares]
+        yield f"Most of the time went into {join_words(told)}."
+
+
+def _fairness(run: Run) -> Iterator[str]:
+    fairness = run.summary.fairness
+    if not fairness.events_avg:
+        return
+    share = fairness.events_stddev / fairness.events_avg
+    word = "unevenly" if share > UNEQUAL else "evenly"
+    yield (
+        f"Connections got through {word}: {count(fairness.events_avg)} transactions each on average, with a "
+        f"standard deviation of {count(fairness.events_stddev)} ({percent(100 * share, 1)})."
+    )
+    if share > UNEQUAL and any(event.kind == "threads" and event.marker for event in run.events):
+        yield "Threads were added or taken away on the way, so not all connections had the same time."
+
+
+def _bottleneck(verdict: BottleneckVerdict) -> Iterator[str]:
+    yield verdict.sentence
+    if verdict.evidence:
+        yield f"{_capital('; '.join(verdict.evidence))}."
+
+
+def _advice(run: Run, evidence: RunEvidence, verdict: BottleneckVerdict) -> Iterator[str]:
+    yield verdict.advice
+    yield from (sentence for holds, sentence in CAUTIONS if holds(run, evidence))
+
+
+SHORT_SECONDS = 30.0
+CAUTIONS: tuple[tuple[Callable[[Run, RunEvidence], bool], str], ...] = (
+    (
+        lambda run, _: run.summary.seconds < SHORT_SECONDS,
+        "This was a short run: repeat it for some minutes before deciding anything by it.",
+    ),
+    (
+        lambda run, _: not run.plan.plan.warmup_seconds,
+        "There was no warm-up, so cold caches are part of the figures (--warmup-time).",
+    ),
+    (
+        lambda run, _: run.plan.server.is_local,
+        "Client and server shared a host and took each other's time; two hosts show the server by itself.",
+    ),
+    (
+        lambda run, _: bool(run.summary.client_delay_ms),
+        "Part of the latency was simulated: it shows what a client far away would get.",
+    ),
+)
+"""What to bear in mind, and when."""
+
+
+def join_words(parts: list[str]) -> str:
+    """Parts of a sentence: a, b and c."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,135 @@
+"""Effects, trials and costs in words, the same on screen, on stderr and in the record."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from tuibench import units
+from tuibench.metrics.inference.wording import (
+    ALTERNATION,
+    FIGURE_NAMES,
+    attribution_text,
+    comparison_text,
+    verdict_text,
+)
+from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, EffectFigure
+from tuibench.model.verdict import Verdict
+
+STILL_MOVING = "still moving"
+
+
+def changes_text(comparisons: Iterable[Comparison]) -> str:
+    """Every figure with verdict, difference and interval: `TPS higher: +43 % (38..49 %), p95 …`."""
+    return ", ".join(f"{FIGURE_NAMES[one.figure]} {comparison_text(one)}" for one in comparisons)
+
+
+def effect_text(effect: Effect) -> str:
+    """The text of an effect's event."""
+    words = [changes_text(effect.comparisons)]
+    unattributed = [text for one in effect.comparisons if (text := attribution_text(one))]
+    words += unattributed[:1] and [unattributed[0], ALTERNATION]
+    words += [STILL_MOVING] * (not effect.settled)
+    return "; ".join(words)
+
+
+def effect_line(effect: Effect) -> str:
+    """The same with its change, for a summary."""
+    numbers = ", ".join(map(str, effect.markers))
+    windows = f"{effect.window_seconds:.0f} s each, {effect.settling_seconds:.0f} s to settle"
+    return f"effect of {numbers} ({effect.change}): {effect_text(effect)} ({windows})"
+
+
+def cost_line(cost: CommitCost) -> str:
+    """What a commit cost under one value."""
+    told = cost_parts(cost)
+    return f"cost of a commit with {cost.setting}={cost.value}: {', '.join(told) or 'not counted here'}"
+
+
+def cost_parts(cost: CommitCost) -> list[str]:
+    """Each figure that is known, with its unit."""
+    known = (
+        (cost.log_fsyncs, "log fsyncs", units.small_number),
+        (cost.log_bytes, "redo", units.binary_size),
+        (cost.binlog_syncs, "binlog syncs", units.small_number),
+        (cost.binlog_bytes, "binlog", units.binary_size),
+        (cost.row_lock_waits, "lock waits", units.small_number),
+    )
+    return [f"{write(value)} {name}" for value, name, write in known if value is not None]
+
+
+# Trials
+
+_HEADING = ("", "A", "B", "difference", "95 % interval", "verdict")
+
+
+def trial_sentence(result: AbTestResult) -> str:
+    """The whole result: which value against which, and what it does."""
+    most = "at most " if result.is_sequential else ""
+    pairs = f"{len(result.pairs)} of {most}{result.cycles} cycles"
+    against = f"{result.subject} {result.b} against {result.a}"
+    if not result.comparisons:
+        return f"{against}: {pairs} are too few for an interval{_so_far(result)}{_more(result)}"
+    said = changes_text(result.comparisons)
+    return f"{against}: {said} ({pairs}){_more(result)}"
+
+
+def with_sentence(result: AbTestResult) -> AbTestResult:
+    """The result, said in its own `sentence`, too."""
+    return msgspec.structs.replace(result, sentence=trial_sentence(result))
+
+
+def trial_text(result: AbTestResult) -> str:
+    """The table and the sentence, ending in a newline."""
+    lines = [f"A/B: {result.subject}, A = {result.a}, B = {result.b}"]
+    if result.comparisons:
+        rows = [_HEADING, *(_row(one) for one in result.comparisons)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADING))]
+        lines += ["    " + _aligned(row, widths) for row in rows]
+    if result.left_out:
+        why = f" ({'; '.join(result.disturbances)})" if result.disturbances else ""
+        lines.append(f"    cycles left out, as they were disturbed: {result.left_out}{why}")
+    return "\n".join([*lines, result.sentence, ""]) + "\n"
+
+
+def _more(result: AbTestResult) -> str:
+    """How much longer a test takes that ends with its verdict."""
+    if not result.is_sequential or result.verdict is not Verdict.CANNOT_TELL:
+        return ""
+    if result.more_seconds is None:
+        return "; undecided: how much longer it needs is not known"
+    minutes = result.more_seconds / 60
+    return f"; undecided: needs about {max(minutes, 0.1):.2g} more minutes"
+
+
+def _so_far(result: AbTestResult) -> str:
+    """The rates seen until now, without any claim."""
+    a, b = ([side[EffectFigure.TPS] for side in sides] for sides in _sides(result))
+    if not sum(a, 0.0):
+        return ""
+    return f"; TPS {units.signed(100 * (sum(b) / sum(a) - 1))} % so far"
+
+
+def _sides(result: AbTestResult) -> tuple[list[dict[EffectFigure, float]], list[dict[EffectFigure, float]]]:
+    return [pair.a for pair in result.pairs], [pair.b for pair in result.pairs]
+
+
+def _row(one: Comparison) -> tuple[str, ...]:
+    if one.percent is None or one.percent_low is None or one.percent_high is None:
+        change, edges = units.signed(one.delta, 3), f"{one.low:.3f}..{one.high:.3f}"
+    else:
+        digits = units.digits_for(one.percent, one.percent_low, one.percent_high)
+        change = f"{units.signed(one.percent, digits)} %"
+        edges = units.range_text(one.percent_low, one.percent_high, digits) + " %"
+    verdict = verdict_text(one.verdict, one.tolerance_percent)
+    digits = 2 if one.figure is not EffectFigure.FSYNCS else 3
+    levels = (f"{one.before:.{digits}f}", f"{one.after:.{digits}f}")
+    return (_LONG_NAMES[one.figure], *levels, change, edges, verdict)
+
+
+_LONG_NAMES = {EffectFigure.TPS: "TPS", EffectFigure.P95: "p95 (ms)", EffectFigure.FSYNCS: "log fsyncs/trx"}
+
+
+def _aligned(row: tuple[str, ...], widths: list[int]) -> str:
+    cells = [f"{row[0]:<{widths[0]}}"]
+    cells += [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
+    return "  ".join(cells)

@@ -1,0 +1,149 @@
+"""The commands that repeat a recorded run: ours, and sysbench's where it has the same test.
+
+What was steered on the way is told as the commands that would do it again, after so many seconds.
+
+The words of command lines that we advise: of our program, and of sysbench where it has the same test.
+"""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from tuibench.model.event import Event, EventKind
+from tuibench.model.plan import IGNORED_ERRORS, EngineChoice, OptionValue, RunPlan
+from tuibench.model.schedule import format_schedule
+from tuibench.model.target import Target
+from tuibench.record.files.run import Run
+from tuibench.units import hms
+
+SYSBENCH_TESTS = frozenset(
+    {
+        "bulk_insert",
+        "oltp_delete",
+        "oltp_insert",
+        "oltp_point_select",
+        "oltp_read_only",
+        "oltp_read_write",
+        "oltp_update_index",
+        "oltp_update_non_index",
+        "oltp_write_only",
+        "select_random_points",
+        "select_random_ranges",
+    }
+)
+"""Profiles that sysbench has, too, under the same names."""
+
+PASSWORD = '"$MYSQL_PWD"'  # noqa: S105
+"""Where a password belongs: never itself."""
+
+
+def server_arguments(target: Target, prefix: str) -> list[str]:
+    """Where the server is, and who logs in, in the spelling of either program."""
+    database = "mysql-db" if prefix else "database"
+    place = (
+        [f"--{prefix}socket={target.socket}"]
+        if target.socket
+        else [f"--{prefix}host={target.host}", f"--{prefix}port={target.port}"]
+    )
+    return [*place, f"--{prefix}user={target.user}", f"--{database}={target.database}"]
+
+
+def load_arguments(plan: RunPlan) -> Sequence[str]:
+    """Which load: a profile, or somebody's own SQL."""
+    return plan.sql_words or (plan.profile,)
+
+
+def option_arguments(options: Mapping[str, OptionValue]) -> list[str]:
+    """A profile's options."""
+    return [f"--{name.replace('_', '-')}={_value(value)}" for name, value in options.items()]
+
+
+def _value(value: OptionValue) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
+
+
+def shell_line(words: Sequence[str]) -> str:
+    """One line for a shell; a variable stays one."""
+    return " ".join(word if PASSWORD in word else shlex.quote(word) for word in words)
+
+
+STEERED = frozenset(
+    {EventKind.THREADS, EventKind.RATE, EventKind.SETTING, EventKind.WEIGHTS, EventKind.DELAY}
+)
+
+
+class ReproductionCommands(NamedTuple):
+    """`prepare` is None without tables to make, `sysbench` for what it has no test of.
+
+    `by_hand` are changes on the way, in words.
+    """
+
+    prepare: str | None
+    tuibench: str
+    sysbench: str | None
+    by_hand: tuple[str, ...]
+
+
+class RunOption(NamedTuple):
+    """One option of `run`: its value in a plan, None where that is the default."""
+
+    name: str
+    value: Callable[[RunPlan], str | None]
+    in_sysbench: bool = False
+
+
+OPTIONS = (
+    RunOption("threads", lambda plan: None if plan.schedule else str(plan.threads), True),
+    RunOption("time", lambda plan: None if plan.schedule else f"{plan.seconds or 0:g}", True),
+    RunOption("events", lambda plan: str(plan.events) if plan.events else None, True),
+    RunOption("warmup-time", lambda plan: f"{plan.warmup_seconds:g}" if plan.warmup_seconds else None, True),
+    RunOption("rate", lambda plan: f"{plan.rate:g}" if plan.rate and not plan.schedule else None, True),
+    RunOption("plan", lambda plan: format_schedule(plan.schedule) if plan.schedule else None),
+    RunOption("rand-seed", lambda plan: str(plan.seed), True),
+    RunOption("arrival", lambda plan: str(plan.arrival) if plan.rate and plan.arrival != "poisson" else None),
+    RunOption("backlog", lambda plan: str(plan.backlog) if plan.rate and plan.backlog != "keep" else None),
+    RunOption("interval", lambda plan: f"{plan.interval_seconds:g}" if plan.interval_seconds != 1 else None),
+    RunOption("mysql-ignore-errors", lambda plan: _ignored(plan), True),
+    RunOption("on-error", lambda plan: str(plan.on_error) if plan.on_error != "stop" else None),
+    RunOption("db-ps-mode", lambda plan: None if plan.prepared else "disable", True),
+    RunOption("isolation", lambda plan: plan.isolation or None),
+    RunOption("workers", lambda plan: str(plan.workers) if plan.workers else None),
+    RunOption("engine", lambda plan: str(plan.engine) if plan.engine is not EngineChoice.AUTO else None),
+    RunOption("client-delay", lambda plan: f"{plan.client_delay_ms:g}ms" if plan.client_delay_ms else None),
+)
+
+
+def reproduction_commands(run: Run) -> ReproductionCommands:
+    """What to type to have this run again."""
+    plan, target = run.plan.plan, run.plan.target
+    words = [(option, value) for option in OPTIONS if (value := option.value(plan)) is not None]
+    ours = [f"--{option.name}={value}" for option, value in words]
+    theirs = [f"--{option.name}={value}" for option, value in words if option.in_sysbench]
+    own = option_arguments(plan.options)
+    sysbench = ["sysbench", plan.profile, *server_arguments(target, "mysql-"), f"--mysql-password={PASSWORD}"]
+    return ReproductionCommands(
+        prepare=None
+        if plan.sql_words
+        else shell_line(["tuibench", "prepare", plan.profile, *server_arguments(target, ""), *own]),
+        tuibench=shell_line(
+            ["tuibench", "run", *load_arguments(plan), *server_arguments(target, ""), *ours, *own]
+        ),
+        sysbench=shell_line([*sysbench, *theirs, *own, "run"]) if plan.profile in SYSBENCH_TESTS else None,
+        by_hand=tuple(_change_text(event) for event in run.events if _is_steered(event)),
+    )
+
+
+def _is_steered(event: Event) -> bool:
+    return event.kind in STEERED and event.elapsed_seconds > 0 and event.marker is not None
+
+
+def _change_text(event: Event) -> str:
+    return f"after {hms(event.elapsed_seconds)}: {event.text}"
+
+
+def _ignored(plan: RunPlan) -> str | None:
+    if plan.ignored_errors == IGNORED_ERRORS:
+        return None
+    return "all" if plan.ignored_errors is None else ",".join(map(str, plan.ignored_errors))

@@ -1,0 +1,1 @@
+"""Reports of a sweep: tables, relative tables, CSV, JSON and HTML."""

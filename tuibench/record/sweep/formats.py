@@ -1,0 +1,148 @@
+"""Which table of a sweep is written in which form: by the names that the command line uses.
+
+A sweep for programs: JSON with all that is known, CSV with a row a combination or a row a run.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from tuibench import suggestions
+from tuibench.errors import UsageError
+from tuibench.metrics.inference.means import FIGURES, sweep_points
+from tuibench.model.sweep import CellResult, Sweep, SweepPoint, SweepRecord
+from tuibench.record.files.recorder import pretty_json
+from tuibench.record.report.text_table import TextTable, table_markdown, table_text, to_csv
+from tuibench.record.sweep import relative, tables
+from tuibench.record.sweep.html_page import sweep_html
+from tuibench.record.sweep.tables import data_files_bytes, has_binlog, ping_ms
+
+
+class SweepExport(msgspec.Struct, frozen=True, kw_only=True):
+    """`tuibench.sweep/1` as it is exported: the record, each cell's result, the repeats taken together."""
+
+    record: SweepRecord
+    results: tuple[CellResult, ...]
+    points: tuple[SweepPoint, ...]
+
+
+def sweep_json(sweep: Sweep) -> str:
+    """Everything; ends in a newline."""
+    export = SweepExport(
+        record=sweep.record, results=sweep.results, points=sweep_points(sweep.record.plan, sweep.results)
+    )
+    return pretty_json(export).decode()
+
+
+def sweep_points_csv(sweep: Sweep) -> str:
+    """A row a combination: the mean of each figure and half of its 95 % interval, empty where not known."""
+    header = ("case", "settings", "threads", "runs", "headline_name", "client_limited")
+    columns = (part for name in FIGURES for part in (name, f"{name}_ci95"))
+    rows = [_point_row(point) for point in sweep_points(sweep.record.plan, sweep.results)]
+    return to_csv((*header, *columns), tuple(rows))
+
+
+def _point_row(point: SweepPoint) -> tuple[object, ...]:
+    row: list[object] = [
+        point.case.name,
+        point.variant.name,
+        point.threads,
+        point.figures["headline"].count,
+        point.headline,
+        int(point.limited),
+    ]
+    for name in FIGURES:
+        mean = point.figures.get(name)
+        row += [mean.mean, mean.half_width] if mean else [None, None]
+    return tuple(row)
+
+
+def sweep_runs_csv(sweep: Sweep) -> str:
+    """A row a run that counts, in plain units: bytes, milliseconds, percent."""
+    header = (
+        "case",
+        "settings",
+        "threads",
+        "run",
+        "attempt",
+        "started_at",
+        "headline_name",
+        "client_limited",
+    )
+    machine = ("cores", "memory_bytes", "ping_ms", "binlog", "data", "files_bytes")
+    rows = tuple(_run_row(sweep, result) for result in sweep.done)
+    return to_csv((*header, *machine, *FIGURES), rows)
+
+
+def _run_row(sweep: Sweep, result: CellResult) -> tuple[object, ...]:
+    cell, figures = result.cell, result.figures
+    return (
+        cell.case.name,
+        cell.variant.name,
+        cell.threads,
+        cell.repeat,
+        result.attempt,
+        result.started_at,
+        result.headline,
+        int(result.limited),
+        result.cores,
+        result.memory_total_bytes,
+        ping_ms(sweep),
+        "on" if has_binlog(sweep, cell.variant) else "off",
+        cell.case.size,
+        data_files_bytes(sweep, cell.case.data),
+        *(getattr(figures, name, None) for name in FIGURES),
+    )
+
+
+SUMMARY, RUNS, RELATIVE = "summary", "runs", "relative"
+
+TABLES: dict[str, Callable[[Sweep], Sequence[TextTable]]] = {
+    SUMMARY: tables.summary_tables,
+    RUNS: lambda sweep: (tables.runs_table(sweep),),
+    RELATIVE: lambda sweep: (relative.variants_table(sweep),),
+}
+AS_CSV = {SUMMARY: sweep_points_csv, RUNS: sweep_runs_csv}
+"""Tables that programs read have plain units; the rest are written as they are shown."""
+
+DOCUMENTS: dict[str, Callable[[Sweep], str]] = {"json": sweep_json, "html": sweep_html}
+"""Forms that hold all tables."""
+
+FORMATS = ("text", "markdown", "csv", "json", "html")
+
+
+def check_format(table: str, form: str) -> None:
+    """Raises UsageError for a table or a form that does not exist."""
+    for option, word, known in (("--table", table, tuple(TABLES)), ("--format", form, FORMATS)):
+        if word not in known:
+            raise UsageError(f"{option}: '{word}' is unknown", suggestions.did_you_mean(word, known))
+
+
+def sweep_text(sweep: Sweep, table: str = SUMMARY, form: str = "text") -> str:
+    """One sweep's table; ends in a newline. JSON and HTML hold everything, whatever the table."""
+    check_format(table, form)
+    if form in DOCUMENTS:
+        return DOCUMENTS[form](sweep)
+    if form == "csv" and table in AS_CSV:
+        return AS_CSV[table](sweep)
+    return tables_text(TABLES[table](sweep), form)
+
+
+def compare_sweeps(sweeps: Sequence[Sweep], form: str = "text") -> str:
+    """Several sweeps, each relative to the first; ends in a newline."""
+    check_format(RELATIVE, form)
+    if form == "html":
+        raise UsageError(
+            "sweeps are compared as text, markdown, csv or json", "--show DIR --format html shows one"
+        )
+    if form == "json":
+        return "[\n" + ",\n".join(sweep_json(sweep).rstrip("\n") for sweep in sweeps) + "\n]\n"
+    return tables_text((relative.servers_table(sweeps),), form)
+
+
+def tables_text(grids: Sequence[TextTable], form: str) -> str:
+    """Tables one below the other."""
+    if form == "csv":
+        return "\n".join(to_csv(grid.header, grid.rows) for grid in grids)
+    write = table_markdown if form == "markdown" else table_text
+    return "\n".join(write(grid) for grid in grids)

@@ -1,0 +1,112 @@
+"""A sweep as one HTML file: the tables that the terminal shows, and charts of the same against threads."""
+
+from collections.abc import Callable, Sequence
+
+from tuibench import units
+from tuibench.metrics.inference.means import sweep_points
+from tuibench.model.sweep import Sweep, SweepCase, SweepPoint
+from tuibench.record.html.markup import Markup, figure_table, join_markup, property_table, tag
+from tuibench.record.html.page import html_page
+from tuibench.record.html.threads_chart import LARGE, SMALL, ThreadsLine, threads_chart
+from tuibench.record.report.text_table import TextTable
+from tuibench.record.sweep import tables
+from tuibench.record.sweep.tables import variant_label
+
+PAIRED: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
+    ("p95_ms", "latency p95", units.milliseconds),
+    ("qps", "QPS", units.si),
+    ("slow_queries", "slow queries", units.si),
+    ("open_tables", "open tables", units.si),
+    ("questions_per_second", "Questions/s", units.si),
+    ("cpu_server", "CPU of the server", units.percent),
+)
+"""Figures that have a small chart, in pairs."""
+
+
+def sweep_html(sweep: Sweep) -> str:
+    """The page, ending in a newline. Nothing in it refers to anything outside."""
+    server = sweep.record.surroundings.server
+    known = sweep_points(sweep.record.plan, sweep.results)
+    content = tag(
+        "main",
+        tag("h1", f"Sweep on {server.flavour} {server.version}"),
+        tag("p", _subtitle(sweep), class_="soft"),
+        [
+            tag("section", tag("h2", case.name), _case(sweep, case, known))
+            for case in sweep.record.plan.cases
+            if any(point.case.name == case.name for point in known)
+        ],
+        tag("section", tag("h2", "All runs"), _table(tables.runs_table(sweep))) if sweep.done else None,
+        tag("section", tag("h2", "Server and method"), property_table(_facts(sweep))),
+    )
+    return html_page(f"Sweep {sweep.record.name}", content)
+
+
+def _subtitle(sweep: Sweep) -> str:
+    started = units.local_time(sweep.record.started_at)
+    failed = len(sweep.results) - len(sweep.done)
+    told = f", {failed} failed" if failed else ""
+    return f"{started} · {len(sweep.done)} runs{told} · {sweep.record.name}"
+
+
+def _case(sweep: Sweep, case: SweepCase, known: Sequence[SweepPoint]) -> Markup:
+    own = [point for point in known if point.case.name == case.name]
+    first, *others = tables.case_tables(sweep, case)
+    return join_markup(
+        _table(first),
+        _chart(sweep, own, "headline", own[0].headline),
+        tag(
+            "div",
+            [_chart(sweep, own, *small, width=SMALL) for small in PAIRED if _is_known(own, small[0])],
+            class_="pair",
+        ),
+        [_table(grid) for grid in others],
+    )
+
+
+def _is_known(own: Sequence[SweepPoint], figure: str) -> bool:
+    return any(figure in point.figures for point in own)
+
+
+def _chart(
+    sweep: Sweep,
+    own: Sequence[SweepPoint],
+    figure: str,
+    title: str,
+    write: Callable[[float | None], str] = units.si,
+    width: int = LARGE,
+) -> Markup:
+    lines = [
+        ThreadsLine(
+            variant_label(variant),
+            {
+                point.threads: point.figures[figure]
+                for point in own
+                if point.variant.name == variant.name and figure in point.figures
+            },
+        )
+        for variant in sweep.record.plan.variants
+    ]
+    return threads_chart(title, sorted(sweep.record.plan.threads), lines, write, width=width)
+
+
+def _table(grid: TextTable) -> Markup:
+    return join_markup(
+        tag("h3", grid.title) if grid.title else None,
+        figure_table(grid.header, grid.rows, words=grid.words),
+        [tag("p", note, class_="note") for note in grid.notes],
+    )
+
+
+def _facts(sweep: Sweep) -> list[tuple[str, str]]:
+    record = sweep.record
+    plan, around = record.plan, record.surroundings
+    host, base = around.environment.host, plan.base
+    return [
+        ("Server", f"{around.server.version_text} at {around.server.where}"),
+        ("Round trip", units.milliseconds(around.ping_ms)),
+        ("Client host", ", ".join(word for word in (host.os, host.cpu_model, f"{host.cores} cores") if word)),
+        ("Each run", f"{base.warmup_seconds:g} s of warm-up, then {base.seconds or 0:g} s"),
+        ("Repeats", f"{plan.repeats}, {plan.order}"),
+        ("Intervals", "95 %, Student's t over the repeats"),
+    ]

@@ -1,0 +1,219 @@
+"""The tables of a sweep: the headline figure against threads for each variant, and what stood beside it.
+
+One row a run, with what else moves the result: machine, network, binary log, size of the data.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from tuibench import units
+from tuibench.metrics.inference.means import sweep_points
+from tuibench.model.sweep import TPS, CellResult, Mean, Sweep, SweepCase, SweepPoint, SweepVariant
+from tuibench.record.report.text_table import TextTable
+
+AS_IT_STANDS = "as it stands"
+"""The variant without any settings, where it needs a name."""
+
+SIDE_FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("tps", TPS, lambda value: rate_text(value)),
+    ("qps", "QPS", lambda value: rate_text(value)),
+    ("avg_ms", "latency avg (ms)", lambda value: f"{value:.2f}"),
+    ("p95_ms", "latency p95 (ms)", lambda value: f"{value:.2f}"),
+    ("errors", "errors", lambda value: f"{value:,.4g}"),
+    ("slow_queries", "slow queries", lambda value: f"{value:,.4g}"),
+    ("open_tables", "open tables", lambda value: f"{value:,.0f}"),
+    ("questions_per_second", "Questions/s", lambda value: rate_text(value)),
+    ("cpu_server", "CPU server (%)", lambda value: f"{value:.0f}"),
+    ("cpu_tuibench", "CPU tuibench (%)", lambda value: f"{value:.0f}"),
+    ("memory_server_bytes", "memory server", units.binary_size),
+)
+"""A figure of each run, what it is called, and how its mean is written."""
+
+LIMITED_MARK = "*"
+DECIMALS_BELOW = 100
+"""Rates below it are told with decimals."""
+
+
+def rate_text(value: float) -> str:
+    """A rate with three digits that count, or all before the point."""
+    return f"{value:,.0f}" if value >= DECIMALS_BELOW else f"{value:.3g}"
+
+
+def summary_tables(sweep: Sweep) -> tuple[TextTable, ...]:
+    """Those of each case, one after the other."""
+    return tuple(grid for case in sweep.record.plan.cases for grid in case_tables(sweep, case))
+
+
+def case_tables(sweep: Sweep, case: SweepCase) -> Iterator[TextTable]:
+    """The headline table of a case, then one table for each variant; none as long as nothing is known."""
+    plan = sweep.record.plan
+    known = [point for point in sweep_points(plan, sweep.results) if point.case.name == case.name]
+    if not known:
+        return
+    variants = [one for one in plan.variants if any(point.variant.name == one.name for point in known)]
+    threads = [one for one in plan.threads if any(point.threads == one for point in known)]
+    found = {(point.variant.name, point.threads): point for point in known}
+    yield _headline(sweep, case, variants, threads, found)
+    for variant in variants:
+        yield _side_table(case, variant, threads, found, headline=known[0].headline)
+
+
+Found = dict[tuple[str, int], SweepPoint]
+
+
+def _headline(
+    sweep: Sweep, case: SweepCase, variants: Sequence[SweepVariant], threads: Sequence[int], found: Found
+) -> TextTable:
+    plan, name = sweep.record.plan, next(iter(found.values())).headline
+    rows = [
+        (variant_label(one), *(_headline_cell(found.get((one.name, n))) for n in threads)) for one in variants
+    ]
+    rows += [
+        (
+            f"{variant_label(one)} : {variant_label(variants[0])}",
+            *(_ratio(found, one, variants[0], n) for n in threads),
+        )
+        for one in variants[1:]
+    ]
+    runs = f"{plan.repeats} runs" if plan.repeats > 1 else "one run"
+    mean = ", mean ± 95 % interval" if plan.repeats > 1 else ""
+    size = "; ".join([case.size, *shared_settings(plan.variants)])
+    return TextTable(
+        title=f"{case.name} ({size}): {name} by threads{mean}; {runs} of {plan.base.seconds:g} s",
+        header=("threads", *map(str, threads)),
+        rows=tuple(rows),
+        notes=(
+            f"{LIMITED_MARK} client-limited: the load generator is the bottleneck, "
+            "or too late to time it well",
+        )
+        * any(point.limited for point in found.values()),
+    )
+
+
+def shared_settings(variants: Sequence[SweepVariant]) -> list[str]:
+    """The settings of all variants alike, which is why none of them is called by them."""
+    first = variants[0]
+    alike = {
+        name: value
+        for name, value in first.settings.items()
+        if all(one.settings.get(name) == value for one in variants)
+    }
+    words = [f"{name}={value}" for name, value in alike.items()]
+    return [word for word in words if word not in first.name.split(", ")]
+
+
+def _headline_cell(point: SweepPoint | None) -> str:
+    if point is None:
+        return units.DASH
+    return plus_minus(point.figures["headline"]) + LIMITED_MARK * point.limited
+
+
+def plus_minus(mean: Mean) -> str:
+    """A mean with its interval, if it has one: 1,234 ± 56."""
+    if mean.half_width is None:
+        return rate_text(mean.mean)
+    write = rate_text if mean.mean < DECIMALS_BELOW else units.count
+    return f"{rate_text(mean.mean)} ± {write(mean.half_width)}"
+
+
+def _ratio(found: Found, one: SweepVariant, first: SweepVariant, threads: int) -> str:
+    there, here = found.get((first.name, threads)), found.get((one.name, threads))
+    if there is None or here is None or not there.figures["headline"].mean:
+        return units.DASH
+    return f"{here.figures['headline'].mean / there.figures['headline'].mean:.2f}"
+
+
+def _side_table(
+    case: SweepCase, variant: SweepVariant, threads: Sequence[int], found: Found, *, headline: str
+) -> TextTable:
+    rows = (
+        (words, *(_cell(found.get((variant.name, n)), figure, write) for n in threads))
+        for figure, words, write in SIDE_FIGURES
+        if words != headline
+    )
+    known = tuple(row for row in rows if set(row[1:]) != {units.DASH})
+    return TextTable(
+        title=f"{case.name}, {variant_label(variant)}", header=("threads", *map(str, threads)), rows=known
+    )
+
+
+def _cell(point: SweepPoint | None, figure: str, write: Callable[[float], str]) -> str:
+    mean = point.figures.get(figure) if point else None
+    return units.DASH if mean is None else write(mean.mean)
+
+
+def variant_label(variant: SweepVariant) -> str:
+    return variant.name or AS_IT_STANDS
+
+
+COLUMNS = (
+    "CPU", "Mem", "Ping", "Binlog", "Threads", "Table Size", "Files Size", "CPU Used", "Mem Used",
+    TPS, "QPS", "ERR", "Latency",
+)  # fmt: skip
+
+NOTES = (
+    "CPU Used, Mem Used: the server's process, the former as a share of its host; Latency: 95th percentile",
+)
+WITHOUT_BINLOG = {"off", "0", "false", "no"}
+
+
+def runs_table(sweep: Sweep) -> TextTable:
+    """The runs that count, in the order they ended. What is the same in all of them has no column before."""
+    plan = sweep.record.plan
+    shown = {
+        "Profile": len(plan.cases) > 1,
+        "Settings": len(plan.variants) > 1,
+        "Run": plan.repeats > 1,
+    }
+    before = tuple(name for name, is_shown in shown.items() if is_shown)
+    rows = []
+    for result in sweep.done:
+        cell = result.cell
+        words = {"Profile": cell.case.name, "Settings": variant_label(cell.variant), "Run": str(cell.repeat)}
+        rows.append((*(words[name] for name in before), *_row(sweep, result)))
+    return TextTable(
+        title="", header=(*before, *_columns(sweep)), rows=tuple(rows), words=len(before), notes=NOTES
+    )
+
+
+def _columns(sweep: Sweep) -> tuple[str, ...]:
+    """TPS is called by the name that the profiles have for what they are about."""
+    names = " or ".join(dict.fromkeys(result.headline for result in sweep.done))
+    return tuple(names or TPS if column == TPS else column for column in COLUMNS)
+
+
+def _row(sweep: Sweep, result: CellResult) -> tuple[str, ...]:
+    cell, figures = result.cell, result.figures
+    if figures is None:
+        return (units.DASH,) * len(COLUMNS)
+    return (
+        units.count(result.cores),
+        units.binary_size(result.memory_total_bytes),
+        units.milliseconds(ping_ms(sweep)),
+        "on" if has_binlog(sweep, cell.variant) else "off",
+        str(cell.threads),
+        cell.case.size,
+        units.binary_size(data_files_bytes(sweep, cell.case.data)),
+        units.percent(figures.cpu_server),
+        units.binary_size(figures.memory_server_bytes),
+        rate_text(figures.headline),
+        rate_text(figures.qps),
+        f"{figures.errors:,.0f}",
+        units.milliseconds(figures.p95_ms),
+    )
+
+
+def ping_ms(sweep: Sweep) -> float | None:
+    """A round trip, with the make-believe network of the plan; None if it is not known."""
+    known = sweep.record.surroundings.ping_ms
+    return None if known is None else known + sweep.record.plan.base.client_delay_ms
+
+
+def has_binlog(sweep: Sweep, variant: SweepVariant) -> bool:
+    """True if what the load writes goes to the binary log."""
+    told = variant.settings.get("sql_log_bin", "on").lower()
+    return sweep.record.surroundings.binlog and told not in WITHOUT_BINLOG
+
+
+def data_files_bytes(sweep: Sweep, data: str) -> int | None:
+    """The size of the files of a case's tables, before its cells ran."""
+    return next((one.files_bytes for one in sweep.data if one.data == data), None)

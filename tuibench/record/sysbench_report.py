@@ -1,0 +1,283 @@
+"""A run in sysbench's words: the interval line, the checkpoint and the final summary, label for label.
+
+Scripts parse these; formats are those of sysbench 1.0.20.
+
+A run as CSV: a row an interval. The first ten columns are those of sysbench's report_csv, in its order.
+
+sysbench's latency histogram in text: its buckets, its layout.
+
+Ticks added up to intervals, for what is printed and what is written.
+"""
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+
+from tuibench.metrics.histogram import US_PER_MS, Histogram, bucket_upper_bound
+from tuibench.model.plan import RunPlan
+from tuibench.model.sample import Latency
+from tuibench.model.summary import Fairness, QueryTotals, Summary, TransactionTotals
+
+
+def head_text(version: str, plan: RunPlan) -> str:
+    """What stands above the first interval line until the threads have started."""
+    rate = f"Target transaction rate: {plan.rate:g}/sec\n" if plan.rate else ""
+    every = plan.report_seconds
+    lines = f"Report intermediate results every {every:g} second(s)\n" if every else ""
+    return (
+        f"tuibench {version}\n\nRunning the test with following options:\nNumber of threads: {plan.threads}\n"
+        f"{rate}{lines}Initializing random number generator from seed ({plan.seed}).\n\n\n"
+        "Initializing worker threads...\n\n"
+    )
+
+
+THREADS_STARTED = "Threads started!\n\n"
+
+
+class IntervalCounts(msgspec.Struct, kw_only=True):
+    """What an interval line tells: counts over `seconds`, adding up over several ticks.
+
+    `threads` and `rate` are what was asked for, `backlog` and `in_flight` as they stood at the end.
+    """
+
+    seconds: float = 0.0
+    threads: int = 0
+    rate: float = 0.0
+    transactions: int = 0
+    reads: int = 0
+    writes: int = 0
+    others: int = 0
+    errors: int = 0
+    reconnects: int = 0
+    backlog: int = 0
+    in_flight: int = 0
+    latency: Histogram = msgspec.field(default_factory=Histogram)
+
+    def add(self, other: "IntervalCounts") -> None:
+        self.seconds += other.seconds
+        self.transactions += other.transactions
+        self.reads += other.reads
+        self.writes += other.writes
+        self.others += other.others
+        self.errors += other.errors
+        self.reconnects += other.reconnects
+        self.threads, self.rate = other.threads, other.rate
+        self.backlog, self.in_flight = other.backlog, other.in_flight
+        self.latency.add(other.latency)
+
+
+class FullReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What the summary tells, of a run or of the time since its last checkpoint.
+
+    `seconds` is how long that was, `total_seconds` is counted from the start of the load. Latencies are
+    milliseconds; `percentiles` are by their number as it is written.
+    """
+
+    seconds: float
+    total_seconds: float
+    transactions: TransactionTotals
+    queries: QueryTotals
+    errors: int
+    reconnects: int
+    latency: Latency | None
+    percentiles: dict[str, float | None]
+    latency_sum_ms: float
+    fairness: Fairness
+
+
+def interval_line(elapsed_seconds: float, interval: IntervalCounts, percentile: float) -> str:
+    """sysbench's line of intermediate results. A percentile of 0 is none; others show decimals at need."""
+    seconds = interval.seconds or 1.0
+    queries = interval.reads + interval.writes + interval.others
+    (latency_us,) = interval.latency.percentiles((percentile,)) if percentile else (0.0,)
+    return (
+        f"[ {elapsed_seconds:.0f}s ] thds: {interval.threads} tps: {interval.transactions / seconds:4.2f} "
+        f"qps: {queries / seconds:4.2f} (r/w/o: {interval.reads / seconds:4.2f}/"
+        f"{interval.writes / seconds:4.2f}/{interval.others / seconds:4.2f}) "
+        f"lat (ms,{percentile:g}%): {latency_us / US_PER_MS:4.2f} "
+        f"err/s: {interval.errors / seconds:4.2f} reconn/s: {interval.reconnects / seconds:4.2f}"
+    )
+
+
+def queue_line(elapsed_seconds: float, interval: IntervalCounts) -> str:
+    """sysbench's second line when there is a rate."""
+    return f"[ {elapsed_seconds:.0f}s ] queue length: {interval.backlog}, concurrency: {interval.in_flight}"
+
+
+def checkpoint_text(report: FullReport) -> str:
+    """sysbench's report of a checkpoint, under its title."""
+    return f"[ {report.total_seconds:.0f}s ] Checkpoint report:\n{report_text(report)}"
+
+
+def summary_text(summary: Summary) -> str:
+    """sysbench's final report of a whole run, ending in a newline."""
+    return report_text(
+        FullReport(
+            seconds=summary.seconds,
+            total_seconds=summary.seconds,
+            transactions=summary.transactions,
+            queries=summary.queries,
+            errors=summary.errors.total,
+            reconnects=summary.reconnects,
+            latency=summary.latency_ms,
+            percentiles=summary.percentiles,
+            latency_sum_ms=summary.latency_sum_ms,
+            fairness=summary.fairness,
+        )
+    )
+
+
+def report_text(report: FullReport) -> str:
+    """sysbench's report, ending in a newline."""
+    seconds = report.seconds or 1.0
+    queries, latency, fairness = report.queries, report.latency, report.fairness
+    transactions, errors, reconnects = report.transactions, report.errors, report.reconnects
+    return f"""\
+SQL statistics:
+    queries performed:
+        read:                            {queries.read}
+        write:                           {queries.write}
+        other:                           {queries.other}
+        total:                           {queries.total}
+    transactions:                        {transactions.total:<6} ({transactions.per_second:.2f} per sec.)
+    queries:                             {queries.total:<6} ({queries.per_second:.2f} per sec.)
+    ignored errors:                      {errors:<6} ({errors / seconds:.2f} per sec.)
+    reconnects:                          {reconnects:<6} ({reconnects / seconds:.2f} per sec.)
+
+General statistics:
+    total time:                          {report.total_seconds:.4f}s
+    total number of events:              {transactions.total}
+
+Latency (ms):
+         min:                              {latency.min if latency else 0:10.2f}
+         avg:                              {latency.avg if latency else 0:10.2f}
+         max:                              {latency.max if latency else 0:10.2f}
+{_percentile_lines(report)}
+         sum:                              {report.latency_sum_ms:10.2f}
+
+Threads fairness:
+    events (avg/stddev):           {fairness.events_avg:.4f}/{fairness.events_stddev:.2f}
+    execution time (avg/stddev):   {fairness.seconds_avg:.4f}/{fairness.seconds_stddev:.2f}
+
+"""
+
+
+def _percentile_lines(report: FullReport) -> str:
+    """sysbench has 0.00 where there is none."""
+    if not report.percentiles:
+        return "         percentile stats:               disabled"
+    return "\n".join(
+        f"{f'        {wanted:>3}th percentile:':<43}{value or 0.0:10.2f}"
+        for wanted, value in report.percentiles.items()
+    )
+
+
+SYSBENCH_COLUMNS = (
+    "time", "threads", "tps", "qps", "reads", "writes", "other", "latency_pct", "errors", "reconnects",
+)  # fmt: skip
+"""All but the first two are rates, apart from `latency_pct`: ms, of the percentile that was asked for."""
+
+OWN_COLUMNS = (
+    "seconds", "transactions", "rate", "backlog", "concurrency",
+    "latency_min", "latency_avg", "latency_p50", "latency_p95", "latency_p99", "latency_p999", "latency_max",
+)  # fmt: skip
+"""Latencies are in ms, and empty in an interval without a transaction."""
+
+CSV_HEADER = ",".join((*SYSBENCH_COLUMNS, *OWN_COLUMNS)) + "\n"
+
+
+def interval_csv_row(elapsed_seconds: float, interval: IntervalCounts, percentile: float) -> str:
+    """One interval, ending in a newline. A percentile of 0 is none."""
+    return ",".join((*_as_sysbench(elapsed_seconds, interval, percentile), *_more(interval))) + "\n"
+
+
+def _as_sysbench(elapsed_seconds: float, interval: IntervalCounts, percentile: float) -> list[str]:
+    seconds = interval.seconds or 1.0
+    (latency_us,) = interval.latency.percentiles((percentile,)) if percentile else (0.0,)
+    queries = interval.reads + interval.writes + interval.others
+    counts = (interval.transactions, queries, interval.reads, interval.writes, interval.others)
+    return [
+        f"{elapsed_seconds:.3f}".rstrip("0").rstrip("."),
+        str(interval.threads),
+        *(f"{count / seconds:4.2f}" for count in counts),
+        f"{latency_us / US_PER_MS:4.2f}",
+        f"{interval.errors / seconds:4.2f}",
+        f"{interval.reconnects / seconds:4.2f}",
+    ]
+
+
+def _more(interval: IntervalCounts) -> list[str]:
+    latency = interval.latency.latency()
+    told = () if latency is None else (
+        latency.min, latency.avg, latency.p50, latency.p95, latency.p99, latency.p999, latency.max,
+    )  # fmt: skip
+    return [
+        f"{interval.seconds:.3f}",
+        str(interval.transactions),
+        f"{interval.rate:g}",
+        str(interval.backlog),
+        str(interval.in_flight),
+        *(f"{ms:.3f}" for ms in told),
+        *[""] * (7 - len(told)),
+    ]
+
+
+BUCKETS = 1024
+LOWEST_MS, HIGHEST_MS = 0.001, 100_000.0
+STARS = 40
+
+_OFFSET = math.log(LOWEST_MS)
+_PER_BUCKET = (BUCKETS - 1) / (math.log(HIGHEST_MS) - _OFFSET)
+
+HISTOGRAM_HEAD = """\
+Latency histogram (values are in milliseconds)
+       value  ------------- distribution ------------- count
+"""
+
+
+def histogram_text(histogram: Histogram) -> str:
+    """sysbench's `--histogram`: logarithmic buckets with stars, empty ones left out; ends in a blank line."""
+    counts: dict[int, int] = {}
+    for bucket, times in histogram.counts.items():
+        place = sysbench_bucket(min(bucket_upper_bound(bucket), histogram.max_us) / US_PER_MS)
+        counts[place] = counts.get(place, 0) + times
+    return HISTOGRAM_HEAD + "".join(_rows(counts)) + " \n"
+
+
+def sysbench_bucket(value_ms: float) -> int:
+    """The bucket whose value is nearest on the logarithmic scale."""
+    inside = min(max(value_ms, LOWEST_MS), HIGHEST_MS)
+    return math.floor((math.log(inside) - _OFFSET) * _PER_BUCKET + 0.5)
+
+
+def sysbench_bucket_ms(bucket: int) -> float:
+    """The value in milliseconds that stands for a bucket."""
+    return math.exp(bucket / _PER_BUCKET + _OFFSET)
+
+
+def _rows(counts: dict[int, int]) -> Iterator[str]:
+    most = max(counts.values(), default=0)
+    for bucket, count in sorted(counts.items()):
+        stars = "*" * math.floor(count * (STARS / most) + 0.5)
+        yield f"{sysbench_bucket_ms(bucket):12.3f} |{stars:<{STARS}} {count}\n"
+
+
+INTERVAL_ROUNDING_SECONDS = 1e-6
+
+
+class IntervalAggregator:
+    """Hands on an interval every so many seconds; with 0 never."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._sum = IntervalCounts()
+        self._taken_at = 0.0
+
+    def add(self, elapsed_seconds: float, interval: IntervalCounts) -> IntervalCounts | None:
+        """Takes a tick in; the whole, once it is complete."""
+        self._sum.add(interval)
+        if not self._seconds or elapsed_seconds - self._taken_at < self._seconds - INTERVAL_ROUNDING_SECONDS:
+            return None
+        whole, self._sum, self._taken_at = self._sum, IntervalCounts(), elapsed_seconds
+        return whole

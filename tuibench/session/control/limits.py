@@ -1,0 +1,29 @@
+"""What the load may be set to, whoever asks: the options of a command, an operator, a plan."""
+
+from tuibench.errors import UsageError
+from tuibench.model.notation import format_delay
+from tuibench.model.schedule import MAX_CLIENT_DELAY_MS, MAX_RATE, MAX_THREADS
+
+
+def checked_threads(threads: int) -> int:
+    """The number itself. Raises UsageError when it is out of range."""
+    if not 1 <= threads <= MAX_THREADS:
+        raise UsageError(f"threads must be between 1 and {MAX_THREADS:,}, not {threads:,}")
+    return threads
+
+
+def checked_rate(rate: float) -> float:
+    """The rate itself. Raises UsageError when it is out of range."""
+    if not 0 <= rate <= MAX_RATE:
+        raise UsageError(f"the rate must be between 0 and {MAX_RATE:,} a second, not {rate:,g}")
+    return rate
+
+
+def checked_delay_ms(milliseconds: float) -> float:
+    """The delay itself. Raises UsageError when it is out of range."""
+    if not 0 <= milliseconds <= MAX_CLIENT_DELAY_MS:
+        raise UsageError(
+            f"the client delay must be between 0 and {format_delay(MAX_CLIENT_DELAY_MS)}, "
+            f"not {format_delay(milliseconds)}"
+        )
+    return milliseconds

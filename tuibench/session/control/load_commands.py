@@ -1,0 +1,227 @@
+"""Commands that change the load, and the changes that a plan or a probe makes of itself.
+
+They are executed one after the other, and do not wait for a command to the settings.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import assert_never
+
+from tuibench.errors import UsageError
+from tuibench.model.command import (
+    HoldPlan,
+    LoadCommand,
+    NextStep,
+    Pause,
+    ResetStats,
+    Resume,
+    ResumePlan,
+    SetDelay,
+    SetPlan,
+    SetRate,
+    SetThreads,
+    SetWeights,
+    StartProbe,
+    StopProbe,
+)
+from tuibench.model.event import EventKind
+from tuibench.model.message import RunState
+from tuibench.model.notation import format_delay, format_weights
+from tuibench.model.schedule import Quantity
+from tuibench.session.control.limits import checked_delay_ms, checked_rate, checked_threads
+from tuibench.session.lifecycle import Lifecycle
+from tuibench.session.load_controller import LoadController
+from tuibench.session.plan.runner import PlanRunner
+from tuibench.session.plan.timeline import LevelChange
+from tuibench.session.probe.runner import ProbeRunner
+
+Emit = Callable[[EventKind, str], object]
+
+
+class LoadChanges:
+    """The changes of a plan and a probe. `lock` is shared with the operators' commands."""
+
+    def __init__(self, load: LoadController, lifecycle: Lifecycle, emit: Emit) -> None:
+        self.load = load
+        self.lifecycle = lifecycle
+        self.emit = emit
+        self.lock = asyncio.Lock()
+
+    async def follow(self, due: Callable[[], list[LevelChange]]) -> None:
+        """Makes the moves of a plan that are due when their turn comes; none once the run is ending."""
+        async with self.lock:
+            if self.lifecycle.is_ending:
+                return
+            for move in due():
+                match move.quantity:
+                    case Quantity.THREADS:
+                        await self._threads(move)
+                    case Quantity.RATE:
+                        self._rate(move)
+                    case _:
+                        assert_never(move.quantity)
+
+    async def set_level(self, threads: int, rate: float) -> None:
+        """Sets the level of a probe; the backlog of another rate is dropped."""
+        async with self.lock:
+            if self.lifecycle.is_ending:
+                return
+            load = self.load
+            if rate != load.rate:
+                load.set_rate(0.0)
+                load.set_rate(rate)
+            if threads != load.threads:
+                load.accepted_connections = None
+                await load.set_threads(threads)
+
+    def _rate(self, move: LevelChange) -> None:
+        load = self.load
+        is_change = move.level != load.rate
+        load.set_rate(move.level)
+        self._emit_change(move, EventKind.RATE, is_change=is_change)
+
+    async def _threads(self, move: LevelChange) -> None:
+        """Connections that the server refused are not tried again at every move."""
+        load = self.load
+        threads = int(move.level)
+        if load.accepted_connections is not None:
+            threads = min(threads, load.accepted_connections)
+        is_change = threads != load.threads
+        if is_change:
+            await load.set_threads(threads)
+        self._emit_change(move, EventKind.THREADS, is_change=is_change)
+
+    def _emit_change(self, move: LevelChange, kind: EventKind, *, is_change: bool) -> None:
+        """Emits a level or the start of a ramp as a change; the steps of a ramp are not emitted."""
+        if move.text:
+            self.emit(kind if is_change or move.is_ramp else EventKind.PLAN, move.text)
+
+
+def rate_text(rate: float) -> str:
+    return f"{rate:,g}/s" if rate else "open"
+
+
+class LoadCommands:
+    """Commands in, replies out. A refusal is raised as a TuibenchError and changes nothing."""
+
+    def __init__(
+        self,
+        changes: LoadChanges,
+        plan_runner: PlanRunner,
+        probe_runner: ProbeRunner,
+        reset_stats: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._lock = changes.lock
+        self._load = changes.load
+        self._lifecycle = changes.lifecycle
+        self._emit = changes.emit
+        self._plan_runner = plan_runner
+        self._probe_runner = probe_runner
+        self._reset_stats = reset_stats
+
+    async def execute(self, command: LoadCommand) -> str:
+        """Executes a command when its turn comes; returns the reply in words."""
+        async with self._lock:
+            self._lifecycle.check_running()
+            return await self._execute(command)
+
+    async def _execute(self, command: LoadCommand) -> str:
+        match command:
+            case SetThreads(threads=threads):
+                return await self._threads(checked_threads(threads))
+            case SetRate(rate=rate):
+                return self._rate(checked_rate(rate))
+            case SetWeights(weights=weights):
+                return self._weights(weights)
+            case SetPlan(stages=stages):
+                return self._plan_runner.set(stages)
+            case HoldPlan():
+                return self._plan_runner.hold()
+            case ResumePlan():
+                return self._plan_runner.resume()
+            case StartProbe(order=order):
+                return self._probe_runner.start(order)
+            case StopProbe():
+                return self._probe_runner.stop()
+            case NextStep():
+                return self._probe_runner.next_step()
+            case SetDelay(milliseconds=milliseconds):
+                return self._delay(checked_delay_ms(milliseconds))
+            case Pause():
+                return self._pause()
+            case Resume():
+                return self._resume()
+            case ResetStats():
+                return await self._reset()
+            case _:
+                assert_never(command)
+
+    def _rate(self, rate: float) -> str:
+        before = self._load.rate
+        self._load.set_rate(rate)
+        self._emit(EventKind.RATE, f"rate {rate_text(before)} → {rate_text(rate)}")
+        return f"rate: {rate_text(rate)}" + self._override(Quantity.RATE)
+
+    def _weights(self, given: Mapping[str, float]) -> str:
+        load = self._load
+        before = load.weights
+        load.set_weights(given)
+        after = load.weights
+        if after == before:
+            return f"weights: {format_weights(after)}, as before"
+        changed = ", ".join(
+            f"{name} {before[name]:g} → {weight:g}"
+            for name, weight in after.items()
+            if weight != before[name]
+        )
+        self._emit(EventKind.WEIGHTS, f"weights: {changed}")
+        return f"weights: {format_weights(after)}"
+
+    def _delay(self, milliseconds: float) -> str:
+        before = self._load.client_delay_ms
+        self._load.set_delay(milliseconds)
+        change = f"{format_delay(before)} → {format_delay(milliseconds)}"
+        self._emit(EventKind.DELAY, f"simulated network delay {change} on each round trip")
+        return f"simulated network delay: {format_delay(milliseconds)} on each round trip"
+
+    async def _threads(self, threads: int) -> str:
+        before = self._load.threads
+        if threads == before:
+            return f"threads: {threads}, as before"
+        self._load.accepted_connections = None
+        await self._load.set_threads(threads)
+        self._emit(EventKind.THREADS, f"threads {before} → {threads}")
+        return f"threads: {threads}" + self._override(Quantity.THREADS)
+
+    def _override(self, quantity: Quantity) -> str:
+        """A change by hand ends a probe and holds a plan of the same quantity; what to add to the reply."""
+        return self._probe_runner.on_manual_change(quantity) + self._plan_runner.on_manual_change(quantity)
+
+    async def _reset(self) -> str:
+        if self._lifecycle.state in (RunState.STARTING, RunState.WARMING):
+            raise UsageError("nothing is measured yet")
+        await self._reset_stats()
+        self._emit(EventKind.RESET, "figures of the run begin anew")
+        return "the figures of the run begin anew"
+
+    def _pause(self) -> str:
+        if self._lifecycle.state is RunState.STARTING:
+            raise UsageError("the load has not started yet")
+        if self._lifecycle.state is RunState.WARMING:
+            raise UsageError("the load is still warming up", "pause it once it is measured")
+        if self._lifecycle.state is RunState.PAUSED:
+            return "already paused"
+        self._load.pause()
+        self._plan_runner.pause()
+        self._lifecycle.set_state(RunState.PAUSED)
+        self._emit(EventKind.PAUSE, "paused")
+        return "paused"
+
+    def _resume(self) -> str:
+        if self._lifecycle.state is not RunState.PAUSED:
+            return "not paused"
+        self._load.resume()
+        self._plan_runner.unpause()
+        self._lifecycle.set_state(RunState.RUNNING)
+        self._emit(EventKind.RESUME, "resumed")
+        return "running again"

@@ -1,0 +1,59 @@
+"""Commands that need no load: settings, marks, the server's sessions, and the stop.
+
+Commands to the settings are executed one after the other. A stop waits for none of them, and neither does
+the end of a query: a change may hang on just that query.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from tuibench.errors import UsageError
+from tuibench.model.command import Command, KillQuery, Mark, SettingCommand, Stop, WatchActivity
+from tuibench.model.event import EventKind
+from tuibench.session.control.settings import Settings
+from tuibench.session.lifecycle import Lifecycle
+from tuibench.session.sampling.activity_monitor import ActivityMonitor
+
+
+class SessionCommands:
+    """Commands in, replies out. A refusal is raised as a TuibenchError and changes nothing."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        activity_monitor: ActivityMonitor,
+        lifecycle: Lifecycle,
+        emit: Callable[[EventKind, str], object],
+    ) -> None:
+        self._settings = settings
+        self._activity_monitor = activity_monitor
+        self._lifecycle = lifecycle
+        self._emit = emit
+        self._settings_lock = asyncio.Lock()
+
+    async def execute(self, command: Command) -> str:
+        """Executes a command; returns the reply in words."""
+        match command:
+            case Stop():
+                self._lifecycle.request_stop()
+                return "stopping"
+            case WatchActivity():
+                self._activity_monitor.renew()
+                return "watching"
+            case KillQuery(id=id):
+                return await self._kill(id)
+            case Mark(text=text):
+                self._lifecycle.check_running()
+                self._emit(EventKind.MARK, text or "mark")
+                return "marked"
+        if isinstance(command, SettingCommand):
+            async with self._settings_lock:
+                self._lifecycle.check_running()
+                return await self._settings.execute(command)
+        raise UsageError("this session only watches the server; it has no load to change")
+
+    async def _kill(self, id: int) -> str:
+        self._lifecycle.check_running()
+        text = await self._activity_monitor.kill(id)
+        self._emit(EventKind.KILL, text)
+        return text

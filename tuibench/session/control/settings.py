@@ -1,0 +1,241 @@
+"""The server's settings as a session changes and restores them, by command and at its end.
+
+The changes themselves are the settings manager's; the guardian is a process that restores them should this
+one die. A server that looks like production is changed only after it was confirmed; restoring needs no
+confirmation.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import assert_never
+
+from tuibench.clock import Clock
+from tuibench.errors import ConnectionLostError, ServerUnavailableError, TuibenchError
+from tuibench.model.command import ApplyPreset, ChangeSetting, RestoreSettings, SettingCommand, TrustServer
+from tuibench.model.event import EventKind
+from tuibench.model.plan import RunPlan
+from tuibench.model.server import ServerInfo
+from tuibench.model.settings import PresetState, ServerVariable, SettingState
+from tuibench.session.control.production_guard import ProductionGuard
+from tuibench.session.spec import SessionSpec
+from tuibench.tuning.admin_connection import admin_connector
+from tuibench.tuning.catalogue import preset_lookup, setting_lookup
+from tuibench.tuning.catalogue.setting import SettingScope
+from tuibench.tuning.change.settings_manager import (
+    RunOnConnections,
+    SettingsManager,
+    WorkloadSettings,
+    session_journal,
+)
+from tuibench.tuning.undo.guardian import Guardian
+from tuibench.tuning.undo.guardian_process import GUARDIAN_RETRY_SECONDS, GuardianRequest
+from tuibench.tuning.undo.journal_entries import JournalError
+from tuibench.tuning.undo.other_sessions import ChangeAttribution
+from tuibench.tuning.undo.restore import OtherServerError, RestoreOutcome, restore_with_retries
+
+RESTORE_SECONDS = 10.0
+"""How long the end of a run waits for a server that does not answer, to restore the settings."""
+
+Emit = Callable[[EventKind, str], object]
+
+
+class Settings:
+    """Before the first change, and before any after it died, a guardian is started.
+
+    `guard` refuses changes of a server that looks like production.
+    """
+
+    def __init__(
+        self,
+        manager: SettingsManager,
+        guardian: Guardian,
+        workload: WorkloadSettings,
+        guard: ProductionGuard,
+        clock: Clock,
+        emit: Emit,
+    ) -> None:
+        self.guard = guard
+        self._manager = manager
+        self._emit = emit
+        self._guardian = guardian
+        self._workload = workload
+        self._touched: set[str] = set()
+        self._clock = clock
+        self._restarted = False
+
+    @classmethod
+    async def open(
+        cls, spec: SessionSpec, server: ServerInfo, guard: ProductionGuard, clock: Clock, emit: Emit
+    ) -> "Settings":
+        """Reads the settings of the server and what this login may change."""
+        journal = session_journal(spec.session, spec.target, server, clock)
+        guardian = Guardian(GuardianRequest(target=spec.target, journal=str(journal.path)), spec.inherit_fds)
+        workload = WorkloadSettings(_set_at_login(spec.plan))
+        manager = SettingsManager(
+            admin_connector(spec.target),
+            journal,
+            server,
+            clock=clock,
+            guard=guardian.ensure_alive,
+            presets=preset_lookup.all_presets(),
+            workload=workload,
+        )
+        try:
+            await manager.open()
+        except BaseException:
+            await manager.close()
+            raise
+        return cls(manager, guardian, workload, guard, clock, emit)
+
+    @property
+    def states(self) -> tuple[SettingState, ...]:
+        return self._manager.known
+
+    @property
+    def presets(self) -> tuple[PresetState, ...]:
+        return self._manager.presets
+
+    @property
+    def statements(self) -> int:
+        """Statements sent, for the reconciliation."""
+        return self._manager.own_statements
+
+    @property
+    def connection_ids(self) -> set[int]:
+        """The server's id of the connection for settings, if there is one."""
+        return self._manager.connection_ids
+
+    @property
+    def guardian_pid(self) -> int:
+        """The guardian's process id; 0 as long as there is none."""
+        return self._guardian.pid
+
+    @property
+    def ours(self) -> Mapping[str, str]:
+        """The values that this session set, by setting; restored originals, too."""
+        mine = (
+            state
+            for state in self.states
+            if (state.changed or state.name in self._touched) and state.scope != SettingScope.WORKLOAD
+        )
+        return {state.name: state.value for state in mine}
+
+    @cached_property
+    def _authors(self) -> ChangeAttribution:
+        return ChangeAttribution(self._manager.journal)
+
+    def author_of(self, setting: str, value: str) -> str:
+        """The author of a value that this session did not set, as the beginning of a sentence."""
+        return self._authors.author_of(setting, value)
+
+    def lead(self, tell: RunOnConnections) -> None:
+        """Sends changes of the workload's own settings to its connections from now on, by `tell`."""
+        self._workload.tell = tell
+
+    async def start_guardian(self) -> None:
+        """Starts the guardian before it is needed, so that the first change does not wait for it.
+
+        A guardian that does not start is a warning here, and a refusal of every change.
+        """
+        try:
+            await self._guardian.ensure_alive()
+        except TuibenchError as error:
+            self._emit(EventKind.WARNING, str(error))
+
+    async def execute(self, command: SettingCommand) -> str:
+        """Executes a command; returns the reply in words. Raises TuibenchError for a refusal."""
+        match command:
+            case ChangeSetting(name=name, value=value):
+                self.guard.require_confirmation()
+                return self._reply(EventKind.SETTING, await self.change(name, value))
+            case ApplyPreset(name=name):
+                self.guard.require_confirmation()
+                return self._reply(EventKind.SETTING, await self.apply(name))
+            case RestoreSettings(names=names):
+                if not (texts := await self.restore_named(names)):
+                    return "nothing was changed, so there is nothing to put back"
+                return self._reply(EventKind.SETTING, "; ".join(texts))
+            case TrustServer():
+                return self._reply(EventKind.WARNING, self.guard.confirm())
+            case _:
+                assert_never(command)
+
+    def _reply(self, kind: EventKind, text: str) -> str:
+        self._emit(kind, text)
+        return text
+
+    async def change(self, name: str, value: str) -> str:
+        """Sets one setting; says from what to what."""
+        before = self._values()
+        state = await self._manager.change(name, value)
+        self._touched.add(state.name)
+        rounding = self._manager.rounding(name, value, state.value)
+        change = f"{state.name} {before.get(state.name, '')} → {state.value}"
+        return f"{change} ({rounding})" if rounding else change
+
+    async def apply(self, preset: str) -> str:
+        """Sets a preset; says from what to what."""
+        before = self._values()
+        states = await self._manager.apply(preset)
+        self._touched.update(state.name for state in states)
+        old = "·".join(before.get(state.name, "") for state in states)
+        return f"preset {preset}: {old} → {'·'.join(state.value for state in states)}"
+
+    async def restore_named(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Restores what this session changed, or of that the settings named; the result for each, in words.
+
+        Raises UsageError for a name that is no setting.
+        """
+        wanted = {setting_lookup.find_setting(name).name for name in names}
+        restored = await self._manager.restore(wanted)
+        self._touched.update(one.setting for one in restored)
+        return tuple(one.text for one in restored)
+
+    async def catch_up(self, *, restarted: bool) -> list[str]:
+        """Reads the settings again after others changed some; settles what a restart has reset.
+
+        Returns the result for each setting that this session had changed, in words. While the server does
+        not answer, it is left to the next call.
+        """
+        self._restarted |= restarted
+        try:
+            if not self._restarted:
+                await self._manager.states()
+                return []
+            texts = await self._manager.after_restart()
+        except (ServerUnavailableError, ConnectionLostError, JournalError):
+            return []
+        except OtherServerError as error:
+            texts = [f"{error}: no setting is changed or restored here"]
+        self._restarted = False
+        return texts
+
+    @property
+    def is_behind(self) -> bool:
+        """True while a restart of the server has not been settled."""
+        return self._restarted
+
+    async def restore(self, tell: Callable[[str], None] = lambda _: None) -> list[str]:
+        """Restores all settings; the result for each, in words. `tell` is called with what takes its time."""
+        restored = await restore_with_retries(self._manager.restore, self._clock, RESTORE_SECONDS, tell)
+        texts = [one.text for one in restored]
+        if any(one.outcome is RestoreOutcome.UNREACHABLE for one in restored):
+            texts.append(
+                f"the guardian tries for another {GUARDIAN_RETRY_SECONDS:.0f} s; then: tuibench restore"
+            )
+        return texts
+
+    async def close(self) -> None:
+        """Logs out and releases the guardian, which restores what is left, and ends."""
+        try:
+            await self._manager.close()
+        finally:
+            await self._guardian.release()
+
+    def _values(self) -> dict[str, str]:
+        return {state.name: state.value for state in self._manager.known}
+
+
+def _set_at_login(plan: RunPlan) -> dict[str, str]:
+    """What the plan gives to each connection of the workload."""
+    return {ServerVariable.ISOLATION: plan.isolation.upper().replace(" ", "-")} if plan.isolation else {}

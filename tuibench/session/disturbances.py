@@ -1,0 +1,39 @@
+"""What keeps a tick from being compared with others: an outage, lost connections, a starved host.
+
+A figure measured then is that of the disturbance, and not of the change that came before it.
+"""
+
+from tuibench.diagnosis.host_starvation import is_host_starved
+from tuibench.model.event import EventKind
+from tuibench.model.sample import LoadSample, Sample
+from tuibench.mysql.errors import UNREACHABLE_CODES
+
+NO_ANSWER = "the server did not answer"
+CONNECTIONS_LOST = "connections to the server were lost"
+HOST_STARVED = "this host was stopped, or had no processor time for tuibench"
+WORKER_SILENT = "a worker process did not report"
+
+OF_EVENTS = {
+    EventKind.PAUSE: "the load was paused",
+    EventKind.RESUME: "the load was paused",
+    EventKind.RESET: "the figures were reset",
+    EventKind.RESTART: "the server was restarted",
+    EventKind.PROBE: "a probe changed the load",
+}
+"""Events that no window reaches across, in words."""
+
+
+def disturbance(sample: Sample, interval_seconds: float) -> str:
+    """Why this tick says nothing about the server's settings; empty for one that does."""
+    if sample.load is None:
+        return WORKER_SILENT
+    if sample.server is None and not sample.load.transactions_per_second:
+        return NO_ANSWER
+    if _lost_connections(sample.load):
+        return CONNECTIONS_LOST
+    return HOST_STARVED if is_host_starved(sample, interval_seconds) else ""
+
+
+def _lost_connections(load: LoadSample) -> bool:
+    lost = any(int(code) in UNREACHABLE_CODES for code in load.errors_by_code)
+    return lost or bool(load.reconnects_per_second)

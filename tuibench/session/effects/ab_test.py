@@ -1,0 +1,199 @@
+"""Runs an A/B test (`--ab`): sets the value that is due, as an operator would, and reports the comparison.
+
+Its changes are commands like any other: journalled, emitted as events, restored at the end. Another change, a
+pause or an outage of the server invalidates the cycle in which it happens.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
+from tuibench.metrics.inference.ab_windows import TrialWindow, TrialWindows
+from tuibench.metrics.inference.paired import compare_pairs, compare_so_far, pairs_needed
+from tuibench.metrics.series.slots import Slot
+from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads
+from tuibench.model.effect import AbTestPlan, AbTestResult
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.verdict import Verdict
+from tuibench.record.report.effect_text import with_sentence
+from tuibench.session.control.limits import checked_threads
+from tuibench.session.control.settings import Settings
+from tuibench.session.disturbances import NO_ANSWER, OF_EVENTS
+from tuibench.session.events.event_log import EventLog
+from tuibench.session.lifecycle import Lifecycle
+from tuibench.session.load_controller import LoadController
+from tuibench.session.tasks import StartTask
+
+PRESET, THREADS = "preset", "threads"
+
+
+Submit = Callable[[Command], Awaitable[str]]
+
+
+def command_for(subject: str, value: str) -> ApplyPreset | SetThreads | ChangeSetting:
+    """What sets a value of a trial's subject. Raises UsageError if it cannot be one."""
+    if subject == PRESET:
+        return ApplyPreset(value)
+    if subject == THREADS:
+        if not value.isdigit():
+            raise UsageError(f"threads takes whole numbers, not '{value}'")
+        return SetThreads(int(value))
+    return ChangeSetting(subject, value)
+
+
+class AbTest:
+    """Slots and events in; commands out, each as a task of its own: a tick does not wait for it."""
+
+    def __init__(
+        self,
+        trial: AbTestPlan,
+        load: LoadController,
+        settings: Settings,
+        lifecycle: Lifecycle,
+        log: EventLog,
+        submit: Submit,
+        start_task: StartTask,
+    ) -> None:
+        self._trial = trial
+        self._load = load
+        self._settings = settings
+        self._lifecycle = lifecycle
+        self._log = log
+        self._submit = submit
+        self._start_task = start_task
+        self._windows = TrialWindows(trial)
+        self._window: TrialWindow | None = None
+        self._current = ""
+        self._cycles_reported = 0
+        self._setting: asyncio.Task[None] | None = None
+        self._ended_at: float | None = None
+
+    async def dry_run(self) -> None:
+        """Sets both values before the load starts, and leaves A. Restores and raises what cannot be set:
+        the server's refusal, or a UsageError when both are the same value to it.
+        """
+        try:
+            b, a = [await self._try(value) for value in (self._trial.b, self._trial.a)]
+            if a == b:
+                raise UsageError(
+                    f"{self._trial.subject} has the same value with {self._trial.a} and {self._trial.b}"
+                )
+        except TuibenchError:
+            await self._settings.restore()
+            raise
+
+    def tick(self, slot: Slot, *, disturbance: str = "") -> None:
+        """One more slot; the value that is due now, if it is not the present one.
+
+        A `disturbance` is a reason, in words, why what was measured does not count for the value.
+        """
+        self._windows.add_slot(slot)
+        if disturbance:
+            self._windows.disturb(slot, disturbance)
+        self._emit_progress(slot.end_seconds)
+        if self._ended_at is None:
+            self._enter(self._windows.at(slot.end_seconds))
+
+    def on_event(self, event: Event) -> None:
+        """The load has started, with A; or something else is changed during the test."""
+        if event.kind is EventKind.START:
+            self._window = self._windows.all[0]
+            self._window.was_changed = True
+            self._current = self._window.value
+        elif event.kind in CHANGE_KINDS and self._window is not None and not self._is_ours(event):
+            self._spoil(event)
+
+    def end(self) -> None:
+        """No more changes; the restore of the settings waits for one that is under way."""
+        if self._ended_at is None:
+            self._ended_at = self._log.elapsed_seconds()
+
+    @property
+    def result(self) -> AbTestResult:
+        """What is known so far: of all cycles that are over."""
+        until = self._log.elapsed_seconds() if self._ended_at is None else self._ended_at
+        trial, pairs = self._trial, self._windows.pairs(until)
+        is_at_the_end = not trial.is_sequential and self._windows.over(until) == trial.cycles
+        compare, tolerance = compare_pairs if is_at_the_end else compare_so_far, trial.tolerance_percent / 100
+        comparisons = compare(pairs, tolerance=tolerance, primary=trial.primary)
+        verdicts = {one.figure: one.verdict for one in comparisons}
+        needed = pairs_needed(pairs, tolerance=tolerance, primary=trial.primary)
+        return with_sentence(
+            AbTestResult(
+                subject=self._trial.subject,
+                a=self._trial.a,
+                b=self._trial.b,
+                cycles=self._trial.cycles,
+                window_seconds=self._trial.window_seconds,
+                pairs=pairs,
+                left_out=self._windows.left_out(until),
+                disturbances=self._windows.disturbances(until),
+                comparisons=comparisons,
+                sentence="",
+                verdict=verdicts.get(trial.primary, Verdict.CANNOT_TELL),
+                is_sequential=trial.is_sequential,
+                tolerance_percent=trial.tolerance_percent,
+                more_seconds=None if needed is None else 2 * trial.window_seconds * needed,
+            )
+        )
+
+    async def _try(self, value: str) -> str:
+        """Sets a value while there is no load; the value that it became."""
+        command = command_for(self._trial.subject, value)
+        if isinstance(command, SetThreads):
+            self._load.threads = checked_threads(command.threads)
+            return str(command.threads)
+        settings = self._settings
+        settings.guard.require_confirmation()
+        if isinstance(command, ApplyPreset):
+            return (await settings.apply(command.name)).partition("→")[2]
+        return (await settings.change(command.name, command.value)).partition("→")[2]
+
+    def _enter(self, window: TrialWindow | None) -> None:
+        if window is None or window is self._window:
+            return
+        self._window = window
+        if window.value == self._current:
+            return
+        window.was_changed = True
+        window.changed_at = float("inf")
+        self._setting = self._start_task(self._set(window), "A/B test")
+
+    async def _set(self, window: TrialWindow) -> None:
+        try:
+            await self._submit(command_for(self._trial.subject, window.value))
+        except (ServerUnreachableError, ConnectionLostError):
+            # The next window tries again. Some of a preset may have been set.
+            self._current = ""
+            window.spoil(NO_ANSWER)
+            return
+        except TuibenchError as error:
+            if self._ended_at is None:
+                self._lifecycle.fail(error)
+            return
+        finally:
+            self._setting = None
+        self._current = window.value
+        window.changed_at = self._log.elapsed_seconds()
+
+    def _is_ours(self, event: Event) -> bool:
+        return self._setting is not None and event.kind in (EventKind.SETTING, EventKind.THREADS)
+
+    def _spoil(self, event: Event) -> None:
+        """A change by others is noticed late: it may have happened in the window before."""
+        self._current = ""
+        place = self._windows.all.index(self._window) if self._window else 0
+        first = place - 1 if event.kind is EventKind.FOREIGN else place
+        for window in self._windows.all[max(first, 0) : place + 1]:
+            window.spoil(OF_EVENTS.get(event.kind, event.text))
+
+    def _emit_progress(self, elapsed_seconds: float) -> None:
+        over = self._windows.over(elapsed_seconds)
+        if over > self._cycles_reported:
+            self._cycles_reported = over
+            result = self.result
+            self._log.emit(EventKind.EFFECT, f"A/B: {result.sentence}")
+            self._lifecycle.publish_status()
+            if self._trial.is_sequential and result.verdict is not Verdict.CANNOT_TELL:
+                self.end()
+                self._lifecycle.request_stop("done")

@@ -1,0 +1,205 @@
+"""The effects of the changes of a run, from its samples and events; the costs of commits; the A/B test.
+
+The arithmetic is in `metrics`; this decides which events are changes, when each of them began, and reports
+what was found.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from tuibench.metrics.inference.effect_detector import FEWEST_SLOTS, EffectDetector
+from tuibench.metrics.series.commit_cost import CostLedger
+from tuibench.metrics.series.slots import Slot
+from tuibench.model.effect import AbTestResult, CommitCost, CommitCosts, Effect
+from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind
+from tuibench.model.message import SessionMessage
+from tuibench.model.plan import RunPlan
+from tuibench.model.sample import Sample
+from tuibench.model.steadiness import Steadiness
+from tuibench.record.report.effect_text import effect_text
+from tuibench.record.sysbench_report import IntervalCounts
+from tuibench.session.control.settings import Settings
+from tuibench.session.disturbances import OF_EVENTS, WORKER_SILENT, disturbance
+from tuibench.session.effects.ab_test import AbTest, Submit
+from tuibench.session.effects.steadiness_log import SteadinessLog
+from tuibench.session.events.event_log import EventLog
+from tuibench.session.lifecycle import Lifecycle
+from tuibench.session.load_controller import LoadController
+from tuibench.session.sampling.sampler import VARIABLES_EVERY_TICKS
+from tuibench.session.tasks import StartTask
+
+BOUNDARIES = frozenset(
+    {
+        EventKind.START,
+        EventKind.PAUSE,
+        EventKind.RESUME,
+        EventKind.RESET,
+        EventKind.RESTART,
+        EventKind.PROBE,
+    }
+)
+"""Events that end a window; nothing is compared across them."""
+
+COMPARED = CHANGE_KINDS - BOUNDARIES
+
+
+class EffectTracker:
+    """One run's effects, costs and A/B test."""
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        load: LoadController,
+        settings: Settings,
+        lifecycle: Lifecycle,
+        log: EventLog,
+        publish: Callable[[SessionMessage], None],
+        submit: Submit,
+        start_task: StartTask,
+    ) -> None:
+        self.effects: list[Effect] = []
+        self._settings = settings
+        self._trial = (
+            AbTest(plan.trial, load, settings, lifecycle, log, submit, start_task) if plan.trial else None
+        )
+        self._log = log
+        self._publish = publish
+        self._watch = EffectDetector(plan.interval_seconds)
+        self._ledger = CostLedger()
+        self._notice_seconds = VARIABLES_EVERY_TICKS * plan.interval_seconds
+        self._interval_seconds = plan.interval_seconds
+        self._why = ""
+        self._calm_ticks = 0
+        self._begun: list[float] = []
+        self._steadiness = SteadinessLog()
+
+    @property
+    def steadiness(self) -> Steadiness | None:
+        """How steady the throughput was since the figures last began."""
+        return self._steadiness.result
+
+    @property
+    def costs(self) -> tuple[CommitCost, ...]:
+        return self._ledger.costs
+
+    @property
+    def ab(self) -> AbTestResult | None:
+        """The result of the A/B test so far, if there is one."""
+        return self._trial.result if self._trial else None
+
+    @property
+    def ab_so_far(self) -> AbTestResult | None:
+        """The same without its pairs, for those who watch."""
+        result = self.ab
+        return None if result is None else msgspec.structs.replace(result, pairs=())
+
+    async def dry_run(self) -> None:
+        """Before the load starts: a refusal of one of the values of an A/B test comes now."""
+        if self._trial is not None:
+            await self._trial.dry_run()
+
+    @contextmanager
+    def command_running(self) -> Iterator[None]:
+        """While a command is executed: its change began with it, even where its event comes late."""
+        begun = self._log.elapsed_seconds()
+        self._begun.append(begun)
+        try:
+            yield
+        finally:
+            self._begun.remove(begun)
+
+    def on_event(self, event: Event) -> None:
+        """Something happened."""
+        self._steadiness.on_event(event.kind)
+        if event.kind in COST_CHANGE_KINDS:
+            self._ledger.changed()
+        if self._trial is not None:
+            self._trial.on_event(event)
+        elif event.kind in BOUNDARIES:
+            self._interrupt(OF_EVENTS.get(event.kind, ""))
+        elif event.kind in COMPARED and event.marker is not None and event.elapsed_seconds > 0:
+            self._emit_effect(
+                self._watch.change(
+                    event.marker,
+                    event.text,
+                    began_seconds=self._began(event),
+                    at_seconds=event.elapsed_seconds,
+                )
+            )
+            if self._watch.pending is None and self._why:
+                self._report_none(event.text, f"{self._why} shortly before it")
+
+    def gap(self) -> None:
+        """A tick without a report of any worker: what was done in it comes with a later one."""
+        if self._trial is None:
+            self._interrupt(WORKER_SILENT)
+
+    def _interrupt(self, why: str, since_seconds: float | None = None) -> None:
+        """Ends the window. A change that cannot be measured any more is reported."""
+        pending, effect = self._watch.pending, self._watch.boundary(since_seconds)
+        self._emit_effect(effect)
+        self._why, self._calm_ticks = why, 0
+        if pending is not None and effect is None and why:
+            self._report_none(pending[1], f"{why} while it was measured")
+
+    def _report_none(self, change: str, why: str) -> None:
+        self._log.emit(EventKind.EFFECT, f"no effect of {change}: {why}")
+
+    def tick(self, sample: Sample, interval: IntervalCounts) -> None:
+        """One sample of the measured run."""
+        slot = _slot(sample, interval, self._log.elapsed_seconds())
+        self._steadiness.tick(slot)
+        why = disturbance(sample, self._interval_seconds)
+        if self._trial is not None:
+            self._trial.tick(slot, disturbance=why)
+        elif why:
+            self._interrupt(why, slot.start_seconds - self._interval_seconds / 2)
+        else:
+            self._emit_effect(self._watch.slot(slot))
+            self._calm_ticks += 1
+            if self._calm_ticks >= FEWEST_SLOTS:
+                self._why = ""
+        if sample.server is not None and sample.load is not None and sample.server.counters:
+            self._ledger.add_reading(
+                sample.server.counters,
+                sample.load.transactions_total,
+                slot.end_seconds,
+                self._settings.states,
+            )
+            self._publish(CommitCosts(self.costs))
+
+    def end(self) -> None:
+        """The load has ended: reports what is known of the last change."""
+        if self._trial is not None:
+            self._trial.end()
+        else:
+            self._emit_effect(self._watch.boundary())
+
+    def _began(self, event: Event) -> float:
+        """When a change may have begun; changes by others are noticed late."""
+        if event.kind is EventKind.FOREIGN:
+            return event.elapsed_seconds - self._notice_seconds
+        return min([event.elapsed_seconds, *self._begun])
+
+    def _emit_effect(self, effect: Effect | None) -> None:
+        if effect is not None:
+            self.effects.append(effect)
+            self._log.emit(EventKind.EFFECT, effect_text(effect), effect)
+
+
+def _slot(sample: Sample, interval: IntervalCounts, end_seconds: float) -> Slot:
+    """The sample in figures that add up. The server's reading is a little younger than the load's: its fsyncs
+    are taken for each transaction.
+    """
+    each = sample.server.log_fsyncs_per_transaction if sample.server else None
+    latency = sample.load.latency if sample.load else None
+    return Slot(
+        end_seconds=end_seconds,
+        seconds=interval.seconds,
+        transactions=interval.transactions,
+        latency=interval.latency,
+        p95_ms=latency.p95 if latency else None,
+        log_fsyncs=None if each is None else each * interval.transactions,
+    )

@@ -1,0 +1,83 @@
+"""The run's log: gives events their time and their marker number, and hands them on.
+
+The past of a run as far as viewers that come late get to see it: bounded, and slim.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from itertools import islice
+
+from msgspec.structs import replace
+
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.model.effect import Effect
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.sample import Sample
+
+
+class EventLog:
+    """All events of a run, in order."""
+
+    def __init__(self, clock: Clock, publish: Callable[[Event], None]) -> None:
+        self.events: list[Event] = []
+        self._clock = clock
+        self._publish = publish
+        self.zero_ns = 0
+        self._is_started = False
+        self._markers = 0
+
+    def start(self, at_ns: int) -> None:
+        """Elapsed time counts from here; before a time that is still to come it is negative."""
+        self.zero_ns = at_ns
+        self._is_started = True
+
+    def elapsed_seconds(self) -> float:
+        """Seconds since the start; 0 as long as it is not known."""
+        return self.elapsed_at(self._clock.now_ns())
+
+    def elapsed_at(self, at_ns: int) -> float:
+        """Seconds from the start to a time."""
+        return (at_ns - self.zero_ns) / NS_PER_SECOND if self._is_started else 0.0
+
+    def emit(self, kind: EventKind, text: str, effect: Effect | None = None) -> Event:
+        """Something happened now."""
+        if kind in CHANGE_KINDS:
+            self._markers += 1
+        marker = self._markers if kind in CHANGE_KINDS else None
+        event = Event(
+            at=self._clock.wall_seconds(),
+            elapsed_seconds=self.elapsed_seconds(),
+            kind=kind,
+            text=text,
+            marker=effect.markers[-1] if effect else marker,
+            effect=effect,
+        )
+        self.events.append(event)
+        self._publish(event)
+        return event
+
+
+MOST_SAMPLES = 3600
+
+
+class SampleHistory:
+    """The newest samples. Only the very newest is kept whole; charts need no counters and no statements."""
+
+    def __init__(self, most: int = MOST_SAMPLES) -> None:
+        self._samples: deque[Sample] = deque(maxlen=most)
+
+    def add(self, sample: Sample) -> None:
+        if self._samples:
+            self._samples[-1] = slim(self._samples[-1])
+        self._samples.append(sample)
+
+    def newest(self, count: int) -> tuple[Sample, ...]:
+        """At most so many samples, in the order they came."""
+        return tuple(islice(self._samples, max(0, len(self._samples) - max(0, count)), None))
+
+
+def slim(sample: Sample) -> Sample:
+    """The sample without what is only looked at while it is new."""
+    load = replace(sample.load, statements={}) if sample.load else None
+    server = replace(sample.server, counters={}, gauges={}) if sample.server else None
+    return replace(sample, load=load, server=server)

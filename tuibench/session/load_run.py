@@ -1,0 +1,321 @@
+"""A run: a load on a watched server, its measuring, its plan and probe, and the effects of its changes.
+
+    async with LoadRun(spec) as run:     preflight check, workers, watcher
+        summary = await run.run()        connections ──> warm-up ──> measuring ──> end
+
+Whatever happens in `run`, its end is complete: the load ends, the settings are restored, summary and record
+are written. An error of tuibench itself makes the outcome "failed", as an error of the load does.
+"""
+
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+
+from msgspec.structs import replace
+
+from tuibench.clock import Clock
+from tuibench.diagnosis.measurement_warnings import measurement_warnings, simulated_network_warning
+from tuibench.load.engine.choice import choose
+from tuibench.load.workers.fleet import Fleet
+from tuibench.model.command import Command, LoadCommand
+from tuibench.model.event import EventKind
+from tuibench.model.message import Hello, RunState, Status
+from tuibench.model.server import ServerInfo
+from tuibench.model.summary import RunOutcome, Summary
+from tuibench.record.report.addenda import addenda
+from tuibench.record.sysbench_report import report_text
+from tuibench.session.closing import run_steps
+from tuibench.session.control.limits import checked_threads
+from tuibench.session.control.load_commands import LoadChanges, LoadCommands
+from tuibench.session.effects.tracker import EffectTracker
+from tuibench.session.load_controller import LoadController, max_workers
+from tuibench.session.measuring import MeasuringLoop
+from tuibench.session.plan.runner import DueChanges, PlanRunner
+from tuibench.session.preflight import run_preflight
+from tuibench.session.probe.runner import LoadLevel, ProbeRunner
+from tuibench.session.spec import SessionSpec
+from tuibench.session.totals.report_aggregation import LoadTotals
+from tuibench.session.totals.run_summary import RunEnding, ServerReading, build_summary
+from tuibench.session.watcher import Watcher
+from tuibench.workload import library
+from tuibench.workload.datasets import build_data_set
+
+
+class LoadRun(AbstractAsyncContextManager["LoadRun"]):
+    """One run on one server. `watcher` has the connection, the record, the settings and the viewers."""
+
+    def __init__(self, spec: SessionSpec, clock: Clock | None = None) -> None:
+        checked_threads(spec.plan.most_threads)
+        self.spec = spec
+        self.program = library.load_program(
+            spec.plan.profile, spec.plan.profile_options, spec.plan.profile_text
+        )
+        self.watcher = Watcher(spec, clock, self._identify)
+        self.engine = choose(spec.plan.engine, self.program, spec.target)
+        self.load: LoadController
+        self.plan_runner: PlanRunner
+        self.probe_runner: ProbeRunner
+        self.effect_tracker: EffectTracker
+        self.measuring: MeasuringLoop
+        self._changes: LoadChanges
+        self._commands: LoadCommands
+        self._warnings: tuple[str, ...] = ()
+        self._readings: tuple[ServerReading | None, ServerReading | None] = (None, None)
+        self._summary: Summary | None = None
+        self._stack = AsyncExitStack()
+        self._is_load_ended = False
+
+    async def __aenter__(self) -> "LoadRun":
+        """Checks that the run can work, starts the workers, opens the record.
+
+        Raises a TuibenchError that says what is missing; nothing is left behind then.
+        """
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._end_workers)
+            await stack.enter_async_context(self.watcher)
+            stack.push_async_callback(self._end_workers)
+            self._assemble()
+            await self.effect_tracker.dry_run()
+            await self.watcher.start_recording(self.program)
+            self.load.checkpoint_listeners.append(self.watcher.bus.recording.report)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def run(self) -> Summary:
+        """Drives the load until its time is up, a stop is requested, or it fails; then ends it."""
+        try:
+            await self._open_connections()
+            await self.measuring.warm_up()
+            await self.measuring.measure()
+        except Exception as error:
+            self.watcher.lifecycle.fail(error)
+        finally:
+            summary = await self._end()
+        return summary
+
+    async def submit(self, command: Command) -> str:
+        """Executes a command; the reply in words. Raises TuibenchError for a refusal."""
+        with self.effect_tracker.command_running():
+            if not isinstance(command, LoadCommand):
+                return await self.watcher.submit(command)
+            try:
+                return await self._commands.execute(command)
+            finally:
+                self.watcher.publish_status()
+
+    def request_stop(self, outcome: RunOutcome = "stopped") -> None:
+        """Ends the run in good order; `outcome` goes into the summary."""
+        self.watcher.lifecycle.request_stop(outcome)
+
+    def text(self, summary: Summary) -> str:
+        """The summary for the terminal; like sysbench's it begins at the last checkpoint."""
+        return report_text(self.load.since_checkpoint()) + addenda(summary)
+
+    def hello(self, samples: int, *, with_events: bool) -> Hello:
+        """The session as a new viewer needs to know it, with so many samples of the past."""
+        return replace(
+            self.watcher.hello(samples, with_events=with_events),
+            data_set=self.data_set,
+            costs=self.effect_tracker.costs,
+            headline=self.load.headline,
+            probe=self.probe_runner.state,
+            engine=self.engine.name,
+            engine_reason=self.engine.reason,
+        )
+
+    @property
+    def data_set(self) -> str:
+        """The tables in words."""
+        return build_data_set(self.program).describe()
+
+    # The beginning
+
+    async def _identify(self) -> tuple[ServerInfo, tuple[str, ...]]:
+        plan, target = self.spec.plan, self.spec.target
+        server, found = await run_preflight(target, plan, self.program, self._start_workers)
+        self._warnings = found.warnings
+        return server, found.signs
+
+    async def _start_workers(self, server: ServerInfo) -> None:
+        plan, target = self.spec.plan, self.spec.target
+        most = max_workers(plan, is_local=server.is_local, is_native=self.engine.is_native)
+        fleet = Fleet(plan, target, self.program, most, is_native=self.engine.is_native)
+        self.watcher.fleet = fleet
+        self.load = LoadController(plan, self.program, fleet, self.watcher.clock)
+        await fleet.start()
+
+    def _assemble(self) -> None:
+        """Connects the parts; the workers and the watcher are there."""
+        watcher, plan = self.watcher, self.spec.plan
+        log, lifecycle, publish = watcher.log, watcher.lifecycle, watcher.bus.publish
+        watcher.settings.lead(self.load.fleet.set_session)
+        self._changes = LoadChanges(self.load, lifecycle, watcher.emit)
+        self.plan_runner = PlanRunner(plan.schedule, log, watcher.clock, self._follow_plan)
+        self.probe_runner = ProbeRunner(
+            plan,
+            self.spec.target,
+            self.load,
+            self.plan_runner,
+            lifecycle,
+            log,
+            publish,
+            self._set_level,
+            watcher.tasks.start,
+        )
+        self.effect_tracker = EffectTracker(
+            plan, self.load, watcher.settings, lifecycle, log, publish, self.submit, watcher.tasks.start
+        )
+        self.measuring = MeasuringLoop(
+            watcher, self.load, self.engine, self.plan_runner, self.effect_tracker, self.probe_runner
+        )
+        self._commands = LoadCommands(
+            self._changes,
+            self.plan_runner,
+            self.probe_runner,
+            self.measuring.reset_stats,
+        )
+        watcher.bus.event_listeners += (self.effect_tracker.on_event, self.probe_runner.on_event)
+        watcher.extend_status = self._extend_status
+
+    async def _open_connections(self) -> None:
+        """Opens the connections while the load is held."""
+        for warning in (*self._warnings, *simulated_network_warning(self.load.client_delay_ms)):
+            self.watcher.emit(EventKind.WARNING, warning)
+        self.measuring.emit_refused(await self.load.open(self.watcher.lifecycle.over.is_set))
+
+    def _extend_status(self, status: Status) -> Status:
+        weights = self.load.weights
+        return replace(
+            status,
+            threads=self.load.threads,
+            rate=self.load.rate,
+            weights=weights if len(weights) > 1 else {},
+            client_delay_ms=self.load.client_delay_ms,
+            workers=len(self.load.fleet),
+            ab=self.effect_tracker.ab_so_far,
+            plan=self.plan_runner.state,
+            warnings=(*self._warnings, *self.measuring.limit.active_warnings),
+        )
+
+    async def _follow_plan(self, due: DueChanges) -> None:
+        await self._changes.follow(due)
+        self.watcher.publish_status()
+
+    async def _set_level(self, level: LoadLevel) -> None:
+        await self._changes.set_level(*level)
+        self.watcher.publish_status()
+
+    # The end
+
+    async def _end(self) -> Summary:
+        """Ends the load and restores the settings, in this order; then sums up. Every step is taken."""
+        watcher = self.watcher
+        steps = (
+            self._end_effects,
+            self._stop,
+            self._end_load,
+            watcher.restore,
+            self._end_probe,
+            watcher.tasks.close,
+            watcher.activity_monitor.close,
+            self._read_last,
+            watcher.close,
+            self._announce_end,
+            self._write_summary,
+            watcher.bus.recording.close,
+            self._ended,
+        )
+        await run_steps(steps, watcher.lifecycle.fail)
+        return self._final_summary()
+
+    async def _end_effects(self) -> None:
+        self.watcher.lifecycle.over.set()
+        self.effect_tracker.end()
+
+    async def _stop(self) -> None:
+        self.watcher.lifecycle.set_state(RunState.STOPPING)
+
+    async def _end_load(self) -> None:
+        self._is_load_ended = True
+        async with self.measuring.tick_lock:
+            await self.load.finish(self.spec.drain_seconds)
+
+    async def _end_probe(self) -> None:
+        await self.probe_runner.close(self.watcher.lifecycle.outcome)
+
+    async def _read_last(self) -> None:
+        questions = self.load.accounting.totals.questions
+        self._readings = await self.watcher.sampler.end(self.watcher.own_statements, questions)
+
+    async def _announce_end(self) -> None:
+        self.watcher.publish_status()
+        self.watcher.emit(EventKind.STOP, f"{self.watcher.lifecycle.outcome} after {self.load.seconds:.1f} s")
+
+    async def _write_summary(self) -> None:
+        self._summary = build_summary(self.spec, self.watcher.server, self.load.accounting, self._ending())
+        self.watcher.bus.recording.summary(self._summary, self.load)
+
+    async def _ended(self) -> None:
+        self.watcher.lifecycle.set_state(RunState.ENDED)
+
+    def _final_summary(self) -> Summary:
+        """The summary, a bare one where it could not be built, with an error that came after it."""
+        lifecycle = self.watcher.lifecycle
+        summary = self._summary
+        if summary is None:
+            summary = build_summary(self.spec, self.watcher.server, LoadTotals(), self._bare_ending())
+            self.watcher.bus.recording.write_summary(summary)
+        if lifecycle.error is None or summary.outcome == lifecycle.outcome:
+            return summary
+        return replace(summary, outcome=lifecycle.outcome, failure=str(lifecycle.error))
+
+    async def _end_workers(self) -> None:
+        """Ends the workers of a load that was never run."""
+        if self.watcher.fleet is not None and not self._is_load_ended:
+            self._is_load_ended = True
+            await self.watcher.fleet.kill()
+
+    def _bare_ending(self) -> RunEnding:
+        """What is known of the end without the figures."""
+        lifecycle = self.watcher.lifecycle
+        return RunEnding(
+            seconds=self.load.seconds,
+            threads=self.load.threads,
+            rate=self.load.rate,
+            workers=len(self.load.fleet),
+            is_complete=False,
+            outcome=lifecycle.outcome,
+            failure=str(lifecycle.error) if lifecycle.error else "",
+            limited=False,
+            client_delay_ms=self.load.max_client_delay_ms,
+            warnings=self._warnings,
+            events=tuple(self.watcher.log.events),
+            before=None,
+            after=None,
+            engine=self.engine,
+        )
+
+    def _ending(self) -> RunEnding:
+        """How the run ended, as far as the accounting does not know."""
+        load, limit = self.load, self.measuring.limit
+        before, after = self._readings
+        return replace(
+            self._bare_ending(),
+            is_complete=not load.unresponsive,
+            limited=limit.overall,
+            warnings=(
+                *self._warnings,
+                *measurement_warnings(load.max_client_delay_ms, limit, load.unresponsive),
+                *(loss.warning for loss in load.fleet.losses),
+            ),
+            before=before,
+            after=after,
+            effects=tuple(self.effect_tracker.effects),
+            costs=self.effect_tracker.costs,
+            ab=self.effect_tracker.ab,
+            steadiness=self.effect_tracker.steadiness,
+            probe=self.probe_runner.result,
+            headline=load.headline,
+            kinds=tuple(load.weights),
+        )

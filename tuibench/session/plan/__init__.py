@@ -1,0 +1,1 @@
+"""The load plan of a run: its timeline of levels, and the runner that applies them."""

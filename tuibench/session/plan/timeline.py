@@ -1,0 +1,256 @@
+"""Where a plan stands: seconds of the run in, moves out. A state machine without a clock and without I/O.
+
+    waiting ──begin──> running ──> over
+                        │   ^
+             hold, pause│   │resume, go_on
+                        v   │
+                     standing still
+
+While it stands still, held by the operator or with the load paused, the plan's own time stands still, too: it
+goes on from where it stopped, and no stage is cut short.
+
+A plan as a list of moves: at which second of the plan which level begins. Pure, no clock and no I/O.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from tuibench.model.notation import format_duration
+from tuibench.model.schedule import (
+    ConstantStage,
+    PlanPhase,
+    PlanProgress,
+    Quantity,
+    RampStage,
+    Schedule,
+    Stage,
+)
+
+SHORTEST_LEVEL_SECONDS = 0.25
+MOST_LEVELS = 3600
+"""The levels of an even ramp follow each other no faster, and are no more; rather they are farther apart."""
+
+
+class LevelChange(NamedTuple):
+    """From second `at` of the plan on, this level holds.
+
+    `text` says what begins here, for the list of events; it is empty on the way of an even ramp.
+    """
+
+    at: float
+    quantity: Quantity
+    level: float
+    stage: int
+    text: str = ""
+    is_ramp: bool = False
+
+
+def level_changes(stages: Sequence[Stage]) -> list[LevelChange]:
+    """All moves of a plan, in order."""
+    found: list[LevelChange] = []
+    start = 0.0
+    for number, stage in enumerate(stages):
+        found += _stage_changes(stage, number, start, f"plan {number + 1}/{len(stages)}")
+        start += stage.seconds
+    return found
+
+
+def level_text(quantity: Quantity, level: float) -> str:
+    """A level as it is said: 16 threads, 400/s, no rate."""
+    if quantity is Quantity.THREADS:
+        return f"{level:,.0f} {'thread' if level == 1 else 'threads'}"
+    return f"{level:,.6g}/s" if level else "no rate"
+
+
+def _stage_changes(stage: Stage, number: int, start: float, label: str) -> Iterator[LevelChange]:
+    match stage:
+        case ConstantStage():
+            words = f"{level_text(stage.quantity, stage.level)} for {format_duration(stage.seconds)}"
+            yield LevelChange(start, stage.quantity, stage.level, number, f"{label}: {words}")
+        case RampStage():
+            levels = _doubled(stage) if stage.doubling else _even(stage)
+            each = stage.seconds / len(levels)
+            for place, level in enumerate(levels):
+                text = _ramp_text(stage, level, each, label, is_first=place == 0)
+                yield LevelChange(
+                    start + place * each, stage.quantity, level, number, text, is_ramp=place == 0
+                )
+
+
+def _ramp_text(ramp: RampStage, level: float, each_seconds: float, label: str, *, is_first: bool) -> str:
+    """An even ramp is told once, at its start; a doubling one at every level."""
+    if ramp.doubling:
+        return f"{label}: {level_text(ramp.quantity, level)} for {each_seconds:.3g}s"
+    first, last = level_text(ramp.quantity, ramp.first), level_text(ramp.quantity, ramp.last)
+    return f"{label}: from {first} to {last} in {format_duration(ramp.seconds)}" if is_first else ""
+
+
+def _even(ramp: RampStage) -> list[float]:
+    """Levels that are equally far apart, both ends included."""
+    span = ramp.last - ramp.first
+    if not span:
+        return [ramp.first]
+    steps = min(MOST_LEVELS, max(2, int(ramp.seconds / SHORTEST_LEVEL_SECONDS)))
+    if _is_whole(ramp):
+        steps = min(steps, int(abs(span)) + 1)
+    levels = [ramp.first + span * step / (steps - 1) for step in range(steps - 1)]
+    return [*(map(round, levels) if _is_whole(ramp) else levels), ramp.last]
+
+
+def _doubled(ramp: RampStage) -> list[float]:
+    """Each level twice (or half) the one before; the last may be less far."""
+    levels = [ramp.first]
+    while levels[-1] < ramp.last:
+        levels.append(min(levels[-1] * 2, ramp.last))
+    while levels[-1] > ramp.last:
+        levels.append(max(float(levels[-1] // 2 if _is_whole(ramp) else levels[-1] / 2), ramp.last))
+    return levels
+
+
+def _is_whole(ramp: RampStage) -> bool:
+    return ramp.quantity is Quantity.THREADS
+
+
+ROUNDING_SECONDS = 1e-6
+"""Seconds of the run are floating-point numbers; a move is due when it is no farther off than this."""
+
+
+class PlanTimeline:
+    """One plan on its way. All times are seconds of the run."""
+
+    def __init__(self, stages: Schedule) -> None:
+        self.stages = stages
+        self.held = ""
+        self._moves = level_changes(stages)
+        self._ends = list(accumulate(stage.seconds for stage in stages))
+        self._is_paused = False
+        self._begun_at: float | None = None
+        self._still_at: float | None = None
+        self._made = 0
+        self._takes_up = False
+
+    def begin(self, now: float) -> None:
+        """The plan's second 0 is now."""
+        self._begun_at = now
+        if self._is_still:
+            self._still_at = 0.0
+
+    @property
+    def is_begun(self) -> bool:
+        return self._begun_at is not None
+
+    def hold(self, now: float, why: str) -> None:
+        """It stands still until `resume`."""
+        self._stop(now)
+        self.held = why
+
+    def resume(self, now: float) -> None:
+        """It goes on from where it stopped, and takes its levels up again."""
+        self.held = ""
+        self._takes_up = True
+        self._go(now)
+
+    def pause(self, now: float) -> None:
+        """The load is paused: the plan waits with it."""
+        self._stop(now)
+        self._is_paused = True
+
+    def unpause(self, now: float) -> None:
+        """The load goes on."""
+        self._is_paused = False
+        self._go(now)
+
+    def elapsed(self, now: float) -> float:
+        """The second of the plan, from 0."""
+        if self._still_at is not None:
+            return self._still_at
+        return max(0.0, now - self._begun_at) if self._begun_at is not None else 0.0
+
+    def is_over(self, now: float) -> bool:
+        return self.elapsed(now) >= self._ends[-1] - ROUNDING_SECONDS
+
+    def is_about(self, quantity: Quantity) -> bool:
+        return any(stage.quantity is quantity for stage in self.stages)
+
+    def due(self, now: float) -> list[LevelChange]:
+        """The moves to be made now. Of several for one quantity it is the newest."""
+        if self._is_still or self._begun_at is None or now < self._begun_at:
+            return []
+        elapsed, found = self.elapsed(now) + ROUNDING_SECONDS, []
+        if self._takes_up:
+            found = [_resumed_change(move) for move in _newest(self._moves[: self._made])]
+        self._takes_up = False
+        while self._made < len(self._moves) and self._moves[self._made].at <= elapsed:
+            found.append(self._moves[self._made])
+            self._made += 1
+        return _newest(found)
+
+    def next_due(self, now: float) -> float | None:
+        """The second of the run at which something happens next: a move, or the end. None for never."""
+        if self._is_still or self._begun_at is None or self.is_over(now):
+            return None
+        return self._begun_at + (
+            self._moves[self._made].at if self._made < len(self._moves) else self._ends[-1]
+        )
+
+    def state(self, now: float) -> PlanProgress:
+        """How far it has come."""
+        stage = self._moves[max(0, self._made - 1)].stage
+        following, at = self._following(stage)
+        left = max(0.0, at - self.elapsed(now))
+        phase = self._phase(now)
+        return PlanProgress(
+            stages=self.stages,
+            phase=phase,
+            stage=stage + 1,
+            following=following,
+            due_seconds=now + left if phase is PlanPhase.RUNNING else None,
+            left_seconds=left,
+            held=self.held,
+        )
+
+    def _phase(self, now: float) -> PlanPhase:
+        if self.is_over(now):
+            return PlanPhase.OVER
+        if self.held:
+            return PlanPhase.HELD
+        if self._is_paused:
+            return PlanPhase.PAUSED
+        return PlanPhase.RUNNING if self._begun_at is not None else PlanPhase.WAITING
+
+    def _following(self, number: int) -> tuple[str, float]:
+        """The next level worth telling, and at which second of the plan it comes. A ramp leads to its end."""
+        stage = self.stages[number]
+        if isinstance(stage, RampStage) and not stage.doubling:
+            return level_text(stage.quantity, stage.last), self._ends[number]
+        for move in self._moves[max(1, self._made) :]:
+            if move.text:
+                return level_text(move.quantity, move.level), move.at
+        return "", self._ends[-1]
+
+    @property
+    def _is_still(self) -> bool:
+        return bool(self.held) or self._is_paused
+
+    def _stop(self, now: float) -> None:
+        if self._begun_at is not None and self._still_at is None:
+            self._still_at = self.elapsed(now)
+
+    def _go(self, now: float) -> None:
+        if self._still_at is not None and not self._is_still:
+            self._begun_at, self._still_at = now - self._still_at, None
+
+
+def _resumed_change(move: LevelChange) -> LevelChange:
+    return move._replace(text=f"plan goes on with {level_text(move.quantity, move.level)}")
+
+
+def _newest(found: Iterable[LevelChange]) -> list[LevelChange]:
+    """The last move of each quantity, with the last text that there was on the way to it."""
+    newest: dict[Quantity, LevelChange] = {}
+    for move in found:
+        before = newest.get(move.quantity)
+        text = move.text or (before.text if before else "")
+        newest[move.quantity] = move._replace(text=text)
+    return list(newest.values())

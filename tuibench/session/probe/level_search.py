@@ -1,0 +1,235 @@
+"""Which level a probe measures next, and when its way up has ended. It all follows from the steps so far.
+
+    scale (with a rate only) ── up, each level twice the one before ── refine, between two levels ── back
+
+The way up goes one doubling beyond the knee, to be sure of it. What is refined is where the objectives are
+lost, then the knee, until two levels lie less than a quarter apart. Back goes to a level of the way up.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from tuibench.metrics.scaling.knee import (
+    LOG_GAIN,
+    Gain,
+    Knee,
+    ThroughputPoint,
+    find_knee,
+    throughput_curve,
+    throughput_gain,
+)
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeStep, StepPurpose
+from tuibench.model.schedule import Quantity
+
+FINE = {Quantity.THREADS: 1.25, Quantity.RATE: 1.12}
+"""Two neighbouring levels that are no farther apart need nothing in between."""
+
+LOSS = math.log(0.8)
+COLLAPSE_SHARE, COLLAPSE_ERRORS = 0.5, 50.0
+"""Less than this part of the best throughput, or more than this many percent errors."""
+
+KEPT_UP = 0.95
+MOST_BACKLOG_SECONDS = 0.5
+FIRST_RATE_SHARE = 0.125
+SHORTEST_STEP_SECONDS = 3.0
+RISES_WITH_LOAD = ("tps", "qps")
+"""Figures that an objective may miss for want of load."""
+
+
+class NextLevel(NamedTuple):
+    """The next level, and why."""
+
+    level: float
+    purpose: StepPurpose
+
+
+class ProbeProgress(NamedTuple):
+    """What a probe has behind it: its steps, and how long it took so far. `ceiling` bounds its levels."""
+
+    order: ProbeOrder
+    ceiling: float
+    steps: Sequence[ProbeStep]
+    elapsed_seconds: float
+
+    @property
+    def left_seconds(self) -> float:
+        return self.order.seconds - self.elapsed_seconds
+
+    @property
+    def usual_seconds(self) -> float:
+        """How long a step takes."""
+        spent = [step.seconds + step.settling_seconds for step in self.steps]
+        return max(SHORTEST_STEP_SECONDS, math.fsum(spent) / len(spent)) if spent else SHORTEST_STEP_SECONDS
+
+    def of(self, *purposes: StepPurpose) -> list[ProbeStep]:
+        return [step for step in self.steps if step.purpose in purposes]
+
+    @property
+    def measured(self) -> list[ProbeStep]:
+        """The steps of the way up and between them, by level."""
+        return sorted(self.of(StepPurpose.UP, StepPurpose.REFINE), key=lambda step: step.level)
+
+
+def next_level(progress: ProbeProgress) -> NextLevel | None:
+    """The next level; None when the probe is over."""
+    if not progress.steps:
+        return start_level(progress)
+    if progress.left_seconds < SHORTEST_STEP_SECONDS:
+        return None
+    if end_of_climb(progress) is None:
+        return _higher(progress)
+    return _between(progress) or _back(progress)
+
+
+def start_level(progress: ProbeProgress) -> NextLevel:
+    if progress.order.by is Quantity.RATE and not progress.order.least:
+        return NextLevel(0.0, StepPurpose.SCALE)
+    return NextLevel(max(1.0, progress.order.least), StepPurpose.UP)
+
+
+def end_of_climb(progress: ProbeProgress) -> ProbeEnd | None:
+    """Why the way up has ended; None while it goes on."""
+    ups = progress.of(StepPurpose.UP)
+    if not ups:
+        return None
+    last = ups[-1]
+    if last.missed and not _wants_load(progress):
+        return ProbeEnd.SLO
+    if progress.order.by is Quantity.THREADS and is_connection_limited(last):
+        return ProbeEnd.CONNECTIONS
+    if is_collapsed(last, ups):
+        return ProbeEnd.COLLAPSE
+    if is_saturated(progress.order.by, ups):
+        return ProbeEnd.KNEE
+    return ProbeEnd.LIMIT if last.level >= progress.ceiling else None
+
+
+def is_collapsed(step: ProbeStep, steps: Sequence[ProbeStep]) -> bool:
+    """More load has broken it."""
+    best = max(each.tps for each in steps)
+    return step.tps < COLLAPSE_SHARE * best or step.errors_percent > COLLAPSE_ERRORS
+
+
+def is_saturated(by: Quantity, ups: Sequence[ProbeStep]) -> bool:
+    """Whether more gains no more, beyond the noise; of a rate, whether it is not kept up with."""
+    if by is Quantity.RATE:
+        return not keeps_up(ups[-1])
+    gains = [_per_doubling(before, after) for before, after in pairwise(ups)]
+    if gains and gains[-1].is_surely_loss and gains[-1].value < LOSS:
+        return True
+    if len(gains) < 2 or not (gains[-1].is_small and gains[-2].is_small):
+        return False
+    together = throughput_gain(point_of(ups[-3]), point_of(ups[-1]))
+    surely = together.value + together.margin < 2 * LOG_GAIN or gains[-1].is_surely_small
+    return surely or (len(gains) > 2 and gains[-3].is_small)
+
+
+def keeps_up(step: ProbeStep) -> bool:
+    """Whether the server did all that was due, as far as chance lets us see."""
+    short = step.tps < (KEPT_UP - (step.half_width or 0.0) / 2) * step.level
+    return not short and step.evidence.backlog <= max(5.0, MOST_BACKLOG_SECONDS * step.level)
+
+
+def knee_of(progress: ProbeProgress) -> Knee | None:
+    """Where the measured curve bends; with a rate, the highest that was kept up with."""
+    steps = progress.measured
+    if progress.order.by is Quantity.THREADS:
+        return find_knee(throughput_curve(points_of(steps)))
+    failed = min((step.level for step in steps if not keeps_up(step)), default=None)
+    kept = [step.level for step in steps if failed is None or step.level < failed]
+    return Knee(kept[-1], kept[-1], failed) if failed is not None and kept else None
+
+
+def points_of(steps: Sequence[ProbeStep]) -> list[ThroughputPoint]:
+    """The steps as a curve's points, without those of a load that never was."""
+    return [point_of(step) for step in steps if step.tps > 0 and not is_connection_limited(step)]
+
+
+def is_connection_limited(step: ProbeStep) -> bool:
+    """Not all the threads that were asked for took part."""
+    return 0 < step.evidence.connections < step.level
+
+
+def point_of(step: ProbeStep) -> ThroughputPoint:
+    return ThroughputPoint(step.level, step.tps, math.inf if step.half_width is None else step.half_width)
+
+
+def objective_edge(progress: ProbeProgress) -> tuple[ProbeStep | None, ProbeStep | None]:
+    """The highest level that keeps the objectives, and the lowest above it that does not."""
+    most: ProbeStep | None = None
+    for step in progress.measured:
+        if not step.missed:
+            most = step
+        elif most is not None or not _wants_load(progress):
+            return most, step
+    return most, None
+
+
+def _wants_load(progress: ProbeProgress) -> bool:
+    """No level has kept the objectives yet, and that may be because there is too little load."""
+    rises = any(text.strip().lower().startswith(RISES_WITH_LOAD) for text in progress.order.slo)
+    return rises and all(step.missed for step in progress.measured)
+
+
+def _per_doubling(before: ProbeStep, after: ProbeStep) -> Gain:
+    """What a doubling would gain; the last step of a way up may be a shorter one."""
+    found = throughput_gain(point_of(before), point_of(after))
+    doublings = math.log2(after.level / before.level)
+    return Gain(found.value / doublings, found.margin / doublings)
+
+
+def _higher(progress: ProbeProgress) -> NextLevel:
+    ups = progress.of(StepPurpose.UP)
+    if ups:
+        return NextLevel(min(_rounded(progress, ups[-1].level * 2), progress.ceiling), StepPurpose.UP)
+    scale = progress.of(StepPurpose.SCALE)[-1].tps
+    return NextLevel(
+        min(max(1.0, _rounded(progress, scale * FIRST_RATE_SHARE)), progress.ceiling), StepPurpose.UP
+    )
+
+
+def _between(progress: ProbeProgress) -> NextLevel | None:
+    """A level between two that are too far apart, if there is time for it and for the way back."""
+    if progress.left_seconds < 2 * progress.usual_seconds:
+        return None
+    for low, high in _brackets(progress):
+        middle = _rounded(progress, math.sqrt(low * high))
+        if high / low > FINE[progress.order.by] and low < middle < high:
+            return NextLevel(middle, StepPurpose.REFINE)
+    return None
+
+
+def _brackets(progress: ProbeProgress) -> list[tuple[float, float]]:
+    """Neighbouring levels between which something is lost: the objectives, then the gain."""
+    found: list[tuple[float, float]] = []
+    most, missed = objective_edge(progress)
+    if most is not None and missed is not None:
+        found.append((most.level, missed.level))
+    bend = knee_of(progress)
+    if bend is None:
+        return found
+    levels = [step.level for step in progress.measured]
+    below = max((level for level in levels if level <= bend.level * (1 + 1e-9)), default=None)
+    above = min((level for level in levels if level > bend.level * (1 + 1e-9)), default=None)
+    return [*found, (below, above)] if below is not None and above is not None else found
+
+
+def _back(progress: ProbeProgress) -> NextLevel | None:
+    """To the level of the way up at the knee or just below it, then to a quarter of that."""
+    done = progress.of(StepPurpose.BACK)
+    if len(done) >= 2 or progress.left_seconds < progress.usual_seconds * (0.6 if not done else 1.2):
+        return None
+    ups = [step.level for step in progress.of(StepPurpose.UP)]
+    bend = knee_of(progress)
+    top = bend.level * (1 + 1e-9) if bend else ups[-1] / 2
+    below = [level for level in ups[:-1] if level <= (done[-1].level / 4 if done else top)]
+    return NextLevel(below[-1], StepPurpose.BACK) if below else None
+
+
+def _rounded(progress: ProbeProgress, level: float) -> float:
+    """Whole threads; of a rate, three digits."""
+    if progress.order.by is Quantity.THREADS:
+        return float(round(level))
+    return float(f"{level:.3g}")

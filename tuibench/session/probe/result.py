@@ -1,0 +1,299 @@
+"""What a probe found, put together from its steps: saturation, objectives, limiter, recovery, doubts.
+
+The commands of the formal run that a probe leads to: sysbench's, where it has the profile, and ours.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+from tuibench.diagnosis.probe_rules import find_step_bottleneck, is_step_client_limited
+from tuibench.errors import RunError
+from tuibench.metrics.scaling.knee import throughput_curve, throughput_gain
+from tuibench.metrics.scaling.usl import FARTHEST_PEAK, UslCurve, curve_points, fit_usl_curve
+from tuibench.model.plan import RunPlan
+from tuibench.model.probe import (
+    Bottleneck,
+    ProbeEnd,
+    ProbeResult,
+    ProbeStep,
+    Recovery,
+    SloResult,
+    StepPurpose,
+    UslFit,
+)
+from tuibench.model.schedule import Quantity
+from tuibench.model.target import Target
+from tuibench.record.report.reproduce import (
+    PASSWORD,
+    SYSBENCH_TESTS,
+    load_arguments,
+    option_arguments,
+    server_arguments,
+    shell_line,
+)
+from tuibench.session.probe.level_search import (
+    ProbeProgress,
+    end_of_climb,
+    is_collapsed,
+    is_connection_limited,
+    knee_of,
+    objective_edge,
+    point_of,
+    points_of,
+)
+
+NEARLY = 0.97
+"""A level with this part of the highest throughput has nearly all of it."""
+
+GROWN = 1.1
+"""A level with this times the throughput of another has more of it, beyond noise."""
+
+FOREIGN_PERCENT = 10.0
+DRIFT_PERCENT = 5.0
+WIDE = 4.0
+
+
+def probe_result(
+    progress: ProbeProgress, end: ProbeEnd, reason: str, fitted: UslFit | None, disturbances: Sequence[str]
+) -> ProbeResult:
+    """The result without its words. `disturbances` are what others did meanwhile."""
+    steps = progress.measured
+    climbed = end_of_climb(progress)
+    knee = knee_step(progress)
+    limited = client_limited(progress, knee)
+    bend = knee_of(progress) if not limited else None
+    recovery = recovery_of(progress)
+    doubts = probe_doubts(progress, end, climbed, recovery, disturbances)
+    return ProbeResult(
+        order=progress.order,
+        end=end if end is ProbeEnd.ABORTED or climbed is None else climbed,
+        reason=reason,
+        seconds=progress.elapsed_seconds,
+        steps=tuple(progress.steps),
+        ceiling=progress.ceiling,
+        knee=None if limited else knee,
+        knee_low=_outwards(progress, bend.low, math.floor) if bend else None,
+        knee_high=_outwards(progress, bend.high, math.ceil) if bend else None,
+        peak=max(steps, key=lambda step: step.tps, default=None),
+        limiter=limiter(progress, knee, limited=limited),
+        objective=objective_of(progress),
+        recovery=recovery,
+        fit=fitted,
+        confidence=confidence_of(doubts, end, limited=limited),
+        doubts=doubts,
+        client_limited=limited,
+    )
+
+
+def knee_step(progress: ProbeProgress) -> ProbeStep | None:
+    """The measured step that lies nearest to the bend of the curve."""
+    bend = knee_of(progress)
+    if bend is None:
+        return None
+    return min(progress.measured, key=lambda step: abs(math.log(step.level / bend.level)))
+
+
+def client_limited(progress: ProbeProgress, knee: ProbeStep | None) -> bool:
+    """Whether the throughput stopped growing, or failed to, where the client was the bottleneck."""
+    steps = progress.measured
+    if not steps:
+        return False
+    pressed = [step for step in steps if knee is None or step.level >= knee.level] if knee else steps[-1:]
+    return any(is_step_client_limited(step) for step in pressed[:3])
+
+
+def limiter(progress: ProbeProgress, knee: ProbeStep | None, *, limited: bool) -> Bottleneck | None:
+    """What holds the throughput back; None where nothing does yet."""
+    pressed = [step for step in progress.measured if knee is not None and step.level >= knee.level]
+    if limited:
+        guilty = next(step for step in reversed(progress.measured) if is_step_client_limited(step))
+        return find_step_bottleneck(guilty, step_threads(progress, guilty))
+    refused = [step for step in progress.measured if is_connection_limited(step)]
+    if refused and progress.order.by is Quantity.THREADS:
+        return find_step_bottleneck(refused[0], refused[0].level)
+    if not pressed:
+        return None
+    strained = pressed[min(1, len(pressed) - 1)]
+    return find_step_bottleneck(strained, step_threads(progress, strained))
+
+
+def step_threads(progress: ProbeProgress, step: ProbeStep) -> float:
+    return step.level if progress.order.by is Quantity.THREADS else float(step.evidence.connections)
+
+
+def objective_of(progress: ProbeProgress) -> SloResult | None:
+    """The levels that keep all objectives; None without any, or where nothing was measured."""
+    if not progress.order.slo or not progress.measured:
+        return None
+    most, missed = objective_edge(progress)
+    kept = [step for step in progress.measured if not step.missed and most and step.level <= most.level]
+    enough = NEARLY * max((step.tps for step in kept), default=0.0)
+    best = next((step for step in kept if step.tps >= enough), None)
+    return SloResult(
+        slo=progress.order.slo,
+        most=most.level if most else None,
+        missed_at=missed.level if missed else None,
+        missed=missed.missed if missed else (),
+        best=best.level if best else None,
+        tps=best.tps if best else None,
+        p95_ms=best.p95_ms if best else None,
+    )
+
+
+def recovery_of(progress: ProbeProgress) -> Recovery | None:
+    """The first level on the way back against the same level on the way up."""
+    back = next(iter(progress.of(StepPurpose.BACK)), None)
+    before = next((step for step in progress.of(StepPurpose.UP) if back and step.level == back.level), None)
+    if back is None or before is None or not before.tps or not back.tps:
+        return None
+    change = throughput_gain(point_of(before), point_of(back))
+    differs = abs(change.value) > max(change.margin, DRIFT_PERCENT / 100)
+    return Recovery(
+        level=back.level,
+        before=before.tps,
+        after=back.tps,
+        percent=100 * math.expm1(change.value),
+        margin=100 * change.margin if math.isfinite(change.margin) else None,
+        differs=differs,
+    )
+
+
+def probe_doubts(
+    progress: ProbeProgress,
+    end: ProbeEnd,
+    climbed: ProbeEnd | None,
+    recovery: Recovery | None,
+    disturbances: Sequence[str],
+) -> tuple[str, ...]:
+    """What speaks against the answer, a sentence each."""
+    found = list(disturbances)
+    shaky = [
+        step
+        for step in progress.measured
+        if not step.is_stable and step.level >= _lowest_that_matters(progress)
+    ]
+    if shaky:
+        levels = ", ".join(f"{step.level:g}" for step in shaky)
+        found.append(f"throughput was not stable in {progress.order.step_seconds:g} s at {levels}")
+    if 2 * len(shaky) > len(
+        [step for step in progress.measured if step.level >= _lowest_that_matters(progress)]
+    ):
+        found.append("that is most of those that matter: the machine is not calm")
+    bend = knee_of(progress)
+    if bend is not None and bend.high > WIDE * bend.low:
+        found.append("the noise leaves open where between these two levels throughput stops growing")
+    foreign = [step.evidence.foreign_percent or 0.0 for step in progress.measured]
+    if foreign and sorted(foreign)[len(foreign) // 2] > FOREIGN_PERCENT:
+        found.append("other clients are at work on the server")
+    if recovery is not None and recovery.differs:
+        later = "less" if recovery.percent < 0 else "more"
+        why = "it has not recovered" if recovery.percent < 0 else "it was still warming up at first"
+        found.append(
+            f"after the highest load the same level gives {abs(recovery.percent):.0f} % {later}: {why}"
+        )
+    if climbed is None and end is not ProbeEnd.ABORTED:
+        found.append("the time was up on the way up: a longer --max-time sees more")
+    return tuple(found)
+
+
+def _lowest_that_matters(progress: ProbeProgress) -> float:
+    """A level far below the knee may be as shaky as it likes."""
+    bend = knee_of(progress)
+    return (bend.level if bend else max(step.level for step in progress.measured)) / 2
+
+
+def _outwards(progress: ProbeProgress, level: float, whole: Callable[[float], int]) -> float:
+    """The end of an interval in whole threads; a rate stays as it is."""
+    return float(whole(level)) if progress.order.by is Quantity.THREADS else level
+
+
+def confidence_of(doubts: Sequence[str], end: ProbeEnd, *, limited: bool) -> str:
+    if limited or end is ProbeEnd.ABORTED or len(doubts) > 1:
+        return "low"
+    return "medium" if doubts else "high"
+
+
+def usl_of(progress: ProbeProgress) -> UslFit:
+    """The fit, up to where something else than the law set the limit; or why there is none."""
+    if progress.order.by is not Quantity.THREADS:
+        return UslFit(refusal="it is about threads, not about a rate")
+    steps = usl_steps(progress.measured)
+    if len(steps) < len(progress.measured) and not steps:
+        return UslFit(refusal="the client was the limit from the first level on")
+    points = throughput_curve(points_of(steps))
+    try:
+        found = fit_usl_curve(points)
+    except RunError as error:
+        return UslFit(refusal=error.message)
+    return _usl_fit(found, points[-1].level)
+
+
+def usl_steps(steps: Sequence[ProbeStep]) -> list[ProbeStep]:
+    """The levels below the first at which client, connections or a collapse set the limit.
+
+    A client that got more done at a higher level did not set it at this one.
+    """
+    for place, step in enumerate(steps):
+        is_clients = is_step_client_limited(step) and not _grew(step, steps[place + 1 :])
+        if is_clients or is_connection_limited(step) or is_collapsed(step, steps[: place + 1]):
+            return list(steps[:place])
+    return list(steps)
+
+
+def _grew(step: ProbeStep, higher: Sequence[ProbeStep]) -> bool:
+    return any(other.tps > GROWN * step.tps for other in higher)
+
+
+def _usl_fit(found: UslCurve, highest: float) -> UslFit:
+    peak = found.peak_level
+    if peak is not None and peak > FARTHEST_PEAK * highest:
+        peak = None
+    return UslFit(
+        lam=found.lam,
+        sigma=found.sigma,
+        kappa=found.kappa,
+        r2=found.r2,
+        peak_level=peak,
+        peak_tps=found.tps(peak) if peak is not None else None,
+        highest_fitted=highest,
+        curve=curve_points(found, max(highest, peak or 0.0)),
+    )
+
+
+SECONDS, WARMUP_SECONDS, REPORT_SECONDS = 300, 30, 10
+
+
+def formal_run_commands(
+    plan: RunPlan, target: Target, by: Quantity, level: float, threads: int, *, has_password: bool
+) -> dict[str, str]:
+    """By the program's name; `level` is the one to run at, `threads` the connections with a rate."""
+    load = (
+        [f"--threads={level:.0f}"]
+        if by is Quantity.THREADS
+        else [f"--threads={threads}", f"--rate={level:g}"]
+    )
+    times = [f"--time={SECONDS}", f"--report-interval={REPORT_SECONDS}"]
+    options = option_arguments(plan.options)
+    words = [*load, *times, *(["--db-ps-mode=disable"] if not plan.prepared else [])]
+    ours = [
+        "tuibench",
+        "run",
+        *load_arguments(plan),
+        *words,
+        f"--warmup-time={WARMUP_SECONDS}",
+        *server_arguments(target, ""),
+    ]
+    found = {"tuibench": shell_line([*ours, *options])}
+    if plan.profile in SYSBENCH_TESTS:
+        password = [f"--mysql-password={PASSWORD}"] if has_password else []
+        theirs = [
+            "sysbench",
+            plan.profile,
+            *words,
+            *server_arguments(target, "mysql-"),
+            *password,
+            *options,
+            "run",
+        ]
+        found = {"sysbench": shell_line(theirs), **found}
+    return found

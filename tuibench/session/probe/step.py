@@ -1,0 +1,224 @@
+"""One step of a probe: ticks in; when the level is known well enough, and what was measured. No clock.
+
+A tick counts once all connections are open and it began after the level was set. The first that counts is
+discarded, and more of them until throughput and p95 are at rest (see `settling`). The step is over when the
+95 % interval of the mean throughput is narrower than ±3 %, from at least five ticks, or when its time is up.
+
+What a probe reads off a sample: how high it may go on this server, and what a tick measured.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tuibench.diagnosis.probe_evidence import step_evidence
+from tuibench.metrics.histogram import Histogram, merge_histograms
+from tuibench.metrics.inference.ab_windows import settling_slots
+from tuibench.metrics.inference.means import estimate_mean
+from tuibench.metrics.series.settling import is_at_rest
+from tuibench.metrics.series.slots import Slot
+from tuibench.metrics.thresholds.absolute import Threshold, ThresholdFigures
+from tuibench.model.probe import ProbeOrder, ProbeStep, StepPurpose
+from tuibench.model.sample import Sample
+from tuibench.model.schedule import MAX_RATE, Quantity
+from tuibench.record.sysbench_report import IntervalCounts
+
+WIDTH = 0.03
+FEWEST_TICKS = 5
+DISCARDED = 1
+CHANCE = 2.0
+"""Arrivals of an open loop come at random: their number is known no better than this many roots of it."""
+
+
+class ProbeTick(NamedTuple):
+    """What a probe sees of one tick. `connections` are open, `threads` asked for; None where nobody
+    counts them.
+    """
+
+    slot: Slot
+    sample: Sample | None = None
+    queries: float = 0.0
+    errors: float = 0.0
+    reconnects: float = 0.0
+    connections: int | None = None
+    threads: int | None = None
+
+
+class StepRun:
+    """A level that is being measured, from second `at_seconds` of the run on.
+
+    `known` is what is known so far of its throughput, from the ticks that count.
+    """
+
+    def __init__(
+        self, by: Quantity, level: float, purpose: StepPurpose, at_seconds: float, most_seconds: float
+    ) -> None:
+        self.level = level
+        self.purpose = purpose
+        self.at_seconds = at_seconds
+        self.most_seconds = most_seconds
+        self._by = by
+        self._ticks: list[ProbeTick] = []
+        self._kept: list[ProbeTick] = []
+        self.known = estimate_mean([])
+        self._connections: int | None = None
+        self._threads: int | None = None
+
+    def add_tick(self, tick: ProbeTick) -> None:
+        """One tick more."""
+        if tick.slot.start_seconds < self.at_seconds - 1e-3:
+            return
+        self._connections, self._threads = tick.connections, tick.threads
+        self._ticks = [] if self.is_connecting else [*self._ticks, tick]
+        after = self._ticks[DISCARDED:]
+        self._kept = after[settling_slots([each.slot for each in after]) :]
+        self.known = estimate_mean([each.slot.tps for each in self._kept])
+
+    def is_over(self, now: float) -> bool:
+        """Whether enough is known, or the time is up."""
+        return self.is_stable or self.is_late(now)
+
+    def is_late(self, now: float) -> bool:
+        return now - self.at_seconds >= self.most_seconds - 1e-3
+
+    @property
+    def is_stable(self) -> bool:
+        """Known well enough, and not still under way somewhere."""
+        rates = [tick.slot.tps for tick in self._kept]
+        return len(rates) >= FEWEST_TICKS and self.known.half_width <= self._wanted and is_at_rest(rates)
+
+    @property
+    def p95_ms(self) -> float | None:
+        return self._p95_ms(self._kept)
+
+    def waiting(self) -> str:
+        """What it waits for, in words."""
+        if self.is_connecting:
+            return f"connections: {self._connections:,} of {self.level:,.0f} are open"
+        if len(self._kept) < FEWEST_TICKS:
+            return f"ticks at rest: {len(self._kept)} of {FEWEST_TICKS}"
+        width = self.known.half_width
+        known = f"±{width:.1%}" if math.isfinite(width) else "unknown"
+        return f"throughput known to {known}, wanted ±{self._wanted:.1%}"
+
+    def finished(self, now: float, objectives: Sequence[Threshold]) -> ProbeStep:
+        """The step as it was measured, be it complete or not."""
+        kept = self._kept
+        seconds = math.fsum(tick.slot.seconds for tick in kept)
+        known = self.known
+        return ProbeStep(
+            level=self.level,
+            purpose=self.purpose,
+            at_seconds=self.at_seconds,
+            seconds=seconds,
+            settling_seconds=max(0.0, now - self.at_seconds - seconds),
+            tps=known.mean,
+            half_width=known.half_width if math.isfinite(known.half_width) else None,
+            is_stable=self.is_stable,
+            qps=math.fsum(tick.queries for tick in kept) / seconds if seconds else 0.0,
+            p95_ms=self.p95_ms,
+            errors_percent=_errors_percent(kept),
+            missed=_missed(kept, objectives),
+            evidence=step_evidence([tick.sample for tick in kept if tick.sample], self._connections or 0),
+        )
+
+    @property
+    def is_connecting(self) -> bool:
+        """Whether connections are still being opened. Where the server lets in fewer, nobody waits."""
+        if self._by is Quantity.RATE or self._connections is None:
+            return False
+        return self._connections < min(self.level, self._threads or self.level)
+
+    @property
+    def _wanted(self) -> float:
+        """The half-width that will do; arrivals at random are not known better than chance lets them be."""
+        if self._by is Quantity.THREADS:
+            return WIDTH
+        transactions = math.fsum(tick.slot.transactions for tick in self._kept)
+        return max(WIDTH, CHANCE / math.sqrt(transactions)) if transactions else WIDTH
+
+    @staticmethod
+    def _p95_ms(ticks: Sequence[ProbeTick]) -> float | None:
+        known = [tick.slot for tick in ticks]
+        whole = merge_histograms(slot.latency for slot in known if slot.latency is not None)
+        if whole.count:
+            return whole.percentiles((95,))[0] / 1000
+        own = [slot.own_p95_ms for slot in known if slot.own_p95_ms is not None]
+        return math.fsum(own) / len(own) if own else None
+
+
+def _errors_percent(ticks: Sequence[ProbeTick]) -> float:
+    """Failed statements of all attempts, as the thresholds count them."""
+    errors = math.fsum(tick.errors for tick in ticks)
+    attempts = errors + math.fsum(tick.slot.transactions for tick in ticks)
+    return 100 * errors / attempts if attempts else 0.0
+
+
+def _missed(ticks: Sequence[ProbeTick], objectives: Sequence[Threshold]) -> tuple[str, ...]:
+    """The objectives that were not kept; one that cannot be judged was not."""
+    figures = _figures(ticks)
+    return tuple(
+        f"{objective.text}: {objective.told(figures)}"
+        for objective in objectives
+        if not objective.holds(figures)
+    )
+
+
+def _figures(ticks: Sequence[ProbeTick]) -> ThresholdFigures:
+    seconds = math.fsum(tick.slot.seconds for tick in ticks) or 1e-9
+    transactions = math.fsum(tick.slot.transactions for tick in ticks)
+    errors = math.fsum(tick.errors for tick in ticks)
+    latencies: Histogram = merge_histograms(
+        tick.slot.latency for tick in ticks if tick.slot.latency is not None
+    )
+    return ThresholdFigures(
+        latencies,
+        {
+            "tps": transactions / seconds,
+            "qps": math.fsum(tick.queries for tick in ticks) / seconds,
+            "errors": errors,
+            "reconnects": math.fsum(tick.reconnects for tick in ticks),
+        },
+        {"errors": transactions + errors},
+    )
+
+
+MOST_THREADS = 1024
+"""Nobody needs more to see a knee; an order may say otherwise."""
+
+RESERVE, RESERVE_SHARE = 5, 20
+"""Connections that are left to the operator: so many, or one of so many that the server allows."""
+
+
+def level_ceiling(order: ProbeOrder, sample: Sample) -> float:
+    """The highest level: what was ordered, and room for the operator below the server's limit."""
+    if order.by is Quantity.RATE:
+        return order.most or float(MAX_RATE)
+    most = order.most or float(MOST_THREADS)
+    if sample.server is None:
+        return most
+    ours = sample.load.connections if sample.load is not None else 0
+    others = max(0, sample.server.threads_connected - ours)
+    allowed = sample.server.max_connections
+    return max(1.0, min(most, allowed - others - max(RESERVE, allowed // RESERVE_SHARE)))
+
+
+def probe_tick(sample: Sample, interval: IntervalCounts, now: float, threads: int) -> ProbeTick:
+    """What a step takes of a tick."""
+    latency = sample.load.latency if sample.load else None
+    slot = Slot(
+        end_seconds=now,
+        seconds=interval.seconds or 1e-9,
+        transactions=interval.transactions,
+        latency=interval.latency,
+        p95_ms=latency.p95 if latency else None,
+    )
+    return ProbeTick(
+        slot,
+        sample,
+        queries=interval.reads + interval.writes + interval.others,
+        errors=interval.errors,
+        reconnects=interval.reconnects,
+        connections=sample.load.connections if sample.load else None,
+        threads=threads,
+    )

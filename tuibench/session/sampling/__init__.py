@@ -1,0 +1,1 @@
+"""Sampling of server, host and server activity, once per tick."""

@@ -1,0 +1,199 @@
+"""The session's eyes: one look a tick at the server and the host, and what was noticed on the way."""
+
+from collections.abc import Callable, Mapping, Set
+
+import msgspec
+
+from tuibench.clock import Clock
+from tuibench.model.event import EventKind
+from tuibench.model.sample import HostSample, ServerSample
+from tuibench.model.server import ServerInfo
+from tuibench.model.target import Target
+from tuibench.observe.host.sampler import HostSampler
+from tuibench.observe.host.server_process import find_server_process
+from tuibench.observe.server.status_reading import ServerObservation
+from tuibench.observe.server.status_sampler import StatusSampler
+from tuibench.observe.server.variables import variable_changes
+from tuibench.session.totals.run_summary import ServerReading
+from tuibench.tuning.undo.other_sessions import UNKNOWN_AUTHOR
+
+VARIABLES_EVERY_TICKS = 10
+LAST_LOOK_ATTEMPTS = 10
+
+
+class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
+    """One tick's view. `settings_changed` is True when variables changed, but not by us, or `restarted`."""
+
+    server: ServerSample | None
+    host: HostSample | None
+    events: tuple[tuple[EventKind, str], ...] = ()
+    settings_changed: bool = False
+    restarted: bool = False
+
+
+class Sampler:
+    """Samples server and host, and keeps the first and the last reading for the reconciliation."""
+
+    def __init__(
+        self,
+        sampler: StatusSampler,
+        host: HostSampler | None,
+        author_of: Callable[[str, str], str] = lambda setting, value: UNKNOWN_AUTHOR,
+    ) -> None:
+        self._author_of = author_of
+        self._sampler = sampler
+        self._host = host
+        self._variables: dict[str, str] | None = None
+        self._first: ServerReading | None = None
+        self._pending: ServerObservation | None = None
+        self._away = False
+        self._counters_restarted = False
+
+    @classmethod
+    def of(
+        cls,
+        target: Target,
+        server: ServerInfo,
+        clock: Clock,
+        interval_seconds: float,
+        own_pids: Callable[[], Set[int]],
+        author_of: Callable[[str, str], str],
+    ) -> "Sampler":
+        """Eyes on a server, and on this host if the server is on it. Nothing is sent yet.
+
+        `author_of` names the author of a setting's value, as the beginning of a sentence.
+        """
+        sampler = StatusSampler(target, clock, interval_seconds=interval_seconds)
+        host = HostSampler(find_server_process(server), own_pids, clock) if server.is_local else None
+        return cls(sampler, host, author_of)
+
+    async def log_in(self) -> None:
+        """Takes its connection: a load that is let in before it may leave none, and it has more."""
+        await self._sampler.variables()
+
+    async def begin(self, steering_statements: int) -> None:
+        """The reading that everything later is compared with: the load has not begun yet."""
+        self._variables = await self._sampler.variables()
+        if self._host is not None:
+            self._host.sample()
+        self._first = _reading(await self._sampler.sample(0), steering_statements)
+
+    async def reset_stats(self, steering_statements: int, transactions_total: int) -> None:
+        """Another first reading, while the load is at rest. What it shows is told with the next look."""
+        observation = await self._sample(transactions_total)
+        self._first = _reading(observation, steering_statements)
+        self._pending, self._counters_restarted = observation, False
+
+    async def observe(
+        self, tick: int, transactions_total: int | None, ours: Mapping[str, str]
+    ) -> TickObservation:
+        """Samples server and host. `ours` are the values of the settings that this session changed.
+
+        `transactions_total` is None without a load.
+        """
+        observation = self._with_pending(await self._sample(transactions_total))
+        events = self._noticed(observation)
+        foreign: list[tuple[EventKind, str]] = []
+        if observation.restarted:
+            await self._follow()
+        elif tick % VARIABLES_EVERY_TICKS == 0:
+            foreign = await self._foreign_changes(ours)
+        return TickObservation(
+            server=observation.sample,
+            host=self._host.sample() if self._host is not None else None,
+            events=(*events, *foreign),
+            settings_changed=bool(foreign) or observation.restarted,
+            restarted=observation.restarted,
+        )
+
+    async def end(
+        self, steering_statements: int, questions: int
+    ) -> tuple[ServerReading | None, ServerReading | None]:
+        """The first and the last reading; the load must have ended, after this many `questions`.
+
+        There is no first one to compare with when the counters have begun anew in between.
+
+        The server hears the goodbyes of many connections a little later than they are said: the last reading
+        is one that has all the load's questions, and after which nothing but our own reading was counted.
+        """
+        before, last = None, None
+        for _ in range(LAST_LOOK_ATTEMPTS):
+            before, last = last, _reading(await self._sample(), steering_statements)
+            if before is None or last is None or _others(before) != _others(last):
+                continue
+            first = None if self._counters_restarted else self._first
+            if first is None or _others(last) - _others(first) >= questions:
+                break
+        return None if self._counters_restarted else self._first, last
+
+    @property
+    def connection_ids(self) -> set[int]:
+        """The server's id of our connection, if there is one."""
+        return self._sampler.connection_ids
+
+    async def close(self) -> None:
+        await self._sampler.close()
+
+    async def _sample(self, transactions_total: int | None = None) -> ServerObservation:
+        observation = await self._sampler.sample(transactions_total)
+        self._counters_restarted |= observation.restarted or observation.counters_reset
+        return observation
+
+    def _with_pending(self, observation: ServerObservation) -> ServerObservation:
+        """The look, and what a reading in between has noticed."""
+        untold, self._pending = self._pending, None
+        if untold is None:
+            return observation
+        return msgspec.structs.replace(
+            observation,
+            restarted=observation.restarted or untold.restarted,
+            counters_reset=observation.counters_reset or untold.counters_reset,
+        )
+
+    async def _follow(self) -> None:
+        """After a restart the server is another process, with the variables it starts with."""
+        self._variables = await self._sampler.variables()
+        info = await self._sampler.info()
+        if self._host is not None and info is not None:
+            self._host.follow(find_server_process(info))
+
+    def _noticed(self, observation: ServerObservation) -> list[tuple[EventKind, str]]:
+        told: list[tuple[EventKind, str]] = []
+        if observation.sample is None and not self._away:
+            told.append((EventKind.WARNING, f"the server does not answer: {observation.last_error}"))
+        self._away = observation.sample is None
+        if observation.restarted:
+            told.append((EventKind.RESTART, "the server was restarted; its counters began anew"))
+        elif observation.counters_reset:
+            told.append((EventKind.WARNING, "the server's counters were reset (FLUSH STATUS)"))
+        return told
+
+    async def _foreign_changes(self, ours: Mapping[str, str]) -> list[tuple[EventKind, str]]:
+        before, after = self._variables, await self._sampler.variables()
+        if after is None:
+            return []
+        self._variables = after
+        return [
+            (
+                EventKind.FOREIGN,
+                f"{self._author_of(change.name, change.after)} "
+                f"{change.name} {change.before} → {change.after}",
+            )
+            for change in variable_changes(before or after, after, ours)
+        ]
+
+
+def _others(reading: ServerReading) -> int:
+    """Statements that were not our own sampling and steering."""
+    return reading.counters["Questions"] - reading.own
+
+
+def _reading(observation: ServerObservation, steering_statements: int) -> ServerReading | None:
+    sample = observation.sample
+    if sample is None:
+        return None
+    return ServerReading(
+        counters=sample.counters,
+        own=observation.own_statements + steering_statements,
+        uptime_seconds=sample.uptime_seconds,
+    )

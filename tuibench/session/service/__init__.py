@@ -1,0 +1,1 @@
+"""The session as a process: Unix socket, viewers, client, registry, and the Prometheus endpoint."""

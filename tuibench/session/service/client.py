@@ -1,0 +1,206 @@
+"""The other end of a session's line: what it says as it happens, and commands with their answers."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from tuibench import __version__
+from tuibench.errors import SessionUnreachableError
+from tuibench.files import DECODE_ERRORS
+from tuibench.model.activity import Activity
+from tuibench.model.command import Command
+from tuibench.model.effect import CommitCosts
+from tuibench.model.event import Event
+from tuibench.model.message import (
+    PROTOCOL_VERSION,
+    CommandReply,
+    Hello,
+    JoinSession,
+    SampleGap,
+    SessionEnded,
+    SessionMessage,
+    Status,
+    SubmitCommand,
+    ViewerMessage,
+)
+from tuibench.model.probe import ProbeState
+from tuibench.model.sample import Sample
+from tuibench.session.events.event_log import MOST_SAMPLES
+from tuibench.session.service import unix_sockets
+
+LONGEST_LINE_BYTES = 1 << 26
+"""A Hello carries the history of a long run."""
+
+CONNECT_TIMEOUT_SECONDS = 10.0
+"""A session that does not greet in this time is stopped, or hangs."""
+
+SessionUpdate = Sample | Event | Status | Activity | CommitCosts | ProbeState | SampleGap | SessionEnded
+T = TypeVar("T")
+
+
+class VersionMismatchError(SessionUnreachableError):
+    """The session is of another version of the program, which has to be used to talk to it."""
+
+
+class _Opening(msgspec.Struct, tag="hello"):
+    """As much of a Hello as every version understands."""
+
+    protocol: int
+    version: str = "unknown version"
+
+
+class SessionClient:
+    """Connected to one session. `hello` is what it said of itself; a viewer's has the history."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hello: Hello) -> None:
+        self.hello = hello
+        self._reader = reader
+        self._writer = writer
+        self._news: asyncio.Queue[SessionUpdate | None] = asyncio.Queue()
+        self._answers: dict[int, asyncio.Future[CommandReply]] = {}
+        self._joined: asyncio.Future[Hello] = asyncio.get_running_loop().create_future()
+        self._last_id = 0
+        self._reading = asyncio.create_task(self._read(), name="session client")
+
+    @classmethod
+    async def connect(cls, path: Path, timeout_seconds: float = CONNECT_TIMEOUT_SECONDS) -> "SessionClient":
+        """Calls the session behind a socket, to ask or steer. Raises SessionAwayError if nobody answers."""
+        try:
+            reader, writer = await asyncio.open_unix_connection(
+                sock=unix_sockets.connect_unix(path), limit=LONGEST_LINE_BYTES
+            )
+        except OSError as error:
+            raise SessionUnreachableError(
+                f"no session answers at {path}: {error.strerror or os.strerror(error.errno or 0)}",
+                "it may have ended",
+            ) from error
+        try:
+            first = await within_timeout(reader.readline(), path, timeout_seconds)
+            return cls(reader, writer, _parse_hello(first, path))
+        except BaseException:
+            writer.close()
+            raise
+
+    @classmethod
+    async def join(
+        cls, path: Path, samples: int = MOST_SAMPLES, *, read_only: bool = False
+    ) -> "SessionClient":
+        """Calls, and becomes a viewer: `messages` is what happens from now on.
+
+        The session refuses a `read_only` one every command that steers.
+        """
+        client = await cls.connect(path)
+        client._write(JoinSession(samples=samples, read_only=read_only))
+        try:
+            client.hello = await within_timeout(client._joined, path, CONNECT_TIMEOUT_SECONDS)
+        except BaseException:
+            await client.close()
+            raise
+        return client
+
+    async def messages(self) -> AsyncIterator[SessionUpdate]:
+        """What the session says, until it hangs up; `Ended` is the last of an orderly end."""
+        while (news := await self._news.get()) is not None:
+            yield news
+
+    async def submit(self, command: Command) -> CommandReply:
+        """Sends a command and waits for what the session did with it.
+
+        Raises SessionAwayError if the session is gone before it answers.
+        """
+        self._last_id += 1
+        answer: asyncio.Future[CommandReply] = asyncio.get_running_loop().create_future()
+        self._answers[self._last_id] = answer
+        if self._reading.done():
+            self._abandon_answers()
+        else:
+            self._write(SubmitCommand(id=self._last_id, command=command))
+        return await answer
+
+    async def close(self) -> None:
+        """Leaves; the session goes on."""
+        self._reading.cancel()
+        self._joined.cancel()
+        self._writer.close()
+
+    def _write(self, message: ViewerMessage) -> None:
+        self._writer.write(msgspec.json.encode(message) + b"\n")
+
+    async def _read(self) -> None:
+        try:
+            while line := await self._reader.readline():
+                match _decoded(line):
+                    case CommandReply() as answer:
+                        if (waiting := self._answers.pop(answer.id, None)) and not waiting.done():
+                            waiting.set_result(answer)
+                    case Hello() as hello:
+                        if not self._joined.done():
+                            self._joined.set_result(hello)
+                    case None:
+                        continue
+                    case news:
+                        self._news.put_nowait(news)
+        except (ConnectionError, ValueError):
+            return
+        finally:
+            self._abandon_answers()
+            if not self._joined.done():
+                self._joined.set_exception(SessionUnreachableError("the session ended before it let us join"))
+                self._joined.exception()
+            self._news.put_nowait(None)
+
+    def _abandon_answers(self) -> None:
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(SessionUnreachableError("the session ended before it answered"))
+        self._answers.clear()
+
+
+async def within_timeout(answer: Awaitable[T], path: Path, seconds: float) -> T:
+    """What a session says, if it says it in time. Raises SessionAwayError."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await answer
+    except TimeoutError as error:
+        raise SessionUnreachableError(
+            f"the session at {path} does not answer", "its process is stopped, or hangs"
+        ) from error
+    except ConnectionError as error:
+        raise _hung_up(path) from error
+
+
+def _parse_hello(line: bytes, path: Path) -> Hello:
+    """The session's first line. Raises SessionAwayError if it is none of ours."""
+    if not line:
+        raise _hung_up(path)
+    try:
+        opening = msgspec.json.decode(line, type=_Opening)
+    except DECODE_ERRORS as error:
+        raise VersionMismatchError(
+            f"what listens at {path} is no session of this tuibench", "use the one it was started with"
+        ) from error
+    hello = _decoded(line) if opening.protocol == PROTOCOL_VERSION else None
+    if not isinstance(hello, Hello):
+        raise VersionMismatchError(
+            f"the session at {path} is of tuibench {opening.version}, protocol {opening.protocol}; "
+            f"this is {__version__}, protocol {PROTOCOL_VERSION}",
+            "use the one it was started with",
+        )
+    return hello
+
+
+def _hung_up(path: Path) -> SessionUnreachableError:
+    return SessionUnreachableError(f"the session at {path} hung up", "it may have ended")
+
+
+def _decoded(line: bytes) -> SessionMessage | None:
+    """A message of the session; None for a line that is none."""
+    try:
+        message: SessionMessage = msgspec.json.decode(line, type=SessionMessage)
+    except DECODE_ERRORS:
+        return None
+    return message

@@ -1,0 +1,66 @@
+"""The way into a session: a socket that is put up again when somebody sweeps it away.
+
+The folder for sockets goes when its user's last login ends, though a session outlives that; at the next
+login the session must be found again.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from tuibench.errors import RunError
+from tuibench.session.service.unix_sockets import listen_unix
+
+LONGEST_LINE_BYTES = 1 << 16
+CHECK_SECONDS = 2.0
+WAITING_CALLS = 1024
+"""Calls that the kernel keeps until they are taken; beyond it a caller is refused."""
+
+OnConnect = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+class SocketListener:
+    """Open from `open` to `close`; `keep` looks after it in between."""
+
+    def __init__(self, path: Path, on_connect: OnConnect) -> None:
+        self._path = path
+        self._on_connect = on_connect
+        self._server: asyncio.Server | None = None
+        self._inode = 0
+
+    async def open(self) -> None:
+        """Listens. Raises RunError when that is not possible."""
+        sock = listen_unix(self._path)
+        self._inode = self._path.stat().st_ino
+        self._server = await asyncio.start_unix_server(
+            self._on_connect, sock=sock, limit=LONGEST_LINE_BYTES, backlog=WAITING_CALLS
+        )
+
+    async def keep(self) -> None:
+        """Looks every now and then whether the socket is still there."""
+        while True:
+            await asyncio.sleep(CHECK_SECONDS)
+            await self.check()
+
+    async def check(self) -> None:
+        """Opens anew when the socket has gone; not yet, when its folder cannot be made now."""
+        if self._is_there():
+            return
+        if self._server is not None:
+            self._server.close()
+        with contextlib.suppress(RunError):
+            await self.open()
+
+    def close(self) -> None:
+        """Listens no more; those who are in stay."""
+        if self._server is not None:
+            self._server.close()
+        if self._is_there():
+            self._path.unlink(missing_ok=True)
+
+    def _is_there(self) -> bool:
+        try:
+            return self._path.stat().st_ino == self._inode
+        except OSError:
+            return False

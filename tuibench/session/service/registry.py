@@ -1,0 +1,90 @@
+"""Which sessions of this user run here, and which of them is meant.
+
+Asking costs a bounded time, whatever the sessions do; what a dead one left behind is cleared away.
+"""
+
+import asyncio
+import contextlib
+import errno
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple
+
+from tuibench import paths, suggestions
+from tuibench.errors import SessionUnreachableError, UsageError
+from tuibench.model.message import Hello
+from tuibench.session.service.client import SessionClient
+from tuibench.session.service.unix_sockets import SUFFIX, connect_unix, peer_of
+
+HELLO_TIMEOUT_SECONDS = 2.0
+DEAD = frozenset({errno.ECONNREFUSED, errno.ENOENT})
+"""How the system says that nobody listens."""
+
+
+class SessionEntry(NamedTuple):
+    """One session: what it says of itself, or why it says nothing. `pid` is 0 if it is not known."""
+
+    name: str
+    path: Path
+    hello: Hello | None
+    pid: int = 0
+    trouble: str = ""
+
+
+async def running_sessions(timeout_seconds: float = HELLO_TIMEOUT_SECONDS) -> list[SessionEntry]:
+    """All that run, by name, also those that do not answer."""
+    asked = await asyncio.gather(*(_ask(path, timeout_seconds) for path in _sockets()))
+    return sorted((entry for entry in asked if entry is not None), key=lambda entry: entry.name)
+
+
+async def find_session(wanted: str, timeout_seconds: float = HELLO_TIMEOUT_SECONDS) -> Path:
+    """The socket of the session meant: by its name, a unique beginning or part of it; empty: the only one.
+
+    Raises SessionAwayError when there is none, with the nearest name; UsageError when several are meant.
+    """
+    running = await running_sessions(timeout_seconds)
+    names = [entry.name for entry in running]
+    if not names:
+        raise SessionUnreachableError(
+            "no session is running", "start one with tuibench live … or run … --detach"
+        )
+    meant = suggestions.matching_names(wanted, names)
+    if len(meant) > 1:
+        raise UsageError(
+            f"several sessions are meant: {suggestions.abbreviated_list(meant)}", "name one of them"
+        )
+    if not meant:
+        near = get_close_matches(wanted, names, 1, cutoff=0.0)
+        raise SessionUnreachableError(f"there is no session '{wanted}'", f"did you mean '{near[0]}'?")
+    return next(entry.path for entry in running if entry.name == meant[0])
+
+
+def _sockets() -> Iterable[Path]:
+    for folder in paths.runtime_dirs():
+        with contextlib.suppress(OSError):
+            yield from sorted(path for path in folder.glob(f"*{SUFFIX}") if path.is_socket())
+
+
+async def _ask(path: Path, timeout_seconds: float) -> SessionEntry | None:
+    """What the session behind a socket is; None if there is none any more."""
+    try:
+        client = await SessionClient.connect(path, timeout_seconds)
+    except SessionUnreachableError as error:
+        pid = _listener(path)
+        if pid is None:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            return None
+        return SessionEntry(path.name.removesuffix(SUFFIX), path, None, pid, error.message)
+    await client.close()
+    return SessionEntry(client.hello.session, path, client.hello, client.hello.pid)
+
+
+def _listener(path: Path) -> int | None:
+    """The process that listens there, 0 if the system does not tell; None if nobody listens."""
+    try:
+        with connect_unix(path) as sock:
+            return peer_of(sock).pid
+    except OSError as error:
+        return None if error.errno in DEAD else 0

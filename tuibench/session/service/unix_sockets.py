@@ -1,0 +1,130 @@
+"""The unix sockets of sessions: what they are called, how one listens and calls, however long the path.
+
+A socket's address holds some hundred bytes only. A longer path is reached through its open directory, or,
+where the system has no names for open directories, from inside it.
+
+Who is at the other end of a unix socket, as the kernel knows it.
+"""
+
+import contextlib
+import errno
+import hashlib
+import os
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tuibench import paths
+from tuibench.errors import RunError
+
+LONGEST_ADDRESS_BYTES = 103 if sys.platform == "darwin" else 107
+LONGEST_STEM_BYTES = 64
+"""Leaves room in an address for the way through an open directory."""
+
+DESCRIPTORS = Path("/proc/self/fd")
+SUFFIX = ".sock"
+
+
+def socket_path(session: str) -> Path:
+    """Where a session of this name listens."""
+    stem = session
+    if len(os.fsencode(stem)) > LONGEST_STEM_BYTES:
+        digest = hashlib.sha256(os.fsencode(session)).hexdigest()[:8]
+        start = os.fsencode(session)[: LONGEST_STEM_BYTES - len(digest) - 1]
+        stem = f"{start.decode(errors='ignore')}-{digest}"
+    return paths.runtime_dir() / f"{stem}{SUFFIX}"
+
+
+@contextlib.contextmanager
+def socket_address(path: Path) -> Iterator[str]:
+    """A name of the path that fits into a socket's address, good while the context lasts."""
+    if len(os.fsencode(path)) <= LONGEST_ADDRESS_BYTES:
+        yield str(path)
+    elif DESCRIPTORS.is_dir():
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            yield str(DESCRIPTORS / str(directory) / path.name)
+        finally:
+            os.close(directory)
+    else:
+        with contextlib.chdir(path.parent):
+            yield path.name
+
+
+def listen_unix(path: Path) -> socket.socket:
+    """A socket that listens there, for its owner only. Raises RunError when that is not possible.
+
+    It gets its name when it listens: one that is there and answers nobody would be taken for a dead one's.
+    """
+    sock, unnamed = socket.socket(socket.AF_UNIX), path.with_name(f"{path.name}.new")
+    try:
+        paths.ensure_private(path.parent)
+        if path.exists():
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+        with socket_address(unnamed) as name:
+            sock.bind(name)
+        unnamed.chmod(0o600)
+        sock.listen()
+        sock.setblocking(False)
+        unnamed.rename(path)
+    except OSError as error:
+        sock.close()
+        raise RunError(
+            f"cannot listen at {path}: {error.strerror or error}", "set TUIBENCH_HOME to another place"
+        ) from error
+    return sock
+
+
+def connect_unix(path: Path) -> socket.socket:
+    """A socket connected to who listens there; never waits. Raises OSError when nobody can take the call."""
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.setblocking(False)
+        with socket_address(path) as name:
+            sock.connect(name)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+_UCRED = struct.Struct("3i")
+"""Linux: pid, uid, gid."""
+
+_XUCRED = struct.Struct("=IIh2x16I")
+"""macOS and the BSDs: version, uid, number of groups, groups."""
+
+SOL_LOCAL, LOCAL_PEERCRED, LOCAL_PEERPID = 0, 1, 2
+"""macOS's numbers, of which Python knows only some."""
+
+
+class Peer(NamedTuple):
+    """A process and its user; the process is 0 where the system does not tell."""
+
+    pid: int
+    uid: int
+
+    @property
+    def is_welcome(self) -> bool:
+        """Sessions serve their own user, and root, who could read their memory anyway."""
+        return self.uid in (os.getuid(), 0)
+
+
+def peer_of(sock: socket.socket) -> Peer:
+    """The peer of a connected unix socket. Raises OSError where the system does not tell."""
+    if hasattr(socket, "SO_PEERCRED"):
+        pid, uid, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
+        return Peer(pid, uid)
+    _, uid, *_ = _XUCRED.unpack(sock.getsockopt(SOL_LOCAL, LOCAL_PEERCRED, _XUCRED.size))
+    return Peer(_pid_of(sock), uid)
+
+
+def _pid_of(sock: socket.socket) -> int:
+    """The pid apart from the user; it only tells which share of the processor is ours."""
+    try:
+        return sock.getsockopt(SOL_LOCAL, LOCAL_PEERPID)
+    except OSError:
+        return 0

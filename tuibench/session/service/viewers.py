@@ -1,0 +1,231 @@
+"""One line into the session: what may be said on it, and how what is sent leaves without anybody waiting.
+
+What waits to be sent to one viewer, and what is left out when it reads too slowly.
+
+Samples give way, the oldest first, and the viewer is told how many it missed. Of the status only the newest
+is kept, and of where a probe stands. Events, answers and the last word are never left out: a viewer that lets
+too many of them wait is overfull, and can be dropped.
+"""
+
+import asyncio
+import contextlib
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from tuibench.deadline import wait_with_timeout
+from tuibench.errors import TuibenchError
+from tuibench.files import DECODE_ERRORS
+from tuibench.model.command import Command, WatchActivity
+from tuibench.model.message import (
+    READ_ONLY_REFUSAL,
+    CommandReply,
+    JoinSession,
+    SampleGap,
+    SessionMessage,
+    Status,
+    SubmitCommand,
+    ViewerMessage,
+)
+from tuibench.model.probe import ProbeState
+from tuibench.model.sample import Sample
+
+MOST_SAMPLES = 60
+MOST_BYTES = 1 << 24
+
+
+def encode_line(message: SessionMessage) -> bytes:
+    return msgspec.json.encode(message) + b"\n"
+
+
+class Outbox:
+    """Lines in the order they were put."""
+
+    def __init__(self, most_samples: int = MOST_SAMPLES, most_bytes: int = MOST_BYTES) -> None:
+        self._most_samples = most_samples
+        self._most_bytes = most_bytes
+        self._lines: OrderedDict[int, bytes] = OrderedDict()
+        self._samples: deque[int] = deque()
+        self._newest: dict[type[SessionMessage], int] = {}
+        self._missed = 0
+        self._last = 0
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @property
+    def is_overfull(self) -> bool:
+        return self._bytes > self._most_bytes
+
+    def put(self, message: SessionMessage, line: bytes) -> None:
+        """Takes a message in; `line` is the same as bytes, made once for all viewers."""
+        self._last += 1
+        self._lines[self._last] = line
+        self._bytes += len(line)
+        if isinstance(message, Sample):
+            self._samples.append(self._last)
+            if len(self._samples) > self._most_samples:
+                self._leave_out(self._samples.popleft())
+                self._missed += 1
+        elif isinstance(message, Status | ProbeState):
+            if (older := self._newest.get(type(message))) is not None:
+                self._leave_out(older)
+            self._newest[type(message)] = self._last
+
+    def next_line(self) -> bytes | None:
+        """The next line to send, None if there is none."""
+        if self._missed:
+            missed, self._missed = self._missed, 0
+            return encode_line(SampleGap(samples=missed))
+        if not self._lines:
+            return None
+        number, line = self._lines.popitem(last=False)
+        self._bytes -= len(line)
+        if self._samples and self._samples[0] == number:
+            self._samples.popleft()
+        self._newest = {kind: newest for kind, newest in self._newest.items() if newest != number}
+        return line
+
+    def _leave_out(self, number: int) -> None:
+        self._bytes -= len(self._lines.pop(number))
+
+
+MAX_PENDING_COMMANDS = 32
+"""Commands of one line that may be under way; more are refused."""
+
+_decoder = msgspec.json.Decoder(ViewerMessage)
+_Submit = Callable[[Command], Awaitable[str]]
+
+
+class _Numbered(msgspec.Struct):
+    """What can be known of a line that is no command: which answer it waits for."""
+
+    id: int = 0
+
+
+class Viewer:
+    """Somebody connected: a caller at first, a viewer once it has joined."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._outbox = Outbox()
+        self._read_only = False
+        self._running: set[asyncio.Task[None]] = set()
+        self._filled = asyncio.Event()
+        self._emptied = asyncio.Event()
+        self._emptied.set()
+        self._sending = asyncio.create_task(self._send(), name="viewer's line")
+
+    @property
+    def is_idle(self) -> bool:
+        """True if no command of it is under way."""
+        return not self._running
+
+    def send(self, message: SessionMessage) -> None:
+        self.send_line(message, encode_line(message))
+
+    def send_line(self, message: SessionMessage, line: bytes) -> None:
+        """Queues a message; never waits for the viewer. One that has stopped reading is dropped at last."""
+        if self._writer.is_closing():
+            return
+        self._outbox.put(message, line)
+        self._emptied.clear()
+        self._filled.set()
+        if self._outbox.is_overfull:
+            self._writer.transport.abort()
+
+    async def serve(self, submit: _Submit, join: Callable[[JoinSession], None]) -> None:
+        """Answers until the other end leaves. A line that is no command is told so, and passed over."""
+        running = self._running
+        while (line := await self._line()) is not None:
+            match self._request(line):
+                case SubmitCommand(id=number) if len(running) >= MAX_PENDING_COMMANDS:
+                    self.send(
+                        CommandReply(
+                            id=number, ok=False, text=f"{MAX_PENDING_COMMANDS} commands wait already"
+                        )
+                    )
+                case SubmitCommand(id=number, command=command) if self._read_only and is_control_command(
+                    command
+                ):
+                    self.send(CommandReply(id=number, ok=False, text=READ_ONLY_REFUSAL))
+                case SubmitCommand() as request:
+                    task = asyncio.create_task(self._answer(request, submit))
+                    running.add(task)
+                    task.add_done_callback(running.discard)
+                case JoinSession() as request:
+                    self._read_only |= request.read_only
+                    join(request)
+                case None:
+                    continue
+
+    async def flush(self) -> None:
+        """Waits until everything sent has left."""
+        with contextlib.suppress(ConnectionError):
+            await self._emptied.wait()
+            self._writer.transport.set_write_buffer_limits(0)
+            await self._writer.drain()
+
+    def drop(self) -> None:
+        self._sending.cancel()
+        self._writer.close()
+
+    async def _line(self) -> bytes | None:
+        """The next line; None at the end, or after a line that is too long to be one."""
+        try:
+            return await self._reader.readline() or None
+        except ConnectionError:
+            return None
+        except ValueError:
+            self.send(CommandReply(id=0, ok=False, text="this line is too long for a command"))
+            with contextlib.suppress(TimeoutError):
+                await wait_with_timeout(self.flush(), 1)
+            return None
+
+    def _request(self, line: bytes) -> ViewerMessage | None:
+        try:
+            request: ViewerMessage = _decoder.decode(line)
+        except DECODE_ERRORS as error:
+            self.send(CommandReply(id=_number_of(line), ok=False, text=f"not a command: {error}"))
+            return None
+        return request
+
+    async def _answer(self, request: SubmitCommand, submit: _Submit) -> None:
+        try:
+            self.send(CommandReply(id=request.id, ok=True, text=await submit(request.command)))
+        except TuibenchError as error:
+            self.send(CommandReply(id=request.id, ok=False, text=str(error)))
+        except Exception as error:
+            self.send(CommandReply(id=request.id, ok=False, text=f"a mistake of tuibench: {error!r}"))
+            raise
+
+    async def _send(self) -> None:
+        """Writes as fast as the other end reads, until it is gone."""
+        try:
+            while not self._writer.is_closing():
+                if (line := self._outbox.next_line()) is None:
+                    self._emptied.set()
+                    self._filled.clear()
+                    await self._filled.wait()
+                else:
+                    self._writer.write(line)
+                    await self._writer.drain()
+        except ConnectionError:
+            return
+        finally:
+            self._emptied.set()
+
+
+def is_control_command(command: Command) -> bool:
+    """True for all that does more than look."""
+    return not isinstance(command, WatchActivity)
+
+
+def _number_of(line: bytes) -> int:
+    try:
+        return msgspec.json.decode(line, type=_Numbered).id
+    except DECODE_ERRORS:
+        return 0

@@ -1,0 +1,92 @@
+"""The cells of a sweep and their order. Pure: a plan in, cells out.
+
+Cells on the same tables stand together, for only one size of a table can be there at a time. Among
+themselves they are ordered as the plan says.
+
+How long a sweep will take: from its plan first, then from the cells that are done.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import cycle, product
+from random import Random
+from statistics import fmean
+
+from msgspec.structs import replace
+
+from tuibench.model.plan import RunPlan
+from tuibench.model.sweep import Cell, CellOrder, CellResult, SweepPlan
+
+
+def all_cells(plan: SweepPlan) -> tuple[Cell, ...]:
+    """All cells as they were asked for: repeats within threads, within variants, within cases."""
+    repeats = range(1, plan.repeats + 1)
+    combined = product(plan.cases, plan.variants, plan.threads, repeats)
+    return tuple(
+        Cell(number=number, case=case, variant=variant, threads=threads, repeat=repeat)
+        for number, (case, variant, threads, repeat) in enumerate(combined, 1)
+    )
+
+
+def cells_in_order(plan: SweepPlan) -> tuple[Cell, ...]:
+    """The same cells in the order they run in."""
+    cells = all_cells(plan)
+    tables = dict.fromkeys(case.data for case in plan.cases)
+    blocks = ([cell for cell in cells if cell.case.data == data] for data in tables)
+    return tuple(cell for block in blocks for cell in _in_order(plan, block))
+
+
+def _in_order(plan: SweepPlan, cells: Sequence[Cell]) -> Iterable[Cell]:
+    if plan.order is CellOrder.GIVEN:
+        return cells
+    rounds = [[cell for cell in cells if cell.repeat == repeat] for repeat in range(1, plan.repeats + 1)]
+    for number, cells_once in enumerate(rounds):
+        if plan.order is CellOrder.RANDOM:
+            Random(f"{plan.base.seed}/{number}/{cells_once[0].case.data}").shuffle(cells_once)
+        else:
+            cells_once[:] = _side_by_side(cells_once)[:: -1 if number % 2 else 1]
+    return (cell for cells_once in rounds for cell in cells_once)
+
+
+def _side_by_side(cells: Iterable[Cell]) -> list[Cell]:
+    """The variants of each case and number of threads next to each other, every other time backwards.
+
+    What is compared then runs at about the same time. It costs nothing: each cell makes its own settings and
+    puts them back, whichever cell comes next.
+    """
+    groups: dict[tuple[str, int], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.case.name, cell.threads), []).append(cell)
+    there_and_back = cycle((1, -1))
+    return [cell for group in groups.values() for cell in group[:: next(there_and_back)]]
+
+
+def cell_plan(plan: SweepPlan, cell: Cell) -> RunPlan:
+    """What a session runs for a cell; each repeat has values of its own."""
+    return replace(
+        plan.base,
+        profile=cell.case.profile,
+        options=cell.case.options,
+        threads=cell.threads,
+        seed=plan.base.seed + cell.repeat - 1,
+    )
+
+
+def max_threads(plan: SweepPlan) -> int:
+    """The most that any cell has."""
+    return max(plan.threads)
+
+
+OVERHEAD_SECONDS = 2.5
+"""What a cell takes beside its load, as long as none has been seen: workers, connections, settings."""
+
+
+def cell_seconds(base: RunPlan, results: Sequence[CellResult]) -> float:
+    """How long one cell takes, from start to start."""
+    load = base.warmup_seconds + (base.seconds or 0.0)
+    overheads = [max(0.0, result.seconds - load) for result in results if result.outcome == "done"]
+    return load + (fmean(overheads) if overheads else OVERHEAD_SECONDS)
+
+
+def remaining_seconds(base: RunPlan, results: Sequence[CellResult], cells_left: int) -> float:
+    """How long so many more cells take. Making tables is not foreseen."""
+    return cells_left * cell_seconds(base, results)

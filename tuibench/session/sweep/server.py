@@ -1,0 +1,145 @@
+"""The tables of a sweep: made before the cells that need them, dropped when others take their place.
+
+What moves the result beside the plan: the hosts, the way to the server, its settings, how large it is.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from tuibench.clock import Clock
+from tuibench.errors import SQLError, TuibenchError
+from tuibench.load.tables.cleanup import drop_tables
+from tuibench.load.tables.loader import LoadProgress
+from tuibench.load.tables.prepare import prepare_tables
+from tuibench.model.server import Flavour
+from tuibench.model.sweep import (
+    DataDropped,
+    DataReady,
+    Sweep,
+    SweepCase,
+    SweepEnvironment,
+    SweepLine,
+    SweepPlan,
+)
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.info import server_info
+from tuibench.mysql.session_defaults import connect_with_defaults
+from tuibench.observe.environment import read_environment
+from tuibench.session.sweep.matrix import max_threads
+from tuibench.workload import library
+from tuibench.workload.datasets import build_data_set
+from tuibench.workload.program.program import Program
+
+TABLESPACES = {Flavour.MARIADB: "innodb_sys_tablespaces", Flavour.MYSQL: "innodb_tablespaces"}
+"""Where the size of the files is told, to whoever has the PROCESS privilege."""
+
+
+async def read_surroundings(target: Target, clock: Clock) -> SweepEnvironment:
+    """The server now. Raises ServerUnavailableError when it cannot be reached."""
+    connection = await connect_with_defaults(target, use_database=False)
+    try:
+        info = await server_info(connection)
+    finally:
+        await connection.close()
+    return SweepEnvironment(server=info, environment=await read_environment(target, info, clock.now_ns))
+
+
+async def table_files_bytes(target: Target, program: Program) -> int | None:
+    """How large the files of a program's tables are; None if the server does not tell."""
+    names = build_data_set(program).table_names()
+    connection = await connect_with_defaults(target)
+    try:
+        flavour = (await server_info(connection)).flavour
+        return await _files_bytes(connection, flavour, names)
+    except SQLError:
+        return None
+    finally:
+        await connection.close()
+
+
+async def _files_bytes(connection: Connection, flavour: Flavour, names: Sequence[str]) -> int | None:
+    """Of the tables' own files, be they of one partition or several."""
+    database = connection.target.database
+    rows = await connection.query(
+        f"SELECT name, file_size FROM information_schema.{TABLESPACES[flavour]} "  # noqa: S608
+        f"WHERE name LIKE {connection.quote(database + '/%')}"
+    )
+    wanted = {f"{database}/{name}" for name in names}
+    return sum(int(size) for name, size in rows if str(name).partition("#")[0] in wanted) or None
+
+
+OnProgress = Callable[[LoadProgress], None]
+
+
+class Tables(Protocol):
+    """Makes, measures and drops the tables of a case."""
+
+    async def make(self, case: SweepCase) -> None: ...
+
+    async def drop(self, case: SweepCase) -> None: ...
+
+    async def files_bytes(self, case: SweepCase) -> int | None: ...
+
+
+class ServerTables:
+    """The real ones. `show` hears how far a load is, `tell` what speaks against it."""
+
+    def __init__(
+        self,
+        target: Target,
+        plan: SweepPlan,
+        show: OnProgress | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
+        self._target = target
+        self._threads = max_threads(plan)
+        self._text = plan.base.profile_text
+        self._show = show
+        self._tell = tell
+
+    async def make(self, case: SweepCase) -> None:
+        """Raises RunError if tables of these names are there already."""
+        await prepare_tables(self._target, self._program(case), progress=self._show, warn=self._tell)
+
+    async def drop(self, case: SweepCase) -> None:
+        await drop_tables(self._target, self._program(case))
+
+    async def files_bytes(self, case: SweepCase) -> int | None:
+        try:
+            return await table_files_bytes(self._target, self._program(case))
+        except TuibenchError:
+            return None
+
+    def _program(self, case: SweepCase) -> Program:
+        return library.load_program(case.profile, {**case.options, "threads": self._threads}, self._text)
+
+
+class TableManager:
+    """Sees to it that the tables of a case are there, and that those made for it go when it is over."""
+
+    def __init__(self, plan: SweepPlan, tables: Tables, tell: Callable[[str], None]) -> None:
+        self._plan = plan
+        self._tables = tables
+        self._tell = tell
+
+    async def ready(self, case: SweepCase, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
+        """Has the tables of a case there. Other tables that the sweep made are dropped first."""
+        known = next((one for one in sweep.data if one.data == case.data), None)
+        if known is not None and (known.prepared or not self._plan.prepare):
+            return
+        if self._plan.prepare:
+            await self.drop(sweep, write)
+            self._tell(f"making the tables: {case.size}")
+            await self._tables.make(case)
+            write(DataReady(data=case.data, prepared=True))
+        size = await self._tables.files_bytes(case)
+        write(DataReady(data=case.data, files_bytes=size, prepared=self._plan.prepare))
+
+    async def drop(self, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
+        """Drops the tables that the sweep has made."""
+        for made in [one for one in sweep.data if one.prepared]:
+            case = next(case for case in self._plan.cases if case.data == made.data)
+            self._tell(f"dropping the tables: {case.size}")
+            await self._tables.drop(case)
+            write(DataDropped(data=made.data))

@@ -1,0 +1,23 @@
+"""The ticks of a session: at fixed intervals, until it is over."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from tuibench.clock import Tick
+
+
+async def ticks_until(over: asyncio.Event, schedule: AsyncIterator[Tick]) -> AsyncIterator[Tick]:
+    """The ticks of the schedule until `over` is set, which does not wait for the next tick."""
+    ending = asyncio.create_task(over.wait())
+    try:
+        while not over.is_set():
+            tick = asyncio.ensure_future(anext(schedule, None))
+            await asyncio.wait({tick, ending}, return_when=asyncio.FIRST_COMPLETED)
+            if not tick.done():
+                tick.cancel()
+                return
+            if (due := tick.result()) is None:
+                return
+            yield due
+    finally:
+        ending.cancel()

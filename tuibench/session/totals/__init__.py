@@ -1,0 +1,1 @@
+"""Aggregation of worker reports into ticks, checkpoints, alarms and the run summary."""

@@ -1,0 +1,95 @@
+"""What an operator must be told about errors, lost connections and refused ones, without being flooded."""
+
+from collections.abc import Sequence
+
+from tuibench.load.worker_report import Counters, WorkerReport
+from tuibench.load.workers.replacement import Loss
+from tuibench.model.event import EventKind
+from tuibench.model.sample import LoadSample
+from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
+
+ERROR_SHARE = 0.05
+"""Errors per transaction that make a burst; a few deadlocks are everyday life."""
+
+QUIET_TICKS = 10
+"""Ticks between two words about the same trouble."""
+
+REFUSALS = {
+    1040: "too many connections (error 1040, max_connections)",
+    1203: "too many connections of this user (error 1203, max_user_connections)",
+    1226: "the account's resource limit (error 1226)",
+}
+PREPARED_LIMIT = 1461
+PREPARED_LIMIT_WORDS = "the server takes no more prepared ones (error 1461, max_prepared_stmt_count)"
+
+
+class Alarms:
+    """Looks at each tick and says what is new."""
+
+    def __init__(self) -> None:
+        self._quiet_until: dict[EventKind, int] = {}
+        self._tick = 0
+        self._refused_before: dict[int, int] = {}
+        self._reported_unresponsive: set[int] = set()
+        self._told_losses = 0
+        self._pending: list[str] = []
+
+    def look(self, load: LoadSample) -> list[tuple[EventKind, str]]:
+        """What happened in this tick that an operator should know."""
+        self._tick += 1
+        told = [(EventKind.WARNING, text) for text in self._pending]
+        self._pending = []
+        errors, transactions = load.errors_per_second, load.transactions_per_second
+        if errors > ERROR_SHARE * (transactions + errors):
+            codes = ", ".join(f"{code} × {times}" for code, times in load.errors_by_code.items())
+            told += self._once(EventKind.ERRORS, f"errors: {codes}")
+        if load.reconnects_per_second:
+            count = round(load.reconnects_per_second * load.seconds)
+            told += self._once(EventKind.RECONNECT, f"{count} connections came back")
+        return told
+
+    def report_unresponsive(self, pids: Sequence[int]) -> None:
+        """These workers owe a report; `look` says so, once for each."""
+        for pid in pids:
+            if pid not in self._reported_unresponsive:
+                self._reported_unresponsive.add(pid)
+                self._pending.append(
+                    f"worker process {pid} does not answer: its figures are missing until it does"
+                )
+
+    def lost(self, losses: Sequence[Loss]) -> None:
+        """All workers that ended so far; `look` says so, once for each."""
+        self._pending += [loss.event for loss in losses[self._told_losses :]]
+        self._told_losses = len(losses)
+
+    def refusals(self, reports: Sequence[WorkerReport]) -> int:
+        """Connections that the server has refused since they were last asked for."""
+        refused = _refused(reports)
+        return sum(refused.get(code, 0) - self._refused_before.get(code, 0) for code in REFUSALS)
+
+    def refusal_remedy(self, reports: Sequence[WorkerReport]) -> str:
+        """What would let in those that were refused, whenever that was."""
+        refused = _refused(reports)
+        return "; ".join(
+            refusal_remedy for code, refusal_remedy in TOO_MANY_CONNECTIONS_HINTS.items() if code in refused
+        )
+
+    def refused(self, reports: Sequence[WorkerReport]) -> str:
+        """What the server refuses, in words; empty when nothing new was refused."""
+        refused = _refused(reports)
+        new = {code: times - self._refused_before.get(code, 0) for code, times in refused.items()}
+        self._refused_before = refused
+        told = [f"{new[code]} refused: {words}" for code, words in REFUSALS.items() if new.get(code)]
+        if new.get(PREPARED_LIMIT):
+            told.append(f"{new[PREPARED_LIMIT]} statements are sent as text: {PREPARED_LIMIT_WORDS}")
+        return "; ".join(told)
+
+    def _once(self, kind: EventKind, text: str) -> list[tuple[EventKind, str]]:
+        if self._tick < self._quiet_until.get(kind, 0):
+            return []
+        self._quiet_until[kind] = self._tick + QUIET_TICKS
+        return [(kind, text)]
+
+
+def _refused(reports: Sequence[WorkerReport]) -> dict[int, int]:
+    return sum((report.counters for report in reports), Counters()).refused

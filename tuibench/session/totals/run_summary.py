@@ -1,0 +1,236 @@
+"""Builds the summary of a run from its accounting and from the server's own counters."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tuibench.load.engine.choice import Chosen
+from tuibench.load.worker_report import Counters, FairnessStats
+from tuibench.metrics.histogram import US_PER_MS, Histogram
+from tuibench.model.counters import Counter
+from tuibench.model.effect import AbTestResult, CommitCost, Effect
+from tuibench.model.event import Event
+from tuibench.model.headline import Headline, HeadlineTotals
+from tuibench.model.probe import ProbeResult
+from tuibench.model.server import ServerInfo
+from tuibench.model.steadiness import Steadiness
+from tuibench.model.summary import (
+    ClientTotals,
+    ErrorTotals,
+    Fairness,
+    KindTotals,
+    QueryTotals,
+    Reconciliation,
+    RunOutcome,
+    ServerTotals,
+    Summary,
+    TransactionTotals,
+)
+from tuibench.record.files.hdr_log import encode_histogram, kind_totals, statement_totals
+from tuibench.record.sysbench_report import FullReport
+from tuibench.session.spec import SessionSpec
+from tuibench.session.totals.report_aggregation import LoadTotals
+
+
+class ServerReading(msgspec.Struct, frozen=True, kw_only=True):
+    """The server's cumulative counters at one moment, and how many statements we had sent it by then.
+
+    `own` counts sampling and steering, the reading itself included; `uptime_seconds` tells a restart.
+    """
+
+    counters: Mapping[str, int]
+    own: int
+    uptime_seconds: int
+
+
+def counter_deltas(before: ServerReading | None, after: ServerReading | None) -> dict[str, int] | None:
+    """How much each counter grew; None if a reading is missing or the counters began anew in between."""
+    if before is None or after is None or after.uptime_seconds < before.uptime_seconds:
+        return None
+    grown = {
+        name: value - before.counters[name]
+        for name, value in after.counters.items()
+        if name in before.counters
+    }
+    return None if grown.get(Counter.QUESTIONS, 0) < 0 else grown
+
+
+def reconcile(
+    totals: Counters, before: ServerReading | None, after: ServerReading | None, *, is_complete: bool = True
+) -> Reconciliation:
+    """Client against server: what is left over was sent by others, if the client's figures are complete."""
+    grown = counter_deltas(before, after)
+    own = after.own - before.own if before and after else 0
+    questions = grown.get(Counter.QUESTIONS) if grown is not None else None
+    return Reconciliation(
+        questions_client=totals.questions,
+        questions_server=questions,
+        own=own,
+        foreign=None if questions is None or not is_complete else questions - own - totals.questions,
+        commits_client=totals.commits,
+        commits_server=grown.get(Counter.COM_COMMIT) if grown is not None else None,
+    )
+
+
+class RunEnding(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended: what the summary needs beside the accounting. `seconds` is the time of the load.
+
+    Unless it `is_complete`, some of what the workers did was never reported. `kinds` are the profile's
+    transactions, in its order.
+    """
+
+    seconds: float
+    threads: int
+    rate: float
+    workers: int
+    outcome: RunOutcome
+    failure: str
+    limited: bool
+    client_delay_ms: float
+    warnings: tuple[str, ...]
+    events: tuple[Event, ...]
+    before: ServerReading | None
+    after: ServerReading | None
+    effects: tuple[Effect, ...] = ()
+    costs: tuple[CommitCost, ...] = ()
+    ab: AbTestResult | None = None
+    steadiness: Steadiness | None = None
+    is_complete: bool = True
+    probe: ProbeResult | None = None
+    headline: Headline | None = None
+    kinds: tuple[str, ...] = ()
+    engine: Chosen = Chosen(is_native=False)
+
+
+def build_summary(
+    spec: SessionSpec, server: ServerInfo, accounting: LoadTotals, ending: RunEnding
+) -> Summary:
+    """The whole run in figures."""
+    totals, plan, seconds = accounting.totals, spec.plan, ending.seconds or 1e-9
+    transactions = accounting.transactions
+    return Summary(
+        session=spec.session,
+        profile=plan.profile,
+        threads=ending.threads,
+        seconds=ending.seconds,
+        rate=ending.rate,
+        percentiles=_percentiles(transactions, plan.percentiles),
+        outcome=ending.outcome,
+        failure=ending.failure,
+        transactions=TransactionTotals(total=totals.completed, per_second=totals.completed / seconds),
+        queries=_queries(totals, seconds),
+        errors=_errors(totals),
+        retries=totals.retries,
+        reconnects=totals.reconnects,
+        scheduled=totals.scheduled,
+        failed=totals.failed,
+        abandoned=totals.abandoned,
+        latency_ms=transactions.latency(),
+        service_ms=accounting.service.latency(),
+        latency_sum_ms=transactions.sum_us / US_PER_MS,
+        latency_histogram=encode_histogram(transactions),
+        fairness=_fairness(
+            accounting.per_connection("events_per_connection"),
+            accounting.per_connection("seconds_per_connection"),
+        ),
+        statements={name: statement_totals(each) for name, each in accounting.statements.items()},
+        by_transaction=_kinds(accounting, ending.kinds),
+        server=ServerTotals(
+            version=server.version_text,
+            flavour=server.flavour,
+            deltas=counter_deltas(ending.before, ending.after) or {},
+        ),
+        reconciliation=reconcile(totals, ending.before, ending.after, is_complete=ending.is_complete),
+        client=ClientTotals(
+            workers=ending.workers,
+            cpu_share=accounting.cpu_seconds / seconds / max(1, ending.workers),
+            cpu_seconds=accounting.cpu_seconds,
+            limited=ending.limited,
+            engine=ending.engine.name,
+            engine_reason=ending.engine.reason,
+        ),
+        events=ending.events,
+        warnings=ending.warnings,
+        client_delay_ms=ending.client_delay_ms,
+        effects=ending.effects,
+        costs=ending.costs,
+        ab=ending.ab,
+        steadiness=ending.steadiness,
+        probe=ending.probe,
+        headline=_headline(ending.headline, accounting, seconds),
+    )
+
+
+def _headline(headline: Headline | None, accounting: LoadTotals, seconds: float) -> HeadlineTotals | None:
+    if headline is None:
+        return None
+    return HeadlineTotals.of(headline, accounting.of_kind(headline.transaction).count, seconds)
+
+
+def _kinds(accounting: LoadTotals, order: tuple[str, ...]) -> dict[str, KindTotals]:
+    """The kinds of transactions, in the order of the profile."""
+    totals, found = accounting.totals, accounting.by_transaction
+    names = [name for name in order if name in found]
+    return {
+        name: kind_totals(
+            each, retries=totals.retried.get(name, 0), rolled_back=totals.rolled_back.get(name, 0)
+        )
+        for name, each in ((name, found[name]) for name in dict.fromkeys((*names, *found)))
+    }
+
+
+def full_report(
+    accounting: LoadTotals, seconds: float, total_seconds: float, percentiles: tuple[float, ...]
+) -> FullReport:
+    """The `seconds` since the last checkpoint in figures, as sysbench has them at the next or the end."""
+    since = accounting.since_checkpoint
+    totals, transactions = since.counters, since.transactions
+    time = seconds or 1e-9
+    return FullReport(
+        seconds=seconds,
+        total_seconds=total_seconds,
+        transactions=TransactionTotals(total=totals.completed, per_second=totals.completed / time),
+        queries=_queries(totals, time),
+        errors=totals.failures,
+        reconnects=totals.reconnects,
+        latency=transactions.latency(),
+        percentiles=_percentiles(transactions, percentiles),
+        latency_sum_ms=transactions.sum_us / US_PER_MS,
+        fairness=_fairness(
+            accounting.per_connection("events_since"), accounting.per_connection("seconds_since")
+        ),
+    )
+
+
+def _queries(totals: Counters, seconds: float) -> QueryTotals:
+    return QueryTotals(
+        read=totals.reads,
+        write=totals.writes,
+        other=totals.others,
+        total=totals.queries,
+        per_second=totals.queries / seconds,
+    )
+
+
+def _errors(totals: Counters) -> ErrorTotals:
+    return ErrorTotals(
+        total=totals.failures,
+        by_code={str(code): times for code, times in totals.errors.items()},
+    )
+
+
+def _percentiles(histogram: Histogram, wanted: tuple[float, ...]) -> dict[str, float | None]:
+    """In milliseconds, by their number; None where nothing was done that could have taken its time."""
+    if not histogram.count:
+        return dict.fromkeys(f"{each:g}" for each in wanted)
+    found_us = histogram.percentiles(wanted)
+    return {f"{each:g}": us / US_PER_MS for each, us in zip(wanted, found_us, strict=True)}
+
+
+def _fairness(events: FairnessStats, seconds: FairnessStats) -> Fairness:
+    return Fairness(
+        events_avg=events.mean,
+        events_stddev=events.deviation,
+        seconds_avg=seconds.mean,
+        seconds_stddev=seconds.deviation,
+    )

@@ -1,0 +1,215 @@
+"""What the charts remember of a run, in bounded memory however long it goes on.
+
+A pyramid: the newest ticks one by one, and below them ever coarser levels of blocks, `FACTOR` times as long
+from level to level. A block merges its ticks: rates are the mean over the time measured, latencies (the
+percentiles, too) are the worst of them, counts by latency bucket are sums. So a peak is never lost to a zoom.
+"""
+
+import math
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+BLOCKS_PER_LEVEL = 4096
+"""Blocks kept on each level: over an hour of single seconds."""
+FACTOR = 8
+LEVELS = 5
+"""The last one holds half a year of seconds."""
+
+
+class ChartPoint(NamedTuple):
+    """One tick as the charts need it, or several of them merged. None where the load was not measured.
+
+    `slot` numbers the (last) tick from 1, `seconds` is the time measured, 0 for a gap. `counts` are the
+    transactions by latency bucket (see `metrics.shape`), empty where they are not known. `headline` is the
+    figure that the profile is known by, if it has one.
+    """
+
+    elapsed_seconds: float
+    tps: float | None
+    qps: float | None
+    p95_ms: float | None
+    p50_ms: float | None = None
+    p99_ms: float | None = None
+    max_ms: float | None = None
+    slot: int = 0
+    seconds: float = 0.0
+    counts: Sequence[int] = ()
+    headline: float | None = None
+
+
+Blocks = tuple[ChartPoint, ...]
+
+
+class ChartHistory:
+    """Points in the order of their slots; `added` makes the next history and leaves this one as it is."""
+
+    def __init__(
+        self, levels: tuple[Blocks, ...] = ((),) * LEVELS, past: "ColumnCache | None" = None
+    ) -> None:
+        self.levels = levels
+        self._past = ColumnCache() if past is None else past
+
+    @classmethod
+    def of(cls, points: Iterable[ChartPoint]) -> "ChartHistory":
+        """The history of some points."""
+        levels = [tuple(points)]
+        for level in range(1, LEVELS):
+            levels.append(_blocks(levels[-1], FACTOR**level))
+        return cls(tuple(level[-BLOCKS_PER_LEVEL:] for level in levels))
+
+    def added(self, point: ChartPoint) -> "ChartHistory":
+        """The history once this tick has come."""
+        levels = tuple(_append(level, point, FACTOR**n) for n, level in enumerate(self.levels))
+        return ChartHistory(levels, self._past)
+
+    @property
+    def points(self) -> Blocks:
+        """The newest ticks, one by one."""
+        return self.levels[0]
+
+    @property
+    def first_slot(self) -> int:
+        """Where the oldest that is remembered begins; 1 before there is anything."""
+        for number, level in enumerate(self.levels):
+            if len(level) < BLOCKS_PER_LEVEL or number == LEVELS - 1:
+                return max(1, _block_start(level[0], FACTOR**number)) if level else 1
+        raise AssertionError
+
+    @property
+    def last_slot(self) -> int:
+        return self.points[-1].slot if self.points else 0
+
+    def between(self, start_seconds: float, end_seconds: float) -> Blocks:
+        """The points of a stretch of time, on the finest level that reaches back so far."""
+        for level in self.levels:
+            if len(level) < BLOCKS_PER_LEVEL or level[0].elapsed_seconds <= start_seconds:
+                break
+        return tuple(point for point in level if start_seconds < point.elapsed_seconds <= end_seconds)
+
+    def window(self, slots: int, last: int, count: int) -> list[ChartPoint | None]:
+        """The columns `last - count + 1` to `last`, each of so many slots; None where nothing came.
+
+        Column n holds the slots n·slots + 1 to (n + 1)·slots. `slots` must be one that `merging` gives.
+        """
+        known = self._past.of(slots)
+        finished = (self.last_slot - 1) // slots
+        wanted = range(last - count + 1, last + 1)
+        missing = [column for column in wanted if column >= finished or column not in known]
+        if missing:
+            groups = self.groups(slots, last, last - missing[0] + 1)
+            fresh = {missing[0] + n: merge_points(group) if group else None for n, group in enumerate(groups)}
+            known = known | fresh
+            self._past.keep({column: point for column, point in fresh.items() if column < finished})
+        return [known[column] for column in wanted]
+
+    def groups(self, slots: int, last: int, count: int) -> list[list[ChartPoint]]:
+        """The same columns, not merged yet: points of the coarsest level that still is exact."""
+        first = last - count + 1
+        groups: list[list[ChartPoint]] = [[] for _ in range(count)]
+        for point in reversed(self.levels[coarsest_level(slots)]):
+            column = (point.slot - 1) // slots - first
+            if column < 0:
+                break
+            if column < count:
+                groups[column].append(point)
+        return groups
+
+
+class ColumnCache:
+    """The merged columns of the zoom that was drawn last, as far as their time is over.
+
+    They are the same in every later history, so that a tick costs no more than the column it belongs to.
+    """
+
+    def __init__(self) -> None:
+        self._slots = 0
+        self._known: dict[int, ChartPoint | None] = {}
+
+    def of(self, slots: int) -> dict[int, ChartPoint | None]:
+        """What is known of columns of so many slots."""
+        if slots != self._slots or len(self._known) > BLOCKS_PER_LEVEL:
+            self._slots, self._known = slots, {}
+        return self._known
+
+    def keep(self, columns: dict[int, ChartPoint | None]) -> None:
+        self._known.update(columns)
+
+
+def slots_per_column(slots: float, count: int) -> int:
+    """How many slots to merge to a column so that `count` columns show at least `slots` each."""
+    wanted = max(1, math.ceil(slots))
+    for level in range(LEVELS):
+        unit = int(FACTOR**level)
+        whole = math.ceil(wanted / unit) * unit
+        if whole * count <= (BLOCKS_PER_LEVEL - 1) * unit or level == LEVELS - 1:
+            return whole
+    raise AssertionError
+
+
+def coarsest_level(slots: int) -> int:
+    """The coarsest level whose blocks do not cross the borders of such columns."""
+    return max(level for level in range(LEVELS) if slots % FACTOR**level == 0)
+
+
+def merge_points(points: Sequence[ChartPoint]) -> ChartPoint:
+    """Several points as one."""
+    if len(points) == 1:
+        return points[0]
+    newest = max(points, key=lambda point: point.slot)
+    return ChartPoint(
+        elapsed_seconds=newest.elapsed_seconds,
+        tps=_mean([(point.tps, point.seconds) for point in points]),
+        qps=_mean([(point.qps, point.seconds) for point in points]),
+        p95_ms=_worst([point.p95_ms for point in points]),
+        p50_ms=_worst([point.p50_ms for point in points]),
+        p99_ms=_worst([point.p99_ms for point in points]),
+        max_ms=_worst([point.max_ms for point in points]),
+        slot=newest.slot,
+        seconds=sum(point.seconds for point in points),
+        counts=sum_counts([point.counts for point in points]),
+        headline=_mean([(point.headline, point.seconds) for point in points]),
+    )
+
+
+def sum_counts(counts: Sequence[Sequence[int]]) -> Sequence[int]:
+    """Counts bucket by bucket; those that are not known are left out."""
+    known = [each for each in counts if each]
+    if len(known) < 2:
+        return known[0] if known else ()
+    return array("Q", map(sum, zip(*known, strict=True)))
+
+
+def pack_counts(counts: Sequence[int]) -> Sequence[int]:
+    """Counts in a small place."""
+    return array("Q", counts) if counts else ()
+
+
+def _mean(values: Sequence[tuple[float | None, float]]) -> float | None:
+    known = [(value, seconds) for value, seconds in values if value is not None]
+    whole = sum(seconds for _, seconds in known)
+    return sum(value * seconds for value, seconds in known) / whole if whole > 0 else None
+
+
+def _worst(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _block_start(point: ChartPoint, unit: int) -> int:
+    return (point.slot - 1) // unit * unit + 1
+
+
+def _blocks(points: Sequence[ChartPoint], unit: int) -> Blocks:
+    level: list[list[ChartPoint]] = []
+    for point in points:
+        if level and _block_start(level[-1][-1], unit) == _block_start(point, unit):
+            level[-1].append(point)
+        else:
+            level.append([point])
+    return tuple(merge_points(block) for block in level)
+
+
+def _append(level: Blocks, point: ChartPoint, unit: int) -> Blocks:
+    if level and _block_start(level[-1], unit) == _block_start(point, unit):
+        return (*level[:-1], merge_points((level[-1], point)))
+    return (*level[-(BLOCKS_PER_LEVEL - 1) :], point)

@@ -1,0 +1,1 @@
+"""What the operator can do: the table of actions, chart navigation, thread steering, the palette."""

@@ -1,0 +1,297 @@
+"""Everything the operator can do, in one table: it feeds the key bindings, footer, palette and help.
+
+An entry with a `command` submits it, if there is one now; one with a `change` steers the thread count; one
+with a `look` changes what the charts show; one with a `place` leads to a screen of the tab line; the others
+open a dialog of the table `dialogs`, or something in the app, by its method `_open_NAME`. A new action is a
+line here.
+
+In the replay of a recorded run an entry with a `play` does that; whatever would steer the load is refused.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from textual.binding import Binding, BindingType
+
+from tuibench.model.command import Command, HoldPlan, Mark, Pause, Resume, ResumePlan, StopProbe
+from tuibench.model.message import READ_ONLY_REFUSAL, REPLAY_REFUSAL, RunState
+from tuibench.model.schedule import PlanPhase
+from tuibench.tui.bridge import ReplayPlayer
+from tuibench.tui.commands import chart_view
+from tuibench.tui.commands.chart_view import ViewChange
+from tuibench.tui.commands.steering import ThreadChange
+from tuibench.tui.view import View
+
+STEERABLE_STATES = frozenset({RunState.RUNNING, RunState.PAUSED})
+ALL_STATES = frozenset(RunState)
+
+
+class UserAction(NamedTuple):
+    """One thing the operator can do.
+
+    `keys` are Textual's names of the keys, `shown` is what the footer prints for them. `states` are those in
+    which it can be done; in others it is dimmed. Entries with the same `label` share a place in the footer;
+    a `rare` one gives way where there is no room, one that is not `in_footer` is only in the help. Where one
+    does not apply it is not offered at all; whoever presses its key is told why, by `absent`.
+    """
+
+    name: str
+    keys: str
+    shown: str
+    label: str
+    help: str
+    states: frozenset[RunState] = STEERABLE_STATES
+    command: Callable[[View], Command | None] | None = None
+    change: ThreadChange | None = None
+    rare: bool = False
+    applies: Callable[[View], bool] = lambda _: True
+    place: str = ""
+    look: ViewChange | None = None
+    in_footer: bool = True
+    play: Callable[[ReplayPlayer], None] | None = None
+    absent: str = ""
+
+    @property
+    def steers(self) -> bool:
+        """True if it does something to the run, or asks its server."""
+        return self.states is STEERABLE_STATES
+
+
+def _pause_or_resume(view: View) -> Command:
+    return Resume() if view.status.state is RunState.PAUSED else Pause()
+
+
+def _hold_or_resume_plan(view: View) -> Command:
+    plan = view.plan_under_way
+    return ResumePlan() if plan is not None and plan.phase is PlanPhase.HELD else HoldPlan()
+
+
+def _stop_probe(view: View) -> Command | None:
+    """The key ends a probe; without one it opens the dialog that starts one."""
+    return StopProbe() if view.is_probing else None
+
+
+def _chart_action(name: str, keys: str, shown: str, label: str, help: str, look: ViewChange) -> UserAction:
+    return UserAction(name, keys, shown, label, help, states=ALL_STATES, look=look, in_footer=False)
+
+
+CHART_ACTIONS = (
+    _chart_action(
+        "cursor_left", "left", "←", "cursor", "Read the charts further back", chart_view.move_cursor(-1)
+    ),
+    _chart_action(
+        "cursor_right", "right", "→", "cursor", "Read the charts further on", chart_view.move_cursor(1)
+    ),
+    _chart_action(
+        "cursor_far_left", "shift+left", "⇧←", "cursor", "Ten columns back", chart_view.move_cursor(-10)
+    ),
+    _chart_action(
+        "cursor_far_right", "shift+right", "⇧→", "cursor", "Ten columns on", chart_view.move_cursor(10)
+    ),
+    _chart_action(
+        "cursor_oldest",
+        "home",
+        "home",
+        "cursor",
+        "Cursor to the oldest column",
+        chart_view.cursor_to_oldest,
+    ),
+    _chart_action(
+        "cursor_newest", "end", "end", "cursor", "Cursor to the newest column", chart_view.cursor_to_newest
+    ),
+    _chart_action(
+        "zoom_out", "z", "z", "zoom", "More time on the charts: 1, 5, 15, 60 min, all", chart_view.zoom_by(1)
+    ),
+    _chart_action("zoom_in", "Z", "Z", "zoom", "Less time on the charts", chart_view.zoom_by(-1)),
+    _chart_action("freeze", "v", "v", "freeze", "Freeze the display, or resume it", chart_view.toggle_freeze),
+    _chart_action(
+        "compare", "c", "c", "compare", "Compare two spans: mark A's ends, then B's", chart_view.mark_span_end
+    ),
+)
+
+WHOLE_RUN_SECONDS = 1e9
+
+
+def _replay_action(
+    name: str, keys: str, shown: str, label: str, help: str, play: Callable[[ReplayPlayer], None]
+) -> UserAction:
+    return UserAction(
+        name,
+        keys,
+        shown,
+        label,
+        help,
+        states=ALL_STATES,
+        play=play,
+        applies=lambda view: view.replay is not None,
+    )
+
+
+def _seek(seconds: float) -> Callable[[ReplayPlayer], None]:
+    return lambda player: player.seek(seconds)
+
+
+REPLAY_ACTIONS = (
+    _replay_action(
+        "seek_start", "circumflex_accent", "^", "start/end", "Replay: to the start", _seek(-WHOLE_RUN_SECONDS)
+    ),
+    _replay_action(
+        "seek_end", "dollar_sign", "$", "start/end", "Replay: to the end", _seek(WHOLE_RUN_SECONDS)
+    ),
+    _replay_action("seek_back", "comma", ",", "10 s", "Replay: 10 s back", _seek(-10)),
+    _replay_action("seek_on", "full_stop", ".", "10 s", "Replay: 10 s on", _seek(10)),
+    _replay_action("seek_far_back", "less_than_sign", "<", "1 min", "Replay: a minute back", _seek(-60)),
+    _replay_action("seek_far_on", "greater_than_sign", ">", "1 min", "Replay: a minute on", _seek(60)),
+    _replay_action(
+        "slower", "left_curly_bracket", "{", "speed", "Replay: half as fast", lambda it: it.slower()
+    ),
+    _replay_action(
+        "faster", "right_curly_bracket", "}", "speed", "Replay: twice as fast", lambda it: it.faster()
+    ),
+)
+
+ACTIONS = (
+    UserAction("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1),
+    UserAction("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1),
+    UserAction("halve", "left_square_bracket", "[", "threads", "Half the threads", change=lambda n: n // 2),
+    UserAction("double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2),
+    UserAction("type_threads", "t", "t", "threads", "Type a number of threads"),
+    UserAction("rate", "r", "r", "rate", "Type a target rate in transactions per second, 0 for none"),
+    UserAction(
+        "weights",
+        "w",
+        "w",
+        "weights",
+        "Type the weights of the profile's transactions",
+        rare=True,
+        applies=lambda view: bool(view.status.weights),
+        absent="this load has one kind of transaction only: there are no weights",
+    ),
+    UserAction(
+        "delay", "n", "n", "network", "Simulate network latency: a delay on each round trip", rare=True
+    ),
+    UserAction(
+        "plan",
+        "H",
+        "H",
+        "plan",
+        "Hold the planned load, or resume it",
+        command=_hold_or_resume_plan,
+        rare=True,
+        applies=lambda view: view.plan_under_way is not None,
+        absent="no plan is under way: T types one",
+    ),
+    UserAction("type_plan", "T", "T", "plan", "Type a plan: threads and rate in stages", rare=True),
+    UserAction(
+        "probe",
+        "P",
+        "P",
+        "probe",
+        "Probe: find the saturation point, or end a probe (screen 8)",
+        command=_stop_probe,
+        in_footer=False,
+    ),
+    UserAction("durability", "d", "d", "durability", "Choose what survives a crash: a preset or one setting"),
+    UserAction(
+        "locks",
+        "l",
+        "l",
+        "locks",
+        "Sessions and locks of the server",
+        place="sessions",
+        in_footer=False,
+    ),
+    UserAction(
+        "pause",
+        "p",
+        "p",
+        "pause",
+        "Pause the load, or resume it",
+        command=_pause_or_resume,
+        play=lambda player: player.toggle(),
+    ),
+    UserAction(
+        "mark",
+        "space",
+        "space",
+        "mark",
+        "Put a numbered mark on the time axis",
+        command=lambda _: Mark(),
+        rare=True,
+    ),
+    *CHART_ACTIONS,
+    *REPLAY_ACTIONS,
+    UserAction(
+        "menu",
+        "ctrl+p",
+        "^p",
+        "menu",
+        "Menu: all of this by name, and the themes",
+        states=ALL_STATES,
+        rare=True,
+    ),
+    UserAction(
+        "help", "question_mark,f1", "?", "help", "This help, and the warnings in full", states=ALL_STATES
+    ),
+    UserAction(
+        "leave",
+        "x",
+        "x",
+        "leave",
+        "Leave the screen; the run goes on (see --grace)",
+        states=ALL_STATES,
+        applies=lambda view: view.replay is None,
+    ),
+    UserAction("stop", "q", "q", "stop", "Stop, restore the settings, print the summary", states=ALL_STATES),
+)
+ACTIONS_BY_NAME = {action.name: action for action in ACTIONS}
+
+
+def action_bindings() -> list[BindingType]:
+    """The table as Textual wants it; ids let a user's keymap change the keys."""
+    return [
+        Binding(
+            action.keys,
+            f"act('{action.name}')",
+            action.label,
+            tooltip=action.help,
+            id=action.name,
+            show=False,
+        )
+        for action in ACTIONS
+    ]
+
+
+def is_possible(action: UserAction, view: View) -> bool:
+    """Whether it can be done in this run, in the state that the session last told."""
+    if view.replay is not None:
+        return action.applies(view) and (action.play is not None or not action.steers)
+    if is_refused_read_only(action, view):
+        return False
+    return view.status.state in action.states and action.applies(view)
+
+
+def is_refused_read_only(action: UserAction, view: View) -> bool:
+    """Whether it would steer from a screen that may only look; going to another screen does not."""
+    return view.read_only and action.steers and not action.place
+
+
+def refusal(action: UserAction, view: View) -> str | None:
+    """Why the key of an action does nothing now, empty where no answer is needed; None if it can be done."""
+    if view.replay is not None and action.steers and action.play is None:
+        return REPLAY_REFUSAL
+    if is_refused_read_only(action, view):
+        return READ_ONLY_REFUSAL
+    if is_possible(action, view):
+        return None
+    return "" if action.applies(view) else action.absent
+
+
+def is_offered(action: UserAction, view: View) -> bool:
+    """Whether it is named at all: a replay names nothing that it would refuse."""
+    return action.applies(view) and (view.replay is None or is_possible(action, view))
+
+
+def action_key(action: UserAction, view: View) -> str:
+    """What footer and help print for its key: the user's own, if there is one."""
+    return view.keys.get(action.name, action.shown)

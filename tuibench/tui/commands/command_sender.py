@@ -1,0 +1,61 @@
+"""Sends commands to the session; each answer goes the way of the session's messages.
+
+Thread changes pass through `ThreadControl`, so that a held key makes one following change; any other command
+that still waits for its answer is not sent a second time.
+"""
+
+from collections.abc import Callable, Coroutine
+
+from tuibench.errors import RunError
+from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads, TrustServer
+from tuibench.model.message import Status
+from tuibench.tui.bridge import UpdateInbox, ViewerClient
+from tuibench.tui.commands.steering import PendingCommands, ThreadChange, ThreadControl
+from tuibench.tui.view import CommandAnswer
+
+
+class CommandSender:
+    """The commands of one viewer. `run` starts a background task of the app."""
+
+    def __init__(
+        self, client: ViewerClient, inbox: UpdateInbox, run: Callable[[Coroutine[None, None, None]], object]
+    ) -> None:
+        self._client = client
+        self._inbox = inbox
+        self._threads = ThreadControl()
+        self._pending = PendingCommands()
+        self._run = run
+
+    def change_threads(self, change: ThreadChange, status: Status) -> None:
+        """Apply a change to the number of threads that is wanted so far."""
+        if (command := self._threads.press(change, status.threads)) is not None:
+            self._submit(command, status)
+
+    def send(self, command: Command, status: Status) -> None:
+        """Submit a command, unless one of its kind waits for its answer."""
+        if isinstance(command, SetThreads):
+            self.change_threads(lambda _: command.threads, status)
+        else:
+            self._submit(command, status)
+
+    def on_status(self) -> None:
+        """A new status is on the screen: the next thread change starts from it."""
+        self._threads.on_status()
+
+    def _submit(self, command: Command, status: Status) -> None:
+        if self._pending.add(command):
+            self._run(self._answer(command, status))
+
+    async def _answer(self, command: Command, status: Status) -> None:
+        """A setting of a server that looks like production needs the operator's trust first."""
+        try:
+            if isinstance(command, ChangeSetting | ApplyPreset) and status.caution:
+                await self._client.submit(TrustServer())
+            reply = await self._client.submit(command)
+            answer = CommandAnswer(command, reply.ok, reply.text)
+        except RunError as error:
+            answer = CommandAnswer(command, False, str(error))
+        self._pending.done(command)
+        if isinstance(command, SetThreads) and (following := self._threads.answered(ok=answer.ok)):
+            self._submit(following, status)
+        self._inbox.put(answer)

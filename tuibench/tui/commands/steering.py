@@ -1,0 +1,68 @@
+"""Which commands may go out now: one thread change at a time, and no command twice before its answer.
+
+A held key repeats thirty times a second. Presses that come while a thread change is on its way add up to one
+following change; any other command that is on its way already is not sent again.
+"""
+
+from collections.abc import Callable
+
+from tuibench.model.command import Command, SetThreads
+from tuibench.model.schedule import MAX_THREADS
+
+ThreadChange = Callable[[int], int]
+
+
+class ThreadControl:
+    """The thread count that the operator wants, and what has to be asked of the session for it."""
+
+    def __init__(self) -> None:
+        self._wanted: int | None = None
+        self._asked: int | None = None
+
+    def press(self, change: ThreadChange, current: int) -> SetThreads | None:
+        """Apply `change` to what is wanted so far; the command to send now, None when there is none."""
+        base = self._wanted if self._wanted is not None else current
+        self._wanted = min(max(change(base), 1), MAX_THREADS)
+        if self._asked is not None or self._wanted == current:
+            return None
+        return self._ask()
+
+    def answered(self, *, ok: bool) -> SetThreads | None:
+        """The session answered; the command that the presses in between add up to, if any.
+
+        A refusal forgets them: they were meant on top of what was refused.
+        """
+        reached, self._asked = self._asked, None
+        if ok and self._wanted != reached:
+            return self._ask()
+        if not ok:
+            self._wanted = None
+        return None
+
+    def on_status(self) -> None:
+        """The session said how many threads there are: the next press starts from there."""
+        if self._asked is None:
+            self._wanted = None
+
+    def _ask(self) -> SetThreads | None:
+        if self._wanted is None:
+            return None
+        self._asked = self._wanted
+        return SetThreads(self._wanted)
+
+
+class PendingCommands:
+    """The commands that wait for their answer."""
+
+    def __init__(self) -> None:
+        self._waiting: set[type[Command]] = set()
+
+    def add(self, command: Command) -> bool:
+        """True if no command of this kind waits for an answer; from now on one does."""
+        if type(command) in self._waiting:
+            return False
+        self._waiting.add(type(command))
+        return True
+
+    def done(self, command: Command) -> None:
+        self._waiting.discard(type(command))

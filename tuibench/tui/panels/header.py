@@ -1,0 +1,214 @@
+"""The two lines at the top: which server, and what is running on it.
+
+The tab line: every screen with its key, the one that is shown marked; at its end what the view is of.
+
+Where there is no room for the names in full, they are shortened; at last only the marked one has a name.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tuibench.model.message import ReplayState, RunState
+from tuibench.model.notation import format_delay, format_weights
+from tuibench.model.schedule import PlanPhase
+from tuibench.tui.text.spans import (
+    TextLine,
+    TextSpan,
+    join_parts,
+    justify,
+    line_width,
+    pad_line,
+    shorten_start,
+)
+from tuibench.tui.view import View
+from tuibench.units import count, duration, hms
+
+DOT_SEPARATOR = TextSpan(" · ", "faint")
+_PLAN_PHASES = {PlanPhase.HELD: "held (H)", PlanPhase.PAUSED: "paused", PlanPhase.WAITING: "waits"}
+WIDE_HEADER = 100
+_STATE_SPANS = {
+    RunState.STARTING: TextSpan("○ starting", "muted"),
+    RunState.WARMING: TextSpan("◐ warming up", "warn"),
+    RunState.RUNNING: TextSpan("● running", "ok"),
+    RunState.PAUSED: TextSpan("‖ paused", "warn"),
+    RunState.STOPPING: TextSpan("■ stopping", "warn"),
+    RunState.ENDED: TextSpan("■ ended", "muted"),
+}
+
+
+def header(view: View, width: int, height: int) -> list[TextLine]:
+    """Server line and run line."""
+    return [_server_line(view, width), _run_line(view, width)][:height]
+
+
+def _server_line(view: View, width: int) -> TextLine:
+    info = view.server_info
+    brand = TextSpan(" tuibench ", "brand")
+    name: TextLine = (TextSpan(f"{info.flavour} {info.version}", "strong"),)
+    up: TextLine = (_uptime(view),)
+    state = _state_part(view, width)
+    taken = sum(line_width(part) for part in ((brand,), name, up, state)) + 10
+    where: TextLine = (TextSpan(shorten_start(info.where, max(width - taken, 8)), "muted"),)
+    return justify((brand, TextSpan("  "), *join_parts((name, where, up), DOT_SEPARATOR)), state, width)
+
+
+def _uptime(view: View) -> TextSpan:
+    """How long the server is up; that it does not say so, once it was asked."""
+    if view.sample is not None and view.server is None:
+        return TextSpan("no answer", "warn")
+    uptime = view.server.uptime_seconds if view.server else view.server_info.uptime_seconds
+    return TextSpan(f"up {duration(uptime)}", "muted")
+
+
+def _state_part(view: View, width: int) -> TextLine:
+    if view.replay is not None:
+        return _replay_part(view, view.replay, width)
+    limit = f" of {hms(view.plan.seconds)}" if view.plan.seconds else ""
+    return (
+        _STATE_SPANS[view.status.state],
+        TextSpan("  "),
+        TextSpan(hms(view.run_seconds), "strong"),
+        TextSpan(limit, "muted"),
+    )
+
+
+def _replay_part(view: View, replay: ReplayState, width: int) -> TextLine:
+    """That it is a replay, how fast, where; and how the run stood then, unless it just ran."""
+    still = width >= WIDE_HEADER and view.status.state is not RunState.RUNNING
+    return (
+        *((_STATE_SPANS[view.status.state], TextSpan("  ")) if still else ()),
+        TextSpan("‖ replay" if replay.paused else "▶ replay", "warn"),
+        TextSpan(f" ×{replay.speed:g}", "muted"),
+        TextSpan("  "),
+        TextSpan(hms(replay.position_seconds), "strong"),
+        TextSpan(f" of {hms(replay.last_seconds)}", "muted"),
+        *((TextSpan(", cut short", "risk"),) if replay.cut_short else ()),
+    )
+
+
+def _run_line(view: View, width: int) -> TextLine:
+    status = view.status
+    data: TextLine = (TextSpan(view.data_set, "muted"),) if view.data_set else ()
+    engine = f"{view.engine} " if view.engine else ""
+    workers: TextLine = (
+        TextSpan(f"{count(status.workers)} {engine}{_plural('worker', status.workers)}", "muted"),
+    )
+    mix: TextLine = (TextSpan(f"mix {format_weights(status.weights)}", "muted"),) if status.weights else ()
+    parts = (
+        (TextSpan(view.plan.profile.rsplit("/", 1)[-1], "strong"),),
+        data,
+        (
+            TextSpan(f"{count(status.threads)} ", "strong"),
+            TextSpan(_plural("thread", status.threads), "muted"),
+        ),
+        (TextSpan("rate ", "muted"), TextSpan(f"{status.rate:,g}/s", "strong")) if status.rate else (),
+        mix,
+        _delay_part(view, width),
+        _plan_part(view),
+        workers,
+    )
+    return pad_line(_drop_until_fits((workers, data, mix), parts, width), width)
+
+
+def _drop_until_fits(dispensable: Sequence[TextLine], parts: Sequence[TextLine], room: int) -> TextLine:
+    """The parts in one line; where there is no room for all, without those that are least missed."""
+    line = join_parts(parts, DOT_SEPARATOR)
+    for least in dispensable:
+        if line_width(line) > room:
+            parts = [part for part in parts if part is not least]
+            line = join_parts(parts, DOT_SEPARATOR)
+    return line
+
+
+def _plan_part(view: View) -> TextLine:
+    """What comes next by the plan, and when; that it is held, if it is."""
+    plan = view.plan_under_way
+    if plan is None:
+        return (TextSpan("plan done", "muted"),) if view.status.plan else ()
+    place = f"plan {plan.stage}/{len(plan.stages)}"
+    if plan.due_seconds is None:
+        return (
+            TextSpan(f"{place} {_PLAN_PHASES[plan.phase]}", "warn"),
+            TextSpan(f", {hms(plan.left_seconds)} left", "muted"),
+        )
+    coming = f" → {plan.following}" if plan.following else " ends"
+    left = hms(max(0.0, plan.due_seconds - view.elapsed_seconds))
+    return (TextSpan(place, "muted"), TextSpan(coming, "strong"), TextSpan(f", {left}", "muted"))
+
+
+def _delay_part(view: View, width: int) -> TextLine:
+    delay_ms = view.status.client_delay_ms
+    what = "simulated network delay " if width >= WIDE_HEADER else "simulated +"
+    return (TextSpan(f"{what}{format_delay(delay_ms)}", "warn"),) if delay_ms else ()
+
+
+def _plural(word: str, number: int) -> str:
+    return word if number == 1 else f"{word}s"
+
+
+TAB_GAP = TextSpan(" ")
+_WIDE_TABS = 110
+_MIN_GAP = 3
+"""Cells between the tabs and what stands at the end."""
+
+
+class TabLabel(NamedTuple):
+    """One screen: its key, its name as the app knows it, and as it is written."""
+
+    key: str
+    name: str
+    label: str
+    short: str
+
+
+VisibleTabs = Callable[[View], Sequence[TabLabel]]
+
+
+def tab_line(offered: VisibleTabs, here: str, view: View, width: int, height: int) -> list[TextLine]:
+    """The tabs that are offered; a click leads where the key does."""
+    ending = _frozen_notice(view, width)
+    room = width - (line_width(ending) + _MIN_GAP if ending else 0)
+    line: TextLine = ()
+    for write in _TAB_STYLES:
+        line = join_parts((write(tab, tab.name == here) for tab in offered(view)), TAB_GAP)
+        if line_width(line) <= room:
+            break
+    return [justify(line, ending, width)][:height]
+
+
+def _frozen_notice(view: View, width: int) -> TextLine:
+    """That the picture stands still, and how it moves again."""
+    if view.picture_of is None:
+        return ()
+    when = hms(view.elapsed_seconds)
+    long = f" ‖ PICTURE FROZEN AT {when} · v resumes "
+    return (
+        TextSpan(long if width >= _WIDE_TABS else f" ‖ FROZEN {when} (v) ", "frozen", "app.act('freeze')"),
+    )
+
+
+def _full_tab(tab: TabLabel, here: bool) -> TextLine:
+    return _tab_spans(tab, tab.label, here, margin=" ")
+
+
+def _tight_tab(tab: TabLabel, here: bool) -> TextLine:
+    return _tab_spans(tab, tab.label, here)
+
+
+def _short_tab(tab: TabLabel, here: bool) -> TextLine:
+    return _tab_spans(tab, tab.short, here)
+
+
+def _key_tab(tab: TabLabel, here: bool) -> TextLine:
+    return _tab_spans(tab, tab.short if here else "", here)
+
+
+_TAB_STYLES = (_full_tab, _tight_tab, _short_tab, _key_tab)
+
+
+def _tab_spans(tab: TabLabel, label: str, here: bool, margin: str = "") -> TextLine:
+    action = f"app.go('{tab.name}')"
+    name = f" {label}" if label else ""
+    if here:
+        return (TextSpan(f"{margin}{tab.key}{name}{margin}", "here", action),)
+    return (TextSpan(f"{margin}{tab.key}", "key", action), TextSpan(f"{name}{margin}", "muted", action))

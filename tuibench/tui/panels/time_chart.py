@@ -1,0 +1,154 @@
+"""One chart: the rule that marks the axis maximum, the bars, the change markers, and the cursor's reading."""
+
+from collections.abc import Mapping
+
+from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
+from tuibench.tui.panels.measures import Measure
+from tuibench.tui.text import drawing
+from tuibench.tui.text.spans import TextLine, TextSpan, pad_line
+from tuibench.tui.view import View, change_markers, chart_points, view_grid
+from tuibench.units import DASH, axis_maximum, hms
+
+AXIS_WIDTH = 7
+"""Cells left of the bars, for the axis labels."""
+
+GUTTER = 18 + AXIS_WIDTH
+"""Cells left of the bars where a big number stands beside them."""
+
+SHADES = 8
+"""A bar row's role is shade0 (the baseline) to shade7 (the top): one style a row keeps slow lines quick."""
+
+
+def time_chart(
+    measure: Measure, view: View, width: int, height: int, *, numbered: bool, ascii_only: bool = False
+) -> list[TextLine]:
+    """The chart in `width` × `height` cells; `numbered` puts the markers' numbers on its rule."""
+    columns = max(width - AXIS_WIDTH, 1)
+    values = [measure.value(point) if point else None for point in chart_points(view, columns)]
+    present = [value for value in values if value is not None]
+    top = axis_maximum(max(present, default=0.0))
+    changes = change_markers(view, columns)
+    cursor = cursor_column(view, columns)
+    rows = drawing.draw_bars(values, top, height - 1, ascii_only=ascii_only)
+    label = measure.axis(top) if present else ""
+    rule = _maximum_rule(columns, changes, numbered=numbered)
+    if cursor is not None:
+        rule = _add_reading(rule, cursor, _cursor_reading(measure, values[cursor]), columns)
+    body = [
+        _bar_row(drawing.strike_markers(row, changes), number, height - 1, cursor)
+        for number, row in enumerate(rows)
+    ]
+    return [(_axis_label(label), *rule), *body]
+
+
+def time_axis_lines(view: View, width: int, height: int, *, gutter: int = GUTTER) -> list[TextLine]:
+    """The time axis below the last chart, with the cursor's time and the spans; the zoom left of it."""
+    columns = max(width - gutter, 1)
+    chosen = view_grid(view, columns)
+    text: TextLine = (TextSpan(drawing.time_axis_text(columns, chosen.column_seconds), "muted"),)
+    for name, (start, end) in zip("AB", view.chart_state.spans, strict=False):
+        first, last = (
+            chosen.column_at(start + chosen.interval_seconds),
+            chosen.column_at(end) + chosen.cells - 1,
+        )
+        text = overlay(text, first, _span_bracket(name, last - first + 1), columns)
+    cursor = cursor_column(view, columns)
+    if cursor is not None and view.chart_state.cursor is not None:
+        label = _cursor_time(view.chart_state.cursor, merged=chosen.slots > 1)
+        text = overlay(text, min(max(cursor - len(label) // 2, 0), columns - len(label)), label, columns)
+    return [(*_axis_gutter(view, gutter), *text)][:height]
+
+
+def cursor_column(view: View, columns: int) -> int | None:
+    """The column that the cursor points at, None if it is not shown."""
+    if view.chart_state.cursor is None:
+        return None
+    column = view_grid(view, columns).column_at(view.chart_state.cursor[1])
+    return column if 0 <= column < columns else None
+
+
+def _axis_gutter(view: View, width: int) -> TextLine:
+    """How much time is shown, and the keys for it."""
+    left, right, zoom = (
+        TextSpan(action_key(ACTIONS_BY_NAME[name], view), "key")
+        for name in ("cursor_left", "cursor_right", "zoom_out")
+    )
+    shown = (
+        TextSpan(f" {view.chart_state.zoomed.label}  ", "strong")
+        if view.chart_state.zoom
+        else TextSpan(" zoom  ", "muted")
+    )
+    return pad_line((zoom, shown, left, TextSpan(" "), right, TextSpan(" cursor", "muted")), width)
+
+
+def _cursor_time(cursor: tuple[float, float], *, merged: bool) -> str:
+    """When that was; from when to when, of a column of several ticks."""
+    start, end = (hms(each) for each in cursor)
+    return f" {start}–{end} " if merged else f" {end} "
+
+
+def _span_bracket(name: str, width: int) -> str:
+    return f"├{name:─^{width - 2}}┤" if width > 2 else name * width
+
+
+def _cursor_reading(measure: Measure, value: float | None) -> str:
+    return f" {' '.join(measure.big(value)).rstrip() if value is not None else f'{DASH} not measured'} "
+
+
+def _axis_label(label: str) -> TextSpan:
+    return TextSpan(f"{label:>{AXIS_WIDTH - 1}} ", "muted")
+
+
+def _bar_row(row: str, number: int, height: int, cursor: int | None) -> TextLine:
+    is_baseline = number == height - 1
+    shade = round((height - 1 - number) / (height - 1) * (SHADES - 1)) if height > 1 else SHADES // 2
+    label, role = _axis_label("0" if is_baseline else ""), f"shade{shade}"
+    if cursor is None:
+        return (label, TextSpan(row, role))
+    return (
+        label,
+        TextSpan(row[:cursor], role),
+        TextSpan(drawing.CURSOR, "strong"),
+        TextSpan(row[cursor + 1 :], role),
+    )
+
+
+def _maximum_rule(width: int, changes: Mapping[int, int], *, numbered: bool) -> TextLine:
+    if not numbered:
+        return (TextSpan(drawing.strike_markers(drawing.RULE * width, changes, drawing.CROSSING), "faint"),)
+    spans: list[TextSpan] = []
+    end = 0
+    for start, text in sorted(drawing.marker_labels(changes, width).items()):
+        spans += [TextSpan(drawing.RULE * (start - end), "faint"), TextSpan(text, "badge")]
+        end = start + len(text)
+    return (*spans, TextSpan(drawing.RULE * (width - end), "faint"))
+
+
+def _add_reading(rule: TextLine, cursor: int, text: str, width: int) -> TextLine:
+    """The value beside the cursor's line, on the side where there is room."""
+    start = cursor + 1 if cursor + 1 + len(text) <= width else cursor - len(text)
+    return overlay(overlay(rule, cursor, drawing.CURSOR, width), start, text, width)
+
+
+def overlay(line: TextLine, start: int, text: str, width: int) -> TextLine:
+    """The line with a text over its cells from `start` on, as far as it is inside."""
+    text = text[max(0, -start) :][: max(0, width - max(start, 0))]
+    start = max(start, 0)
+    if not text:
+        return line
+    return (
+        *_slice_line(line, 0, start),
+        TextSpan(text, "reading"),
+        *_slice_line(line, start + len(text), width),
+    )
+
+
+def _slice_line(line: TextLine, start: int, end: int) -> TextLine:
+    """The cells from `start` to before `end`."""
+    kept: list[TextSpan] = []
+    place = 0
+    for span in line:
+        text = span.text[max(start - place, 0) : max(end - place, 0)]
+        kept += [span._replace(text=text)] if text else []
+        place += len(span.text)
+    return tuple(kept)

@@ -1,0 +1,192 @@
+"""What every screen of the tab line has in common: head, tabs, its own body, the last answer, the keys.
+
+There are three arrangements by size: -full, -compact (made for 80×24) and -small, where a notice says that
+the terminal is too small. A screen of its own is a subclass with a `body`.
+"""
+
+from functools import partial
+from typing import ClassVar, NamedTuple
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.events import Resize, ScreenResume
+from textual.geometry import Size
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Static
+
+from tuibench.model.command import Command
+from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
+from tuibench.tui.panels.footer import footer, message_line, pending_work, screen_keys
+from tuibench.tui.panels.header import header
+from tuibench.tui.panels.verdict import coach_line, verdict_line, verdicts
+from tuibench.tui.view import View
+from tuibench.tui.widgets.panel import DrawFunction, Palette, Panel
+
+MIN_SIZE = (80, 24)
+FULL_SIZE = (110, 32)
+"""From this size on the full arrangement fits."""
+TALL_HEIGHT = 48
+"""From this height on there is room for more of everything."""
+SIZE_CLASSES = frozenset(("-full", "-compact", "-small", "-tall", "-short"))
+
+
+class ScreenFrame(NamedTuple):
+    """What a screen gets from the app: how the tab line is drawn, whether the terminal is plain, its size."""
+
+    tabs: DrawFunction
+    ascii_only: bool = False
+    size: tuple[int, int] = MIN_SIZE
+
+
+class MainScreen(Screen[None]):
+    """Shows a View; knows nothing of sessions.
+
+    `poll_command` is the command that is submitted when the screen opens and after each sample while it is
+    visible, for what the session tells only as long as somebody looks. `KEYS` are the keys that mean
+    something on this screen only; they are named in a line of their own above the footer.
+    """
+
+    class CommandRequested(Message):
+        """The operator wants this to be submitted, and has confirmed it where that is asked for."""
+
+        def __init__(self, command: Command) -> None:
+            super().__init__()
+            self.command = command
+
+    class JumpRequested(Message):
+        """The operator wants to see this moment on the charts."""
+
+        def __init__(self, elapsed_seconds: float) -> None:
+            super().__init__()
+            self.elapsed_seconds = elapsed_seconds
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.escape", "Back", show=False)]
+    KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
+    poll_command: ClassVar[Command | None] = None
+
+    def __init__(self, view: View, frame: ScreenFrame) -> None:
+        super().__init__()
+        self.view = view
+        self.frame = frame
+        self._is_built = False
+        self._styled_in = ""
+        self.set_class(has_message(view), "-noted", update=False)
+        self.set_class(bool(verdicts(view)), "-judged", update=False)
+        self.add_class(*size_classes(*frame.size), update=False)
+
+    def body(self) -> ComposeResult:
+        """The screen's own part, between the tabs and the last answer."""
+        yield from ()
+
+    def compose(self) -> ComposeResult:
+        self._styled_in = self.app.theme
+        yield Palette()
+        yield Static(too_small_notice(self.view, Size(*self.frame.size)), id="too-small", markup=False)
+        with Vertical(id="main"):
+            yield self.panel(header, id="head")
+            yield self.panel(verdict_line, id="verdict-line")
+            yield self.panel(self.frame.tabs, id="tabs")
+            yield from self.body()
+            yield self.panel(message_line, id="note")
+            if self.KEYS:
+                yield self.panel(partial(screen_keys, self.KEYS), id="keys")
+            yield self.panel(footer, id="footer")
+
+    def panel(self, draw: DrawFunction, *, id: str | None = None, classes: str = "") -> Panel:
+        """A panel in the terminal's characters."""
+        return Panel(draw, ascii_only=self.frame.ascii_only, id=id, classes=classes)
+
+    @property
+    def chart_columns(self) -> int:
+        """How many columns the charts of this screen have; 0 without charts."""
+        return 0
+
+    def on_mount(self) -> None:
+        self._is_built = True
+        self.show(self.view)
+
+    def post_message(self, message: Message) -> bool:
+        """Whenever a screen is shown, Textual styles all of it anew; only another theme asks for that."""
+        if isinstance(message, ScreenResume) and self._styled_in in ("", self.app.theme):
+            return super().post_message(ScreenResume(refresh_styles=False))
+        return super().post_message(message)
+
+    def on_screen_resume(self) -> None:
+        """It may have been resized while it was hidden, and the theme may be another."""
+        self._styled_in = self.app.theme
+        self.apply_size_classes(self.app.size)
+
+    def on_resize(self, event: Resize) -> None:
+        self.apply_size_classes(event.size)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What a screen's own keys choose and change is not to be seen on a terminal too small."""
+        return action == "back" or not self.has_class("-small")
+
+    def apply_size_classes(self, size: Size) -> None:
+        """Wear the classes of this size before Textual lays the screen out: no picture is painted twice."""
+        worn = size_classes(*size)
+        if worn != self.classes & SIZE_CLASSES:
+            self.set_classes((self.classes - SIZE_CLASSES) | worn)
+            self.app.stylesheet.update(self)
+        self._tell_size(size)
+
+    def show(self, view: View) -> None:
+        """Paint everything that changed with this view; before the screen is there, remember it."""
+        self.view = view
+        if not self._is_built:
+            return
+        with self.app.batch_update():
+            self.set_class(has_message(view), "-noted")
+            self.set_class(bool(verdicts(view)), "-judged")
+            self.prepare(view)
+            for panel in self.query(Panel):
+                panel.show(view)
+        self._tell_size(self.app.size)
+
+    def _tell_size(self, size: Size) -> None:
+        """The notice, where there is room for nothing else."""
+        if self.has_class("-small"):
+            notice = too_small_notice(self.view, size, is_asking=self.app.screen is not self)
+            self.query_one("#too-small", Static).update(notice)
+
+    def prepare(self, view: View) -> None:
+        """Classes and sizes of the body that depend on the view."""
+
+
+def has_message(view: View) -> bool:
+    """Whether the line above the keys says something."""
+    return view.note is not None or bool(pending_work(view, MIN_SIZE[0])) or bool(coach_line(view))
+
+
+def size_classes(width: int, height: int) -> frozenset[str]:
+    """The classes that a screen wears at this size: -full, -compact or -small, and -tall or -short."""
+    return frozenset((_size_class(width, height), "-tall" if height >= TALL_HEIGHT else "-short"))
+
+
+def _size_class(width: int, height: int) -> str:
+    if width < MIN_SIZE[0] or height < MIN_SIZE[1]:
+        return "-small"
+    return "-full" if width >= FULL_SIZE[0] and height >= FULL_SIZE[1] else "-compact"
+
+
+def too_small_notice(view: View, size: Size, *, is_asking: bool = False) -> str:
+    """What stands on a terminal that is too small; `is_asking` tells that a dialog is open."""
+    needed, present = (f"{width}×{height}" for width, height in (MIN_SIZE, size))
+    parts = [f"tuibench needs {needed} characters, this terminal has {present}.", _way_out_text(view)]
+    parts += ["A dialog is open; it comes back when there is room, esc closes it."] if is_asking else []
+    parts += [f"{'✓' if view.note.ok else '✗'} {view.note.text}"] if view.note else []
+    return "\n\n".join(parts)
+
+
+def _way_out_text(view: View) -> str:
+    """What else can be done than to enlarge the window."""
+    stop, leave = (action_key(ACTIONS_BY_NAME[name], view) for name in ("stop", "leave"))
+    if view.cannot_steer:
+        return f"Enlarge the window, or leave with {stop}."
+    return (
+        f"The run goes on. Enlarge the window, leave it running with {leave}, or stop it with {stop} and run "
+        f"without a screen:\n\ntuibench run {view.plan.profile}"
+    )

@@ -1,0 +1,137 @@
+"""The dialogs that change the load: threads, rate, weights, network delay, plan, probe."""
+
+from functools import partial
+
+from tuibench.errors import UsageError
+from tuibench.metrics.thresholds.absolute import parse_probe_text
+from tuibench.model.notation import format_delay, format_weights, parse_delay_ms, parse_weights
+from tuibench.model.probe import ProbeOrder
+from tuibench.model.schedule import (
+    MAX_CLIENT_DELAY_MS,
+    MAX_RATE,
+    MAX_THREADS,
+    Schedule,
+    format_schedule,
+    parse_schedule,
+)
+from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
+from tuibench.tui.screens import tabs
+from tuibench.tui.screens.input_dialog import InputDialog, NumberDialog
+from tuibench.tui.view import View
+
+
+def threads_dialog(view: View) -> NumberDialog:
+    """Asks for a number of threads that a run can have."""
+    reason = partial(_threads_error, action_key(ACTIONS_BY_NAME["pause"], view))
+    return NumberDialog("Threads", _threads_facts(view), f"now {view.status.threads}", reason, whole=True)
+
+
+def _threads_error(pause: str, number: float) -> str:
+    if number < 1:
+        return f"a run has at least 1 thread; {pause} pauses it"
+    return f"at most {MAX_THREADS:,} threads" if number > MAX_THREADS else ""
+
+
+def _threads_facts(view: View) -> str:
+    """What to know before choosing a number."""
+    now = f"{view.status.threads:,} now."
+    if view.server is None:
+        return now
+    return (
+        f"{now} The server has {view.server.threads_connected:,} connections"
+        f" and allows {view.server.max_connections:,}."
+    )
+
+
+def rate_dialog(view: View) -> NumberDialog:
+    """Asks for transactions per second; 0 goes back to as many as the connections can do."""
+    now = view.status.rate
+    facts = (
+        f"{f'{now:,g} a second now' if now else 'No rate now: as many as the connections can do'}. "
+        "Transactions that are due and not started wait as backlog; 0 removes the rate."
+    )
+    return NumberDialog("Rate: transactions per second", facts, f"now {now:g}", _rate_error, whole=False)
+
+
+def _rate_error(number: float) -> str:
+    return f"at most {MAX_RATE:,} a second" if number > MAX_RATE else ""
+
+
+def weights_dialog(view: View) -> InputDialog[dict[str, float]]:
+    """Asks for a weight for each transaction, in their order, or for some by name."""
+    weights = view.status.weights
+    now = format_weights(weights)
+    facts = (
+        f"{', '.join(f'{name} {weight:g}' for name, weight in weights.items())} now. Type all of them, in "
+        f"this order, {now}, or some by name, {next(iter(weights))}=50. With 0 a transaction is not drawn."
+    )
+    return InputDialog(
+        "Weights of the transactions",
+        facts,
+        f"now {now}",
+        partial(parse_nonzero_weights, names=tuple(weights)),
+    )
+
+
+def parse_nonzero_weights(text: str, names: tuple[str, ...]) -> dict[str, float]:
+    """The weights. Raises UsageError with the reason why a text will not do."""
+    weights = parse_weights(text, names)
+    if set(weights) == set(names) and not any(weights.values()):
+        raise UsageError("at least one transaction needs a weight above 0")
+    return weights
+
+
+MAX_DELAY_LENGTH = 12
+
+
+def delay_dialog(view: View) -> InputDialog[float]:
+    """Asks for milliseconds on each round trip; 0 takes the delay off."""
+    now = format_delay(view.status.client_delay_ms)
+    facts = (
+        f"{now} now. Delays the response to each statement, including BEGIN and COMMIT, as a distant client "
+        "would see it. 0 removes it."
+    )
+    return InputDialog(
+        "Simulated network delay", facts, f"now {now}", parse_delay, max_length=MAX_DELAY_LENGTH
+    )
+
+
+def parse_delay(text: str) -> float:
+    """Milliseconds. Raises UsageError with the reason why a text will not do."""
+    delay_ms = parse_delay_ms(text)
+    if delay_ms > MAX_CLIENT_DELAY_MS:
+        raise UsageError(f"at most {format_delay(MAX_CLIENT_DELAY_MS)}")
+    return delay_ms
+
+
+_PLAN_FACTS = (
+    "Consecutive stages: 16:30s holds 16 threads for 30 s, 1..128/60s rises linearly, 1..128/60s doubling "
+    "by powers of two; rate 200:30s is transactions per second. A manual change holds the plan, {key} "
+    "resumes it."
+)
+
+
+def plan_dialog(view: View) -> InputDialog[Schedule]:
+    """Asks for a plan, which begins at once and takes the place of any other."""
+    plan = view.status.plan
+    hint = f"now {format_schedule(plan.stages)}" if plan else "for example 8:30s,16:30s,64:1m"
+    facts = _PLAN_FACTS.format(key=action_key(ACTIONS_BY_NAME["plan"], view))
+    return InputDialog("Planned load", facts, hint, parse_schedule, verb="starts")
+
+
+_PROBE_FACTS = (
+    "Doubles the threads step by step until throughput stops growing, then refines; about 90 s. Optionally "
+    "type objectives: p95<20ms errors<1%. Begin with rate to step the rate instead. The field may stay "
+    "empty. {screen} shows the probe, {key} ends it; the load is then as before."
+)
+
+
+def probe_dialog(view: View) -> InputDialog[ProbeOrder]:
+    """Asks for the objectives of a probe, which begins at once."""
+    facts = _PROBE_FACTS.format(
+        key=action_key(ACTIONS_BY_NAME["probe"], view),
+        screen=tabs.tab_key(tabs.TABS_BY_NAME["saturation"], view),
+    )
+    return InputDialog(
+        "Find the saturation point", facts, "for example p95<20ms", parse_probe_text, verb="starts"
+    )

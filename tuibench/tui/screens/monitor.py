@@ -1,0 +1,182 @@
+"""The live screen: three charts on one time axis, server and host beside them, durability, events.
+
+The full arrangement puts server and host in a column beside the charts; the compact one gives the charts the
+whole width and the figures a line each.
+
+Latency: percentiles over time, the heat map below them on the same axis, and who is slow in a table.
+
+Server: what it counts of itself. Commands, connections and tables on the left, InnoDB and rows beside.
+
+Host: every core and who uses it, memory, disks and network, with a minute of each figure.
+
+Saturation: throughput and p95 against threads, as a probe measures them, and what it found.
+
+The big-number view, for a projector: nothing but what the audience should see.
+"""
+
+from functools import partial
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+
+from tuibench.model.command import NextStep
+from tuibench.tui.panels import saturation as panels
+from tuibench.tui.panels.big_numbers import big_numbers
+from tuibench.tui.panels.durability import durability_panel, durability_panel_height
+from tuibench.tui.panels.effect import comparison_card
+from tuibench.tui.panels.events import events_panel
+from tuibench.tui.panels.heat_map import heat_map, heat_map_legend
+from tuibench.tui.panels.host import (
+    core_bars,
+    core_bars_height,
+    cpu_history,
+    host_panel,
+    host_sections,
+    host_strip,
+)
+from tuibench.tui.panels.latency_table import latency_table
+from tuibench.tui.panels.measures import PERCENTILES, Measure, big_figure, measures_of, small_figure
+from tuibench.tui.panels.server import server_panel, server_strip
+from tuibench.tui.panels.server_tables import LEFT_TABLES, RIGHT_TABLES, ServerTable, server_sections
+from tuibench.tui.panels.time_chart import time_axis_lines
+from tuibench.tui.panels.trend import stack_sections
+from tuibench.tui.screens.base import MainScreen
+from tuibench.tui.text.spans import TextLine
+from tuibench.tui.view import View
+from tuibench.tui.widgets.chart import Chart, TimePanel
+
+
+class LiveScreen(MainScreen):
+    """What matters most, at one glance."""
+
+    def body(self) -> ComposeResult:
+        with Horizontal(id="body"):
+            with Vertical(id="charts"):
+                for number, measure in enumerate(measures_of(self.view.headline)):
+                    yield from self._band(measure, is_first=number == 0)
+                yield self.panel(time_axis_lines, id="axis")
+            with Vertical(id="side"):
+                yield self.panel(server_panel, id="server-panel")
+                yield self.panel(host_panel, id="host-panel")
+        yield self.panel(server_strip, id="server-strip")
+        yield self.panel(host_strip, id="host-strip")
+        yield self.panel(durability_panel, id="durability")
+        with Horizontal(id="happened"):
+            yield self.panel(events_panel, id="events")
+            yield self.panel(comparison_card, id="effect")
+
+    @property
+    def chart_columns(self) -> int:
+        return self.query(Chart).first().columns
+
+    def prepare(self, view: View) -> None:
+        durability = self.query_one("#durability")
+        durability.set_class(view.at_risk, "-at-risk")
+        durability.styles.height = durability_panel_height(view)
+        happened = self.query_one("#happened")
+        happened.set_class(view.effect is not None or view.chart_state.difference is not None, "-compared")
+        happened.set_class(view.chart_state.difference is not None, "-measured")
+
+    def _band(self, measure: Measure, *, is_first: bool) -> ComposeResult:
+        with Horizontal(classes="band"):
+            yield self.panel(
+                partial(big_figure, measure, ascii_only=self.frame.ascii_only),
+                id=f"figure-{measure.role}",
+                classes="figure",
+            )
+            yield Chart(measure, numbered=is_first, ascii_only=self.frame.ascii_only)
+
+
+class LatencyScreen(MainScreen):
+    """Where the time goes."""
+
+    @property
+    def chart_columns(self) -> int:
+        return self.query(Chart).first().columns
+
+    def body(self) -> ComposeResult:
+        plain = self.frame.ascii_only
+        with Vertical(id="percentiles"):
+            for number, measure in enumerate(PERCENTILES):
+                with Horizontal(classes="band"):
+                    yield self.panel(
+                        partial(small_figure, measure), classes="figure", id=f"figure-{measure.title}"
+                    )
+                    yield Chart(measure, numbered=number == 0, ascii_only=plain, name=measure.title)
+        with Horizontal(id="heat-band"):
+            yield self.panel(heat_map_legend, classes="figure", id="legend")
+            yield TimePanel(heat_map, "latency", ascii_only=plain, id="heat")
+        yield self.panel(time_axis_lines, id="axis")
+        yield self.panel(latency_table, id="latencies")
+
+
+class ServerScreen(MainScreen):
+    """All that the server says, with a minute of each figure."""
+
+    def body(self) -> ComposeResult:
+        with Horizontal(classes="columns"):
+            yield self.panel(partial(self._column, LEFT_TABLES, RIGHT_TABLES), id="server-left")
+            yield self.panel(partial(self._column, RIGHT_TABLES, LEFT_TABLES), id="server-right")
+
+    def _column(
+        self, chosen: ServerTable, beside: ServerTable, view: View, width: int, height: int
+    ) -> list[TextLine]:
+        return stack_sections(
+            server_sections(view, chosen),
+            width,
+            height,
+            beside=server_sections(view, beside),
+            ascii_only=self.frame.ascii_only,
+        )
+
+
+class HostScreen(MainScreen):
+    """What this machine does."""
+
+    def body(self) -> ComposeResult:
+        yield self.panel(core_bars, id="cores")
+        yield self.panel(cpu_history, id="minute")
+        with Horizontal(classes="columns", id="host-columns"):
+            yield self.panel(self._left, id="host-left")
+            yield self.panel(self._right, id="host-right")
+
+    def prepare(self, view: View) -> None:
+        self.query_one("#cores").styles.height = core_bars_height(view, self.size.width - 2)
+
+    def _left(self, view: View, width: int, height: int) -> list[TextLine]:
+        left, right = host_sections(view)[:2], host_sections(view)[2:]
+        return stack_sections(left, width, height, beside=right, ascii_only=self.frame.ascii_only)
+
+    def _right(self, view: View, width: int, height: int) -> list[TextLine]:
+        left, right = host_sections(view)[:2], host_sections(view)[2:]
+        return stack_sections(right, width, height, beside=left, ascii_only=self.frame.ascii_only)
+
+
+class SaturationScreen(MainScreen):
+    """A probe under way, or the last one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("j", "jump", "Next step", show=False)]
+    KEYS = (("j", "next step"), ("P", "end the probe, or start one"))
+
+    def body(self) -> ComposeResult:
+        yield self.panel(panels.probe_status, id="probe")
+        yield self.panel(partial(panels.probe_chart, panels.THROUGHPUT), id="bend")
+        yield self.panel(partial(panels.probe_chart, panels.LATENCY), id="bend-latency")
+        yield self.panel(panels.level_axis, id="bend-axis")
+        yield self.panel(panels.probe_result, id="found")
+
+    def action_jump(self) -> None:
+        if self.view.is_probing:
+            self.post_message(self.CommandRequested(NextStep()))
+
+
+class BigScreen(MainScreen):
+    """TPS, p95, the durability state and the last effect."""
+
+    KEYS = (("esc", "back"),)
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("b", "app.go('live')", "Back", show=False)]
+
+    def body(self) -> ComposeResult:
+        yield self.panel(partial(big_numbers, ascii_only=self.frame.ascii_only), id="big")

@@ -1,0 +1,91 @@
+"""What stands below the form: what is wrong, what a look showed, how far work is, or what comes next."""
+
+from collections.abc import Mapping, Sequence
+
+from textual.content import Content
+
+from tuibench import sanitize
+from tuibench.errors import TuibenchError
+from tuibench.model.finding import Finding, Severity
+from tuibench.tui.start.controller import FIELD_LABELS, ServerCheck, WorkProgress
+from tuibench.tui.start.wizard_step import EnterAction
+
+SEVERITY_GLYPHS = {
+    Severity.STOP: ("✗", "$error bold"),
+    Severity.WARNING: ("▲", "$warning"),
+    Severity.NOTE: ("·", "$muted"),
+    Severity.OK: ("✓", "$success"),
+}
+"""How much a finding matters, worst first: a glyph beside the colour."""
+
+_BAR_WIDTH = 40
+_NEXT_TEXTS = {
+    EnterAction.START: "All is well.",
+    EnterAction.START_ALL_THE_SAME: "The run works; what is marked ▲ falsifies its figures.",
+    EnterAction.MEND: "This has to be mended first.",
+}
+
+
+def faults_text(found: Mapping[str, str]) -> Content:
+    """A line for each field that is wrong."""
+    return _join_lines(
+        Content.assemble(
+            ("✗ ", "$error bold"), (f"{FIELD_LABELS.get(name, name)}: ", "$strong bold"), sanitize.text(text)
+        )
+        for name, text in found.items()
+    )
+
+
+def error_text(error: TuibenchError) -> Content:
+    """What went wrong, and what to do about it."""
+    lines = [Content.assemble(("✗ ", "$error bold"), sanitize.text(error.message))]
+    if error.hint:
+        lines.append(Content.assemble(("  → ", "$muted"), sanitize.text(error.hint)))
+    return _join_lines(lines)
+
+
+def progress_text(step: WorkProgress) -> Content:
+    """Long work: a bar where its share is known, and its words."""
+    if step.share is None:
+        return Content.assemble(("… ", "$primary bold"), sanitize.text(step.words))
+    done = round(min(max(step.share, 0.0), 1.0) * _BAR_WIDTH)
+    bar = (("█" * done, "$primary"), ("·" * (_BAR_WIDTH - done), "$faint"))
+    return Content.assemble(*bar, (f" {step.share:4.0%}  ", "$strong bold"), sanitize.text(step.words))
+
+
+def server_check_text(seen: ServerCheck, coming: EnterAction) -> Content:
+    """What comes next, then what matters, worst first; what is well is only counted."""
+    lines = [_next_line(seen, coming)]
+    for severity in (Severity.STOP, Severity.WARNING, Severity.NOTE):
+        for finding in seen.findings:
+            if finding.severity is severity:
+                lines += _finding_lines(finding)
+    well = sum(finding.severity is Severity.OK for finding in seen.findings)
+    if well:
+        lines.append(Content.assemble(("✓ ", "$success"), (f"{well} checks are well", "$muted")))
+    return _join_lines(lines)
+
+
+def muted_text(text: str) -> Content:
+    return Content.assemble((text, "$muted"))
+
+
+def _next_line(seen: ServerCheck, coming: EnterAction) -> Content:
+    words = (
+        f"Enter makes them: {sanitize.text(seen.creatable)}."
+        if coming is EnterAction.MAKE
+        else _NEXT_TEXTS.get(coming, "")
+    )
+    return Content.assemble((words, "$strong bold"))
+
+
+def _finding_lines(finding: Finding) -> list[Content]:
+    glyph, style = SEVERITY_GLYPHS[finding.severity]
+    lines = [Content.assemble((f"{glyph} ", style), sanitize.text(finding.found))]
+    if finding.remedy:
+        lines.append(Content.assemble(("  → ", "$muted"), (sanitize.text(finding.remedy), "$muted")))
+    return lines
+
+
+def _join_lines(lines: "Sequence[Content] | object") -> Content:
+    return Content("\n").join(lines)  # type: ignore[arg-type]

@@ -1,0 +1,41 @@
+"""How far the operator has come, and what the enter key does next. No widget, no I/O.
+
+A private server is nobody's: enter starts at once. Any other is looked at first, and only the second enter
+puts load on it.
+
+    FILLING ──look──> READY ──start──> (the run)
+       ^                ^
+       └─ any change ─┐ │
+                      MISSING ──make──┘       BLOCKED: what stops a run has to be mended first
+"""
+
+from enum import Enum
+
+from tuibench.tui.start.controller import ServerCheck
+
+
+class EnterAction(Enum):
+    """What enter does. The value is what the footer says."""
+
+    START = "start"
+    LOOK = "look at the server"
+    MAKE = "make the tables"
+    MEND = "look again"
+    START_ALL_THE_SAME = "start all the same"
+
+
+def enter_action(outlook: ServerCheck | None, *, is_private: bool) -> EnterAction:
+    """What comes next after what is known; `outlook` is None until the server was looked at."""
+    if is_private:
+        return EnterAction.START
+    if outlook is None:
+        return EnterAction.LOOK
+    if outlook.creatable:
+        return EnterAction.MAKE
+    if outlook.is_blocked:
+        return EnterAction.MEND
+    return EnterAction.START_ALL_THE_SAME if _has_warnings(outlook) else EnterAction.START
+
+
+def _has_warnings(outlook: ServerCheck) -> bool:
+    return any(finding.severity.value == "warning" for finding in outlook.findings)

@@ -1,0 +1,116 @@
+"""Every private part of Textual that tuibench uses, and the reason for each.
+
+No other module of the program touches a name of Textual that begins with an underscore. `PRIVATE_PARTS`
+lists the parts with a digest of their source; a test compares them with the Textual that is installed. When
+it fails after an upgrade, read the new source, correct what is here, then the digest.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from rich.console import RenderableType
+from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual.app import App
+from textual.drivers.linux_driver import LinuxDriver
+from textual.screen import Screen
+
+__all__ = [
+    "PRIVATE_PARTS",
+    "ChopsUpdate",
+    "FilteredPaintApp",
+    "LayoutUpdate",
+    "is_exiting",
+    "prepare_screen",
+    "take_terminal_back",
+]
+
+Answer = TypeVar("Answer")
+
+
+class PrivatePart(NamedTuple):
+    """A private part: what it is, why it is needed, and the digest of the source that was read."""
+
+    part: Callable[..., object]
+    reason: str
+    digest: str
+
+    @property
+    def present_digest(self) -> str:
+        """The digest of the source as it is installed."""
+        return hashlib.sha256(inspect.getsource(self.part).encode()).hexdigest()[:12]
+
+
+class FilteredPaintApp(App[Answer]):
+    """An app whose repaints can be replaced on their way to the terminal."""
+
+    def filter_paint(self, update: ChopsUpdate | LayoutUpdate) -> RenderableType:
+        """What to write instead of a repaint, of changed cells or of the whole screen."""
+        return update
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        if isinstance(renderable, ChopsUpdate | LayoutUpdate):
+            renderable = self.filter_paint(renderable)
+        super()._display(screen, renderable)
+
+
+async def prepare_screen(app: App[Any], screen: Screen[Any]) -> None:
+    """Mount and lay out a screen at the terminal's present size, without showing it."""
+    _, mounted = app._get_screen(screen)
+    await mounted
+    screen._refresh_layout(app.size)
+
+
+def is_exiting(app: App[Any]) -> bool:
+    """Whether the app has begun to exit."""
+    return app._exit
+
+
+def take_terminal_back(app: App[Any]) -> None:
+    """Set up the terminal again after a stop; the driver itself does so after a SIGTSTP, not a SIGSTOP."""
+    driver = app._driver
+    if driver is None:
+        return
+    if not getattr(driver, "_must_signal_resume", False):
+        driver.suspend_application_mode()
+    driver.resume_application_mode()
+
+
+PRIVATE_PARTS = (
+    PrivatePart(
+        ChopsUpdate,
+        "a partial repaint; its rows, spans and ends are read to write fewer cells",
+        "7c7d3e0bf714",
+    ),
+    PrivatePart(
+        LayoutUpdate,
+        "a repaint of the whole screen; its strips are read to drop control characters",
+        "619efe1cea78",
+    ),
+    PrivatePart(
+        App._display,
+        "the only place where a repaint passes before it is written to the terminal",
+        "4b78dff6669a",
+    ),
+    PrivatePart(
+        App._get_screen,
+        "mounts a screen without showing it; push_screen also shows it",
+        "e253c005c006",
+    ),
+    PrivatePart(
+        Screen._refresh_layout,
+        "lays out a screen that is not shown; a screen is otherwise laid out when it is resumed",
+        "889715478130",
+    ),
+    PrivatePart(
+        App.exit,
+        "sets App._exit: after that the terminal must not be taken back",
+        "d8c06b817ac8",
+    ),
+    PrivatePart(
+        LinuxDriver,
+        "App._driver and its flag _must_signal_resume: a second reader of keys must not be started",
+        "ec65992e0f98",
+    ),
+)

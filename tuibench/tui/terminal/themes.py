@@ -1,0 +1,105 @@
+"""Our two themes, and the colours that any other theme gives to our charts."""
+
+import difflib
+
+from textual.color import Color
+from textual.theme import BUILTIN_THEMES, Theme
+
+from tuibench.errors import UsageError
+
+DARK_THEME = Theme(
+    name="tuibench-dark",
+    primary="#6ea8fe",
+    secondary="#b79cf2",
+    accent="#e8eef6",
+    success="#4ecfb0",
+    warning="#eab765",
+    error="#f2707e",
+    foreground="#c8d1dc",
+    background="#0e131a",
+    surface="#141b24",
+    panel="#1b2430",
+    dark=True,
+    variables={
+        "tps": "#4ecfb0",
+        "qps": "#6ea8fe",
+        "latency": "#b79cf2",
+        "muted": "#7f8c9d",
+        "faint": "#3a4757",
+        "strong": "#eef3f9",
+        "alarm-text": "#1a0b0e",
+        "alarm-ground": "#3a1820",
+    },
+)
+LIGHT_THEME = Theme(
+    name="tuibench-light",
+    primary="#2563c9",
+    secondary="#7446c4",
+    accent="#17202b",
+    success="#0b8068",
+    warning="#9a6200",
+    error="#c02a3c",
+    foreground="#2c3642",
+    background="#fbfbf9",
+    surface="#f2f3f2",
+    panel="#e7e9ea",
+    dark=False,
+    variables={
+        "tps": "#0b8068",
+        "qps": "#2563c9",
+        "latency": "#7446c4",
+        "muted": "#67727f",
+        "faint": "#c3cad1",
+        "strong": "#0d151e",
+        "alarm-text": "#ffffff",
+        "alarm-ground": "#fbe3e4",
+    },
+)
+OWN_THEMES = (DARK_THEME, LIGHT_THEME)
+DEFAULT_THEME = DARK_THEME.name
+NO_COLOR_THEME = "ansi-dark"
+"""The theme for NO_COLOR: with a true-colour theme Textual would write shades of grey."""
+
+
+_ANSI = {
+    "tps": "ansi_green",
+    "qps": "ansi_blue",
+    "latency": "ansi_magenta",
+    "muted": "ansi_default",
+    "faint": "ansi_bright_black",
+    "strong": "ansi_default",
+    "alarm-text": "ansi_red",
+    "alarm-ground": "ansi_default",
+}
+
+
+def variable_defaults(theme: Theme) -> dict[str, str]:
+    """Our variables, from the colours of a theme that does not set them itself."""
+    if theme.ansi:
+        return _ANSI
+    colours = theme.to_color_system().generate()
+    ground, ink = Color.parse(colours["background"]), Color.parse(colours["foreground"])
+    return {
+        "tps": colours["success"],
+        "qps": colours["primary"],
+        "latency": colours["accent"],
+        "muted": ground.blend(ink, 0.6).hex,
+        "faint": ground.blend(ink, 0.25).hex,
+        "strong": ink.hex,
+        "alarm-text": colours["background"],
+        "alarm-ground": ground.blend(Color.parse(colours["error"]), 0.2).hex,
+    }
+
+
+def theme_names() -> list[str]:
+    """Every theme, ours first."""
+    return [theme.name for theme in OWN_THEMES] + sorted(BUILTIN_THEMES)
+
+
+def check_theme(name: str) -> None:
+    """Raises UsageError with the nearest name if there is no such theme."""
+    if name in theme_names():
+        return
+    near = difflib.get_close_matches(name, theme_names(), n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]}?" if near else "there are: " + ", ".join(theme_names())
+    raise UsageError(f"there is no theme '{name}'", hint)

@@ -1,0 +1,1 @@
+"""Styled text and drawing with characters, without widgets."""

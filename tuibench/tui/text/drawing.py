@@ -1,0 +1,152 @@
+"""Values to characters: bars over time, markers, axes. Pure text, no colour, no widget."""
+
+from collections.abc import Mapping, Sequence
+
+CELL_EIGHTHS = 8
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_ASCII_EIGHTHS = " ..--==##"
+MARKER = "│"
+RULE = "─"
+CROSSING = "┼"
+CURSOR = "┃"
+AXIS_STEPS_SECONDS = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
+_LABEL_SPACING = 11
+
+_TO_ASCII = str.maketrans(
+    {
+        "│": "|",
+        "─": "-",
+        "┼": "+",
+        "┃": ":",
+        "├": "[",
+        "┤": "]",
+        "←": "<",
+        "⇧": "^",
+        "█": "#",
+        "▓": "=",
+        "▒": "-",
+        "░": ":",
+        "·": ".",
+        "–": "-",
+        "−": "-",
+        "×": "x",
+        "Δ": "^",
+        "→": ">",
+        "…": "~",
+        "●": "*",
+        "○": "o",
+        "■": "#",
+        "‖": "=",
+        "▶": ">",
+        "▲": "!",
+        "✓": "+",
+        "✗": "x",
+        "µ": "u",
+        "▌": " ",
+        "▐": " ",
+        "▸": ">",
+        "↑": "^",
+        "↓": "v",
+        "▔": "-",
+        "▁": "_",
+        **dict.fromkeys("╭╮╰╯", "+"),
+        "🔎": "> ",
+    }
+)
+
+
+def to_ascii(text: str) -> str:
+    """The text for a terminal without Unicode, each character in one cell as before."""
+    return text.translate(_TO_ASCII).encode("ascii", "replace").decode("ascii")
+
+
+def draw_bars(
+    values: Sequence[float | None], top: float, height: int, *, ascii_only: bool = False
+) -> list[str]:
+    """One column a value, from a zero baseline up to `top`, as rows from the top down.
+
+    A measured value always leaves a mark on the baseline, zero too; a missing one (None) leaves its column
+    empty, so that a gap is a break in the baseline.
+    """
+    glyphs = _ASCII_EIGHTHS if ascii_only else _EIGHTHS
+    columns = [_column(_eighths(value, top, height), glyphs).ljust(height) for value in values]
+    rows = ["".join(cells) for cells in zip(*columns, strict=True)] or [""] * height
+    return rows[::-1]
+
+
+def _eighths(value: float | None, top: float, height: int) -> int:
+    if value is None:
+        return 0
+    return min(max(1, round(value / top * height * CELL_EIGHTHS)), height * CELL_EIGHTHS)
+
+
+def _column(level: int, glyphs: str) -> str:
+    """The cells of a bar of `level` eighths, from the baseline up."""
+    whole, part = divmod(level, CELL_EIGHTHS)
+    return glyphs[CELL_EIGHTHS] * whole + (glyphs[part] if part else "")
+
+
+def strike_markers(row: str, columns: Mapping[int, int], mark: str = MARKER) -> str:
+    """The row with a marker line through it at each column of `columns` (column → marker number)."""
+    cells = list(row)
+    for column in columns:
+        cells[column] = mark
+    return "".join(cells)
+
+
+def marker_labels(columns: Mapping[int, int], width: int) -> dict[int, str]:
+    """Where each marker's number stands: column → text. A later marker hides an earlier one under it."""
+    placed: dict[int, str] = {}
+    for column, number in sorted(columns.items()):
+        text = str(number)
+        start = min(column, width - len(text))
+        for other in [at for at, label in placed.items() if at + len(label) > start]:
+            del placed[other]
+        placed[start] = text
+    return placed
+
+
+def time_axis_text(width: int, seconds_per_column: float) -> str:
+    """Labels below the columns: −60s … now, with `now` at the right edge."""
+    step = _label_step(seconds_per_column)
+    cells = [" "] * width
+    _write(cells, width - 3, "now")
+    column_step = step / seconds_per_column
+    for position in range(1, int(width / column_step) + 1):
+        text = _ago(step * position, step)
+        start = round(width - 1 - position * column_step) - len(text) // 2
+        if start >= 0:
+            _write(cells, start, text)
+    return "".join(cells)
+
+
+def _label_step(seconds_per_column: float) -> int:
+    for step in AXIS_STEPS_SECONDS:
+        if step / seconds_per_column >= _LABEL_SPACING:
+            return step
+    return AXIS_STEPS_SECONDS[-1]
+
+
+def _ago(seconds: int, step: int) -> str:
+    """In minutes where every label is a whole number of them, so that the labels of an axis look alike."""
+    return f"−{seconds}s" if step % 60 else f"−{seconds // 60}m"
+
+
+def _write(cells: list[str], start: int, text: str) -> None:
+    if start >= 0:
+        cells[start : start + len(text)] = text
+
+
+def share_runs(parts: Sequence[tuple[float, str]], width: int, rest: str) -> list[str]:
+    """A bar of `width` cells split by percent: one run of its glyph a part, and the rest last.
+
+    Ends are rounded, not lengths, so that the parts together are as long as their sum says.
+    """
+    runs: list[str] = []
+    total, end = 0.0, 0
+    for percent, glyph in parts:
+        total += percent
+        stop = min(width, max(end, round(total / 100 * width)))
+        runs.append(glyph * (stop - end))
+        end = stop
+    return [*runs, rest * (width - end)]

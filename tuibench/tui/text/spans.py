@@ -1,0 +1,134 @@
+"""Styled text without a toolkit: a line is a tuple of spans, a span is text with a role.
+
+Panels produce lines, tests compare them as text, and the stylesheet alone knows what a role looks like.
+All widths are terminal cells.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+from tuibench import sanitize
+
+ELLIPSIS = "…"
+
+ROLES = (
+    "title",
+    "strong",
+    "muted",
+    "faint",
+    "brand",
+    "ok",
+    "warn",
+    "risk",
+    "alarm",
+    "badge",
+    "selected",
+    "here",
+    "reading",
+    "frozen",
+    "key",
+    "tps",
+    "qps",
+    "latency",
+    "server",
+    "own",
+    "rest",
+)
+"""Every role a span may have; the plain one is the empty string."""
+
+
+class _Span(NamedTuple):
+    text: str
+    role: str
+    action: str
+
+
+class TextSpan(_Span):
+    """Text, the role that styles it, and the action that a click on it runs.
+
+    Control characters in the text are escaped: much of it is a server's, or another user's.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str, role: str = "", action: str = "") -> "TextSpan":
+        return super().__new__(cls, sanitize.text(text), role, action)
+
+
+TextLine = tuple[TextSpan, ...]
+
+
+def plain_text(line: TextLine) -> str:
+    """The line's text alone."""
+    return "".join(span.text for span in line)
+
+
+def line_width(line: TextLine) -> int:
+    return sum(cell_len(span.text) for span in line)
+
+
+def shorten(text: str, width: int) -> str:
+    """The text in at most `width` cells, its end replaced by an ellipsis when it is longer."""
+    text = sanitize.text(text)
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1).rstrip() + ELLIPSIS if width > 0 else ""
+
+
+def shorten_start(text: str, width: int) -> str:
+    """Like `shorten`, but keeps the end: of a path, the file matters more than the root."""
+    text = sanitize.text(text)
+    if cell_len(text) <= width:
+        return text
+    return ELLIPSIS + text[len(text) - width + 1 :] if width > 0 else ""
+
+
+def fit_line(line: TextLine, width: int) -> TextLine:
+    """The line cut to `width` cells."""
+    kept: list[TextSpan] = []
+    room = width
+    for span in line:
+        size = cell_len(span.text)
+        if size > room:
+            kept.append(span._replace(text=shorten(span.text, room)))
+            break
+        kept.append(span)
+        room -= size
+    return tuple(kept)
+
+
+def pad_line(line: TextLine, width: int) -> TextLine:
+    """The line in exactly `width` cells."""
+    line = fit_line(line, width)
+    missing = width - line_width(line)
+    return (*line, TextSpan(" " * missing)) if missing > 0 else line
+
+
+def justify(left: TextLine, right: TextLine, width: int) -> TextLine:
+    """One line with `left` at its start and `right` at its end; `left` gives way, a blank between stays."""
+    right = fit_line(right, width)
+    room = width - line_width(right)
+    blank = bool(plain_text(left)) and bool(plain_text(right)) and not plain_text(right).startswith(" ")
+    return (*pad_line(fit_line(left, room - blank), room), *right)
+
+
+def join_parts(parts: Iterable[TextLine], separator: TextSpan) -> TextLine:
+    """The parts that are not empty, with a separator between them."""
+    line: TextLine = ()
+    for part in parts:
+        if part:
+            line = (*line, separator, *part) if line else part
+    return line
+
+
+def wrap_text(text: str, width: int) -> list[str]:
+    """Text broken at blanks into lines of at most `width` cells."""
+    lines: list[str] = []
+    for word in text.split():
+        if lines and cell_len(lines[-1]) + 1 + cell_len(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(shorten(word, width))
+    return lines

@@ -1,0 +1,144 @@
+"""The control connection: the few statements with which settings are read and set, and who counts them.
+
+Every statement here can be repeated without harm, so a broken connection is opened anew and the statement is
+sent once more. Values are compared as SHOW GLOBAL VARIABLES says them. Never SET PERSIST. Redo logging is no
+variable: it is read from the status and set with ALTER INSTANCE.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+
+from tuibench.deadline import wait_with_timeout
+from tuibench.errors import ConnectionLostError, NoAnswerError, ServerUnavailableError, SQLError
+from tuibench.model.settings import ServerVariable
+from tuibench.model.target import Target
+from tuibench.mysql import info
+from tuibench.mysql.connection import Connection, Row
+from tuibench.mysql.questions import shortened
+from tuibench.mysql.session_defaults import Manner, connect_with_defaults
+from tuibench.tuning.statements import change_sql, quoted_list, session_sql
+
+Connect = Callable[[], Awaitable[Connection]]
+
+CHANGE_TIMEOUT_SECONDS = 120.0
+"""How long a change may take: a smaller buffer pool has to be emptied, a new redo log to be written."""
+
+_SESSION_NAMES = {
+    str(ServerVariable.SQL_LOG_BIN): str(ServerVariable.SQL_LOG_BIN),
+    str(ServerVariable.ISOLATION): str(ServerVariable.ISOLATION),
+    "tx_isolation": str(ServerVariable.ISOLATION),
+}
+
+
+def admin_connector(target: Target) -> Connect:
+    """How the control connection logs in: no database is needed to change settings."""
+    return partial(connect_with_defaults, target, use_database=False, manner=Manner.IS_TIMED)
+
+
+class AdminConnection:
+    """A connection of its own, opened when needed."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._counted_before = 0
+
+    @property
+    def statements(self) -> int:
+        """How many statements were sent, over all connections."""
+        return self._counted_before + (self._connection.statements if self._connection else 0)
+
+    @property
+    def connection_ids(self) -> set[int]:
+        """The server's id of the connection, if there is one."""
+        return {self._connection.thread_id} if self._connection else set()
+
+    async def values(self, names: Iterable[str]) -> dict[str, str]:
+        """The values of those settings that the server has, for everybody."""
+        wanted = tuple(names)
+        rows = await self._query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({quoted_list(wanted)})")
+        if ServerVariable.REDO_LOG_ENABLED in wanted:
+            rows = [*rows, *await self._query(f"SHOW GLOBAL STATUS LIKE '{ServerVariable.REDO_LOG_ENABLED}'")]
+        return {str(name).lower(): str(value) for name, value in rows}
+
+    async def session_values(self) -> dict[str, str]:
+        """What a new connection of this login starts with, of the settings that are each connection's own."""
+        rows = await self._query(
+            f"SHOW SESSION VARIABLES WHERE Variable_name IN ({quoted_list(_SESSION_NAMES)})"
+        )
+        return {_SESSION_NAMES[str(name).lower()]: str(value) for name, value in rows}
+
+    async def set_global(self, name: str, value: str) -> None:
+        """Changes a setting until the server's next restart."""
+        await self._query(change_sql(name, value), CHANGE_TIMEOUT_SECONDS)
+
+    async def try_session(self, name: str, value: str, back: str) -> None:
+        """Sets a setting of this connection and takes it back, to hear whether the server would let us."""
+        await self._query(session_sql(name, value))
+        await self._query(session_sql(name, back))
+
+    async def grants(self) -> list[str]:
+        """What SHOW GRANTS says of this login, active roles included."""
+        return [str(row[0]) for row in await self._query("SHOW GRANTS")]
+
+    async def read_only(self, names: Iterable[str]) -> set[str]:
+        """Those of the variables that cannot be changed while the server runs. MariaDB only."""
+        fixed = "information_schema.SYSTEM_VARIABLES WHERE READ_ONLY = 'YES'"
+        wanted = f"VARIABLE_NAME IN ({quoted_list(names)})"
+        rows = await self._query(f"SELECT VARIABLE_NAME FROM {fixed} AND {wanted}")  # noqa: S608
+        return {str(row[0]).lower() for row in rows}
+
+    async def identity(self) -> str:
+        """Which instance this is, as the server itself says; empty if it does not."""
+        return info.instance_identity(await self.values(info.VARIABLES))
+
+    async def close(self) -> None:
+        connection = self._forget()
+        if connection:
+            await connection.close()
+
+    async def _query(self, sql: str, seconds: float | None = None) -> Sequence[Row]:
+        known = self._connection is not None
+        try:
+            return await self._once(sql, seconds)
+        except ConnectionLostError:
+            if not known:
+                raise
+        return await self._once(sql, seconds)
+
+    async def _once(self, sql: str, seconds: float | None) -> Sequence[Row]:
+        """Sends the statement; a connection on which it was cut short is not used again."""
+        connection = self._connection or await self._open()
+        timeout_seconds = connection.target.query_timeout if seconds is None else seconds
+        try:
+            return await wait_with_timeout(connection.query(sql), timeout_seconds)
+        except TimeoutError as error:
+            self._drop()
+            raise NoAnswerError(
+                2013,
+                f"no answer from the server for {timeout_seconds:.0f} s to {shortened(sql)}",
+                "--query-timeout gives it more time",
+            ) from error
+        except (ConnectionLostError, asyncio.CancelledError):
+            self._drop()
+            raise
+
+    async def _open(self) -> Connection:
+        """Logs in. A server that takes no more connections is as good as away."""
+        try:
+            self._connection = await self._connect()
+        except SQLError as error:
+            raise ServerUnavailableError(error.message, error.hint) from error
+        return self._connection
+
+    def _drop(self) -> None:
+        connection = self._forget()
+        if connection:
+            connection.abort()
+
+    def _forget(self) -> Connection | None:
+        connection, self._connection = self._connection, None
+        if connection:
+            self._counted_before += connection.statements
+        return connection

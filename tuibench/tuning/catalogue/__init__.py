@@ -1,0 +1,1 @@
+"""The settings that can be changed: values, limits, privileges, presets."""

@@ -1,0 +1,138 @@
+"""Which settings this login cannot change on this server, and why, found out without trying.
+
+What a login may do, read from the lines of SHOW GRANTS. Pure text: roles that are active are in there.
+"""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from tuibench.errors import SQLError
+from tuibench.model.server import Flavour, ServerInfo
+from tuibench.tuning.admin_connection import AdminConnection
+from tuibench.tuning.catalogue.setting_lookup import SETTINGS, Setting, unsupported_reason
+
+_GLOBAL_GRANT = re.compile(r"GRANT (.+?) ON \*\.\* TO ", re.IGNORECASE | re.DOTALL)
+
+
+def global_privileges(grants: Iterable[str]) -> frozenset[str]:
+    """The privileges on `*.*` that the lines of SHOW GRANTS name, in capitals. `ALL` stands for every one."""
+    found: set[str] = set()
+    for line in grants:
+        match = _GLOBAL_GRANT.match(line.strip())
+        if match:
+            found.update(" ".join(name.split()).upper() for name in match[1].split(","))
+    return frozenset("ALL" if name == "ALL PRIVILEGES" else name for name in found)
+
+
+def missing_privilege(setting: Setting, server: ServerInfo, held: frozenset[str]) -> str:
+    """Why a login with these privileges may not change the setting; empty if it may."""
+    needed = setting.privileges(server.flavour, server.version_tuple)
+    if not needed or "ALL" in held or held.intersection(needed):
+        return ""
+    return "this login may not change it: it needs the privilege " + " or ".join(needed)
+
+
+async def unavailable_settings(control: AdminConnection, server: ServerInfo) -> dict[str, str]:
+    """The settings that cannot be changed here, each with the reason."""
+    names = [setting.name for setting in SETTINGS]
+    present = await control.values(names) | await control.session_values()
+    fixed = await control.read_only(names) if server.flavour == Flavour.MARIADB else set()
+    held = await _held_privileges(control)
+    reasons = {
+        setting.name: unsupported_reason(setting, server)
+        or _read_only_reason(setting, server, present.get(setting.name), is_fixed=setting.name in fixed)
+        or missing_privilege(setting, server, held)
+        for setting in SETTINGS
+    }
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _read_only_reason(setting: Setting, server: ServerInfo, value: str | None, *, is_fixed: bool) -> str:
+    """What keeps this one server from changing it, though its version could."""
+    support = setting.support(server)
+    if value is None:
+        return f"{server.flavour} {server.version} does not show it here"
+    if is_fixed:
+        return "it is read only on this server: only a restart changes it"
+    if support is not None and value in support.stuck:
+        return f"it is {value}, and only a restart changes that"
+    return ""
+
+
+async def _held_privileges(control: AdminConnection) -> frozenset[str]:
+    """The login's privileges; a server that does not tell them is asked by the change itself."""
+    try:
+        return global_privileges(await control.grants())
+    except SQLError:
+        return frozenset({"ALL"})
+
+
+EVERYTHING = "ALL"
+
+_GRANT = re.compile(r"GRANT (.+?) ON (?:TABLE )?(\S+)\.(\S+) TO ", re.IGNORECASE | re.DOTALL)
+_ACCOUNT = re.compile(r" TO ([`'\"][^`'\"]*[`'\"]@[`'\"][^`'\"]*[`'\"])")
+_COLUMNS = re.compile(r"\([^)]*\)")
+
+
+class Grants(msgspec.Struct, frozen=True, kw_only=True):
+    """Privileges in capitals: on everything, on one database, and (`partly`) on some of its tables.
+
+    `account` is the login as the server writes it.
+    """
+
+    everywhere: frozenset[str]
+    database: frozenset[str]
+    partly: bool
+    account: str = ""
+
+    def lacks(self, privileges: Iterable[str]) -> tuple[str, ...]:
+        """Those of the privileges that the login has neither everywhere nor on the database."""
+        held = self.everywhere | self.database
+        return () if EVERYTHING in held else tuple(name for name in privileges if name not in held)
+
+    def may(self, *any_of: str) -> bool:
+        """True if the login has one of these global privileges."""
+        return bool(self.everywhere.intersection((EVERYTHING, *any_of)))
+
+
+def parse_grants(lines: Iterable[str], database: str) -> Grants:
+    """What the lines grant, as far as it concerns the database."""
+    known = list(lines)
+    on_database: set[str] = set()
+    partly = False
+    for line in known:
+        match = _GRANT.match(line.strip())
+        if not match or match[2] == "*" or not _covers(_unquoted(match[2]), database):
+            continue
+        if match[3] == "*":
+            on_database |= _privilege_names(match[1])
+        else:
+            partly = True
+    return Grants(
+        everywhere=global_privileges(known),
+        database=frozenset(on_database),
+        partly=partly,
+        account=next((match[1] for line in known if (match := _ACCOUNT.search(line))), ""),
+    )
+
+
+def _privilege_names(text: str) -> set[str]:
+    names = {" ".join(name.split()).upper() for name in _COLUMNS.sub("", text).split(",")}
+    return {EVERYTHING if name == "ALL PRIVILEGES" else name for name in names}
+
+
+def _unquoted(name: str) -> str:
+    return name.strip("`'\"")
+
+
+def _covers(pattern: str, database: str) -> bool:
+    r"""Whether a grant's database pattern means this one: `%` and `_` are wild, unless after a backslash."""
+    parts = re.split(r"(\\.|%|_)", pattern)
+    wild = {"%": ".*", "_": "."}
+    expression = "".join(
+        wild.get(part, re.escape(part[1:] if part.startswith("\\") and len(part) == 2 else part))
+        for part in parts
+    )
+    return re.fullmatch(expression, database) is not None

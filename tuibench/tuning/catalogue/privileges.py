@@ -1,0 +1,33 @@
+"""Which privileges servers ask for to change what, by flavour and version."""
+
+from tuibench.model.server import Flavour
+from tuibench.tuning.catalogue.setting import PrivilegeRule
+
+_MYSQL = (
+    PrivilegeRule(Flavour.MYSQL, (), ("SUPER",)),
+    PrivilegeRule(Flavour.MYSQL, (8, 0), ("SYSTEM_VARIABLES_ADMIN", "SUPER")),
+)
+_SUPER = PrivilegeRule(Flavour.MARIADB, (), ("SUPER",))
+
+
+def _mariadb_also(privilege: str) -> tuple[PrivilegeRule, ...]:
+    """MariaDB split SUPER in 10.5.2, and took the parts out of it in 11.0.1."""
+    return (
+        _SUPER,
+        PrivilegeRule(Flavour.MARIADB, (10, 5, 2), (privilege, "SUPER")),
+        PrivilegeRule(Flavour.MARIADB, (11, 0, 1), (privilege,)),
+    )
+
+
+GLOBAL_VARIABLE = (_SUPER, *_MYSQL)
+"""For any global variable without a privilege of its own."""
+
+BINARY_LOG = (*_mariadb_also("BINLOG ADMIN"), *_MYSQL)
+CONNECTIONS = (*_mariadb_also("CONNECTION ADMIN"), *_MYSQL)
+SESSION_LOG_BIN = (
+    *BINARY_LOG,
+    PrivilegeRule(Flavour.MYSQL, (8, 0, 14), ("SESSION_VARIABLES_ADMIN", "SYSTEM_VARIABLES_ADMIN", "SUPER")),
+)
+REDO_LOG = (PrivilegeRule(Flavour.MYSQL, (8, 0, 21), ("INNODB_REDO_LOG_ENABLE",)),)
+NONE_NEEDED: tuple[PrivilegeRule, ...] = ()
+"""Everybody may change the transaction isolation of a connection of his own."""

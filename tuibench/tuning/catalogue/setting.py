@@ -1,0 +1,216 @@
+"""What a setting is: where it exists, which values it takes there, who may change it, what a value means.
+
+Decided here: how a value is written (`256M`, `on`, `0.5`) and how the server will say it. The settings
+themselves are data, in `durability` and `performance`.
+"""
+
+import re
+from decimal import Decimal
+from enum import StrEnum
+
+import msgspec
+
+from tuibench import units
+from tuibench.errors import UsageError
+from tuibench.model.server import Flavour, ServerInfo
+from tuibench.model.settings import CostFigure, SettingGroup, SettingRole
+
+Version = tuple[int, ...]
+
+NEVER: Version = (1000,)
+"""A version that will not come."""
+
+ON, OFF = "ON", "OFF"
+_SWITCH = {"on": ON, "1": ON, "true": ON, "yes": ON, "off": OFF, "0": OFF, "false": OFF, "no": OFF}
+_UNIT_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_WHOLE = re.compile(r"[+-]?[0-9]{1,40}")
+_DECIMAL = re.compile(r"[+-]?(?=\.?[0-9])[0-9]{0,20}(\.[0-9]{0,20})?")
+_SIZE = re.compile(r"([+-]?[0-9]{1,40})\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+BOUNDLESS = 2**60
+"""More bytes than any host has: a limit that need not be told."""
+
+MICRO = Decimal("0.000001")
+
+
+class ValueKind(StrEnum):
+    """How values of a setting are written."""
+
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    SIZE = "size"
+    SWITCH = "switch"
+    CHOICE = "choice"
+
+
+class SettingScope(StrEnum):
+    """Whom a change reaches.
+
+    SERVER is one value for all. DEFAULT is the server's value for new connections: the workload's connections
+    have a copy each, which is changed along with it. WORKLOAD is the workload's connections and nobody else.
+    """
+
+    SERVER = "server"
+    DEFAULT = "default"
+    WORKLOAD = "workload"
+
+
+class FlavourSupport(msgspec.Struct, frozen=True):
+    """A setting as a flavour has it in the versions from `since` up to, but without, `until`.
+
+    Numbers (bytes for sizes) run from `low` to `high`; `values` are the words of a choice. Before
+    `dynamic_since` only a restart of the server changes it, and later too from a value that is `stuck`.
+    """
+
+    flavour: Flavour
+    low: int = 0
+    high: int = 0
+    values: tuple[str, ...] = ()
+    since: Version = ()
+    until: Version = ()
+    dynamic_since: Version = ()
+    stuck: tuple[str, ...] = ()
+
+    def has(self, server: ServerInfo) -> bool:
+        version = server.version_tuple
+        return self.flavour == server.flavour and self.since <= version and not self.is_past(version)
+
+    def is_past(self, version: Version) -> bool:
+        return bool(self.until) and version >= self.until
+
+
+class PrivilegeRule(msgspec.Struct, frozen=True):
+    """From this version on, a flavour asks for one of these global privileges, or for none."""
+
+    flavour: Flavour
+    since: Version
+    any_of: tuple[str, ...]
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that can be changed. `name` is the variable's, except where there is none.
+
+    `meanings` says what single values do, `otherwise` what any other does (`{value}` stands for it, sizes in
+    words). `offered` are the values to choose from, `safe` those that lose no committed transaction, None if
+    no value loses one; `risk` is what changing it can cost, in one sentence. `needs` are the privileges,
+    `counters` the status counters that show its effect. `aliases` are other spellings of values. The server
+    may round what it is asked for: `rounding` says how, and is empty where it takes a value or refuses it.
+    `slow` is True where a change goes on in the background, and another one is not taken before it is done.
+    `roles` are where it appears without having been changed, `cost` is what a commit pays for it,
+    `short_name` is for narrow panels.
+    """
+
+    name: str
+    group: SettingGroup
+    kind: ValueKind
+    supported: tuple[FlavourSupport, ...]
+    meanings: dict[str, str] = {}
+    otherwise: str
+    offered: tuple[str, ...]
+    risk: str
+    needs: tuple[PrivilegeRule, ...]
+    counters: tuple[str, ...]
+    safe: tuple[str, ...] | None = None
+    scope: SettingScope = SettingScope.SERVER
+    aliases: dict[str, str] = {}
+    rounding: str = ""
+    slow: bool = False
+    roles: tuple[SettingRole, ...] = ()
+    cost: CostFigure = CostFigure.NONE
+    short_name: str = ""
+
+    def support(self, server: ServerInfo) -> FlavourSupport | None:
+        """How this server has it; None if it has not."""
+        return next((support for support in self.supported if support.has(server)), None)
+
+    def meaning(self, value: str) -> str:
+        """What a value does, in words."""
+        return self.meanings.get(value) or self.otherwise.format(value=self.spoken(value))
+
+    def spoken(self, value: str) -> str:
+        """A value as people say it: sizes in binary units, decimals without the zeros at their end."""
+        match self.kind:
+            case ValueKind.SIZE if _WHOLE.fullmatch(value):
+                return units.binary_size(int(value))
+            case ValueKind.DECIMAL if _DECIMAL.fullmatch(value):
+                return f"{Decimal(value).normalize():f}"
+            case _:
+                return value
+
+    def at_risk(self, value: str) -> bool:
+        """True when committed data can be lost with this value."""
+        return self.safe is not None and value not in self.safe
+
+    def privileges(self, flavour: Flavour, version: Version) -> tuple[str, ...]:
+        """The privileges of which a login needs one to change it; the youngest rule that applies counts."""
+        rules = [need for need in self.needs if need.flavour == flavour and need.since <= version]
+        return max(rules, key=lambda need: need.since).any_of if rules else ()
+
+    def choices(self, support: FlavourSupport) -> tuple[str, ...]:
+        """The offered values that this form takes."""
+        if self.kind is ValueKind.CHOICE:
+            return tuple(value for value in self.offered if value in support.values)
+        if self.kind is ValueKind.SWITCH:
+            return self.offered
+        return tuple(value for value in self.offered if support.low <= Decimal(value) <= support.high)
+
+    def takes(self, support: FlavourSupport) -> str:
+        """Which values it takes, in words."""
+        match self.kind:
+            case ValueKind.INTEGER:
+                return f"whole numbers from {support.low} to {support.high}"
+            case ValueKind.DECIMAL:
+                return f"seconds from {support.low} to {support.high}, with up to six decimals"
+            case ValueKind.SIZE:
+                most = f" to {units.binary_size(support.high)}" if support.high < BOUNDLESS else " up"
+                return f"sizes from {units.binary_size(support.low)}{most}, in bytes or like 256M"
+            case ValueKind.SWITCH:
+                return "on or off"
+            case ValueKind.CHOICE:
+                return "one of " + ", ".join(support.values)
+
+    def canonical(self, support: FlavourSupport, text: str) -> str:
+        """The value as the server will say it. Raises UsageError with what is taken, and the nearest."""
+        words = text.strip()
+        match self.kind:
+            case ValueKind.SWITCH:
+                value = _SWITCH.get(words.lower())
+            case ValueKind.CHOICE:
+                value = self._choice(support, words)
+            case _:
+                return self._number(support, words)
+        if value is None:
+            raise self._refusal(support, text, "for example " + ", ".join(self.choices(support)))
+        return value
+
+    def _choice(self, support: FlavourSupport, text: str) -> str | None:
+        word = re.sub(r"[\s_-]+", "-", text.upper())
+        known = {re.sub(r"[_-]+", "-", value): value for value in support.values}
+        return known.get(word) or self.aliases.get(text.upper())
+
+    def _number(self, support: FlavourSupport, text: str) -> str:
+        number = _parse_number(self.kind, text)
+        if number is None:
+            raise self._refusal(support, text, "for example " + ", ".join(self.choices(support)))
+        nearest = min(max(number, Decimal(support.low)), Decimal(support.high))
+        if number != nearest:
+            raise self._refusal(support, text, f"the nearest is {self._written(nearest)}")
+        return self._written(number)
+
+    def _written(self, number: Decimal) -> str:
+        return str(number.quantize(MICRO)) if self.kind is ValueKind.DECIMAL else str(int(number))
+
+    def _refusal(self, support: FlavourSupport, text: str, hint: str) -> UsageError:
+        return UsageError(f"{self.name} takes {self.takes(support)} on {support.flavour}, not '{text}'", hint)
+
+
+def _parse_number(kind: ValueKind, text: str) -> Decimal | None:
+    """The number that a text means; None if it is none."""
+    if kind is ValueKind.SIZE:
+        found = _SIZE.fullmatch(text)
+        return Decimal(int(found[1]) * _UNIT_BYTES[found[2].lower()]) if found else None
+    pattern = _DECIMAL if kind is ValueKind.DECIMAL else _WHOLE
+    return Decimal(text) if pattern.fullmatch(text) and text.isascii() else None
+
+
+def version_text(version: Version) -> str:
+    return ".".join(map(str, version))

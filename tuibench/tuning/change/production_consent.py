@@ -1,0 +1,64 @@
+"""Which servers the operator has said yes to: a production server's settings are changed only after that.
+
+One line a server in a file of the state directory; a line that cannot be read counts for nothing.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tuibench import paths
+from tuibench.errors import TuibenchError, UsageError
+from tuibench.files import DECODE_ERRORS
+
+CONSENT_OPTION = "--yes-this-server"
+
+
+class ConsentRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Said once: to which server (its identity), when (Unix seconds), and in spite of what."""
+
+    identity: str
+    at: float
+    signs: tuple[str, ...]
+
+
+class ProductionError(UsageError):
+    """The server looks like production, and nobody has said yes to it."""
+
+    def __init__(self, where: str, signs: tuple[str, ...]) -> None:
+        super().__init__(
+            f"{where} looks like a production server: {'; '.join(signs)}; its settings are left alone",
+            f"if it is meant, say so once: {CONSENT_OPTION}",
+        )
+
+
+class ProductionConsent:
+    """The yeses given so far, for ever."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path or paths.state_dir() / "servers.jsonl"
+
+    def is_given(self, identity: str) -> bool:
+        return any(yes.identity == identity for yes in self._read())
+
+    def give(self, yes: ConsentRecord) -> None:
+        """Remembers it. Raises TuibenchError where the state directory cannot be written."""
+        try:
+            paths.ensure_private(self._path.parent)
+            with self._path.open("ab") as file:
+                file.write(msgspec.json.encode(yes) + b"\n")
+            self._path.chmod(0o600)
+        except OSError as error:
+            raise TuibenchError(f"cannot remember the answer in {self._path}: {error.strerror}") from error
+
+    def _read(self) -> Iterator[ConsentRecord]:
+        try:
+            lines = self._path.read_bytes().splitlines()
+        except OSError:
+            return
+        for line in lines:
+            try:
+                yield msgspec.json.decode(line, type=ConsentRecord)
+            except DECODE_ERRORS:
+                continue

@@ -1,0 +1,115 @@
+"""One change on the server: read the old value, journal it on disk, SET GLOBAL, read back."""
+
+import asyncio
+
+from tuibench.clock import Clock
+from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
+from tuibench.model.server import ServerInfo
+from tuibench.tuning.admin_connection import AdminConnection
+from tuibench.tuning.catalogue import setting_lookup
+from tuibench.tuning.catalogue.setting_lookup import SETTINGS, Setting
+from tuibench.tuning.change import refusals
+from tuibench.tuning.undo import other_sessions
+from tuibench.tuning.undo.journal import Journal
+from tuibench.tuning.undo.journal_entries import SettingChange, Settlement
+from tuibench.tuning.undo.restore import SLOW_ATTEMPTS, SLOW_PAUSE_SECONDS
+
+
+class SettingChanger:
+    """Sets one setting at a time, when it is our turn. `values` are those of the server as last read."""
+
+    def __init__(self, control: AdminConnection, journal: Journal, server: ServerInfo, clock: Clock) -> None:
+        self.values: dict[str, str] = {}
+        self._control = control
+        self._journal = journal
+        self._server = server
+        self._clock = clock
+
+    async def read_all(self) -> None:
+        """Has all values read."""
+        self.values = await self._control.values(setting.name for setting in SETTINGS)
+
+    async def read(self, setting: Setting) -> str:
+        """The value that the server has now."""
+        values = await self._control.values([setting.name])
+        self.values[setting.name] = values.get(setting.name, "")
+        return self.values[setting.name]
+
+    async def set(self, setting: Setting, value: str) -> bool:
+        """Whether the server has another value now than before; it may be rounded.
+
+        A value that is there already is noted as ours if another session would put it back. Raises SQLError
+        when the server refuses, JournalError when the change cannot be made safe.
+        """
+        await self._keep_limits(setting, value)
+        old = await self.read(setting)
+        if old == value:
+            if await asyncio.to_thread(
+                other_sessions.is_restored_by_other_session, self._journal, setting.name
+            ):
+                change = await self._note(setting, old, value)
+                await asyncio.to_thread(self._journal.applied, change)
+            return False
+        change = await self._note(setting, old, value)
+        await self._ask(setting, change)
+        await self._confirm(setting, change)
+        return True
+
+    async def _keep_limits(self, setting: Setting, value: str) -> None:
+        other = setting_lookup.paired_setting(setting.name)
+        if other is not None:
+            setting_lookup.check_pair_limit(
+                setting.name, value, await self.read(setting_lookup.find_setting(other))
+            )
+
+    async def _note(self, setting: Setting, old: str, new: str) -> SettingChange:
+        seq = await asyncio.to_thread(other_sessions.next_seq, self._journal)
+        return await asyncio.to_thread(
+            self._journal.change, setting.name, old, new, self._clock.wall_seconds(), seq
+        )
+
+    async def _ask(self, setting: Setting, change: SettingChange) -> None:
+        """SET GLOBAL. After a lost connection the change stays open: it may have taken effect."""
+        try:
+            await self._control.set_global(setting.name, change.new)
+        except ConnectionLostError:
+            raise
+        except SQLError as error:
+            await self._withdraw(change, error.message)
+            raise refusals.explain_refusal(error, setting, change.new, self._server) from error
+
+    async def _confirm(self, setting: Setting, change: SettingChange) -> None:
+        """Reads back. A third value is taken for the server's rounding, so that it is put back as well."""
+        actual = await self._settled_value(setting, change)
+        if actual == change.new:
+            await asyncio.to_thread(self._journal.applied, change)
+            return
+        if actual != change.old:
+            rounded = await self._note(setting, change.old, actual)
+            await asyncio.to_thread(self._journal.applied, rounded)
+            if setting.rounding:
+                return
+            said = f"it is {actual} now"
+        else:
+            await self._withdraw(change, "no effect")
+            said = f"it is {actual} as before"
+        raise TuibenchError(
+            f"{setting.name} was set to {change.new}, the server took it, and {said}",
+            setting.rounding or "the server has its own limits for it, or somebody else changes it too",
+        )
+
+    async def _settled_value(self, setting: Setting, change: SettingChange) -> str:
+        """The value read back; a server that is still busy with the change before is asked again."""
+        actual = await self.read(setting)
+        for _ in range(SLOW_ATTEMPTS if setting.slow else 0):
+            if actual != change.old:
+                break
+            await self._clock.sleep(SLOW_PAUSE_SECONDS)
+            await self._ask(setting, change)
+            actual = await self.read(setting)
+        return actual
+
+    async def _withdraw(self, change: SettingChange, why: str) -> None:
+        await asyncio.to_thread(
+            self._journal.settle, (change.seq,), Settlement.REFUSED, self._clock.wall_seconds(), why
+        )

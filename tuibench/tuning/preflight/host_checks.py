@@ -1,0 +1,125 @@
+"""Checks of this host: what the load itself needs, and what makes its clock or its speed unsteady."""
+
+from tuibench.model.finding import Finding, not_visible, note, ok, stop, warning
+from tuibench.tuning.preflight.facts import Facts
+from tuibench.units import binary_size, percent
+
+FILES_OF_A_WORKER = 64
+"""Besides its connections."""
+
+STEADY_CLOCKS = frozenset({"tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", ""})
+"""Read without entering the kernel; the empty name is a system that does not tell."""
+
+STEADY_GOVERNORS = frozenset({"performance"})
+TOLERATED_OFFSET_SECONDS = 1.0
+SWAP_SHARE = 0.05
+DISK_SHARE = 0.05
+GROWTH_BYTES = 2 << 30
+"""Redo log, binary log and temporary tables while a load runs for minutes."""
+
+
+def check_files(facts: Facts) -> Finding:
+    """A worker raises its soft limit to the hard one by itself."""
+    name, machine, requirements = "file_descriptors", facts.machine, facts.requirements
+    needed = -(-requirements.threads // max(1, requirements.workers)) + FILES_OF_A_WORKER
+    said = f"a worker needs {needed:,} open files, this account may have"
+    if machine.files_hard is not None and machine.files_hard < needed:
+        return stop(
+            name,
+            f"{said} {machine.files_hard:,}",
+            f"ulimit -Hn {needed}, or nofile in /etc/security/limits.conf, or more --workers",
+        )
+    most = "any number" if machine.files_hard is None else f"{machine.files_hard:,}"
+    if machine.files_soft is not None and machine.files_soft < needed:
+        return ok(name, f"{said} {machine.files_soft:,}, raised to {most} by itself")
+    return ok(name, f"{said} {most}")
+
+
+def check_disk(facts: Facts) -> Finding:
+    """Room for the data set that is not there yet, and for the logs that a load writes."""
+    name, machine = "disk", facts.machine
+    if not facts.server.info.is_local:
+        return note(name, "the server's disk cannot be looked at from another host")
+    if machine.disk_free_bytes is None or machine.disk_total_bytes is None:
+        return not_visible(name, "the disk of the server's data directory")
+    missing = 0 if facts.data.ready else facts.requirements.data_bytes
+    needed = missing + (GROWTH_BYTES if facts.requirements.writes else 0)
+    wanted = f", the data set needs about {binary_size(missing)}" if missing else ""
+    said = (
+        f"{binary_size(machine.disk_free_bytes)} of {binary_size(machine.disk_total_bytes)} are free{wanted}"
+    )
+    if machine.disk_free_bytes < missing:
+        return stop(name, said, "make room, or prepare a smaller --table-size")
+    full = machine.disk_free_bytes < DISK_SHARE * machine.disk_total_bytes
+    if machine.disk_free_bytes < needed or (full and facts.requirements.writes):
+        return warning(
+            name,
+            f"{said}: redo and binary log grow while the load writes",
+            f"make room in {facts.server.info.datadir}",
+        )
+    return ok(name, said)
+
+
+def check_clock_offset(facts: Facts) -> Finding:
+    """Only times in logs are compared between the two: all figures come from one clock."""
+    name, ahead = "clock", facts.server.clock_ahead_seconds
+    if ahead is None:
+        return not_visible(name, "the server's clock")
+    if abs(ahead) <= TOLERATED_OFFSET_SECONDS:
+        return ok(name, "the clocks of server and client agree to the second")
+    way = "ahead of" if ahead > 0 else "behind"
+    return note(
+        name,
+        f"the server's clock is {abs(ahead):,.1f} s {way} this host's: times in its logs differ from ours",
+        "timedatectl set-ntp true (on both hosts)",
+    )
+
+
+def check_clocksource(facts: Facts) -> Finding:
+    name, source = "clocksource", facts.machine.clocksource
+    if source in STEADY_CLOCKS:
+        return ok(name, f"this host reads its clock quickly ({source or 'source unknown'})")
+    return note(
+        name,
+        f"this host's clock source is {source}: each reading enters the kernel and costs the client time",
+        "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource (if it has one)",
+    )
+
+
+def check_timers(facts: Facts) -> Finding:
+    if facts.machine.fine_timers or not facts.requirements.rate:
+        return ok("timers", "starts are timed as exactly as this system can")
+    return note(
+        "timers", "timers of this system are up to 1 ms late: response times of an open loop are as blurred"
+    )
+
+
+def check_swap(facts: Facts) -> Finding:
+    name, used, total = "swap", facts.machine.swap_used_bytes, facts.machine.swap_total_bytes
+    if used is None or total is None:
+        return not_visible(name, "this host's swap")
+    if not total:
+        return ok(name, "this host has no swap")
+    share = percent(100 * used / total)
+    said = f"{binary_size(used)} of {binary_size(total)} swap are in use on this host ({share})"
+    if used > SWAP_SHARE * total:
+        return note(
+            name,
+            f"{said}: what was swapped out comes back slowly",
+            "free memory, then swapoff -a && swapon -a",
+        )
+    return ok(name, said)
+
+
+def check_governor(facts: Facts) -> Finding:
+    name, found = "cpu_governor", facts.machine.governors
+    slow = [governor for governor in found if governor not in STEADY_GOVERNORS]
+    if slow:
+        return note(
+            name,
+            f"the processor's speed is governed by '{', '.join(slow)}': it changes with the load",
+            "cpupower frequency-set -g performance",
+        )
+    return ok(
+        name, f"the processor's governor is {found[0]}" if found else "the processor's governor is not told"
+    )

@@ -1,0 +1,1 @@
+"""Restoring settings: journal, ownership between sessions, restore, guardian process."""

@@ -1,0 +1,202 @@
+"""Who puts a setting back, and to what, when several sessions have changed it: changes in, a decision out.
+
+The changes of all journals of one server stand in one order. The last session that lives restores what was
+before the first of them. A session that ends earlier puts back what the others expect to find if its own
+value is on top; changes of its own that lie below theirs it leaves to them ("handed over"). No I/O.
+
+What became of a setting that was to be put back, in words; what is to be done by hand, in SQL.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from tuibench.errors import SQLError, TuibenchError
+from tuibench.tuning.statements import manual_statement
+from tuibench.tuning.undo.journal_entries import Ledger, OpenChange, original_and_ours
+
+
+class RestoreAction(StrEnum):
+    RESTORE = "restore"
+    NOTHING = "nothing"
+    LEAVE = "leave"
+    HAND_OVER = "hand over"
+
+
+class ChangeOwner(StrEnum):
+    """Who looks after a change: we ourselves, another session that lives, or nobody any more."""
+
+    OURS = "ours"
+    LIVE = "live"
+    GONE = "gone"
+
+
+class OtherSession(msgspec.Struct, frozen=True):
+    """Another session's journal on the same server. `is_live` while somebody holds it."""
+
+    session: str
+    ledger: Ledger
+    is_live: bool
+
+
+class OwnedChange(msgspec.Struct, frozen=True):
+    """An open change, and who looks after it."""
+
+    session: str
+    owner: ChangeOwner
+    open: OpenChange
+
+    @property
+    def seq(self) -> int:
+        return self.open.change.seq
+
+
+class RestoreDecision(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do with a setting.
+
+    `seqs` are the changes of ours that this settles, `gone` those of sessions that are gone, by session.
+    `handed` are changes of ours that stay open for the session `heir`. `last` is what we asked for last.
+    """
+
+    setting: str
+    action: RestoreAction
+    current: str
+    original: str
+    last: str
+    seqs: tuple[int, ...]
+    gone: dict[str, tuple[int, ...]] = {}
+    handed: tuple[int, ...] = ()
+    heir: str = ""
+
+
+def decide_restore(
+    setting: str, current: str, own: Ledger, others: Iterable[OtherSession] = ()
+) -> RestoreDecision:
+    """What to do with a setting of `own.open_settings` that has the value `current` now."""
+    held = _owned_changes(setting, own, others)
+    lives = [place for place, each in enumerate(held) if each.owner is ChangeOwner.LIVE]
+    below, top = (held[: lives[-1] + 1], held[lives[-1] + 1 :]) if lives else ([], held)
+    heir = below[-1].session if below else ""
+    last = [each.open.change.new for each in held if each.owner is ChangeOwner.OURS][-1]
+    first, _ = original_and_ours(each.open for each in held)
+    if not _seqs(top):
+        return RestoreDecision(
+            setting=setting,
+            action=RestoreAction.HAND_OVER,
+            current=current,
+            original=first,
+            last=last,
+            seqs=(),
+            handed=_seqs(below),
+            heir=heir,
+        )
+    original, ours = original_and_ours(each.open for each in top)
+    return RestoreDecision(
+        setting=setting,
+        action=_action(current, original, ours, first),
+        current=current,
+        original=original,
+        last=last,
+        seqs=_seqs(top),
+        gone=_gone(top),
+        handed=_seqs(below),
+        heir=heir,
+    )
+
+
+def _action(current: str, original: str, ours: frozenset[str], first: str) -> RestoreAction:
+    """A server that was restarted has the very `first` value again, whatever was there in between."""
+    if current == original:
+        return RestoreAction.NOTHING
+    if current in ours:
+        return RestoreAction.RESTORE
+    return RestoreAction.NOTHING if current == first else RestoreAction.LEAVE
+
+
+def _owned_changes(setting: str, own: Ledger, others: Iterable[OtherSession]) -> list[OwnedChange]:
+    """All open changes of a setting, in the order in which they were made."""
+    held = [OwnedChange("", ChangeOwner.OURS, each) for each in own.changes_of(setting)]
+    for other in others:
+        for each in other.ledger.changes_of(setting):
+            owner = ChangeOwner.LIVE if other.is_live and not each.handed else ChangeOwner.GONE
+            held.append(OwnedChange(other.session, owner, each))
+    return sorted(held, key=lambda each: each.seq)
+
+
+def _seqs(held: Sequence[OwnedChange]) -> tuple[int, ...]:
+    """Our own among them."""
+    return tuple(each.seq for each in held if each.owner is ChangeOwner.OURS)
+
+
+def _gone(held: Sequence[OwnedChange]) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for each in held:
+        if each.owner is ChangeOwner.GONE:
+            found[each.session] = (*found.get(each.session, ()), each.seq)
+    return found
+
+
+def restored_message(decision: RestoreDecision) -> str:
+    why = f"as session {decision.heir} has it" if decision.heir else "as before"
+    return f"{decision.setting} {decision.current} → {decision.original}, {why}"
+
+
+def already_original(decision: RestoreDecision) -> str:
+    return f"{decision.setting} is {decision.current} already"
+
+
+def handed_over(decision: RestoreDecision) -> str:
+    return (
+        f"{decision.setting} stays {decision.current}: session {decision.heir} has changed it, too, "
+        f"and puts it back to {decision.original} when it ends"
+    )
+
+
+def left_unchanged(decision: RestoreDecision) -> str:
+    return (
+        f"{decision.setting} is left at {decision.current}: tuibench had set it to {decision.last} "
+        f"and somebody else changed it since; before tuibench it was {decision.original}"
+    )
+
+
+def restore_refused(decision: RestoreDecision, error: TuibenchError) -> str:
+    code = f" (error {error.code})" if isinstance(error, SQLError) else ""
+    return (
+        f"{decision.setting} stays {decision.current}, it was {decision.original}: {error.message}{code}"
+        + _by_hand(decision.setting, decision.original)
+    )
+
+
+def without_effect(decision: RestoreDecision, value: str) -> str:
+    return f"{decision.setting} was set back to {decision.original}, and the server says {value}" + _by_hand(
+        decision.setting, decision.original
+    )
+
+
+def not_restored(name: str, original: str, error: TuibenchError) -> str:
+    return f"{name} could not be put back to {original}: {error.message}" + _by_hand(name, original)
+
+
+def journal_not_written(error: TuibenchError) -> str:
+    """Added to what became of a setting."""
+    return f"; it stays in the journal until the next tuibench restore: {error.message}"
+
+
+def _by_hand(name: str, value: str) -> str:
+    return f"; by hand: {manual_statement(name, value)}"
+
+
+def reset_by_restart(decision: RestoreDecision) -> str:
+    """After a restart of the server."""
+    if decision.action is not RestoreAction.LEAVE:
+        return f"{decision.setting} is back at {decision.current}, as before tuibench"
+    return (
+        f"{decision.setting} is {decision.current} now, as the server is configured; "
+        f"before tuibench it was {decision.original}"
+    )
+
+
+def unchanged_by_restart(decision: RestoreDecision) -> str:
+    """After a restart of the server that did not reset the setting."""
+    return f"{decision.setting} is still {decision.current}, and is put back in the end"

@@ -1,0 +1,1 @@
+"""Profile compiler: semantic checks, compilation to programs, profiles from ad-hoc SQL."""

@@ -1,0 +1,272 @@
+"""Profile compiler: profile and options to a program.
+
+Options become numbers, steps that never run are omitted, SQL is generated for each table, and the headline's
+ideal is computed.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tuibench.errors import UsageError
+from tuibench.model.headline import Headline
+from tuibench.workload.compile import profile_checker as checking
+from tuibench.workload.compile.step_checker import MAX_REPEAT
+from tuibench.workload.compile.value_compiler import ValueCompiler
+from tuibench.workload.datasets import data_set_class
+from tuibench.workload.generate import distributions
+from tuibench.workload.generate.evaluate import constant_value
+from tuibench.workload.language import options
+from tuibench.workload.language.expressions import is_constant, is_variable_name
+from tuibench.workload.language.options import ProfileOption
+from tuibench.workload.language.profile_schema import (
+    HeadlineText,
+    PartText,
+    Profile,
+    StatementText,
+    StepText,
+    TransactionText,
+)
+from tuibench.workload.program.program import (
+    Bind,
+    Program,
+    ProgramStep,
+    RepeatedPart,
+    Statement,
+    StatementClass,
+    Transaction,
+    all_steps,
+)
+from tuibench.workload.program.sql_text import statement_class, strip_literals
+from tuibench.workload.program.values import Bound
+
+
+def compile_headline(text: HeadlineText | None, values: ValueCompiler) -> Headline | None:
+    """The compiled headline, None without one."""
+    if text is None:
+        return None
+    is_doubtful = bool(text.needs) and not values.flag(text.needs)
+    return Headline(
+        title=text.title,
+        transaction=text.transaction,
+        per_seconds=text.per_seconds,
+        note=text.note,
+        ideal=_compile_ideal(text.ideal, values) if text.ideal else None,
+        doubt=text.doubt if is_doubtful else "",
+    )
+
+
+def _compile_ideal(text: str, values: ValueCompiler) -> float:
+    ideal = float(constant_value(values.expression(text)))
+    if ideal <= 0:
+        raise UsageError(f"the ideal of a headline, {text}, is {ideal:g}", "it must be above 0")
+    return ideal
+
+
+MAX_PLACEHOLDERS = 65_535
+"""The servers' limit of placeholders in a prepared statement."""
+
+
+def _frame_statement(name: str, sql: str) -> Statement:
+    return Statement(name=name, cls=StatementClass.OTHER, sql=(sql,), prepared=False)
+
+
+BEGIN = ProgramStep(repeat=1, let={}, statements=(_frame_statement("begin", "START TRANSACTION"),))
+"""Not BEGIN: MariaDB with sql_mode=ORACLE takes it for the beginning of a block."""
+
+COMMIT = ProgramStep(repeat=1, let={}, statements=(_frame_statement("commit", "COMMIT"),))
+ROLLBACK = _frame_statement("rollback", "ROLLBACK")
+FRAME_STATEMENTS = frozenset({"begin", "commit", "rollback"})
+"""Names of the statements that begin and end transactions."""
+
+
+class StepCompiler:
+    """Compiles the transactions of one profile for a run's options and tables."""
+
+    def __init__(self, values: ValueCompiler, tables: tuple[str, ...], named: Mapping[str, StepText]) -> None:
+        self._values = values
+        self._tables = tables
+        self._named = named
+        self._explicit = True
+
+    def transaction(self, text: TransactionText, *, pauses: bool = True) -> Transaction:
+        """The transaction; without `pauses`, there are no keying and think times."""
+        autocommit = (
+            self._values.flag(text.autocommit) if isinstance(text.autocommit, str) else text.autocommit
+        )
+        self._explicit = not autocommit
+        steps = self._steps(
+            tuple(self._named[step] if isinstance(step, str) else step for step in text.steps)
+        )
+        if not autocommit:
+            steps = (BEGIN, *steps, COMMIT)
+        return Transaction(
+            name=text.name,
+            weight=text.weight,
+            explicit=not autocommit,
+            steps=steps,
+            keying_seconds=text.keying_seconds if pauses else 0.0,
+            think_seconds=text.think_seconds if pauses else 0.0,
+        )
+
+    def _steps(self, texts: tuple[StepText, ...]) -> tuple[ProgramStep, ...]:
+        compiled = (self._step(text) for text in texts)
+        return tuple(step for step in compiled if step is not None and step.repeat != 0)
+
+    def _step(self, text: StepText) -> ProgramStep | None:
+        """None for a step that never runs with these options."""
+        when = self._values.expression(text.when) if text.when else None
+        if when is not None and is_constant(when):
+            if not constant_value(when):
+                return None
+            when = None
+        return ProgramStep(
+            repeat=self._repeat(text),
+            let=self._values.lets(text.let),
+            statements=tuple(self._statement(statement) for statement in text.statements),
+            when=when,
+            each=self._values.expression(text.each) if text.each else None,
+            names=text.into,
+            index=text.index,
+            table=self._values.expression(text.table) if text.table else None,
+            steps=(*self._steps(text.steps), *self._rollback(float(text.rollback))),
+        )
+
+    def _rollback(self, chance: float) -> tuple[ProgramStep, ...]:
+        """A step that rolls back; with autocommit, it only ends the transaction."""
+        statements = (ROLLBACK,) if self._explicit else ()
+        return (ProgramStep(repeat=1, let={}, statements=statements, rollback=chance),) if chance else ()
+
+    def _repeat(self, text: StepText) -> Bound:
+        repeat = self._values.bound(text.repeat)
+        if isinstance(repeat, int) and not 0 <= repeat <= MAX_REPEAT:
+            raise UsageError(f"a step would be done {repeat:,} times", f"0 to {MAX_REPEAT:,} are possible")
+        return repeat
+
+    def _statement(self, text: StatementText) -> Statement:
+        names_table = "{table}" in text.sql
+        statement = Statement(
+            name=text.name,
+            cls=statement_class(text.sql),
+            sql=tuple(text.sql.replace("{table}", table) for table in self._tables)
+            if names_table
+            else (text.sql,),
+            bind=self._bind(text.bind),
+            prepared=text.prepared,
+            capture=text.capture,
+            rows=text.rows,
+            part=self._part(text),
+        )
+        if statement.prepared and _count_placeholders(statement) > MAX_PLACEHOLDERS:
+            raise UsageError(
+                f"the statement '{text.name}' has {_count_placeholders(statement):,} placeholders",
+                f"servers prepare {MAX_PLACEHOLDERS:,} at most: lower the repeat count of its part",
+            )
+        return statement
+
+    def _part(self, text: StatementText) -> RepeatedPart | None:
+        for name, part in text.parts.items():
+            before = strip_literals(text.sql).partition(f"{{{name}}}")[0].count("?")
+            return RepeatedPart(
+                field=name,
+                sql=part.sql,
+                repeat=self._part_repeat(part),
+                join=part.join,
+                before=before,
+                let=self._values.lets(part.let),
+                bind=self._bind(part.bind),
+            )
+        return None
+
+    def _part_repeat(self, part: PartText) -> int:
+        repeat = self._values.number(part.repeat)
+        if not 1 <= repeat <= MAX_REPEAT:
+            raise UsageError(
+                f"a part would be repeated {repeat:,} times", f"1 to {MAX_REPEAT:,} are possible"
+            )
+        return repeat
+
+    def _bind(self, texts: tuple[str, ...]) -> Bind:
+        """Keeps a variable as a name: a lookup is faster than the evaluation of an expression."""
+        known = self._values.is_known
+        return tuple(
+            text if is_variable_name(text) and not known(text) else self._values.expression(text)
+            for text in texts
+        )
+
+
+def _count_placeholders(statement: Statement) -> int:
+    part = statement.part
+    return len(statement.bind) + (len(part.bind) * part.repeat if part else 0)
+
+
+THREADS = "threads"
+SHARED_OPTIONS = {
+    THREADS: options.integer_option(
+        1, "number of connections planned for the run", minimum=1, maximum=100_000
+    ),
+    **distributions.DISTRIBUTION_OPTIONS,
+}
+"""The options of every profile. --threads is an option of the run that is passed to the profile."""
+
+
+def known_options(profile: Profile, source: str = "") -> dict[str, ProfileOption]:
+    """All options of a profile: common ones, those of its data set, and its own."""
+    shared = {**SHARED_OPTIONS, **data_set_class(profile.data_set, source or profile.name).OPTIONS}
+    for name in profile.options:
+        if name in shared:
+            raise UsageError(
+                f"{source or profile.name}: options.{name}: the data set {profile.data_set} "
+                "defines this option",
+                "give it another default in [defaults]",
+            )
+    for name, default in profile.defaults.items():
+        if name in shared:
+            shared[name] = msgspec.structs.replace(shared[name], default=default)
+    own = {
+        name: msgspec.structs.replace(option, default=profile.defaults.get(name, option.default))
+        for name, option in profile.options.items()
+    }
+    return {**shared, **own}
+
+
+def check_profile(profile: Profile, source: str) -> None:
+    """Raises UsageError for the first error in the profile."""
+    checking.check_profile_with_options(profile, known_options(profile, source), source)
+
+
+def compile_profile(profile: Profile, given: Mapping[str, object]) -> Program:
+    """Compiles a checked profile with options, as text or typed values; names may use `-` or `_`.
+
+    The option `threads` is the planned number of connections: some profiles divide tables or keys among them.
+    Raises UsageError for an unknown option, an invalid value, and options that leave no statements.
+    """
+    values = options.resolve_options(known_options(profile), given)
+    data_set = data_set_class(profile.data_set, profile.name).from_options(values)
+    compiler = StepCompiler(ValueCompiler(values, profile.lists), data_set.table_names(), profile.steps)
+    pauses = not profile.pauses_if or bool(values[profile.pauses_if])
+    transactions = tuple(compiler.transaction(each, pauses=pauses) for each in profile.transactions)
+    for transaction in transactions:
+        if not _does_anything(transaction):
+            raise UsageError(
+                f"{profile.name}: with these options the transaction '{transaction.name}' has no statements",
+                "increase one of its repeat counts",
+            )
+    return Program(
+        profile=profile.name,
+        data_set=profile.data_set,
+        tables=data_set.table_names(),
+        options=values,
+        transactions=transactions,
+        deck=profile.draw == "deck",
+        empty=bool(profile.empty_unless) and not values[profile.empty_unless],
+        headline=compile_headline(profile.headline, ValueCompiler(values, profile.lists)),
+    )
+
+
+def _does_anything(transaction: Transaction) -> bool:
+    return any(
+        statement.cls is not StatementClass.OTHER or statement.name not in FRAME_STATEMENTS
+        for step in all_steps(transaction.steps)
+        for statement in step.statements
+    )

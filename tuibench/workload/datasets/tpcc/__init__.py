@@ -1,0 +1,1 @@
+"""TPC-C's tables: definitions, sizes, rows."""

@@ -1,0 +1,1 @@
+"""Generation of transactions: random values, static and interactive transactions."""

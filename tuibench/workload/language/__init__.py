@@ -1,0 +1,1 @@
+"""The profile language: TOML schema, decoding, options, expressions and their types."""

@@ -1,0 +1,284 @@
+"""Compiled program: a serialisable structure that an engine runs without TOML and options.
+
+Options and lists are resolved, steps that never run are omitted, each statement has its SQL for every table.
+Weights can be changed during a run.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from tuibench import suggestions
+from tuibench.errors import UsageError
+from tuibench.model.headline import Headline
+from tuibench.model.plan import OptionValue
+from tuibench.workload.language.expressions import Expression
+from tuibench.workload.program.values import (
+    Digits,
+    Distribution,
+    Gaussian,
+    Key,
+    Pareto,
+    Special,
+    Sum,
+    Uniform,
+    Value,
+    Zipfian,
+)
+
+__all__ = [
+    "Digits",
+    "Distribution",
+    "FlatStatement",
+    "Gaussian",
+    "Key",
+    "Pareto",
+    "Program",
+    "ProgramStep",
+    "RepeatedPart",
+    "Special",
+    "Statement",
+    "StatementClass",
+    "Sum",
+    "Transaction",
+    "Turns",
+    "Uniform",
+    "Value",
+    "Zipfian",
+    "flat_indexes",
+    "flat_of",
+    "flat_statements",
+]  # fmt: skip
+
+MAX_DECK_CARDS = 10_000
+"""Maximum number of cards in a deck."""
+
+CONNECTION = "connection"
+"""The predefined variable with the connection's number, from 0."""
+
+
+class StatementClass(StrEnum):
+    """The counter of a statement: SELECT reads; INSERT, UPDATE, DELETE and REPLACE write."""
+
+    READ = "read"
+    WRITE = "write"
+    OTHER = "other"
+
+
+Bind = tuple[str | Expression, ...]
+"""Values of placeholders, in their order: variables by name, or expressions."""
+
+
+class RepeatedPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A repeated part of a statement: `sql`, `repeat` times, separated by `join`.
+
+    Its variables are drawn for each repetition. `before` is the number of the statement's placeholders before
+    it.
+    """
+
+    field: str
+    sql: str
+    repeat: int
+    join: str = ", "
+    before: int = 0
+    let: dict[str, Value] = {}
+    bind: Bind = ()
+
+    @property
+    def text(self) -> str:
+        """The complete SQL of the part."""
+        return self.join.join([self.sql] * self.repeat)
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """One statement: `sql` per table, or once if it uses no table.
+
+    `prepared` is False for statements that cannot be prepared (BEGIN) or are to be sent as text. `capture`
+    names the variables for the first row's columns, null without a row; `rows` the variable for the list of
+    all rows.
+    """
+
+    name: str
+    cls: StatementClass
+    sql: tuple[str, ...]
+    bind: Bind = ()
+    prepared: bool = True
+    capture: tuple[str, ...] = ()
+    rows: str = ""
+    part: RepeatedPart | None = None
+
+    @property
+    def captures(self) -> bool:
+        """Whether its rows are captured."""
+        return bool(self.capture or self.rows)
+
+
+class ProgramStep(msgspec.Struct, frozen=True, kw_only=True):
+    """Statements and then inner `steps`, executed `repeat` times.
+
+    The table is drawn once (or is `table`, from 0); the variables are set at every repetition. `each`
+    iterates over a list instead, with its items or their columns in `names`; `index` counts the repetitions
+    from 1. `when` is evaluated once, before all. A step with `rollback` is executed with that probability, 0
+    to 1, and ends the transaction with ROLLBACK.
+    """
+
+    repeat: int | Expression
+    let: dict[str, Value]
+    statements: tuple[Statement, ...]
+    when: Expression | None = None
+    each: Expression | None = None
+    names: tuple[str, ...] = ()
+    index: str = ""
+    table: Expression | None = None
+    steps: tuple["ProgramStep", ...] = ()
+    rollback: float = 0.0
+
+
+class Transaction(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of transaction. `explicit` ones have BEGIN and COMMIT as separate steps.
+
+    In a closed loop, `keying_seconds` is the wait before it, `think_seconds` the mean wait after it.
+    """
+
+    name: str
+    weight: float
+    explicit: bool
+    steps: tuple[ProgramStep, ...]
+    keying_seconds: float = 0.0
+    think_seconds: float = 0.0
+
+    @property
+    def interactive(self) -> bool:
+        """Whether later statements depend on captured rows."""
+        return any(statement.captures for step in all_steps(self.steps) for statement in step.statements)
+
+
+class Turns(msgspec.Struct, frozen=True, kw_only=True):
+    """A fixed sequence for each connection: `count` transactions of a cycle, then those of `ending`.
+
+    Transactions are indexes. The connection logs in again before the positions `reconnect_at` of the cycle,
+    except before the first transaction.
+    """
+
+    cycle: tuple[int, ...]
+    count: int
+    ending: tuple[int, ...] = ()
+    reconnect_at: frozenset[int] = frozenset()
+
+    @property
+    def total(self) -> int:
+        """Number of transactions of one connection."""
+        return self.count + len(self.ending)
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """A compiled program. `options` are the profile's resolved options, which define the data set.
+
+    With `deck`, transactions are taken from a shuffled deck with as many cards of each kind as its weight, so
+    that each deck has the exact mix. With `turns` they have a fixed order, and a connection ends with the
+    last one. `empty` data sets are created without rows. `headline` is the profile's main figure, if it has
+    one.
+    """
+
+    profile: str
+    data_set: str
+    tables: tuple[str, ...]
+    options: dict[str, OptionValue]
+    transactions: tuple[Transaction, ...]
+    deck: bool = False
+    empty: bool = False
+    turns: Turns | None = None
+    headline: Headline | None = None
+
+    @property
+    def interactive(self) -> bool:
+        """Whether any transaction is interactive."""
+        return any(transaction.interactive for transaction in self.transactions)
+
+
+class FlatStatement(msgspec.Struct, frozen=True):
+    """One entry of the flat list of statements, which calls refer to by index.
+
+    `captures` means that its rows are returned.
+    """
+
+    name: str
+    cls: StatementClass
+    sql: str
+    prepared: bool = True
+    captures: bool = False
+
+
+def all_steps(steps: tuple[ProgramStep, ...]) -> Iterator[ProgramStep]:
+    """All steps, including inner ones, in the order of the profile."""
+    for step in steps:
+        yield step
+        yield from all_steps(step.steps)
+
+
+def flat_statements(program: Program) -> tuple[FlatStatement, ...]:
+    """Every statement for every table, in the order of the generator's indexes, without duplicates."""
+    return tuple(flat_indexes(program))
+
+
+def flat_indexes(program: Program) -> dict[FlatStatement, int]:
+    """Each flat statement with its index. The tables of one statement have consecutive indexes."""
+    indexes: dict[FlatStatement, int] = {}
+    for transaction in program.transactions:
+        for step in all_steps(transaction.steps):
+            for statement in step.statements:
+                for flat in _per_table(statement):
+                    indexes.setdefault(flat, len(indexes))
+    return indexes
+
+
+def _per_table(statement: Statement) -> tuple[FlatStatement, ...]:
+    return tuple(flat_of(statement, table) for table in range(len(statement.sql)))
+
+
+def flat_of(statement: Statement, table: int = 0) -> FlatStatement:
+    """The flat statement for a table; by default the first one."""
+    sql = statement.sql[table]
+    if statement.part is not None:
+        sql = sql.replace(f"{{{statement.part.field}}}", statement.part.text)
+    return FlatStatement(statement.name, statement.cls, sql, statement.prepared, statement.captures)
+
+
+MAX_WEIGHT = 1_000_000_000
+
+
+def weights_of(program: Program) -> dict[str, float]:
+    """The weights of the transactions, in the program's order."""
+    return {transaction.name: transaction.weight for transaction in program.transactions}
+
+
+def with_weights(program: Program, weights: Sequence[float]) -> Program:
+    """The program with these weights for its transactions, in their order."""
+    pairs = zip(program.transactions, weights, strict=True)
+    changed = tuple(msgspec.structs.replace(transaction, weight=weight) for transaction, weight in pairs)
+    return msgspec.structs.replace(program, transactions=changed)
+
+
+def validated_mix(program: Program, given: Mapping[str, float]) -> dict[str, float]:
+    """All weights; the given ones replace the program's.
+
+    A transaction with weight 0 is not used. Raises UsageError for an unknown name, a weight out of range, or
+    weights that are all 0.
+    """
+    now = weights_of(program)
+    for name, weight in given.items():
+        if name not in now:
+            raise UsageError(
+                f"{program.profile} has no transaction '{name}'", suggestions.did_you_mean(name, now)
+            )
+        if not 0 <= weight <= MAX_WEIGHT:
+            raise UsageError(f"the weight of {name} must be between 0 and {MAX_WEIGHT:,}, not {weight:,g}")
+        if program.deck and weight != int(weight):
+            raise UsageError(f"{name}: in a deck a weight is a number of cards, not {weight:g}")
+    mix = now | dict(given)
+    if not any(mix.values()):
+        raise UsageError("at least one transaction needs a weight above 0")
+    if program.deck and sum(mix.values()) > MAX_DECK_CARDS:
+        raise UsageError(f"a deck has at most {MAX_DECK_CARDS:,} cards")
+    return mix
