@@ -20,7 +20,7 @@ from tuibench.demo.messages import MIB, ServerSpec
 from tuibench.demo.server import DATABASE, PrivateServer
 from tuibench.errors import TuibenchError
 from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.server import Flavour
+from tuibench.model.server import Flavour, ServerLimits
 from tuibench.mysql.connection import Connection, connect
 
 LEAVING_SECONDS = 20.0
@@ -80,11 +80,20 @@ class Starter:
         self._base = base
 
     async def __call__(
-        self, binary: Binary, *, options: Sequence[str] = (), keep: bool = False
+        self,
+        binary: Binary,
+        *,
+        options: Sequence[str] = (),
+        keep: bool = False,
+        limits: ServerLimits | None = None,
     ) -> PrivateServer:
-        template = self._templates.of(binary)
         return await PrivateServer.start(
-            binary, options=(*FRUGAL, *options), keep=keep, base=self._base, template=template
+            binary,
+            options=(*FRUGAL, *options),
+            keep=keep,
+            base=self._base,
+            template=self._templates.of(binary),
+            limits=limits,
         )
 
     def places(self, binary: Binary) -> list[Path]:

@@ -1,6 +1,7 @@
 """The private server: what it offers, and that nothing of it is left, whoever is killed."""
 
 import asyncio
+import os
 import shutil
 import signal
 import subprocess
@@ -16,8 +17,10 @@ from tests.integration.owner import Owned
 from tests.integration.processes import gone, stays, until
 from tests.integration.shared import Starter
 from tuibench.demo.binaries import Binary
+from tuibench.demo.my_cnf import read_server_options
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError, ServerUnavailableError
+from tuibench.model.server import ServerLimits
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Row, connect
 
@@ -130,6 +133,51 @@ async def test_options_of_the_caller_win(any_binary: Binary, start: Starter) -> 
     options = ["--table-open-cache=400", "--skip-log-bin"]
     async with await start(any_binary, options=options) as server:
         assert await ask(server.target, "SELECT @@table_open_cache, @@log_bin") == [(400, 0)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
+async def test_limits_hold_after_a_restart_and_say_how(binary: Binary, start: Starter) -> None:
+    limits = ServerLimits(cpus=1, memory_bytes=2**30)
+    async with await start(binary, limits=limits) as server:
+        for _ in range(2):
+            pool, confined = (
+                await ask(server.target, "SELECT @@innodb_buffer_pool_size"),
+                is_confined(server, 2**30),
+            )
+            assert pool == [(2**29,)]
+            assert confined
+            await server.restart()
+        assert server.limited.startswith("1 CPU and 1 GiB of memory by ")
+
+
+def is_confined(server: PrivateServer, memory_bytes: int) -> bool:
+    """By the group that its words name, else to one processor."""
+    _, by_group, group = server.limited.partition("by cgroup v2 (")
+    if not by_group:
+        return len(os.sched_getaffinity(server.pid)) == 1
+    folder = Path(group.removesuffix(")"))
+    return (
+        str(server.pid) in (folder / "cgroup.procs").read_text().split()
+        and (folder / "cpu.max").read_text() == "100000 100000\n"
+        and int((folder / "memory.max").read_text()) == memory_bytes
+    )
+
+
+async def test_what_an_option_file_says(binary: Binary, base: Path, tmp_path: Path) -> None:
+    """An option of the data directory is needed at its creation, and places are our own."""
+    file = tmp_path / "my.cnf"
+    file.write_text(
+        "[mysqld]\ninnodb_page_size=8k\ndatadir=/var/lib/mysql\nlog_bin=/var/log/mysql/log\nport=3306\n"
+        "[mariadb]\nquery_cache_size=2M\n"
+    )
+    options = read_server_options(str(file), binary)
+    async with await PrivateServer.start(binary, base=base, options=options.options) as server:
+        ((page_size, log, port),) = await ask(
+            server.target, "SELECT @@innodb_page_size, @@log_bin_basename, @@port"
+        )
+        assert (page_size, port) == (8192, server.target.port)
+        assert Path(log).is_relative_to(server.directory)
+    assert options.left_out == ("datadir", "port")
 
 
 async def test_a_failed_start_says_what_the_log_says(any_binary: Binary, base: Path, start: Starter) -> None:

@@ -14,6 +14,7 @@ import msgspec
 from tuibench.clock import Clock
 from tuibench.demo import process, setup
 from tuibench.demo.layout import DirectoryLayout
+from tuibench.demo.limits import Confinement, confine
 from tuibench.demo.messages import ServerRunning, ServerSpec
 from tuibench.errors import ServerUnavailableError
 
@@ -40,6 +41,7 @@ class ServerInstance:
         self.layout = DirectoryLayout.create(Path(spec.base))
         self._lock = lock_directory(self.layout, LockOwner(os.getpid(), spec.keep))
         self._port = 0
+        self._confinement = Confinement()
 
     @property
     def alive(self) -> bool:
@@ -47,6 +49,7 @@ class ServerInstance:
 
     def create(self) -> ServerRunning:
         """Initialises the directory and starts the server for the first time, on a free port."""
+        self._confinement = confine(self._spec.limits, self.layout.root.name)
         setup.make_data_directory(self._spec, self.layout)
         for left in range(PORT_ATTEMPTS - 1, -1, -1):
             self._port = free_port()
@@ -64,11 +67,12 @@ class ServerInstance:
         """Starts the server and waits until it accepts connections."""
         command = [*setup.server_command(self._spec, self.layout, self._port), *extra]
         with self.layout.error_log.open("ab") as log:
-            self._process = process.spawn(command, log)
+            self._process = process.spawn(command, log, enter=self._confinement.enter)
         if not process.wait_ready(self._process, self.layout.socket, START_SECONDS, self._clock):
             process.kill_process(self._process)
-            raise process.failure_with_log(f"{self._spec.binary} did not start", self.layout.error_log)
-        return ServerRunning(self._process.pid, self._port, str(self.layout.root))
+            why = ": its memory is used up" if self._confinement.was_out_of_memory else ""
+            raise process.failure_with_log(f"{self._spec.binary} did not start{why}", self.layout.error_log)
+        return ServerRunning(self._process.pid, self._port, str(self.layout.root), self._confinement.words)
 
     def halt(self) -> None:
         """Shuts the server down cleanly."""
@@ -87,6 +91,7 @@ class ServerInstance:
             remove_directory(self.layout)
         else:
             self.halt()
+        self._confinement.remove()
         self._lock.close()
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from tuibench.demo.instance import LockOwner, remove_directory
 from tuibench.demo.layout import PREFIX, DirectoryLayout
+from tuibench.demo.limits import remove_group
 from tuibench.files import DECODE_ERRORS
 
 DEATH_SECONDS = 10.0
@@ -46,6 +47,7 @@ def remove_leftover(layout: DirectoryLayout) -> bool:
         if mark.keep:
             return False
         end_server(layout)
+        remove_group(layout.root.name)
         remove_directory(layout)
     return not layout.root.exists()
 

@@ -3,6 +3,7 @@
 import msgspec
 
 from tuibench.demo.binaries import Binary
+from tuibench.model.server import ServerLimits
 
 MIB = 1024 * 1024
 
@@ -24,6 +25,7 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     buffer_pool_bytes: int = 256 * MIB
     redo_log_bytes: int = 128 * MIB
     template: str = ""
+    limits: ServerLimits = ServerLimits()
 
     def __repr__(self) -> str:
         return f"Spec({self.binary} in {self.base})"
@@ -54,11 +56,12 @@ class EndSupervisor(msgspec.Struct, frozen=True, tag="end"):
 
 
 class ServerRunning(msgspec.Struct, frozen=True, tag="running"):
-    """The server accepts connections."""
+    """The server accepts connections. `limited` says how it is limited, if it is."""
 
     pid: int
     port: int
     directory: str
+    limited: str = ""
 
 
 class ServerStopped(msgspec.Struct, frozen=True, tag="halted"):

@@ -24,18 +24,26 @@ TAIL_LINES = 8
 _PR_SET_PDEATHSIG = 1
 
 
-def spawn(command: list[str], log: IO[bytes], stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
-    """Starts a process that is killed when this process ends for any reason."""
+def spawn(
+    command: list[str],
+    log: IO[bytes],
+    stdin: int = subprocess.DEVNULL,
+    enter: Callable[[], None] | None = None,
+) -> "subprocess.Popen[bytes]":
+    """Starts a process that is killed when this process ends for any reason.
+
+    `enter` runs in it before the program.
+    """
     try:
         return subprocess.Popen(
             command,
             stdin=stdin,
             stdout=log,
             stderr=log,
-            preexec_fn=_die_with_parent(),
+            preexec_fn=_before_program(enter),
             cwd=Path(log.name).parent,
         )
-    except OSError as error:
+    except (OSError, subprocess.SubprocessError) as error:
         raise ServerUnavailableError(f"cannot run {command[0]}: {error}") from error
 
 
@@ -97,6 +105,18 @@ def _is_accepting(path: Path) -> bool:
             return bool(client.recv(1))
         except OSError:
             return False
+
+
+def _before_program(enter: Callable[[], None] | None) -> Callable[[], None] | None:
+    steps = [step for step in (_die_with_parent(), enter) if step is not None]
+    if not steps:
+        return None
+
+    def run_steps() -> None:
+        for step in steps:
+            step()
+
+    return run_steps
 
 
 def _die_with_parent() -> Callable[[], None] | None:

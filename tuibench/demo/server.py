@@ -20,6 +20,7 @@ from tuibench.demo import binaries, leftovers
 from tuibench.demo.binaries import Binary
 from tuibench.demo.client import SupervisorClient
 from tuibench.demo.layout import DirectoryLayout, default_base
+from tuibench.demo.limits import buffer_pool_bytes as memory_buffer_pool
 from tuibench.demo.messages import (
     MIB,
     CreateServer,
@@ -31,6 +32,7 @@ from tuibench.demo.messages import (
     SupervisorRequest,
 )
 from tuibench.errors import RunError, ServerUnavailableError
+from tuibench.model.server import ServerLimits
 from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
 
@@ -43,7 +45,8 @@ class PrivateServer:
     """A running private server. `start` creates it; methods may be called from any event loop.
 
     `target` is its Unix socket, `pid` the server's process (a new one after a restart), `directory` contains
-    all its files. Processes that inherit `watch_fd` by `pass_fds` are owners, too.
+    all its files, `limited` says how it is limited. Processes that inherit `watch_fd` by `pass_fds` are
+    owners, too.
     """
 
     def __init__(self, channel: SupervisorClient, spec: ServerSpec, running: ServerRunning) -> None:
@@ -53,6 +56,7 @@ class PrivateServer:
         self._layout = DirectoryLayout(Path(running.directory))
         self.binary = spec.binary
         self.pid = running.pid
+        self.limited = running.limited
         self.target = Target(
             port=running.port,
             socket=str(self._layout.socket),
@@ -72,14 +76,18 @@ class PrivateServer:
         buffer_pool_bytes: int = 256 * MIB,
         redo_log_bytes: int = 128 * MIB,
         template: Path | None = None,
+        limits: ServerLimits | None = None,
     ) -> Self:
         """Creates a server in a new directory below `base` and waits until a login succeeds.
 
         `binary` defaults to the first one found; `options` are added to the server's command line. With
         `keep` the server continues without owners. `template` is a data directory, created by `binary` and
-        never used by a server, that is copied to save time. Raises ServerUnavailableError with the end of
-        the log.
+        never used by a server, that is copied to save time. `limits` are its processors and memory; the
+        buffer pool follows from the latter. Raises ServerUnavailableError with the end of the log.
         """
+        limits = limits or ServerLimits()
+        if limits.memory_bytes is not None:
+            buffer_pool_bytes = memory_buffer_pool(limits.memory_bytes)
         spec = ServerSpec(
             binary=await asyncio.to_thread(binaries.find_binary) if binary is None else binary,
             base=str(base or default_base()),
@@ -91,6 +99,7 @@ class PrivateServer:
             buffer_pool_bytes=buffer_pool_bytes,
             redo_log_bytes=redo_log_bytes,
             template=str(template or ""),
+            limits=limits,
         )
         channel = SupervisorClient()
         try:

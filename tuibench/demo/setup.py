@@ -51,6 +51,15 @@ FLAVOURED = {
     Flavour.MYSQL: ("--loose-mysqlx=OFF",),
 }
 
+AT_CREATION = (
+    "--innodb-page-size",
+    "--innodb-data-file-path",
+    "--innodb-undo-tablespaces",
+    "--innodb-checksum-algorithm",
+    "--lower-case-table-names",
+)
+"""Options of which the data directory is made, so that they are needed at its creation, too."""
+
 REDO_LOG_SIZE = {Flavour.MARIADB: "innodb-log-file-size", Flavour.MYSQL: "innodb-redo-log-capacity"}
 
 
@@ -64,6 +73,7 @@ def base_command(spec: ServerSpec, layout: DirectoryLayout) -> list[str]:
         f"--tmpdir={layout.tmp}",
         f"--secure-file-priv={layout.tmp}",
         f"--loose-{REDO_LOG_SIZE[spec.binary.flavour]}={spec.redo_log_bytes}",
+        *(option for option in spec.options if option.partition("=")[0].replace("_", "-") in AT_CREATION),
     ]
 
 

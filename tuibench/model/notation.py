@@ -1,5 +1,7 @@
 """Lengths of time as they are written on a command line or in a dialog: 20ms, 30s, 1m30s, 2h.
 
+Sizes as MySQL's options have them: 512M, 4G.
+
 Weights of transactions as they are written on a line: 50/50, or by name: new_order=50 payment=50.
 """
 
@@ -40,6 +42,18 @@ def format_delay(milliseconds: float) -> str:
     if 0 < milliseconds < 1:
         return f"{milliseconds * 1e3:g}us"
     return f"{milliseconds:.10g}ms"
+
+
+BYTES_PER_UNIT = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)(?:I?B)?", re.IGNORECASE)
+
+
+def parse_size(text: str) -> int:
+    """The bytes of 4G, 512M, 1.5g or 268435456. Raises UsageError for what is no size."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"'{text}' is not a size", "a number with its unit: 512M, 4G")
+    return int(float(found[1]) * BYTES_PER_UNIT[found[2].upper()])
 
 
 def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:

@@ -33,3 +33,10 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     def version_tuple(self) -> tuple[int, ...]:
         """The version as numbers, to compare: (10, 11, 19)."""
         return tuple(int(part) for part in self.version.split("."))
+
+
+class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a private server may use of its host: processors and bytes of memory; None is no limit."""
+
+    cpus: float | None = None
+    memory_bytes: int | None = None

@@ -142,6 +142,7 @@ STRICT_GROUP = "tuibench"
 OTHER_PROGRAMS_SUFFIXES = frozenset({"-server", "-mariadb"})
 """What follows "client" in groups that are meant for other programs."""
 
+LOOSE = "loose-"
 MAX_INCLUDES = 10
 """How deep files may include each other, as in the server's clients; this also ends a circle."""
 
@@ -152,12 +153,16 @@ _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "s": " ", "\\": "\\", '"
 
 
 class OptionEntry(NamedTuple):
-    """One `key = value` of a group; `text` is None for a key that stands alone."""
+    """One `key = value` of a group; `text` is None for a key that stands alone.
+
+    The prefix `loose-` (pass over the option if it is unknown) is not part of the key.
+    """
 
     place: str
     group: str
     key: str
     text: str | None
+    is_loose: bool = False
 
 
 class IncludeDirective(NamedTuple):
@@ -176,12 +181,20 @@ def read_options(defaults_file: str | None = None, group_suffix: str = "") -> Op
     if defaults_file is None:
         found = (entry for name in DEFAULT_FILES for entry in _read_entries(files.expand_path(name)))
         return merge_entries(found, group_suffix)
-    path = files.expand_path(defaults_file)
+    return merge_entries(read_entries(defaults_file), group_suffix)
+
+
+def read_entries(file: str) -> list[OptionEntry]:
+    """All entries of a file and of what it includes.
+
+    Raises UsageError for a file that cannot be read, or a line that is no option.
+    """
+    path = files.expand_path(file)
     try:
         text = _read_file(path)
     except OSError as error:
         raise UsageError(f"cannot read the option file {path}: {error.strerror}") from error
-    return merge_entries(_entries_of_text(text, path), group_suffix)
+    return list(_entries_of_text(text, path))
 
 
 def group_suffixes(names: Iterable[str]) -> list[str]:
@@ -245,8 +258,9 @@ def _group(line: str, place: str) -> str:
 
 def _entry(line: str, group: str, place: str) -> OptionEntry:
     name, sign, text = _without_comment(line).partition("=")
-    key = name.strip().lower().replace("_", "-").removeprefix("loose-")
-    return OptionEntry(place, group, key, _unquoted(text.strip()) if sign else None)
+    written = name.strip().lower().replace("_", "-")
+    key = written.removeprefix(LOOSE)
+    return OptionEntry(place, group, key, _unquoted(text.strip()) if sign else None, key != written)
 
 
 def _without_comment(line: str) -> str:

@@ -1,0 +1,72 @@
+"""How a private server is set up: options of its own, those of an option file, and limits."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from tuibench.cli.parsing.declarations import Option
+from tuibench.demo.binaries import Binary
+from tuibench.demo.limits import check_limits
+from tuibench.demo.my_cnf import read_server_options
+from tuibench.errors import UsageError
+from tuibench.model.notation import parse_size
+from tuibench.model.server import ServerLimits
+
+
+@dataclass(frozen=True)
+class PrivateServerOptions:
+    """What private servers are started with, beyond tuibench's own options."""
+
+    SECTION: ClassVar = "Private servers"
+
+    my_cnf: Annotated[
+        str,
+        Option(
+            "--my-cnf", help="Option file with settings of the server; its folders and ports are left out."
+        ),
+    ] = ""
+    mysqld_option: Annotated[
+        list[str] | None,
+        Option(
+            "--mysqld-option", help="An option of the server, over --my-cnf: NAME=VALUE; may be given again."
+        ),
+    ] = None
+    cpus: Annotated[
+        float | None,
+        Option("--cpus", help="Processors that the server may use: by cgroup v2, else affinity."),
+    ] = None
+    memory: Annotated[
+        str,
+        Option(
+            "--memory", help="Memory of the server: 4G; by cgroup v2, else its buffer pool follows from it."
+        ),
+    ] = ""
+
+    def limits(self) -> ServerLimits:
+        """Raises UsageError for limits that this host does not have."""
+        try:
+            memory = parse_size(self.memory) if self.memory else None
+        except UsageError as error:
+            raise UsageError(f"--memory: {error.message}", error.hint) from error
+        found = ServerLimits(cpus=self.cpus, memory_bytes=memory)
+        check_limits(found)
+        return found
+
+    def server_options(self, binary: Binary) -> tuple[str, ...]:
+        """For the command line of this server; the later ones take precedence."""
+        own = tuple(server_option(text) for text in self.mysqld_option or ())
+        return (*self._file_options(binary), *own)
+
+    def left_out(self, binary: Binary) -> tuple[str, ...]:
+        """Options of the file that a private server does not get."""
+        return read_server_options(self.my_cnf, binary).left_out if self.my_cnf else ()
+
+    def _file_options(self, binary: Binary) -> tuple[str, ...]:
+        return read_server_options(self.my_cnf, binary).options if self.my_cnf else ()
+
+
+def server_option(text: str) -> str:
+    """`innodb_io_capacity=200`, with or without hyphens in front, as the server's command line has it."""
+    name, equals, value = text.strip().removeprefix("--").partition("=")
+    if not name or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        raise UsageError(f"--mysqld-option takes NAME=VALUE, not '{text}'", "innodb_io_capacity=200")
+    return f"--{name}{equals}{value}"
