@@ -1,7 +1,7 @@
-"""`make bench`: tuibench beside sysbench, in pairs, on a private server. Prints a table in Markdown.
+"""`make bench`: tuibench beside sysbench, in rounds, on a private server. Prints a table in Markdown.
 
-The whole table of one server takes about five minutes, at a fixed rate and with one number of threads about
-four; `--pairs` and `--seconds` make it longer and steadier.
+The whole table of one server takes about eight minutes, at a fixed rate and with one number of threads about
+four; `--rounds` and `--seconds` make it longer and steadier.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from tests.bench.pairs import Bench, Case, Row, chance_of
+from tests.bench.rounds import Bench, Case, Row, chance_of
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables.prepare import prepare_tables
@@ -21,10 +21,12 @@ PROFILES = ("oltp_read_write", "oltp_point_select")
 THREADS = (1, 8, 16, 64)
 TABLES, TABLE_SIZE = 4, 100_000
 
+ENGINES = ("native", "asyncio")
+
 HEAD = """\
-| profile | threads | rate | TPS ratio (min–max) | sysbench | tuibench | p50 ratio | p95 ratio \
-| µs of CPU a query: sysbench, workers (all of tuibench) | queries a transaction | mix |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|"""
+| profile | threads | rate | engine | TPS ratio (min–max) | sysbench | tuibench | p50 | p95 | p99 ratio \
+| user CPU | all CPU a query, ratio | µs of CPU a query: sysbench, workers | mix |
+|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|"""
 
 
 def main() -> None:
@@ -44,17 +46,20 @@ def _bench(options: argparse.Namespace, server: PrivateServer) -> None:
     program = library.load_program("oltp_read_write", {"tables": TABLES, "table_size": TABLE_SIZE})
     asyncio.run(prepare_tables(server.target, program))
     print(
-        f"{server.binary}, {options.pairs} pairs of {options.seconds:g} s, {_machine()}\n\n{HEAD}", flush=True
+        f"{server.binary}, {options.rounds} rounds of {options.seconds:g} s, {_machine()}\n\n{HEAD}",
+        flush=True,
     )
     with tempfile.TemporaryDirectory() as home:
-        bench = Bench(server.target, TABLES, TABLE_SIZE, options.seconds, Path(home))
+        engines = options.engine
+        bench = Bench(server.target, TABLES, TABLE_SIZE, options.seconds, Path(home), engines)
         for profile in options.profile:
             for threads in options.threads:
                 case = Case(profile, threads, options.rate)
-                pairs = [bench.pair(case, sysbench_first=n % 2 == 0) for n in range(options.pairs)]
-                print(_line(Row.of(case, pairs)), flush=True)
+                rounds = [bench.round(case, number) for number in range(options.rounds)]
+                for engine in engines:
+                    print(_line(case, engine, Row.of(case, engine, rounds)), flush=True)
     if options.rate:
-        chance = chance_of(options.rate, options.seconds * options.pairs)
+        chance = chance_of(options.rate, options.seconds * options.rounds)
         print(f"\nby chance, the TPS ratio strays by {chance:.1%} from 1")
     print(f"\nload average {os.getloadavg()[0]:.1f} at the end", flush=True)
 
@@ -64,26 +69,27 @@ def _machine() -> str:
     return f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} at the start"
 
 
-def _line(row: Row) -> str:
-    digits = 3 if row.case.rate else 2
+def _line(case: Case, engine: str, row: Row) -> str:
+    digits = 3 if case.rate else 2
+    percentiles = " | ".join(f"{ratio:.2f}" for ratio in row.percentile_ratios.values())
     return (
-        f"| {row.case.profile} | {row.case.threads} | {row.case.rate or '–':} "
+        f"| {case.profile} | {case.threads} | {case.rate or '–':} | {engine} "
         f"| **{row.tps_ratio:.{digits}f}** ({row.tps_ratio_low:.2f}–{row.tps_ratio_high:.2f}) "
-        f"| {row.sysbench_tps:,.0f} | {row.tuibench_tps:,.0f} "
-        f"| {row.p50_ratio:.2f} | {row.p95_ratio:.2f} "
-        f"| {row.sysbench_cpu_us:.1f}, {row.tuibench_cpu_us:.1f} ({row.tuibench_whole_us:.1f}) "
-        f"| {row.queries[0]:.2f}, {row.queries[1]:.2f} | {row.mix} |"
+        f"| {row.sysbench_tps:,.0f} | {row.tuibench_tps:,.0f} | {percentiles} "
+        f"| {row.user_cpu_ratio:.2f} | {row.all_cpu_ratio:.2f} "
+        f"| {row.sysbench_cpu_us:.1f}, {row.tuibench_cpu_us:.1f} | {row.mix} |"
     )
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--server", help="path of a mariadbd or mysqld [the first one found]")
-    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, help="of each run [5, or 20 at a fixed rate]")
     parser.add_argument("--profile", nargs="+", default=PROFILES)
     parser.add_argument("--rate", type=float, default=0.0, help="transactions per second [closed loop]")
     parser.add_argument("--threads", nargs="+", type=int, default=THREADS)
+    parser.add_argument("--engine", nargs="+", default=ENGINES, choices=ENGINES)
     options = parser.parse_args()
     options.seconds = options.seconds or (20 if options.rate else 5)
     return options
