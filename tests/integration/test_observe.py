@@ -166,7 +166,8 @@ async def test_its_processor_time_is_told_apart(server: PrivateServer) -> None:
     seen = host.sample()
     assert seen is not None
     assert seen.cpu_server is not None
-    assert seen.cpu_server > 5
+    assert seen.cpu_server > 0.5, "other programs may take most of the machine, never all of it"
+    assert seen.cpu_server + seen.cpu_tuibench + seen.cpu_rest == pytest.approx(seen.cpu_total)
     assert seen.note == ""
 
 

@@ -13,6 +13,8 @@ from tuibench.model.effect import EffectFigure
 
 SETTING = "innodb_flush_log_at_trx_commit"
 OPTIONS = ("--tables=2", "--table-size=500", "--threads=2", "--interval=0.2", "--window=1")
+CYCLES, ENOUGH_CYCLES = 8, 5
+"""A cycle in which the machine stood still is left out; with fewer no verdict is expected."""
 DURABLE = f"SELECT @@{SETTING}, @@sync_binlog"
 
 
@@ -37,18 +39,21 @@ async def test_a_trial_finds_the_fsyncs_and_puts_everything_back(
     tables: PrivateServer, home: Path, tmp_path: Path
 ) -> None:
     written = tmp_path / "result.json"
-    done = trial(tables, home, f"{SETTING}=1,0", "--cycles=8", f"--json={written}")
+    done = trial(tables, home, f"{SETTING}=1,0", f"--cycles={CYCLES}", f"--json={written}")
     assert done.code == 0, done.err
     assert await ask(tables.target, DURABLE) == [(1, 1)]
     ab = json.loads(written.read_bytes())["ab"]
     orders = {pair["cycle"]: pair["order"] for pair in ab["pairs"]}
     assert set(orders.values()) <= {"AB", "BA"}
-    assert len(orders) == len(ab["pairs"]) >= 5, "a window in which a machine stood still is left out"
+    assert len(orders) == len(ab["pairs"]) == CYCLES - ab["left_out"]
+    for pair in ab["pairs"]:
+        assert pair["a"][EffectFigure.FSYNCS] > 0.2 > pair["b"][EffectFigure.FSYNCS]
+    assert ab["sentence"] in done.out
+    if len(ab["pairs"]) < ENOUGH_CYCLES:
+        pytest.skip(f"{ab['left_out']} of {CYCLES} cycles were left out: {ab['disturbances']}")
     fsyncs = next(one for one in ab["comparisons"] if one["figure"] == EffectFigure.FSYNCS)
     assert fsyncs["verdict"] == "lower"
-    assert fsyncs["before"] > 0.2
     assert fsyncs["percent"] < -80
-    assert ab["sentence"] in done.out
     assert "log fsyncs/trx" in done.out
     assert_costs(json.loads(written.read_bytes())["costs"])
 
