@@ -1,1 +1,1 @@
-"""What limits the throughput: indicators taken from samples, and their limits."""
+"""Diagnosis: what limits throughput, and whether the measurement is reliable."""

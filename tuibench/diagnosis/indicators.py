@@ -1,7 +1,4 @@
-"""What many samples say together of client, server and host, and from where on a figure means much.
-
-A probe judges its steps and a report judges a run by the same figures and the same limits.
-"""
+"""Indicators of client, server and host over several samples, and the limits of the diagnosis."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,6 +21,15 @@ IDLE_PERCENT = 75.0
 DOMINANT_SHARE = 0.25
 COMMIT_SHARE, COMMIT_FSYNCS = 0.35, 0.02
 TABLE_MISSES_PERCENT, DISK_READS = 1.0, 1.0
+
+RATE_MET = 0.95
+MAX_BACKLOG_SECONDS = 0.5
+
+LATE_SHARE, MIN_LATE_MS = 0.5, 500.0
+"""A tick later than this share of its interval, and than this: this process got no processor time."""
+
+STARVED_LAG_MS = 250.0
+"""A worker's event loop with this scheduling delay (p99) waited for a processor."""
 
 MS_PER_SECOND = 1000.0
 Part = TypeVar("Part")
@@ -63,24 +69,36 @@ def table_misses_percent(growths: Mapping[str, float]) -> float | None:
     return None if found is None else 100 * found
 
 
+def is_rate_met(tps: float, rate: float, backlog: int, half_width: float = 0.0) -> bool:
+    """Whether the server reached a target rate, within the random variation of arrivals."""
+    is_short = tps < (RATE_MET - half_width / 2) * rate
+    return not is_short and backlog <= max(5.0, MAX_BACKLOG_SECONDS * rate)
+
+
 def is_host_saturated(cpu_total: float | None) -> bool:
-    """Whether a host, by its processors' percent, has no time left; one that is not seen is not judged."""
+    """Whether a host has no CPU time left; False if its CPU is not known."""
     return (cpu_total or 0.0) >= BUSY_PERCENT
 
 
 def is_dominant_share(part: float | None, cpu_total: float | None) -> bool:
-    """Whether somebody takes a good part of a host that is used up."""
+    """Whether one part uses a quarter or more of a saturated host's CPU time."""
     return is_host_saturated(cpu_total) and (part or 0.0) >= DOMINANT_SHARE * (cpu_total or 0.0)
 
 
-def is_delayed_by_host(worker_cpu: float, cpu_total: float | None, cpu_rest: float | None) -> bool:
-    """Whether a client that is late has time to spare, and shares a host that the server uses up with it.
+def is_delayed_by_host(worker_cpu: float, cpu_total: float | None, cpu_others: float | None) -> bool:
+    """Whether workers are late only because the server saturates the host that they share with it.
 
-    It could ask for more than it does; only its latencies are longer than the server's. `worker_cpu` is a
-    share of a core, the host's figures are percent.
+    They could send more; only the latencies include their delay. `worker_cpu` is a share of a core, the
+    host's figures are percent.
     """
     return (
         worker_cpu <= CPU_LIMIT
         and is_host_saturated(cpu_total)
-        and not is_dominant_share(cpu_rest, cpu_total)
+        and not is_dominant_share(cpu_others, cpu_total)
     )
+
+
+def is_host_starved(sample: Sample, interval_seconds: float) -> bool:
+    """Whether this process or a worker waited for a processor during the tick."""
+    is_late = sample.late_ms > max(MIN_LATE_MS, 1000 * LATE_SHARE * interval_seconds)
+    return is_late or (sample.load is not None and sample.load.lag_p99_ms > STARVED_LAG_MS)

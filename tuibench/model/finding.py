@@ -1,6 +1,6 @@
-"""What a look at server and host before a run brings to light.
+"""Findings about server, host and measurement, and the evidence on which a bottleneck is diagnosed.
 
-Short ways to say what a check found.
+A preflight check, a diagnosis of a run and one of a probe's step all result in a `Finding`.
 """
 
 from enum import StrEnum
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Severity(StrEnum):
-    """How much a finding matters: not at all, to know, to mend, or so much that a run would be wrong."""
+    """How much a finding matters: it is fine, worth knowing, to be fixed, or it would invalidate a run."""
 
     OK = "ok"
     NOTE = "note"
@@ -18,16 +18,17 @@ class Severity(StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One sentence of what was found, with its figures, and the statement or command that mends it."""
+    """What was found, with its figures; the statement, option or command that fixes it; the evidence."""
 
     id: str
     severity: Severity
     found: str
     remedy: str = ""
+    evidence: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        """Both in one line."""
+        """Finding and remedy in one line."""
         return f"{self.found}: {self.remedy}" if self.remedy else self.found
 
 
@@ -50,3 +51,40 @@ def stop(id: str, found: str, remedy: str = "") -> Finding:
 def not_visible(id: str, what: str, remedy: str = "") -> Finding:
     """This login may not look."""
     return note(id, f"this login may not see {what}", remedy)
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Client, server and host during a run or a step of a probe: means, or None where nothing was measured.
+
+    CPU figures are percent of this whole host; `cpu_others` is what neither server nor tuibench used, None if
+    the server's share is unknown. `client_limited_share` is the share of the ticks in which the client was
+    the bottleneck, `worker_cpu` the busiest worker's share of one core, `lag_ms` its greatest delay.
+    `rate` is the target rate, 0 without one, and `is_rate_met` whether it was reached.
+    `lock_waiters` is how many threads waited for a row lock at a time. `commit_share` and `network_share` are
+    shares (0 to 1) of the transactions' time. `foreign_percent` is the share of other clients' statements.
+    """
+
+    threads: float = 0.0
+    connections: int = 0
+    rate: float = 0.0
+    is_rate_met: bool = False
+    backlog: int = 0
+    client_limited_share: float = 0.0
+    worker_cpu: float = 0.0
+    lag_ms: float = 0.0
+    network_share: float | None = None
+    cpu_total: float | None = None
+    cpu_server: float | None = None
+    cpu_tuibench: float | None = None
+    cpu_others: float | None = None
+    threads_running: float | None = None
+    lock_waiters: float | None = None
+    commit_share: float | None = None
+    log_fsyncs_per_transaction: float | None = None
+    log_waits_per_second: float | None = None
+    table_misses_percent: float | None = None
+    open_tables: int | None = None
+    table_open_cache: int | None = None
+    buffer_pool_hit: float | None = None
+    disk_reads_per_transaction: float | None = None
+    foreign_percent: float | None = None

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tuibench.model.finding import Evidence, Finding
 from tuibench.model.schedule import Quantity
 
 
@@ -50,37 +51,6 @@ class ProbeEnd(StrEnum):
     ABORTED = "aborted"
 
 
-class StepEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What client, server and host showed during a step; None where it was not measured.
-
-    CPU figures are percent of this whole host. `waiting_for_locks` is how many threads waited for a row lock
-    at a time, `commit_share` the part (0 to 1) of the transactions' time that COMMIT took, `limited_share`
-    that of the ticks in which the client was the bottleneck, `worker_cpu` the busiest worker's share of one
-    core.
-    """
-
-    connections: int = 0
-    limited_share: float = 0.0
-    worker_cpu: float = 0.0
-    lag_ms: float = 0.0
-    backlog: int = 0
-    cpu_total: float | None = None
-    cpu_server: float | None = None
-    cpu_tuibench: float | None = None
-    cpu_rest: float | None = None
-    threads_running: float | None = None
-    waiting_for_locks: float | None = None
-    commit_share: float | None = None
-    log_fsyncs_each: float | None = None
-    log_waits_per_second: float | None = None
-    table_misses_percent: float | None = None
-    open_tables: int | None = None
-    table_open_cache: int | None = None
-    buffer_pool_hit: float | None = None
-    disk_reads_each: float | None = None
-    foreign_percent: float | None = None
-
-
 class ProbeStep(msgspec.Struct, frozen=True, kw_only=True):
     """One level as it was measured, for `seconds` after `settling_seconds`; both add up over its ticks.
 
@@ -100,16 +70,7 @@ class ProbeStep(msgspec.Struct, frozen=True, kw_only=True):
     p95_ms: float | None = None
     errors_percent: float = 0.0
     missed: tuple[str, ...] = ()
-    evidence: StepEvidence = StepEvidence()
-
-
-class Bottleneck(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds the throughput back, in words: the verdict, what speaks for it, and what to do."""
-
-    name: str
-    verdict: str
-    evidence: tuple[str, ...] = ()
-    advice: str = ""
+    evidence: Evidence = Evidence()
 
 
 class SloResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,7 +137,7 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     knee_low: float | None = None
     knee_high: float | None = None
     peak: ProbeStep | None = None
-    limiter: Bottleneck | None = None
+    bottleneck: Finding | None = None
     objective: SloResult | None = None
     recovery: Recovery | None = None
     fit: UslFit | None = None

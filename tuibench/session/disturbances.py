@@ -3,7 +3,7 @@
 A figure measured then is that of the disturbance, and not of the change that came before it.
 """
 
-from tuibench.diagnosis.host_starvation import is_host_starved
+from tuibench.diagnosis.indicators import is_host_starved
 from tuibench.model.event import EventKind
 from tuibench.model.sample import LoadSample, Sample
 from tuibench.mysql.errors import UNREACHABLE_CODES

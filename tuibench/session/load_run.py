@@ -155,6 +155,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         self.probe_runner = ProbeRunner(
             plan,
             self.spec.target,
+            watcher.server.is_local,
             self.load,
             self.plan_runner,
             lifecycle,

@@ -181,7 +181,7 @@ def probe(
 
 def probe_output(summary: Summary, output: str) -> str:
     """What goes to stdout. Raises RunError when the run ended before there was anything to answer."""
-    from tuibench.diagnosis.probe_text import probe_text
+    from tuibench.record.report.probe_text import probe_text
 
     if summary.probe is None:
         raise RunError(summary.failure or "the probe ended before its first step")
@@ -226,7 +226,7 @@ class ProbePrinter:
         self._told = 0
 
     def on_message(self, message: SessionMessage) -> None:
-        from tuibench.diagnosis.probe_text import step_line
+        from tuibench.record.report.probe_text import step_line
 
         match message:
             case ProbeState():

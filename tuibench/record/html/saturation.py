@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from tuibench import units
-from tuibench.diagnosis.probe_text import probe_level_text, probe_lines
 from tuibench.model.probe import ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.model.sweep import Mean
 from tuibench.record.files.run import Run
 from tuibench.record.html.markup import Markup, figure_table, join_markup, tag
 from tuibench.record.html.threads_chart import SMALL, ThreadsLine, threads_chart
+from tuibench.record.report.probe_text import probe_level_text, probe_lines
 from tuibench.units import count, decimal, milliseconds, percent
 
 ON_THE_WAY = frozenset({StepPurpose.UP, StepPurpose.REFINE})

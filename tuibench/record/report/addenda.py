@@ -5,10 +5,10 @@ The headline of a run and its kinds of transactions as text, below sysbench's su
 
 from collections.abc import Iterator, Mapping
 
-from tuibench.diagnosis.probe_text import probe_text
 from tuibench.model.headline import HeadlineTotals
 from tuibench.model.summary import KindTotals, Summary
 from tuibench.record.report.effect_text import trial_text
+from tuibench.record.report.probe_text import probe_text
 
 TITLE = "Transactions (ms):"
 COLUMNS = ("completed", "rollbacks", "retries", "p50", "p90", "p95", "p99", "max")

@@ -1,17 +1,17 @@
-"""A recorded run in plain sentences, all of them derived from its figures.
+"""Analysis of a recorded run in sentences: queries, transactions, latency, fairness, bottleneck, advice."""
 
-Queries, transactions, latency, fairness, what was the bottleneck with its evidence, and advice.
-"""
-
+import collections
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from statistics import fmean, pstdev
 from typing import NamedTuple
 
+from tuibench.diagnosis.evidence import collect_evidence
+from tuibench.diagnosis.rules import diagnose
+from tuibench.model.finding import Evidence, Finding
+from tuibench.model.sample import LoadSample
 from tuibench.mysql.errors import error_name
 from tuibench.record.files.run import Run
-from tuibench.record.report.bottleneck import BottleneckVerdict, find_bottleneck
-from tuibench.record.report.evidence import RunEvidence, run_evidence
 from tuibench.record.report.steadiness_text import stalls_line, steadiness_line
 from tuibench.units import count, decimal, hms, milliseconds, percent
 
@@ -32,18 +32,37 @@ def analysis(run: Run) -> tuple[Chapter, ...]:
     """All that can be said; nothing for a run that measured nothing."""
     if not run.summary.transactions.total:
         return (Chapter("Result", ("No transaction was committed, so there is nothing to analyse.",)),)
-    evidence = run_evidence(run)
-    verdict = find_bottleneck(run, evidence)
-    told: dict[str, Iterator[str]] = {
+    bottleneck = diagnose(run_evidence(run))
+    contents: dict[str, Iterator[str]] = {
         "Queries": _queries(run),
-        "Transactions": _transactions(run, evidence),
-        "Latency": _latency(run, evidence),
+        "Transactions": _transactions(run),
+        "Latency": _latency(run),
         "Fairness": _fairness(run),
-        "Bottleneck": _bottleneck(verdict),
-        "Advice": _advice(run, evidence, verdict),
+        "Bottleneck": _bottleneck(bottleneck),
+        "Advice": _advice(run, bottleneck),
     }
-    chapters = (Chapter(heading, tuple(sentences)) for heading, sentences in told.items())
+    chapters = (Chapter(heading, tuple(sentences)) for heading, sentences in contents.items())
     return tuple(chapter for chapter in chapters if chapter.sentences)
+
+
+def run_evidence(run: Run) -> Evidence:
+    """The evidence of the measured part of a run."""
+    trip = run.environment.round_trip if run.environment else None
+    return collect_evidence(
+        run.measured,
+        is_local=run.plan.server.is_local,
+        round_trip_ms=None if trip is None else trip.median_ms,
+    )
+
+
+def statement_shares(loads: Iterable[LoadSample]) -> dict[str, float]:
+    """Each statement's share (0 to 1) of the time of all statements, the greatest first."""
+    times: collections.Counter[str] = collections.Counter()
+    for load in loads:
+        for name, latency in load.statements.items():
+            times[name] += latency.count * latency.avg  # type: ignore[assignment]
+    whole = math.fsum(times.values())
+    return {name: time / whole for name, time in times.most_common()} if whole else {}
 
 
 def _queries(run: Run) -> Iterator[str]:
@@ -71,13 +90,13 @@ def _queries(run: Run) -> Iterator[str]:
         yield f"Other clients sent {count(counted.foreign)} statements meanwhile, {share} of all."
 
 
-def _transactions(run: Run, evidence: RunEvidence) -> Iterator[str]:
+def _transactions(run: Run) -> Iterator[str]:
     figures = run.summary
     yield (
         f"{count(figures.transactions.total)} transactions were committed in {hms(figures.seconds)}, "
         f"{decimal(figures.transactions.per_second, 1)} a second."
     )
-    yield from _steadiness(run, evidence.rates)
+    yield from _steadiness(run)
     if run.plan.plan.rate and figures.scheduled:
         share = 100 * figures.transactions.total / figures.scheduled
         yield f"Of {count(figures.scheduled)} that came due, {percent(share, 1)} were done."
@@ -96,7 +115,8 @@ def _transactions(run: Run, evidence: RunEvidence) -> Iterator[str]:
     )
 
 
-def _steadiness(run: Run, rates: tuple[float, ...]) -> Iterator[str]:
+def _steadiness(run: Run) -> Iterator[str]:
+    rates = [sample.load.transactions_per_second for sample in run.measured if sample.load is not None]
     if len(rates) < FEWEST_TICKS or not fmean(rates):
         return
     spread = pstdev(rates) / fmean(rates)
@@ -116,7 +136,7 @@ def _steadiness(run: Run, rates: tuple[float, ...]) -> Iterator[str]:
             yield f"There were {stalls_line(found)}."
 
 
-def _latency(run: Run, evidence: RunEvidence) -> Iterator[str]:
+def _latency(run: Run) -> Iterator[str]:
     latency, service = run.summary.latency_ms, run.summary.service_ms
     if latency is None:
         return
@@ -145,9 +165,10 @@ def _latency(run: Run, evidence: RunEvidence) -> Iterator[str]:
     if worst is not None and worst.load and worst.load.latency:
         p95 = milliseconds(worst.load.latency.p95)
         yield f"It was slowest at {hms(worst.elapsed_seconds)}, with a p95 of {p95}."
-    if shares := list(evidence.statement_shares.items())[:3]:
-        told = [f"{name} ({percent(100 * share)})" for name, share in shares]
-        yield f"Most of the time went into {join_words(told)}."
+    loads = [sample.load for sample in run.measured if sample.load is not None]
+    if shares := list(statement_shares(loads).items())[:3]:
+        statements = [f"{name} ({percent(100 * share)})" for name, share in shares]
+        yield f"Most of the time went into {join_words(statements)}."
 
 
 def _fairness(run: Run) -> Iterator[str]:
@@ -164,37 +185,37 @@ def _fairness(run: Run) -> Iterator[str]:
         yield "Threads were added or taken away on the way, so not all connections had the same time."
 
 
-def _bottleneck(verdict: BottleneckVerdict) -> Iterator[str]:
-    yield verdict.sentence
-    if verdict.evidence:
-        yield f"{_capital('; '.join(verdict.evidence))}."
+def _bottleneck(bottleneck: Finding) -> Iterator[str]:
+    yield f"{_capital(bottleneck.found)}."
+    if bottleneck.evidence:
+        yield f"{_capital('; '.join(bottleneck.evidence))}."
 
 
-def _advice(run: Run, evidence: RunEvidence, verdict: BottleneckVerdict) -> Iterator[str]:
-    yield verdict.advice
-    yield from (sentence for holds, sentence in CAUTIONS if holds(run, evidence))
+def _advice(run: Run, bottleneck: Finding) -> Iterator[str]:
+    yield f"{_capital(bottleneck.remedy)}."
+    yield from (sentence for holds, sentence in CAVEATS if holds(run))
 
 
 SHORT_SECONDS = 30.0
-CAUTIONS: tuple[tuple[Callable[[Run, RunEvidence], bool], str], ...] = (
+CAVEATS: tuple[tuple[Callable[[Run], bool], str], ...] = (
     (
-        lambda run, _: run.summary.seconds < SHORT_SECONDS,
+        lambda run: run.summary.seconds < SHORT_SECONDS,
         "This was a short run: repeat it for some minutes before deciding anything by it.",
     ),
     (
-        lambda run, _: not run.plan.plan.warmup_seconds,
+        lambda run: not run.plan.plan.warmup_seconds,
         "There was no warm-up, so cold caches are part of the figures (--warmup-time).",
     ),
     (
-        lambda run, _: run.plan.server.is_local,
+        lambda run: run.plan.server.is_local,
         "Client and server shared a host and took each other's time; two hosts show the server by itself.",
     ),
     (
-        lambda run, _: bool(run.summary.client_delay_ms),
+        lambda run: bool(run.summary.client_delay_ms),
         "Part of the latency was simulated: it shows what a client far away would get.",
     ),
 )
-"""What to bear in mind, and when."""
+"""Limits of what a run shows, and when they apply."""
 
 
 def join_words(parts: list[str]) -> str:

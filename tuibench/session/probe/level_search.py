@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from tuibench.diagnosis.indicators import is_rate_met
 from tuibench.metrics.scaling.knee import (
     LOG_GAIN,
     Gain,
@@ -30,8 +31,6 @@ LOSS = math.log(0.8)
 COLLAPSE_SHARE, COLLAPSE_ERRORS = 0.5, 50.0
 """Less than this part of the best throughput, or more than this many percent errors."""
 
-KEPT_UP = 0.95
-MOST_BACKLOG_SECONDS = 0.5
 FIRST_RATE_SHARE = 0.125
 SHORTEST_STEP_SECONDS = 3.0
 RISES_WITH_LOAD = ("tps", "qps")
@@ -127,9 +126,8 @@ def is_saturated(by: Quantity, ups: Sequence[ProbeStep]) -> bool:
 
 
 def keeps_up(step: ProbeStep) -> bool:
-    """Whether the server did all that was due, as far as chance lets us see."""
-    short = step.tps < (KEPT_UP - (step.half_width or 0.0) / 2) * step.level
-    return not short and step.evidence.backlog <= max(5.0, MOST_BACKLOG_SECONDS * step.level)
+    """Whether the server reached the step's rate."""
+    return is_rate_met(step.tps, step.level, step.evidence.backlog, step.half_width or 0.0)
 
 
 def knee_of(progress: ProbeProgress) -> Knee | None:

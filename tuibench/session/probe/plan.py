@@ -25,9 +25,9 @@ from tuibench.session.probe.step import ProbeTick, StepRun
 
 
 class ProbePlan:
-    """One probe. `ceiling` is the highest level it may go to."""
+    """One probe. `ceiling` is the highest level, `is_local` tells whether the server runs on this host."""
 
-    def __init__(self, order: ProbeOrder, ceiling: float, now: float) -> None:
+    def __init__(self, order: ProbeOrder, ceiling: float, now: float, *, is_local: bool = True) -> None:
         self.order = order
         self.ceiling = max(ceiling, order.least, 1.0)
         self.steps: list[ProbeStep] = []
@@ -36,6 +36,7 @@ class ProbePlan:
         self.ended_at = now
         self._objectives = parse_objectives(order.slo)
         self._began_at = now
+        self._is_local = is_local
         self._run: StepRun | None = None
         self._next_level: NextLevel | None = next_level(self._progress(now))
 
@@ -88,7 +89,7 @@ class ProbePlan:
         if self.is_over:
             return
         if self._run is not None and self._run.is_stable:
-            self.steps.append(self._run.finished(now, self._objectives))
+            self.steps.append(self._run.finished(now, self._objectives, is_local=self._is_local))
         self._end(ProbeEnd.ABORTED, reason, now)
 
     def state(self, now: float, fit: UslFit | None = None) -> ProbeState:
@@ -120,7 +121,7 @@ class ProbePlan:
             if self._run.is_connecting:
                 self._end(ProbeEnd.TIME, self._run.waiting(), now)
                 return
-            self.steps.append(self._run.finished(now, self._objectives))
+            self.steps.append(self._run.finished(now, self._objectives, is_local=self._is_local))
         self._run = None
         progress = self._progress(now)
         self._next_level = next_level(progress)

@@ -1,18 +1,15 @@
-"""What a probe found, put together from its steps: saturation, objectives, limiter, recovery, doubts.
-
-The commands of the formal run that a probe leads to: sysbench's, where it has the profile, and ours.
-"""
+"""The result of a probe: saturation, objectives, bottleneck, recovery, doubts, commands of a formal run."""
 
 import math
 from collections.abc import Callable, Sequence
 
-from tuibench.diagnosis.probe_rules import find_step_bottleneck, is_step_client_limited
+from tuibench.diagnosis.rules import diagnose, is_client_limited
 from tuibench.errors import RunError
 from tuibench.metrics.scaling.knee import throughput_curve, throughput_gain
 from tuibench.metrics.scaling.usl import FARTHEST_PEAK, UslCurve, curve_points, fit_usl_curve
+from tuibench.model.finding import Finding
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import (
-    Bottleneck,
     ProbeEnd,
     ProbeResult,
     ProbeStep,
@@ -75,7 +72,7 @@ def probe_result(
         knee_low=_outwards(progress, bend.low, math.floor) if bend else None,
         knee_high=_outwards(progress, bend.high, math.ceil) if bend else None,
         peak=max(steps, key=lambda step: step.tps, default=None),
-        limiter=limiter(progress, knee, limited=limited),
+        bottleneck=probe_bottleneck(progress, knee, limited=limited),
         objective=objective_of(progress),
         recovery=recovery,
         fit=fitted,
@@ -99,26 +96,21 @@ def client_limited(progress: ProbeProgress, knee: ProbeStep | None) -> bool:
     if not steps:
         return False
     pressed = [step for step in steps if knee is None or step.level >= knee.level] if knee else steps[-1:]
-    return any(is_step_client_limited(step) for step in pressed[:3])
+    return any(is_client_limited(step.evidence) for step in pressed[:3])
 
 
-def limiter(progress: ProbeProgress, knee: ProbeStep | None, *, limited: bool) -> Bottleneck | None:
-    """What holds the throughput back; None where nothing does yet."""
+def probe_bottleneck(progress: ProbeProgress, knee: ProbeStep | None, *, limited: bool) -> Finding | None:
+    """The bottleneck at the level after the knee; None if there is no knee."""
     pressed = [step for step in progress.measured if knee is not None and step.level >= knee.level]
     if limited:
-        guilty = next(step for step in reversed(progress.measured) if is_step_client_limited(step))
-        return find_step_bottleneck(guilty, step_threads(progress, guilty))
+        guilty = next(step for step in reversed(progress.measured) if is_client_limited(step.evidence))
+        return diagnose(guilty.evidence, is_saturated=True)
     refused = [step for step in progress.measured if is_connection_limited(step)]
     if refused and progress.order.by is Quantity.THREADS:
-        return find_step_bottleneck(refused[0], refused[0].level)
+        return diagnose(refused[0].evidence, is_saturated=True)
     if not pressed:
         return None
-    strained = pressed[min(1, len(pressed) - 1)]
-    return find_step_bottleneck(strained, step_threads(progress, strained))
-
-
-def step_threads(progress: ProbeProgress, step: ProbeStep) -> float:
-    return step.level if progress.order.by is Quantity.THREADS else float(step.evidence.connections)
+    return diagnose(pressed[min(1, len(pressed) - 1)].evidence, is_saturated=True)
 
 
 def objective_of(progress: ProbeProgress) -> SloResult | None:
@@ -234,7 +226,7 @@ def usl_steps(steps: Sequence[ProbeStep]) -> list[ProbeStep]:
     A client that got more done at a higher level did not set it at this one.
     """
     for place, step in enumerate(steps):
-        is_clients = is_step_client_limited(step) and not _grew(step, steps[place + 1 :])
+        is_clients = is_client_limited(step.evidence) and not _grew(step, steps[place + 1 :])
         if is_clients or is_connection_limited(step) or is_collapsed(step, steps[: place + 1]):
             return list(steps[:place])
     return list(steps)

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
-from tuibench.diagnosis.probe_text import probe_level_text, probe_lines
 from tuibench.errors import UsageError
 from tuibench.metrics.thresholds.absolute import parse_objectives
 from tuibench.model.event import Event, EventKind
@@ -21,6 +20,7 @@ from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity
 from tuibench.model.summary import RunOutcome
 from tuibench.model.target import Target
+from tuibench.record.report.probe_text import probe_level_text, probe_lines
 from tuibench.record.sysbench_report import IntervalCounts
 from tuibench.session.events.event_log import EventLog
 from tuibench.session.lifecycle import Lifecycle
@@ -46,6 +46,7 @@ class ProbeRunner:
         self,
         plan: RunPlan,
         target: Target,
+        is_local: bool,
         load: LoadController,
         plan_runner: PlanRunner,
         lifecycle: Lifecycle,
@@ -62,6 +63,7 @@ class ProbeRunner:
         self._start_task = start_task
         self._run_plan = plan
         self._target = target
+        self._is_local = is_local
         self._log = log
         self._publish = publish
         self._ordered: ProbeOrder | None = None
@@ -179,7 +181,7 @@ class ProbeRunner:
 
     def _begin(self, order: ProbeOrder, sample: Sample, now: float) -> None:
         self._ordered = None
-        self._plan = ProbePlan(order, level_ceiling(order, sample), now)
+        self._plan = ProbePlan(order, level_ceiling(order, sample), now, is_local=self._is_local)
         self._follow()
 
     def _abort(self, reason: str) -> None:

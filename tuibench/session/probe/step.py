@@ -11,13 +11,16 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tuibench.diagnosis.probe_evidence import step_evidence
+from msgspec.structs import replace
+
+from tuibench.diagnosis.evidence import collect_evidence
 from tuibench.metrics.histogram import Histogram, merge_histograms
 from tuibench.metrics.inference.ab_windows import settling_slots
 from tuibench.metrics.inference.means import estimate_mean
 from tuibench.metrics.series.settling import is_at_rest
 from tuibench.metrics.series.slots import Slot
 from tuibench.metrics.thresholds.absolute import Threshold, ThresholdFigures
+from tuibench.model.finding import Evidence
 from tuibench.model.probe import ProbeOrder, ProbeStep, StepPurpose
 from tuibench.model.sample import Sample
 from tuibench.model.schedule import MAX_RATE, Quantity
@@ -101,8 +104,8 @@ class StepRun:
         known = f"±{width:.1%}" if math.isfinite(width) else "unknown"
         return f"throughput known to {known}, wanted ±{self._wanted:.1%}"
 
-    def finished(self, now: float, objectives: Sequence[Threshold]) -> ProbeStep:
-        """The step as it was measured, be it complete or not."""
+    def finished(self, now: float, objectives: Sequence[Threshold], *, is_local: bool) -> ProbeStep:
+        """The step as far as it was measured; `is_local` tells whether the server runs on this host."""
         kept = self._kept
         seconds = math.fsum(tick.slot.seconds for tick in kept)
         known = self.known
@@ -119,8 +122,14 @@ class StepRun:
             p95_ms=self.p95_ms,
             errors_percent=_errors_percent(kept),
             missed=_missed(kept, objectives),
-            evidence=step_evidence([tick.sample for tick in kept if tick.sample], self._connections or 0),
+            evidence=self._evidence(is_local=is_local),
         )
+
+    def _evidence(self, *, is_local: bool) -> Evidence:
+        """That of the samples; the threads are those of the step, also if the server refused some."""
+        found = collect_evidence([tick.sample for tick in self._kept if tick.sample], is_local=is_local)
+        threads = self.level if self._by is Quantity.THREADS else found.threads
+        return replace(found, threads=threads, connections=self._connections or found.connections)
 
     @property
     def is_connecting(self) -> bool:

@@ -8,12 +8,12 @@ verdict in full. The coach line suggests the first change in a demo.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tuibench.diagnosis.host_starvation import is_host_starved
-from tuibench.diagnosis.indicators import is_dominant_share, mean_of_known
+from tuibench.diagnosis.evidence import collect_evidence
+from tuibench.diagnosis.indicators import is_host_starved
+from tuibench.diagnosis.rules import HOST_CPU_OTHERS, diagnose
 from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.message import RunState
 from tuibench.model.probe import ProbeState
-from tuibench.model.sample import HostSample
 from tuibench.model.schedule import PlanPhase, PlanProgress
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line
@@ -77,31 +77,12 @@ def _states(view: View) -> Iterator[Verdict]:
     if view.status.state is RunState.PAUSED and view.replay is None:
         key = action_key(ACTIONS_BY_NAME["pause"], view)
         yield Verdict(f"paused: no load is running; {key} resumes it", "‖")
-    if (busy := _foreign_percent(view)) is not None:
-        yield Verdict(f"host busy: other programs use {percent(busy)} of CPU")
-    interval = view.plan.interval_seconds
-    if any(is_host_starved(sample, interval) for sample in view.recent[-RECENT_SAMPLES:]):
+    recent, interval = view.recent[-RECENT_SAMPLES:], view.plan.interval_seconds
+    evidence = collect_evidence(recent, is_local=view.server_info.is_local)
+    if diagnose(evidence).id == HOST_CPU_OTHERS:
+        yield Verdict(f"host busy: other programs use {percent(evidence.cpu_others)} of CPU")
+    if any(is_host_starved(sample, interval) for sample in recent):
         yield Verdict("host disturbed: it was stopped, or tuibench got no CPU time; the last figures are off")
-
-
-def _foreign_percent(view: View) -> float | None:
-    """The share of the host that other programs use, where they hold back the run.
-
-    Without the server's own share, the server of this host is one of the others.
-    """
-    hosts = [sample.host for sample in view.recent[-RECENT_SAMPLES:] if sample.host is not None]
-    if not hosts or (view.server_info.is_local and hosts[-1].cpu_server is None):
-        return None
-    rest, total = (mean_of_known(hosts, figure) for figure in (_cpu_rest, _cpu_total))
-    return rest if is_dominant_share(rest, total) else None
-
-
-def _cpu_rest(host: HostSample) -> float:
-    return host.cpu_rest
-
-
-def _cpu_total(host: HostSample) -> float:
-    return host.cpu_total
 
 
 def _warnings(view: View) -> Iterator[Verdict]:

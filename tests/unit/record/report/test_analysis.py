@@ -6,31 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.record.steady import steady
-from tuibench.model.plan import RunPlan
+from tuibench.diagnosis.rules import diagnose
+from tuibench.model.environment import RoundTrip
 from tuibench.model.summary import ErrorTotals, Fairness, Summary, TransactionTotals
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run
-from tuibench.record.report.analysis import analysis, join_words
-from tuibench.record.report.bottleneck import find_bottleneck
-from tuibench.record.report.evidence import RunEvidence, run_evidence
-
-IDLE = RunEvidence(
-    rates=(100.0,) * 12,
-    threads=8.0,
-    cpu_total=40.0,
-    cpu_server=30.0,
-    cpu_tuibench=5.0,
-    cpu_rest=5.0,
-    worker_cpu=0.2,
-    threads_running=4.0,
-    waiting_for_locks=0.0,
-    statement_shares={"commit": 0.2, "point_select": 0.8},
-    log_fsyncs_each=0.9,
-    disk_reads_each=0.0,
-    buffer_pool_hit=100.0,
-    table_misses_percent=0.0,
-    network_share=0.1,
-)
+from tuibench.record.report.analysis import analysis, join_words, run_evidence
 
 
 @pytest.fixture
@@ -43,63 +24,27 @@ def said(run: Run, **figures: object) -> dict[str, str]:
     return {chapter.heading: " ".join(chapter.sentences) for chapter in told}
 
 
-@pytest.mark.parametrize(
-    ("name", "seen"),
-    [
-        ("threads", {}),
-        ("network", {"network_share": 0.6}),
-        ("cpu shared with tuibench", {"cpu_total": 95.0, "cpu_tuibench": 30.0}),
-        ("cpu taken by others", {"cpu_total": 95.0, "cpu_rest": 40.0}),
-        ("server cpu", {"cpu_total": 95.0, "cpu_server": 85.0}),
-        ("row locks", {"waiting_for_locks": 3.0}),
-        ("log", {"statement_shares": {"commit": 0.6}}),
-        ("disk reads", {"disk_reads_each": 4.0}),
-        ("table cache", {"table_misses_percent": 7.0}),
-        ("unknown", {"cpu_total": None}),
-    ],
-)
-def test_each_limit_is_told_by_its_signs(run: Run, name: str, seen: dict[str, object]) -> None:
-    verdict = find_bottleneck(run, IDLE._replace(**seen))  # type: ignore[arg-type]
-    assert verdict.name == name
-    assert verdict.sentence.endswith(".")
-    assert verdict.advice.endswith(".")
-    assert verdict.evidence
-
-
-def test_a_limited_client_is_the_first_suspect_unless_others_took_the_host(run: Run) -> None:
-    limited = replace(run, summary=replace(run.summary, client=replace(run.summary.client, limited=True)))
-    assert find_bottleneck(limited, IDLE).name == "client"
-    assert (
-        find_bottleneck(limited, IDLE._replace(cpu_total=99.0, cpu_rest=60.0)).name == "cpu taken by others"
-    )
-
-
-def test_a_rate_that_was_kept_says_nothing_of_the_server(run: Run) -> None:
-    paced = replace(run, plan=replace(run.plan, plan=RunPlan(profile="p", rate=50.0)))
-    assert find_bottleneck(paced, IDLE).name == "rate"
-    missed = replace(paced, summary=replace(paced.summary, scheduled=1000))
-    assert find_bottleneck(missed, IDLE).name != "rate"
-
-
-def test_what_was_not_measured_is_not_told(run: Run) -> None:
-    blind = IDLE._replace(
-        cpu_total=None,
-        threads_running=None,
-        statement_shares={},
-        waiting_for_locks=None,
-        disk_reads_each=None,
-    )
-    verdict = find_bottleneck(run, blind)
-    assert (verdict.name, verdict.evidence) == ("unknown", ())
-
-
 def test_evidence_comes_from_the_samples(run: Run) -> None:
     found = run_evidence(run)
     assert found.cpu_server == 50.0
     assert found.threads == 8.0
-    assert found.log_fsyncs_each is None
-    assert list(found.statement_shares) == ["commit"]
-    assert found.rates[0] == 51.0
+    assert found.log_fsyncs_per_transaction is None
+    assert found.commit_share is not None
+
+
+def test_the_network_needs_a_round_trip_that_was_measured(run: Run) -> None:
+    assert run.environment is not None
+    trip = RoundTrip(tries=9, min_ms=20.0, median_ms=25.0, max_ms=40.0)
+    for measured, share in ((None, None), (trip, 1.0)):
+        environment = replace(run.environment, round_trip=measured)
+        assert run_evidence(replace(run, environment=environment)).network_share == share
+
+
+def test_the_bottleneck_is_that_of_the_diagnosis(run: Run) -> None:
+    found = diagnose(run_evidence(run))
+    text = said(run)
+    assert text["Bottleneck"].lower().startswith(f"{found.found}.")
+    assert text["Advice"].lower().startswith(f"{found.remedy}.".lower())
 
 
 def test_every_chapter_has_something_to_say(run: Run) -> None:

@@ -11,7 +11,8 @@ from tests.unit.session.probe.simulated_probe import TICK_SECONDS, Curve, Noise,
 from tuibench.errors import UsageError
 from tuibench.metrics.series.slots import Slot
 from tuibench.metrics.thresholds.absolute import parse_objectives
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeStep, StepEvidence, StepPurpose
+from tuibench.model.finding import Evidence
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.session.probe.level_search import ProbeProgress, end_of_climb, next_level
 from tuibench.session.probe.plan import ProbePlan
@@ -176,12 +177,12 @@ def rate_step(rate: float, tps: float, purpose: StepPurpose = StepPurpose.UP) ->
         tps=tps,
         half_width=0.01,
         is_stable=True,
-        evidence=StepEvidence(connections=64),
+        evidence=Evidence(connections=64),
     )
 
 
 def test_a_growing_backlog_is_not_kept_up_with() -> None:
-    waiting = replace(rate_step(800, 790), evidence=StepEvidence(connections=64, backlog=900))
+    waiting = replace(rate_step(800, 790), evidence=Evidence(connections=64, backlog=900))
     assert end_of_climb(ProbeProgress(ProbeOrder(by=Quantity.RATE), 1e6, [waiting], 5.0)) is ProbeEnd.KNEE
 
 

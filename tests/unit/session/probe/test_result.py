@@ -6,16 +6,18 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.session.probe.simulated_probe import Curve, Noise, probe
-from tuibench.diagnosis.probe_text import probe_lines, probe_text
+from tuibench.diagnosis.rules import CLIENT_LIMITED
+from tuibench.model.finding import Evidence
 from tuibench.model.plan import RunPlan
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, StepEvidence, StepPurpose
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.model.target import Target
+from tuibench.record.report.probe_text import probe_lines, probe_text
 from tuibench.session.probe.level_search import ProbeProgress
 from tuibench.session.probe.result import formal_run_commands, probe_result, usl_of, usl_steps
 
 CALM = Noise(deviation=0.01, settling_seconds=0.0)
-LIMITED = StepEvidence(limited_share=0.9, worker_cpu=0.98, connections=10**6)
+LIMITED = Evidence(client_limited_share=0.9, worker_cpu=0.98, connections=10**6)
 
 
 LAW, ENDLESS, ORDER = Curve(), Curve(sigma=0.0, kappa=0.0), ProbeOrder()
@@ -32,7 +34,7 @@ def answered(
     return replace(found, lines=probe_lines(found))
 
 
-def with_evidence(progress: ProbeProgress, evidence: StepEvidence, from_level: float = 0.0) -> ProbeProgress:
+def with_evidence(progress: ProbeProgress, evidence: Evidence, from_level: float = 0.0) -> ProbeProgress:
     """The same steps, from some level on with this seen."""
     steps = [
         replace(step, evidence=evidence) if step.level >= from_level else step for step in progress.steps
@@ -60,15 +62,15 @@ def test_a_client_that_was_the_limit_is_never_the_servers_limit(from_level: floa
     assert found.client_limited
     assert found.knee is None
     assert found.confidence == "low"
-    assert found.limiter is not None
-    assert found.limiter.name == "client-limited"
+    assert found.bottleneck is not None
+    assert found.bottleneck.id == CLIENT_LIMITED
     assert "Saturated" not in probe_text(found)
     assert found.lines[0].startswith("The load generator was the limit, not the server, which does ")
     assert found.lines[0].endswith(" or more.")
 
 
 def test_others_on_the_host_are_named_instead_of_the_client() -> None:
-    taken = replace(LIMITED, cpu_total=100.0, cpu_server=10.0, cpu_tuibench=5.0, cpu_rest=85.0)
+    taken = replace(LIMITED, cpu_total=100.0, cpu_server=10.0, cpu_tuibench=5.0, cpu_others=85.0)
     found = answered(with_evidence(probed(), taken))
     assert found.client_limited
     assert found.knee is None
@@ -85,13 +87,13 @@ def test_a_client_that_was_the_limit_at_the_ceiling_says_so_too() -> None:
 
 
 def test_a_client_that_shares_a_host_the_server_uses_up_does_not_hide_the_knee() -> None:
-    late = StepEvidence(limited_share=0.9, worker_cpu=0.5, lag_ms=5.0, cpu_total=98.0, cpu_server=75.0)
+    late = Evidence(client_limited_share=0.9, worker_cpu=0.5, lag_ms=5.0, cpu_total=98.0, cpu_server=75.0)
     found = answered(with_evidence(probed(), late))
     assert not found.client_limited
     assert found.lines[0].startswith("Saturated at ")
-    assert found.limiter is not None
-    assert found.limiter.name == "server CPU"
-    assert "its loop ran up to 5.0 ms late" in probe_text(found)
+    assert found.bottleneck is not None
+    assert found.bottleneck.id == "server_cpu"
+    assert "scheduling delay up to 5.0 ms" in probe_text(found)
 
 
 def test_a_client_that_does_more_at_a_higher_level_set_no_limit_at_the_lower_one() -> None:
@@ -104,7 +106,7 @@ def test_a_client_that_does_more_at_a_higher_level_set_no_limit_at_the_lower_one
 def test_no_knee_is_no_saturation() -> None:
     found = answered(probed(ENDLESS, ceiling=32), ProbeEnd.LIMIT)
     assert found.knee is None
-    assert found.limiter is None
+    assert found.bottleneck is None
     assert found.lines[0].startswith("Not saturated: throughput still grew at the highest level allowed.")
 
 
@@ -171,7 +173,7 @@ def test_ended_early_it_answers_for_what_there_is() -> None:
 def test_the_law_is_fitted_below_what_is_no_law() -> None:
     progress = with_evidence(probed(), LIMITED, 32.0)
     assert max(step.level for step in usl_steps(progress.measured)) < 32
-    refused = StepEvidence(connections=40)
+    refused = Evidence(connections=40)
     assert max(step.level for step in usl_steps(with_evidence(probed(), refused, 64.0).measured)) < 64
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tests.tui import script
 from tests.unit.session.simulated_session import PlayedFleet, PlayedSampler, simulate_session
 from tests.unit.session.worker_reports import report
+from tuibench.diagnosis.rules import CLIENT_LIMITED
 from tuibench.errors import TuibenchError
 from tuibench.load.worker_report import Counters, WorkerReport
 from tuibench.model.command import (
@@ -149,8 +150,8 @@ def test_workers_slower_than_the_server_are_what_is_reported(tmp_path: Path) -> 
     assert summary.probe is not None
     assert summary.probe.client_limited
     assert summary.probe.knee is None
-    assert summary.probe.limiter is not None
-    assert summary.probe.limiter.name == "client-limited"
+    assert summary.probe.bottleneck is not None
+    assert summary.probe.bottleneck.id == CLIENT_LIMITED
     assert not any("Saturated" in line for line in summary.probe.lines)
 
 

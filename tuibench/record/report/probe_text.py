@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator
 
+from tuibench.diagnosis.rules import HOST_CPU_OTHERS
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose, UslFit
 from tuibench.model.schedule import Quantity
 from tuibench.units import DASH, count, decimal, milliseconds, signed
 
 HEADER = ("TPS", "± 95 %", "QPS", "p95", "errors", "")
 WIDTHS = (10, 11, 10, 9, 11, 9)
-HOST_CPU_TAKEN = "host CPU taken by others"
-"""A limiter that is no fault of the load generator, though it could not do its work."""
-
 SMALL_PERCENT = 10.0
 """A change that is within this for certain is none worth talking of."""
 
@@ -71,7 +69,7 @@ def probe_lines(result: ProbeResult) -> tuple[str, ...]:
         for lines in (
             _saturation(result),
             _objective(result),
-            _limiter(result),
+            _bottleneck(result),
             _recovery(result),
             [fit_line(result.fit)] if result.fit else [],
             _confidence(result),
@@ -101,7 +99,7 @@ def _saturation(result: ProbeResult) -> Iterator[str]:
     if result.reason:
         yield f"Ended early: {result.reason}. What follows is of the time before."
     if result.client_limited:
-        yield f"{_who_was_the_limit(result)}, not the server, which does {most} or more."
+        yield f"{_client_bottleneck(result)}, not the server, which does {most} or more."
     elif knee is not None:
         between = f" ({_number(result.knee_low)} to {_number(result.knee_high)})"
         yield (
@@ -112,9 +110,8 @@ def _saturation(result: ProbeResult) -> Iterator[str]:
         yield f"Not saturated: {REASONS[result.end]}. Most: {most}, p95 {milliseconds(peak.p95_ms)}."
 
 
-def _who_was_the_limit(result: ProbeResult) -> str:
-    """The load generator, or those who took the host from it."""
-    is_other = result.limiter is not None and result.limiter.name == HOST_CPU_TAKEN
+def _client_bottleneck(result: ProbeResult) -> str:
+    is_other = result.bottleneck is not None and result.bottleneck.id == HOST_CPU_OTHERS
     return "Other programs on this host were the limit" if is_other else "The load generator was the limit"
 
 
@@ -134,15 +131,14 @@ def _objective(result: ProbeResult) -> Iterator[str]:
     )
 
 
-def _limiter(result: ProbeResult) -> Iterator[str]:
-    found = result.limiter
+def _bottleneck(result: ProbeResult) -> Iterator[str]:
+    found = result.bottleneck
     if found is None:
         return
-    yield f"Limited by: {found.verdict}."
+    yield f"Bottleneck: {found.found}."
     for line in found.evidence:
         yield f"  {line}"
-    if found.advice:
-        yield f"  → {found.advice}"
+    yield f"  → {found.remedy}"
 
 
 def _recovery(result: ProbeResult) -> Iterator[str]:

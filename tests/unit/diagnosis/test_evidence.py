@@ -1,0 +1,131 @@
+"""Evidence from samples: the same for a report and for a probe's step, so that both name one bottleneck."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.examples import load_part
+from tests.unit.record.steady import HOST, steady
+from tests.unit.record.written import latency, server_part
+from tuibench.diagnosis.evidence import collect_evidence
+from tuibench.diagnosis.rules import CLIENT_LIMITED, HOST_CPU_OTHERS, diagnose
+from tuibench.metrics.series.slots import Slot
+from tuibench.model.counters import Counter
+from tuibench.model.probe import ProbeStep, StepPurpose
+from tuibench.model.sample import Sample
+from tuibench.model.schedule import Quantity
+from tuibench.record.files.loading import load_run
+from tuibench.record.files.run import Run
+from tuibench.record.report.analysis import run_evidence
+from tuibench.session.probe.step import ProbeTick, StepRun
+
+FULL: dict[str, Any] = {"cpu_total": 98.0, "cpu_server": 90.0, "cpu_tuibench": 5.0, "cpu_rest": 3.0}
+
+
+def sample(number: int, load: dict[str, Any], host: dict[str, Any], growth: dict[str, int]) -> Sample:
+    """A second of a run. `growth` is that of counters per second."""
+    part = load_part(
+        threads=8,
+        connections=8,
+        rate=0.0,
+        backlog=0,
+        seconds=1.0,
+        transactions_per_second=100.0,
+        errors_per_second=0.0,
+        worker_cpu=0.2,
+        lag_p99_ms=0.1,
+        latency=replace(latency(1), count=100, avg=8.0, p95=9.0),
+        statements={"commit": replace(latency(1), count=100, avg=1.0)},
+    )
+    counters = {name: value * number for name, value in growth.items()}
+    server = server_part(number, counters=counters, log_fsyncs_per_transaction=0.9)
+    return Sample(
+        number=number,
+        at=1_700_000_000.0 + number,
+        elapsed_seconds=float(number),
+        late_ms=0.1,
+        load=replace(part, **load),
+        server=server,
+        host=replace(HOST, **host),
+    )
+
+
+def step_of(samples: list[Sample]) -> ProbeStep:
+    """A probe's step of these seconds, after one that it discards."""
+    run = StepRun(Quantity.THREADS, 8.0, StepPurpose.UP, 0.0, 60.0)
+    for number, each in enumerate([samples[0], *samples], 1):
+        run.add_tick(ProbeTick(Slot(float(number), 1.0, 100), each))
+    return run.finished(60.0, (), is_local=True)
+
+
+def run_of(directory: Path, samples: list[Sample]) -> Run:
+    return replace(load_run(steady(directory, "a")), samples=tuple(samples), environment=None)
+
+
+COMMITS = {"statements": {"commit": replace(latency(1), count=100, avg=6.0)}}
+
+
+@pytest.mark.parametrize(
+    ("expected", "load", "host", "growth"),
+    [
+        (HOST_CPU_OTHERS, {}, {**FULL, "cpu_server": 50.0, "cpu_rest": 43.0}, {}),
+        (HOST_CPU_OTHERS, {"lag_p99_ms": 5.0}, {**FULL, "cpu_server": 50.0, "cpu_rest": 43.0}, {}),
+        (CLIENT_LIMITED, {"worker_cpu": 0.95}, {}, {}),
+        (CLIENT_LIMITED, {"lag_p99_ms": 5.0}, {}, {Counter.POOL_READS: 9000}),
+        ("connections", {"connections": 5}, FULL, {}),
+        ("rate", {"rate": 100.0}, FULL, {}),
+        ("host_cpu_tuibench", {}, {**FULL, "cpu_server": 60.0, "cpu_tuibench": 35.0}, {}),
+        ("server_cpu", {"lag_p99_ms": 5.0}, FULL, {Counter.ROW_LOCK_TIME: 6000}),
+        ("row_locks", COMMITS, {}, {Counter.ROW_LOCK_TIME: 6000}),
+        ("redo_log", COMMITS, {}, {Counter.POOL_READS: 9000}),
+        ("log_buffer", {}, {}, {Counter.LOG_WAITS: 3, Counter.POOL_READS: 9000}),
+        ("disk_reads", {}, {}, {Counter.POOL_READS: 9000}),
+    ],
+)
+def test_a_report_and_a_probe_name_the_same_bottleneck(
+    tmp_path: Path, expected: str, load: dict[str, Any], host: dict[str, Any], growth: dict[str, int]
+) -> None:
+    samples = [sample(number, load, host, growth) for number in range(1, 9)]
+    of_run, of_step = run_evidence(run_of(tmp_path, samples)), step_of(samples).evidence
+    assert of_run == of_step
+    assert diagnose(of_run) == diagnose(of_step, is_saturated=True)
+    assert diagnose(of_run).id == expected
+
+
+def test_only_a_run_may_need_more_threads(tmp_path: Path) -> None:
+    samples = [sample(number, {}, {}, {}) for number in range(1, 9)]
+    assert diagnose(run_evidence(run_of(tmp_path, samples))).id == "threads"
+    assert diagnose(step_of(samples).evidence, is_saturated=True).id == "unknown"
+
+
+@pytest.mark.parametrize(("is_local", "others"), [(True, None), (False, 3.0)])
+def test_a_server_on_this_host_that_was_not_found_is_not_another_program(
+    is_local: bool, others: float | None
+) -> None:
+    samples = [sample(number, {}, {**FULL, "cpu_server": None}, {}) for number in (1, 2)]
+    assert collect_evidence(samples, is_local=is_local).cpu_others == others
+
+
+def test_a_rate_needs_throughput_and_a_short_queue() -> None:
+    def met(**load: Any) -> bool:
+        return collect_evidence([sample(number, load, {}, {}) for number in (1, 2)]).is_rate_met
+
+    assert met(rate=100.0)
+    assert met(rate=110.0, errors_per_second=8.0)
+    assert not met(rate=110.0)
+    assert not met(rate=100.0, backlog=60)
+    assert not met(rate=0.0)
+
+
+def test_the_network_share_counts_simulated_delay() -> None:
+    samples = [
+        sample(number, {"queries_per_second": 200.0, "client_delay_ms": 1.0}, {}, {}) for number in (1, 2)
+    ]
+    assert collect_evidence(samples, round_trip_ms=1.0).network_share == pytest.approx(0.5)
+    assert collect_evidence(samples).network_share is None
+
+
+def test_without_samples_there_is_no_evidence() -> None:
+    assert diagnose(collect_evidence([])).id == "unknown"
