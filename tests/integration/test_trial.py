@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from tests.integration.support import Finished, ask, finished, heard, started, tuibench
+from tests.integration.support import Finished, ask, finished, heard, started
 from tuibench.demo.server import PrivateServer
 from tuibench.model.effect import EffectFigure
 
 SETTING = "innodb_flush_log_at_trx_commit"
 OPTIONS = ("--tables=2", "--table-size=500", "--threads=2", "--interval=0.2", "--window=1")
-CYCLES, ENOUGH_CYCLES = 8, 5
+CYCLES, ENOUGH_CYCLES = 6, 5
 """A cycle in which the machine stood still is left out; with fewer no verdict is expected."""
 DURABLE = f"SELECT @@{SETTING}, @@sync_binlog"
 
 
 def trial(tables: PrivateServer, home: Path, what: str, *more: str) -> Finished:
-    return tuibench(
+    with started(
         "run",
         "oltp_write_only",
         *OPTIONS,
@@ -27,7 +27,8 @@ def trial(tables: PrivateServer, home: Path, what: str, *more: str) -> Finished:
         *more,
         target=tables.target,
         env={"TUIBENCH_HOME": str(home)},
-    )
+    ) as process:
+        return finished(process, 120)
 
 
 @pytest.fixture

@@ -69,12 +69,13 @@ class AbTest:
         self._ended_at: float | None = None
 
     async def dry_run(self) -> None:
-        """Sets both values before the load starts, and leaves A. Restores and raises what cannot be set:
-        the server's refusal, or a UsageError when both are the same value to it.
+        """Sets both values before the load starts, and leaves that of the first window. Restores and raises
+        what cannot be set: the server's refusal, or a UsageError when both are the same value to it.
         """
+        first, second = self._windows.all[:2]
         try:
-            b, a = [await self._try(value) for value in (self._trial.b, self._trial.a)]
-            if a == b:
+            results = [await self._try(window.value) for window in (second, first)]
+            if results[0] == results[1]:
                 raise UsageError(
                     f"{self._trial.subject} has the same value with {self._trial.a} and {self._trial.b}"
                 )
@@ -95,7 +96,7 @@ class AbTest:
             self._enter(self._windows.at(slot.end_seconds))
 
     def on_event(self, event: Event) -> None:
-        """The load has started, with A; or something else is changed during the test."""
+        """The load has started, with the first window's value; or something else is changed meanwhile."""
         if event.kind is EventKind.START:
             self._window = self._windows.all[0]
             self._window.was_changed = True

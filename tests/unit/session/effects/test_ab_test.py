@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.session.fakes import FakeLoad
 from tuibench.errors import ConnectionLostError, RunError, ServerUnreachableError, TuibenchError, UsageError
+from tuibench.metrics.inference.sequential import random_orders
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads
 from tuibench.model.effect import AbTestPlan, EffectFigure
@@ -21,6 +22,7 @@ from tuibench.session.load_controller import LoadController
 WINDOW = 6
 ALTERNATING = 51
 """A seed whose first six cycles are A B, B A, A B, …"""
+B_FIRST = next(seed for seed in range(9) if not random_orders(1, seed)[0])
 
 
 class PlayedSettings:
@@ -255,12 +257,17 @@ async def test_an_undecided_test_says_how_much_longer_it_needs() -> None:
 # Before the load
 
 
-async def test_both_values_are_tried_first_and_a_is_left() -> None:
-    session = Session(trial())
+@pytest.mark.parametrize(("seed", "first", "second"), [(ALTERNATING, "1", "0"), (B_FIRST, "0", "1")])
+async def test_both_values_are_tried_and_that_of_the_first_window_is_left(
+    seed: int, first: str, second: str
+) -> None:
+    session = Session(msgspec.structs.replace(trial(), seed=seed))
     session.settings.answers = {"0": "sync_binlog 1 → 0", "1": "sync_binlog 0 → 1"}
     await session.run.dry_run()
-    assert session.settings.asked == [("sync_binlog", "0"), ("sync_binlog", "1")]
+    assert session.settings.asked == [("sync_binlog", second), ("sync_binlog", first)]
     assert not session.settings.restored
+    await session.drive(WINDOW)
+    assert session.submitted == [(WINDOW, ChangeSetting("sync_binlog", second))]
 
 
 async def test_a_refusal_is_raised_and_everything_put_back() -> None:
