@@ -120,7 +120,7 @@ async def test_the_remedies_are_what_the_server_takes(tables: PrivateServer, poo
 def test_the_command_and_its_exit_codes(tables: PrivateServer) -> None:
     ready = tuibench("doctor", "oltp_read_write", *OPTIONS, "--format=json", target=tables.target)
     assert ready.code == 0, ready.err
-    assert {"id", "severity", "found", "remedy"} == set(demand_valid("findings", ready.out)[0])
+    assert {"id", "severity", "found", "remedy", "evidence"} == set(demand_valid("findings", ready.out)[0])
     missing = tuibench("doctor", "--tables=3", "--table-size=500", target=tables.target)
     assert missing.code == 1
     assert "stop    data_set" in missing.out

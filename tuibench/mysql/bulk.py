@@ -14,6 +14,7 @@ from asyncmy.protocol import OKPacketWrapper
 
 from tuibench.mysql import errors
 from tuibench.mysql.connection import Connection
+from tuibench.mysql.driver_internals import statement_id
 
 COM_STMT_BULK_EXECUTE = 0xFA
 SEND_TYPES_FLAG = 128
@@ -36,7 +37,7 @@ class LoadDataResult:
 
 def supports_bulk(connection: Connection) -> bool:
     """True if the server knows bulk statements: MariaDB since 10.2."""
-    return bool(connection.raw._bulk_supported)
+    return bool(connection.raw.supports_bulk)
 
 
 class BulkStatement:
@@ -56,15 +57,15 @@ class BulkStatement:
             prepared = await raw.prepare(sql)
         except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
             raise errors.statement_error(error) from error
-        return cls(connection, prepared, prepared._statement_id, parameters)
+        return cls(connection, prepared, statement_id(prepared), parameters)
 
     async def execute(self, rows: bytes) -> int:
         """Runs it for all rows: for each parameter a zero byte, then the integer, or length and text."""
         raw = self._connection.raw
         self._connection.statements += 1
         try:
-            await raw._execute_command(COM_STMT_BULK_EXECUTE, self._head + rows)
-            await raw._read_query_result()
+            await raw.send_command(COM_STMT_BULK_EXECUTE, self._head + rows)
+            await raw.read_result()
         except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
             raise errors.statement_error(error) from error
         return int(raw.affected_rows())
@@ -84,17 +85,17 @@ async def load_data(connection: Connection, sql: str, blocks: Iterable[bytes]) -
     raw = connection.raw
     connection.statements += 1
     try:
-        await raw._execute_command(COM_QUERY, sql)
+        await raw.send_command(COM_QUERY, sql)
         packet = await raw.read_packet()
         if packet.is_load_local_packet():
             for block in blocks:
                 raw.write_packet(block)
-                await raw._proto.drain()
+                await raw.receiver.drain()
             raw.write_packet(b"")
             packet = await raw.read_packet()
         answer = OKPacketWrapper(packet)
     except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
         raise errors.statement_error(error) from error
-    raw._result = None
+    raw.release_result()
     raw.server_status = answer.server_status
     return LoadDataResult(int(answer.affected_rows), int(answer.warning_count))

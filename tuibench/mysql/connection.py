@@ -4,7 +4,6 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from asyncmy import connection as driver
 from asyncmy.charset import charset_by_name
 from asyncmy.constants.CLIENT import LOCAL_FILES
 
@@ -12,6 +11,7 @@ from tuibench.deadline import wait_with_timeout
 from tuibench.errors import ConnectionLostError, NoAnswerError, ProtocolError, SQLError
 from tuibench.model.target import Target
 from tuibench.mysql import errors
+from tuibench.mysql.driver_internals import DriverConnection
 from tuibench.mysql.errors import AccessDeniedError
 from tuibench.mysql.keepalive import set_keepalive
 from tuibench.mysql.login import tls
@@ -33,7 +33,6 @@ from tuibench.mysql.protocol.statement_protocol import (
     StatementProtocol,
     TransactionLoop,
 )
-from tuibench.mysql.read_limit import LOGIN_BYTES, read_limit
 from tuibench.mysql.text_answers import affected, column_names, status_of
 from tuibench.workload.program.sql_text import split_at_placeholders
 
@@ -52,6 +51,9 @@ RECEIVE_BUFFER_BYTES = 1 << 14
 
 CLOSE_SECONDS = 1.0
 """How long the goodbye may take before the connection is dropped."""
+
+LOGIN_BYTES = 1 << 20
+"""How much a server may send during a login."""
 
 T = TypeVar("T")
 
@@ -195,7 +197,7 @@ class Connection:
     def protocol(self) -> StatementProtocol:
         """The hot path over this connection, made when it is first asked for."""
         if self._protocol is None:
-            if self.raw._transport is None:
+            if self.raw.transport is None:
                 raise ConnectionLostError(CR_SERVER_GONE_ERROR, SERVER_GONE_MESSAGE)
             self._protocol = StatementProtocol(self.raw, self.target.where)
         return self._protocol
@@ -213,7 +215,7 @@ class Connection:
         return ResultReader(
             form,
             ENCODING,
-            without_eof=raw._deprecate_eof,
+            without_eof=raw.deprecates_eof,
             definitions=definitions,
             where=self.target.where,
         )
@@ -225,7 +227,7 @@ class Connection:
     @property
     def is_open(self) -> bool:
         """False once the connection is closed or known to be broken."""
-        return bool(self.raw.connected) and not self.raw._stream_broken
+        return bool(self.raw.connected) and not self.raw.is_broken
 
     def quote(self, value: Any) -> str:
         """A value as an SQL literal, for statements that cannot be prepared."""
@@ -244,7 +246,7 @@ class Connection:
 
     def abort(self) -> None:
         """Drops the connection at once, whatever it was doing. TLS would take its time to say goodbye."""
-        transport = self.raw._transport
+        transport = self.raw.transport
         self.raw.close()
         if transport is not None:
             transport.abort()
@@ -308,7 +310,7 @@ async def _encrypted_login(target: Target, password: str, manner: _LoginOptions)
 
 
 async def _login(target: Target, password: str, manner: _LoginOptions, context: Any) -> Connection:
-    raw: Any = driver.Connection(  # type: ignore[no-untyped-call]
+    raw = DriverConnection(
         host=target.host,
         port=target.port,
         unix_socket=target.socket or None,
@@ -329,7 +331,7 @@ async def _login(target: Target, password: str, manner: _LoginOptions, context: 
 async def _log_in(raw: Any, target: Target, manner: _LoginOptions) -> Connection:
     handshake = Handshake(raw, target, manner.timeout_seconds)
     try:
-        with read_limit(raw, LOGIN_BYTES):
+        with raw.read_limit(LOGIN_BYTES):
             await raw.connect()
     except ProtocolError as error:
         raise error.at(target.where) from error
@@ -337,8 +339,8 @@ async def _log_in(raw: Any, target: Target, manner: _LoginOptions) -> Connection
         raise handshake.failure(error) from error
     finally:
         handshake.release()
-    set_keepalive(raw._transport, target.net_timeout)
-    raw._proto.buffer = bytearray(RECEIVE_BUFFER_BYTES)
+    set_keepalive(raw.transport, target.net_timeout)
+    raw.receiver.buffer = bytearray(RECEIVE_BUFFER_BYTES)
     connection = Connection(raw, target)
     connection.questions = NetDeadline()
     if not raw.get_autocommit():

@@ -1,34 +1,196 @@
-"""The private names of asyncmy that this package uses, and why its public interface does not do.
+"""asyncmy's connection with public names for the private parts that this package uses, and why it needs them.
 
-pyproject.toml pins asyncmy to the release below. Before another is taken, each name is looked up in its
-sources (`connection.pyx`): a test compares this table with the driver and with the code of this package.
+The response parser, the fast path, LOAD DATA LOCAL, TLS under uvloop and the checks of a login need more than
+asyncmy's public interface. No other module touches a private name of the driver. pyproject.toml pins asyncmy
+to RELEASE: before another release is taken, each name is looked up in its `connection.pyx`. A test compares
+them.
 """
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from asyncmy import connection as driver
+
+from tuibench.errors import ProtocolError
+from tuibench.units import binary_size
 
 RELEASE = "0.2.18"
 
-PRIVATE_NAMES = {
-    "_bulk_supported": "whether the server takes MariaDB's bulk statements; no public name",
-    "_charset": "the login packet of the TLS request names it",
-    "_client_flag": "SSL is removed where the server has none, MULTI_RESULTS and DEPRECATE_EOF are added",
-    "_close_on_cancel": "a statement cut off by a deadline leaves the connection unusable",
-    "_deprecate_eof": "decides where a result set ends, for our own parser",
-    "_encoding": "statements are encoded here, as several are prepared in one packet",
-    "_execute_command": "bulk statements and LOAD DATA LOCAL are commands that the driver does not offer",
-    "_fill_buffer": "limited while a login reads, so that a server cannot fill the memory",
-    "_get_server_information": "the greeting is checked before the driver decides about TLS",
-    "_loop": "TLS upgrades the transport in place; the driver's own way loses packets under uvloop",
-    "_mariadb_ext_caps": "MariaDB's extended capabilities, of which the driver asks for one only",
-    "_next_seq_id": "packets are framed here, and the driver goes on counting after them",
-    "_process_auth": "plugins are refused in words, and plain passwords without TLS",
-    "_proto": "its buffer is enlarged and its transport replaced",
-    "_read_query_result": "reads the answer of a bulk statement",
-    "_request_authentication": "the last packet of a login must be an OK",
-    "_result": "freed after a bulk statement, which else keeps the rows",
-    "_secure": "whether a plain password may be sent",
-    "_ssl_context": "taken away where the server offers no TLS and none is required",
-    "_stream_broken": "a connection cut within a packet is not used again",
-    "_tls_established": "set by the upgrade in place",
-    "_transport": "the fast path writes to the socket without the driver's buffers",
-    "_write_bytes": "several statements are prepared with one write",
-}
-"""By attribute of `asyncmy.connection.Connection`."""
+
+_Driver: Any = driver.Connection
+"""Its stubs leave out the private parts."""
+
+
+class LoginSteps(Protocol):
+    """The steps of a login that `login.handshake` takes over from the driver."""
+
+    async def read_greeting(self) -> None: ...
+    async def authenticate(self) -> Any: ...
+    async def authenticate_with_plugin(self, name: bytes | str, packet: Any) -> Any: ...
+
+
+class DriverConnection(_Driver):  # type: ignore[misc]
+    """A connection of the driver. `login_steps` are set while it logs in."""
+
+    login_steps: LoginSteps | None = None
+    _readable_bytes: int | None = None
+    _transport: Any
+
+    @property
+    def transport(self) -> Any:
+        """The fast path writes to the socket without the driver's buffers, and replaces the protocol."""
+        return self._transport
+
+    @property
+    def receiver(self) -> Any:
+        """The driver's own protocol, which gets what the fast path does not read; its buffer is shrunk."""
+        return self._proto
+
+    @property
+    def deprecates_eof(self) -> bool:
+        """Decides where a result set ends, for this package's parser."""
+        return bool(self._deprecate_eof)
+
+    @property
+    def is_broken(self) -> bool:
+        """A connection cut within a packet is not used again."""
+        return bool(self._stream_broken)
+
+    @property
+    def statement_encoding(self) -> str:
+        """Statements are encoded here, as several are prepared in one packet."""
+        return str(self._encoding)
+
+    @property
+    def charset_name(self) -> str:
+        """The packet that asks for TLS names it."""
+        return str(self._charset)
+
+    @property
+    def client_flags(self) -> int:
+        """SSL is removed where the server has none; MULTI_RESULTS and DEPRECATE_EOF are added."""
+        return int(self._client_flag)
+
+    @client_flags.setter
+    def client_flags(self, flags: int) -> None:
+        self._client_flag = flags
+
+    @property
+    def mariadb_capabilities(self) -> int:
+        """MariaDB's extended capabilities, of which the driver asks for one only."""
+        return int(self._mariadb_ext_caps)
+
+    @property
+    def supports_bulk(self) -> bool:
+        """Whether the server takes MariaDB's bulk statements."""
+        return bool(self._bulk_supported)
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether a plain password may be sent."""
+        return bool(self._secure)
+
+    @property
+    def tls_context(self) -> Any:
+        """Removed where the server offers no TLS and none is required."""
+        return self._ssl_context
+
+    @tls_context.setter
+    def tls_context(self, context: Any) -> None:
+        self._ssl_context = context
+
+    def close_on_cancel(self) -> None:
+        """A statement cut off by a deadline leaves the connection unusable."""
+        self._close_on_cancel()
+
+    async def upgrade_to_tls(self, server_hostname: str) -> bool:
+        """Encrypts the transport in place: the driver's own way loses packets under uvloop. False if it was
+        closed meanwhile.
+        """
+        transport = await self.loop.start_tls(
+            self._transport, self._proto, self._ssl_context, server_hostname=server_hostname
+        )
+        if transport is None:
+            return False
+        self._transport = self._proto.transport = transport
+        self._secure = self._tls_established = True
+        return True
+
+    def write_bytes(self, data: bytes) -> None:
+        """Several statements are prepared with one write."""
+        self._write_bytes(data)
+
+    def expect_response(self) -> None:
+        """Packets are framed here; the driver counts on from the first packet of a response."""
+        self._next_seq_id = 1
+
+    async def send_command(self, command: int, body: Any) -> None:
+        """Bulk statements and LOAD DATA LOCAL are commands that the driver does not offer."""
+        await self._execute_command(command, body)
+
+    async def read_result(self) -> None:
+        """Reads the response to a bulk statement."""
+        await self._read_query_result()
+
+    def release_result(self) -> None:
+        """Frees the last result, which the driver else keeps."""
+        self._result = None
+
+    @contextmanager
+    def read_limit(self, max_bytes: int) -> Iterator[None]:
+        """Limits what the driver reads meanwhile, so that a server cannot fill the memory.
+
+        Raises ProtocolError for more. All bytes arrive while the driver waits for them, so those are counted.
+        """
+        self._max_bytes = self._readable_bytes = max_bytes
+        try:
+            yield
+        finally:
+            self._readable_bytes = None
+
+    async def _fill_buffer(self, need: int) -> None:
+        if self._readable_bytes is None:
+            await super()._fill_buffer(need)
+            return
+        state = self._proto
+        before = state.length - state.pos
+        if need - before > self._readable_bytes:
+            raise self._too_much()
+        await super()._fill_buffer(need)
+        self._readable_bytes -= state.length - state.pos - before
+        if self._readable_bytes < 0:
+            raise self._too_much()
+
+    def _too_much(self) -> ProtocolError:
+        return ProtocolError(f"it sends more than {binary_size(self._max_bytes)}")
+
+    async def driver_read_greeting(self) -> None:
+        """The driver's own step: it decides about TLS only after the greeting was checked."""
+        await super()._get_server_information()
+
+    async def driver_authenticate(self) -> Any:
+        """The driver's own step: it takes any last packet but an error for an OK."""
+        return await super()._request_authentication()
+
+    async def driver_authenticate_with_plugin(self, name: bytes | str, packet: Any) -> Any:
+        """The driver's own step: its refusals do not name the plugin, and it needs no TLS for a password."""
+        return await super()._process_auth(name, packet)
+
+    async def _get_server_information(self) -> None:
+        await (self.login_steps.read_greeting() if self.login_steps else self.driver_read_greeting())
+
+    async def _request_authentication(self) -> Any:
+        steps = self.login_steps
+        return await (steps.authenticate() if steps else self.driver_authenticate())
+
+    async def _process_auth(self, name: bytes | str, packet: Any) -> Any:
+        steps = self.login_steps
+        if steps is None:
+            return await self.driver_authenticate_with_plugin(name, packet)
+        return await steps.authenticate_with_plugin(name, packet)
+
+
+def statement_id(prepared: Any) -> int:
+    """The server's number of a statement that the driver has prepared: a bulk statement needs it."""
+    return int(prepared._statement_id)

@@ -23,17 +23,17 @@ class DetachedSocket(NamedTuple):
 def detach_socket(connection: Connection) -> DetachedSocket | None:
     """Returns the socket, which the driver does not read until `reattach_socket`; None if it is closed."""
     raw = connection.raw
-    transport = raw._transport
+    transport = raw.transport
     if transport is None or transport.is_closing():
         return None
     transport.pause_reading()
     descriptor = int(transport.get_extra_info("socket").fileno())
     no_backslash_escapes = bool(raw.server_status & NO_BACKSLASH_ESCAPES)
-    return DetachedSocket(descriptor, bool(raw._deprecate_eof), no_backslash_escapes)
+    return DetachedSocket(descriptor, raw.deprecates_eof, no_backslash_escapes)
 
 
 def reattach_socket(connection: Connection) -> None:
     """The driver reads again."""
-    transport = connection.raw._transport
+    transport = connection.raw.transport
     if transport is not None and not transport.is_closing():
         transport.resume_reading()

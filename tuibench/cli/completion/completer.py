@@ -1,9 +1,7 @@
-"""A command line that is not finished yet: what its last word may become, by where it stands.
+"""Completes an unfinished command line for bash, zsh and fish.
 
-What a shell asks of this program, and how it wants its answer.
-
-Click's own completion is not used: it offers only options that the parser knows, without a `=` behind them,
-and splits no `--option=value` of a profile, whose options are known only once the profile is named.
+Click's own completion does not complete `--option=value`: bash passes it in three words, of which click takes
+the `=` for the option's value, and in zsh click's response replaces the option with the value.
 
 A shell's function calls the program with `_TUIBENCH_COMPLETE=complete_SHELL` and the words of the line in
 `COMP_WORDS`, one a line; `COMP_CWORD` is the number of the unfinished one. The answer has a word a line.

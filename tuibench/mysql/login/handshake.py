@@ -60,22 +60,17 @@ class Handshake:
         self._target = target
         self._tls_seconds = tls_seconds
         self._write_packet = raw.write_packet
-        self._read_greeting = raw._get_server_information
-        self._driver_authenticate_with_plugin = raw._process_auth
-        self._driver_authenticate = raw._request_authentication
         self._is_greeted = False
-        raw._request_authentication = self.authenticate
-        raw._get_server_information = self.read_greeting
-        raw._process_auth = self.authenticate_with_plugin
+        raw.login_steps = self
 
     def release(self) -> None:
         """Leaves the connection to itself, so that the two do not keep each other alive."""
-        del self._raw._get_server_information, self._raw._process_auth, self._raw._request_authentication
+        self._raw.login_steps = None
         self._raw.__dict__.pop("write_packet", None)
 
     async def read_greeting(self) -> None:
         """Reads the server's greeting; encrypts the connection if the target wants it and the server can."""
-        await self._read_greeting()
+        await self._raw.driver_read_greeting()
         self._is_greeted = True
         await self._secure()
         if self._extended:
@@ -92,7 +87,7 @@ class Handshake:
 
         self._raw.read_packet = noted
         try:
-            answer = await self._driver_authenticate()
+            answer = await self._raw.driver_authenticate()
         finally:
             del self._raw.read_packet
         if last is None or not last.is_ok_packet():
@@ -120,18 +115,18 @@ class Handshake:
     @property
     def _extended(self) -> int:
         """Those that both sides have; the driver tells of any only with bulk statements."""
-        offered = int(self._raw._mariadb_ext_caps)
+        offered: int = self._raw.mariadb_capabilities
         return offered & (BULK_STATEMENTS | CACHED_METADATA) if offered & BULK_STATEMENTS else 0
 
     async def _secure(self) -> None:
         raw = self._raw
-        if raw._ssl_context is None:
+        if raw.tls_context is None:
             return
         if raw.server_capabilities & SSL:
             await self._encrypt()
         elif self._target.ssl_mode == "preferred":
-            raw._ssl_context = None
-            raw._client_flag &= ~SSL
+            raw.tls_context = None
+            raw.client_flags &= ~SSL
         else:
             raise TLSError(
                 f"the server at {self._target.where} offers no TLS, "
@@ -153,35 +148,28 @@ class Handshake:
                 f"the account {who} logs in with ed25519, which needs PyNaCl",
                 "install it with pip install 'tuibench[ed25519]', or use another account",
             )
-        if plugin in CLEARTEXT_PLUGINS and not self._raw._secure:
+        if plugin in CLEARTEXT_PLUGINS and not self._raw.is_secure:
             raise ServerUnavailableError(
                 f"the account {who} wants its password as it is ('{plugin}'), on a connection without TLS",
                 "encrypt it with --ssl-mode=required, or use the unix socket",
             )
-        return await self._driver_authenticate_with_plugin(name, packet)
+        return await self._raw.driver_authenticate_with_plugin(name, packet)
 
     async def _encrypt(self) -> None:
         raw = self._raw
         raw.write_packet(self._request())
         try:
-            transport = await wait_with_timeout(
-                raw._loop.start_tls(
-                    raw._transport, raw._proto, raw._ssl_context, server_hostname=self._target.host
-                ),
-                self._tls_seconds,
-            )
+            is_encrypted = await wait_with_timeout(raw.upgrade_to_tls(self._target.host), self._tls_seconds)
         except (OSError, ssl.SSLError, TimeoutError) as error:
             raise tls_error(error, self._target) from error
-        if transport is None:
+        if not is_encrypted:
             raise tls_error(ConnectionResetError("the server hung up"), self._target)
-        raw._transport = raw._proto.transport = transport
-        raw._secure = raw._tls_established = True
 
     def _request(self) -> bytes:
         """The packet that asks for TLS: the login's beginning, with the flags that will be in the login."""
         raw = self._raw
-        raw._client_flag |= MULTI_RESULTS | (raw.server_capabilities & DEPRECATE_EOF)
-        flags = raw._client_flag & ~(CLIENT_MYSQL if self._extended else 0)
+        raw.client_flags |= MULTI_RESULTS | (raw.server_capabilities & DEPRECATE_EOF)
+        flags = raw.client_flags & ~(CLIENT_MYSQL if self._extended else 0)
         return struct.pack(
-            "<IIB19xI", flags, MAX_PACKET_BYTES, charset_by_name(raw._charset).id, self._extended
+            "<IIB19xI", flags, MAX_PACKET_BYTES, charset_by_name(raw.charset_name).id, self._extended
         )

@@ -15,7 +15,6 @@ from asyncmy.protocol import pack_binary_params
 
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.mysql import errors
-from tuibench.mysql.read_limit import PREPARE_BYTES, read_limit
 
 MAX_PAYLOAD_BYTES = 0xFFFFFF
 """A packet of this size goes on in the next one."""
@@ -71,6 +70,8 @@ class ExecuteCommand:
 _head = struct.Struct("<BIHH").unpack_from
 
 _PREPARE_COMMAND = bytes((COM_STMT_PREPARE,))
+PREPARE_BYTES = 1 << 26
+"""How much a server may send while statements are prepared."""
 
 
 class PreparedHandle(NamedTuple):
@@ -83,18 +84,18 @@ class PreparedHandle(NamedTuple):
 
 async def prepare_statements(raw: Any, texts: Sequence[str]) -> list[PreparedHandle | SQLError]:
     """What became of each statement: prepared, or why not. Raises ConnectionLostError."""
-    encoding = raw._encoding
+    encoding = raw.statement_encoding
     try:
-        raw._write_bytes(b"".join(frame_payload(_PREPARE_COMMAND + text.encode(encoding)) for text in texts))
+        raw.write_bytes(b"".join(frame_payload(_PREPARE_COMMAND + text.encode(encoding)) for text in texts))
     except errors.DRIVER_ERRORS as error:
         raise errors.statement_error(error) from error
-    with read_limit(raw, PREPARE_BYTES):
+    with raw.read_limit(PREPARE_BYTES):
         return [await _read_prepare_response(raw) for _ in texts]
 
 
 async def _read_prepare_response(raw: Any) -> PreparedHandle | SQLError:
     """The answer to one: its head, then the definitions of placeholders and columns."""
-    raw._next_seq_id = 1
+    raw.expect_response()
     try:
         head = await raw.read_packet()
         _, identity, columns, parameters = _head(head.get_all_data())
@@ -110,6 +111,6 @@ async def _read_prepare_response(raw: Any) -> PreparedHandle | SQLError:
 async def _read_definitions(raw: Any, count: int) -> tuple[bytes, ...]:
     """So many definitions, with the EOF behind them where servers send it."""
     definitions = tuple([(await raw.read_packet()).get_all_data() for _ in range(count)])
-    if count and not raw._deprecate_eof:
+    if count and not raw.deprecates_eof:
         await raw.read_packet()
     return definitions

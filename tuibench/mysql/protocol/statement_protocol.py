@@ -93,13 +93,13 @@ class StatementProtocol(asyncio.Protocol):
     def __init__(self, raw: Any, where: str = "") -> None:
         self._raw = raw
         self._where = where
-        self._transport = raw._transport
-        self._driver = raw._proto
+        self._transport = raw.transport
+        self._driver = raw.receiver
         self._answer: CachingParser | ResponseCapture
         self._answer = self._plain = CachingParser(
-            ResponseParser(without_eof=raw._deprecate_eof), shared_cache(without_eof=raw._deprecate_eof)
+            ResponseParser(without_eof=raw.deprecates_eof), shared_cache(without_eof=raw.deprecates_eof)
         )
-        self._descriptor = _socket_descriptor(raw._transport)
+        self._descriptor = _socket_descriptor(raw.transport)
         self._script: TransactionLoop = _empty_loop()
         self._ended: asyncio.Future[AsyncCall | None] | None = None
         self._is_waiting = False
@@ -230,7 +230,7 @@ class StatementProtocol(asyncio.Protocol):
     def _drop(self) -> None:
         """Closes the connection: what comes next on it is nobody's."""
         self._is_waiting = False
-        self._raw._close_on_cancel()
+        self._raw.close_on_cancel()
 
     def eof_received(self) -> bool:
         return bool(self._driver.eof_received())

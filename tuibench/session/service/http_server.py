@@ -1,7 +1,8 @@
-"""A web server for a few pages and no more: HTTP/1.1, GET and HEAD, an answer to each connection.
+"""An HTTP/1.1 server for a few pages: GET and HEAD, one response per connection.
 
-It lives in the loop of a session that measures, so everything about a caller is bounded: how many there are,
-how much they may say, and how long they may take.
+It runs in the event loop of a session that measures, so the number of connections, the size of a request and
+its time are limited. prometheus_client's own server has none of these limits, starts a thread per connection,
+and cannot respond 503 before the load runs.
 """
 
 import asyncio

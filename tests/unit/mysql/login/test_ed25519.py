@@ -18,10 +18,8 @@ async def answer(*_: Any) -> str:
 def a_handshake() -> Handshake:
     raw = SimpleNamespace(
         write_packet=None,
-        _get_server_information=None,
-        _process_auth=answer,
-        _request_authentication=None,
-        _secure=False,
+        driver_authenticate_with_plugin=answer,
+        is_secure=False,
     )
     return Handshake(raw, Target(user="app"), 1.0)
 

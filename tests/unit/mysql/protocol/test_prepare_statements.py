@@ -2,6 +2,7 @@
 
 import asyncio
 import struct
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -39,27 +40,30 @@ class Packet:
 class Wire:
     """The driver's connection, with answers written down before. `starts` are the expected sequences."""
 
-    _encoding = "utf8"
+    statement_encoding = "utf8"
 
     def __init__(self, *answers: bytes | Exception, without_eof: bool) -> None:
-        self._deprecate_eof = without_eof
-        self._next_seq_id = 0
+        self.deprecates_eof = without_eof
+        self._next_packet = 0
         self.sent = b""
         self.answers = list(answers)
 
-    def _write_bytes(self, data: bytes) -> None:
+    def write_bytes(self, data: bytes) -> None:
         self.sent += data
 
-    async def _fill_buffer(self, need: int) -> None:
-        raise AssertionError("all packets are there")
+    def expect_response(self) -> None:
+        self._next_packet = 1
+
+    def read_limit(self, max_bytes: int) -> AbstractContextManager[None]:
+        return nullcontext()
 
     async def read_packet(self) -> Any:
         await asyncio.sleep(0)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        assert self._next_seq_id == 1 or answer == DEFINITION
-        self._next_seq_id += 1
+        assert self._next_packet == 1 or answer == DEFINITION
+        self._next_packet += 1
         return Packet(answer)
 
 

@@ -67,14 +67,14 @@ class Transport:
 class Raw:
     """A connection of the driver."""
 
-    _deprecate_eof = True
+    deprecates_eof = True
 
     def __init__(self, sock: socket.socket | None = None) -> None:
-        self._transport = Transport(sock)
-        self._proto = Driver()
+        self.transport = Transport(sock)
+        self.receiver = Driver()
 
-    def _close_on_cancel(self) -> None:
-        self._transport.closing = True
+    def close_on_cancel(self) -> None:
+        self.transport.closing = True
 
 
 class Played:
@@ -117,12 +117,12 @@ async def begun(
 async def test_the_next_statement_leaves_with_the_last_byte_of_the_answer(raw: Raw) -> None:
     protocol, played = StatementProtocol(raw), Played(FIRST, SECOND)
     task = await begun(protocol, played.script())
-    assert raw._transport.written == [FIRST]
+    assert raw.transport.written == [FIRST]
     whole = result([text_row(119)] * 3)
     protocol.data_received(whole[:-1])
-    assert raw._transport.written == [FIRST]
+    assert raw.transport.written == [FIRST]
     protocol.data_received(whole[-1:])
-    assert (raw._transport.written, played.told) == ([FIRST, SECOND], [3])
+    assert (raw.transport.written, played.told) == ([FIRST, SECOND], [3])
     protocol.data_received(ok(1))
     assert await task is None
     assert played.told == [3, 1]
@@ -141,7 +141,7 @@ async def test_what_is_no_answer_is_the_scripts_error_and_drops_the_connection(
     protocol.data_received(malformed)
     await task
     assert played.told == [2014]
-    assert raw._transport.closing
+    assert raw.transport.closing
 
 
 @pytest.mark.parametrize(
@@ -152,11 +152,11 @@ async def test_an_answer_is_handed_over_whole_to_who_wants_it(raw: Raw, whole: b
     protocol, played = StatementProtocol(raw), Played(CaptureResponse(FIRST), CaptureResponse(SECOND), THIRD)
     task = await begun(protocol, played.script())
     protocol.data_received(whole)
-    assert raw._transport.written == [FIRST, SECOND]
+    assert raw.transport.written == [FIRST, SECOND]
     for at in range(len(whole)):
-        assert raw._transport.written == [FIRST, SECOND]
+        assert raw.transport.written == [FIRST, SECOND]
         protocol.data_received(whole[at : at + 1])
-    assert raw._transport.written == [FIRST, SECOND, THIRD]
+    assert raw.transport.written == [FIRST, SECOND, THIRD]
     protocol.data_received(ok(5))
     assert await task is None
     assert played.told == [whole, whole, 5]
@@ -187,7 +187,7 @@ async def test_an_error_is_thrown_in_where_the_statement_was_said(raw: Raw) -> N
     protocol, played = StatementProtocol(raw), Played(FIRST, SECOND)
     task = await begun(protocol, played.script())
     protocol.data_received(err(1213, "deadlock"))
-    assert raw._transport.written == [FIRST, SECOND]
+    assert raw.transport.written == [FIRST, SECOND]
     protocol.data_received(ok(1))
     assert await task is None
     assert played.told == [1213, 1]
@@ -227,13 +227,13 @@ async def test_a_wish_is_handed_out_and_its_answer_taken_back(raw: Raw) -> None:
 async def test_a_script_without_a_word_goes_on_when_it_is_woken(raw: Raw) -> None:
     protocol, played = StatementProtocol(raw), Played(None, FIRST, None, SECOND)
     task = await begun(protocol, played.script())
-    assert (raw._transport.written, task.done()) == ([], False)
+    assert (raw.transport.written, task.done()) == ([], False)
     protocol.wake()
     protocol.wake()
-    assert raw._transport.written == [FIRST]
+    assert raw.transport.written == [FIRST]
     protocol.data_received(ok(1))
     protocol.data_received(b"for the driver")
-    assert (raw._transport.written, raw._proto.taken) == ([FIRST], b"for the driver")
+    assert (raw.transport.written, raw.receiver.taken) == ([FIRST], b"for the driver")
     protocol.wake()
     protocol.data_received(ok(2))
     assert await task is None
@@ -247,17 +247,17 @@ async def test_a_silent_script_that_is_cancelled_is_not_woken(raw: Raw) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     protocol.wake()
-    assert (raw._transport.written, raw._transport.closing) == ([], False)
+    assert (raw.transport.written, raw.transport.closing) == ([], False)
 
 
 async def test_a_connection_closed_in_silence_is_told_to_the_next_statement(raw: Raw) -> None:
     protocol, played = StatementProtocol(raw), Played(None, FIRST)
     task = await begun(protocol, played.script())
-    raw._transport.closing = True
+    raw.transport.closing = True
     protocol.connection_lost(None)
     protocol.wake()
     assert await task is None
-    assert (played.told, raw._transport.written) == ([None, 2006], [])
+    assert (played.told, raw.transport.written) == ([None, 2006], [])
 
 
 async def test_bytes_that_no_script_waits_for_are_the_drivers(raw: Raw) -> None:
@@ -267,7 +267,7 @@ async def test_bytes_that_no_script_waits_for_are_the_drivers(raw: Raw) -> None:
     protocol.data_received(ok(1))
     await task
     protocol.data_received(b", and a word")
-    assert raw._proto.taken == b"a greeting longer than the room, and a word"
+    assert raw.receiver.taken == b"a greeting longer than the room, and a word"
 
 
 async def test_the_driver_hears_of_the_connection(raw: Raw) -> None:
@@ -276,7 +276,7 @@ async def test_the_driver_hears_of_the_connection(raw: Raw) -> None:
     protocol.resume_writing()
     assert protocol.eof_received() is False
     protocol.connection_lost(None)
-    assert raw._proto.events == ["pause", "resume", "end of file", "lost"]
+    assert raw.receiver.events == ["pause", "resume", "end of file", "lost"]
 
 
 async def test_a_connection_lost_before_the_answer_is_an_error_of_the_statement(raw: Raw) -> None:
@@ -285,14 +285,14 @@ async def test_a_connection_lost_before_the_answer_is_an_error_of_the_statement(
     protocol.data_received(ok(1)[:5])
     protocol.connection_lost(ConnectionResetError("reset by peer"))
     assert await task is None
-    assert (played.told, raw._proto.events) == ([2013], ["lost"])
+    assert (played.told, raw.receiver.events) == ([2013], ["lost"])
 
 
 async def test_a_closed_connection_is_told_to_the_first_statement(raw: Raw) -> None:
     protocol, played = StatementProtocol(raw), Played(FIRST)
-    raw._transport.closing = True
+    raw.transport.closing = True
     assert await protocol.run(played.script()) is None
-    assert (played.told, raw._transport.written) == ([2006], [])
+    assert (played.told, raw.transport.written) == ([2006], [])
 
 
 async def test_what_is_no_answer_closes_the_connection(raw: Raw) -> None:
@@ -300,7 +300,7 @@ async def test_what_is_no_answer_closes_the_connection(raw: Raw) -> None:
     task = await begun(protocol, played.script())
     protocol.data_received(ok(sequence=9))
     assert await task is None
-    assert (played.told, raw._transport.closing) == ([2014, 2006], True)
+    assert (played.told, raw.transport.closing) == ([2014, 2006], True)
 
 
 async def test_a_statement_cut_off_closes_the_connection(raw: Raw) -> None:
@@ -310,9 +310,9 @@ async def test_a_statement_cut_off_closes_the_connection(raw: Raw) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert raw._transport.closing
+    assert raw.transport.closing
     protocol.data_received(ok(1))
-    assert (played.told, raw._transport.written) == ([], [FIRST])
+    assert (played.told, raw.transport.written) == ([], [FIRST])
     script.close()
 
 
@@ -323,7 +323,7 @@ async def test_a_player_cancelled_between_statements_leaves_the_connection_open(
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not raw._transport.closing
+    assert not raw.transport.closing
 
 
 async def test_a_plain_socket_is_written_to_at_once(pair: tuple[socket.socket, socket.socket]) -> None:
@@ -334,7 +334,7 @@ async def test_a_plain_socket_is_written_to_at_once(pair: tuple[socket.socket, s
     assert theirs.recv(100) == FIRST
     protocol.data_received(ok(1))
     await task
-    assert raw._transport.written == []
+    assert raw.transport.written == []
 
 
 async def test_what_a_socket_does_not_take_is_left_to_the_transport(
@@ -346,11 +346,11 @@ async def test_what_a_socket_does_not_take_is_left_to_the_transport(
     large = os.urandom(1 << 22)
     task = await begun(protocol, Played(large, SECOND).script())
     taken = b""
-    while len(taken) + len(raw._transport.written[0]) < len(large):
+    while len(taken) + len(raw.transport.written[0]) < len(large):
         taken += theirs.recv(1 << 20)
-    assert taken + raw._transport.written[0] == large
+    assert taken + raw.transport.written[0] == large
     protocol.data_received(ok(1))
-    assert raw._transport.written[1:] == [SECOND]
+    assert raw.transport.written[1:] == [SECOND]
     protocol.data_received(ok(1))
     await task
 
@@ -363,7 +363,7 @@ async def test_a_socket_that_is_gone_is_left_to_the_transport(
     theirs.close()
     protocol, played = StatementProtocol(raw), Played(FIRST)
     task = await begun(protocol, played.script())
-    assert raw._transport.written == [FIRST]
+    assert raw.transport.written == [FIRST]
     protocol.connection_lost(BrokenPipeError())
     assert (await task, played.told) == (None, [2013])
 

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 import tuibench.tui
+from tests.private_names import is_private, private_names
 from tuibench.tui.terminal import textual_internals
 from tuibench.tui.terminal.textual_internals import PRIVATE_PARTS, PrivatePart
 
-OWN_PRIVATE_ACCESS = {"_replace"}
-"""Of named tuples: public in spite of its underscore."""
 ROOT = Path(tuibench.tui.__path__[0])
 MODULES = [path for path in sorted(ROOT.rglob("*.py")) if path != Path(textual_internals.__file__)]
 
@@ -32,29 +31,19 @@ def test_a_changed_part_has_another_digest() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_other_module_touches_one(path: Path) -> None:
-    assert not list(private_names(ast.parse(path.read_text(encoding="utf-8"))))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert not [*private_names(tree), *private_modules(tree)]
 
 
-def private_names(tree: ast.AST) -> Iterator[str]:
-    """Private modules that are imported, and private attributes of anything but `self` and `cls`."""
+def private_modules(tree: ast.AST) -> Iterator[str]:
+    """Private modules of Textual that are imported."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and is_private_module(node.module or ""):
             yield node.module or ""
-        if isinstance(node, ast.Attribute) and is_private(node.attr) and not is_own(node):
-            yield node.attr
-
-
-def is_own(node: ast.Attribute) -> bool:
-    owner = node.value.id if isinstance(node.value, ast.Name) else ""
-    return owner in ("self", "cls") or node.attr in OWN_PRIVATE_ACCESS
 
 
 def is_private_module(name: str) -> bool:
     return name.startswith("textual") and any(is_private(part) for part in name.split("."))
-
-
-def is_private(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__")
 
 
 def test_no_class_replaces_a_private_name_by_accident() -> None:
