@@ -188,7 +188,7 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
             words(head_text(__version__, spec.plan))
             bus.listeners.append(printer.state)
             server = run.watcher.server
-            info(f"{server.version_text} at {server.where}, {run.data_set}")
+            info(f"{server.flavour} {server.version} at {server.where}, {run.data_set}")
         if output.verbosity and spec.plan.trial is not None:
             info(ab_test_announcement(spec.plan))
         with open_csv(output.csv, output.csv_seconds, spec.plan.percentiles, reader.write) as rows:
