@@ -13,6 +13,7 @@ from tuibench.model.environment import Environment
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
+from tuibench.model.versions import ServerStart, VersionsSetup
 
 TPS = "TPS"
 """What a sweep is about, unless a profile has a headline figure of its own."""
@@ -159,7 +160,7 @@ class DataDropped(msgspec.Struct, frozen=True, kw_only=True, tag="dropped"):
     data: str
 
 
-SweepLine = CellResult | DataReady | DataDropped
+SweepLine = CellResult | DataReady | DataDropped | ServerStart
 """What a sweep's record gains as it goes on."""
 
 
@@ -182,7 +183,11 @@ class SweepEnvironment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """`sweep.json`: what is to be run, and where. Never holds a password."""
+    """`sweep.json`: what is to be run, and where. Never holds a password.
+
+    With `versions`, on private servers: their builds are the variants, their starts the repeats;
+    `surroundings` are then those of the first.
+    """
 
     schema: Literal["tuibench.sweep/1"] = "tuibench.sweep/1"
     name: str
@@ -190,6 +195,7 @@ class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
     plan: SweepPlan
     target: Target
     surroundings: SweepEnvironment
+    versions: VersionsSetup | None = None
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,6 +204,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     record: SweepRecord
     results: tuple[CellResult, ...] = ()
     data: tuple[DataReady, ...] = ()
+    starts: tuple[ServerStart, ...] = ()
 
     @property
     def done(self) -> tuple[CellResult, ...]:

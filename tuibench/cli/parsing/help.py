@@ -87,6 +87,7 @@ METAVARS = {
     "--run-dir": "DIR",
     "--server": "FILE",
     "--setting": "NAME=V,…",
+    "--show": "DIR",
     "--slo": "CONDITION",
     "--socket": "FILE",
     "--sql": "SQL",
@@ -132,6 +133,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "sweep": (
         "oltp_write_only --threads=4,8,16,32 --preset=durable,unsafe --repeat=3 --time=30",
         "oltp_read_only --threads=8,64 --range-size=10,1000 --format=html --out=sweep.html",
+        "--show DIR --format=markdown",
+    ),
+    "versions": (
+        "mariadb:/usr/sbin/mariadbd mysql:/usr/local/mysql/bin/mysqld --starts=5",
+        "old:/opt/8.0/bin/mysqld new:/opt/8.4/bin/mysqld --profile=tpcc --warehouses=2 --threads=1,8",
         "--show DIR --format=markdown",
     ),
     "slap": ("-a --auto-generate-sql-add-autoincrement --concurrency=16,32 --number-of-queries=10000",),

@@ -17,6 +17,7 @@ from tuibench import files, paths
 from tuibench.errors import RunError, UsageError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.sweep import CellResult, DataDropped, DataReady, Sweep, SweepLine, SweepRecord
+from tuibench.model.versions import ServerStart
 from tuibench.record.files.recorder import pretty_json
 
 RECORD, RESULTS = "sweep.json", "results.jsonl"
@@ -121,6 +122,8 @@ def _with(sweep: Sweep, line: SweepLine) -> Sweep:
             return msgspec.structs.replace(
                 sweep, data=(*kept, *(one for one in gone if one.data == line.data))
             )
+        case ServerStart():
+            return msgspec.structs.replace(sweep, starts=(*sweep.starts, line))
 
 
 def _without(sweep: Sweep, data: str) -> tuple[DataReady, ...]:

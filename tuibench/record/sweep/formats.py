@@ -11,25 +11,37 @@ from tuibench import suggestions
 from tuibench.errors import UsageError
 from tuibench.metrics.inference.means import FIGURES, sweep_points
 from tuibench.model.sweep import CellResult, Sweep, SweepPoint, SweepRecord
+from tuibench.model.versions import ServerStart, VersionComparison
 from tuibench.record.files.recorder import pretty_json
 from tuibench.record.report.text_table import TextTable, table_markdown, table_text, to_csv
 from tuibench.record.sweep import relative, tables
 from tuibench.record.sweep.html_page import sweep_html
 from tuibench.record.sweep.tables import data_files_bytes, has_binlog, ping_ms
+from tuibench.record.sweep.versions import version_comparisons, versions_csv, versions_table
+from tuibench.record.sweep.versions_page import versions_html
 
 
 class SweepExport(msgspec.Struct, frozen=True, kw_only=True):
-    """`tuibench.sweep/1` as it is exported: the record, each cell's result, the repeats taken together."""
+    """`tuibench.sweep/1` as it is exported: the record, each cell's result, the repeats taken together.
+
+    Of server programs against each other also the starts, and every test relative to the first.
+    """
 
     record: SweepRecord
     results: tuple[CellResult, ...]
     points: tuple[SweepPoint, ...]
+    starts: tuple[ServerStart, ...] = ()
+    comparisons: tuple[VersionComparison, ...] = ()
 
 
 def sweep_json(sweep: Sweep) -> str:
     """Everything; ends in a newline."""
     export = SweepExport(
-        record=sweep.record, results=sweep.results, points=sweep_points(sweep.record.plan, sweep.results)
+        record=sweep.record,
+        results=sweep.results,
+        points=sweep_points(sweep.record.plan, sweep.results),
+        starts=sweep.starts,
+        comparisons=version_comparisons(sweep) if sweep.record.versions else (),
     )
     return pretty_json(export).decode()
 
@@ -138,6 +150,21 @@ def compare_sweeps(sweeps: Sequence[Sweep], form: str = "text") -> str:
     if form == "json":
         return "[\n" + ",\n".join(sweep_json(sweep).rstrip("\n") for sweep in sweeps) + "\n]\n"
     return tables_text((relative.servers_table(sweeps),), form)
+
+
+VERSIONS_FORMATS: dict[str, Callable[[Sweep], str]] = {
+    "text": lambda sweep: table_text(versions_table(sweep)),
+    "markdown": lambda sweep: table_markdown(versions_table(sweep)),
+    "csv": versions_csv,
+    "json": sweep_json,
+    "html": versions_html,
+}
+
+
+def versions_text(sweep: Sweep, form: str = "text") -> str:
+    """Server programs against each other; ends in a newline."""
+    check_format(SUMMARY, form)
+    return VERSIONS_FORMATS[form](sweep)
 
 
 def tables_text(grids: Sequence[TextTable], form: str) -> str:

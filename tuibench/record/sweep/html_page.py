@@ -26,17 +26,16 @@ PAIRED: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
 def sweep_html(sweep: Sweep) -> str:
     """The page, ending in a newline. Nothing in it refers to anything outside."""
     server = sweep.record.surroundings.server
-    known = sweep_points(sweep.record.plan, sweep.results)
     content = tag(
         "main",
         tag("h1", f"Sweep on {server.flavour} {server.version}"),
         tag("p", _subtitle(sweep), class_="soft"),
         [
-            tag("section", tag("h2", case.name), _case(sweep, case, known))
+            tag("section", tag("h2", case.name), body)
             for case in sweep.record.plan.cases
-            if any(point.case.name == case.name for point in known)
+            if (body := case_section(sweep, case)) is not None
         ],
-        tag("section", tag("h2", "All runs"), _table(tables.runs_table(sweep))) if sweep.done else None,
+        tag("section", tag("h2", "All runs"), grid_markup(tables.runs_table(sweep))) if sweep.done else None,
         tag("section", tag("h2", "Server and method"), property_table(_facts(sweep))),
     )
     return html_page(f"Sweep {sweep.record.name}", content)
@@ -49,18 +48,22 @@ def _subtitle(sweep: Sweep) -> str:
     return f"{started} · {len(sweep.done)} runs{told} · {sweep.record.name}"
 
 
-def _case(sweep: Sweep, case: SweepCase, known: Sequence[SweepPoint]) -> Markup:
+def case_section(sweep: Sweep, case: SweepCase) -> Markup | None:
+    """The tables and charts of a case; None as long as nothing is known."""
+    known = sweep_points(sweep.record.plan, sweep.results)
     own = [point for point in known if point.case.name == case.name]
+    if not own:
+        return None
     first, *others = tables.case_tables(sweep, case)
     return join_markup(
-        _table(first),
+        grid_markup(first),
         _chart(sweep, own, "headline", own[0].headline),
         tag(
             "div",
             [_chart(sweep, own, *small, width=SMALL) for small in PAIRED if _is_known(own, small[0])],
             class_="pair",
         ),
-        [_table(grid) for grid in others],
+        [grid_markup(grid) for grid in others],
     )
 
 
@@ -90,7 +93,8 @@ def _chart(
     return threads_chart(title, sorted(sweep.record.plan.threads), lines, write, width=width)
 
 
-def _table(grid: TextTable) -> Markup:
+def grid_markup(grid: TextTable) -> Markup:
+    """A table with its title and notes."""
     return join_markup(
         tag("h3", grid.title) if grid.title else None,
         figure_table(grid.header, grid.rows, words=grid.words),

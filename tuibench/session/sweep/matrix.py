@@ -14,7 +14,7 @@ from statistics import fmean
 from msgspec.structs import replace
 
 from tuibench.model.plan import RunPlan
-from tuibench.model.sweep import Cell, CellOrder, CellResult, SweepPlan
+from tuibench.model.sweep import Cell, CellOrder, CellResult, Sweep, SweepPlan
 
 
 def all_cells(plan: SweepPlan) -> tuple[Cell, ...]:
@@ -60,6 +60,28 @@ def _side_by_side(cells: Iterable[Cell]) -> list[Cell]:
     return [cell for group in groups.values() for cell in group[:: next(there_and_back)]]
 
 
+def cells_by_start(plan: SweepPlan) -> tuple[Cell, ...]:
+    """All cells of a start of a private server together; the variants' starts alternate, to and fro.
+
+    Within a start, cells on the same tables stand together, else in the order of the plan.
+    """
+    cells = all_cells(plan)
+    tables = list(dict.fromkeys(case.data for case in plan.cases))
+    starts = (
+        (repeat, variant.name)
+        for repeat in range(1, plan.repeats + 1)
+        for variant in plan.variants[:: 1 if repeat % 2 else -1]
+    )
+    return tuple(
+        cell
+        for start in starts
+        for cell in sorted(
+            (cell for cell in cells if (cell.repeat, cell.variant.name) == start),
+            key=lambda cell: tables.index(cell.case.data),
+        )
+    )
+
+
 def cell_plan(plan: SweepPlan, cell: Cell) -> RunPlan:
     """What a session runs for a cell; each repeat has values of its own."""
     return replace(
@@ -85,6 +107,21 @@ def cell_seconds(base: RunPlan, results: Sequence[CellResult]) -> float:
     load = base.warmup_seconds + (base.seconds or 0.0)
     overheads = [max(0.0, result.seconds - load) for result in results if result.outcome == "done"]
     return load + (fmean(overheads) if overheads else OVERHEAD_SECONDS)
+
+
+def starting_seconds(sweep: Sweep) -> float:
+    """How long the private servers take that are still to be started, with their tables; 0 without any."""
+    versions = sweep.record.versions
+    if versions is None:
+        return 0.0
+    done = {result.cell.number for result in sweep.results}
+    left = {
+        (cell.variant.name, cell.repeat) for cell in all_cells(sweep.record.plan) if cell.number not in done
+    }
+    if sweep.starts:
+        left.discard((sweep.starts[-1].build, sweep.starts[-1].start))
+    known = [start.seconds for start in sweep.starts]
+    return len(left) * (fmean(known) if known else versions.start_seconds)
 
 
 def remaining_seconds(base: RunPlan, results: Sequence[CellResult], cells_left: int) -> float:

@@ -9,7 +9,7 @@ A sweep on a real server: its folder, its tables, its cells, put together for th
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -22,6 +22,7 @@ from tuibench.model.sweep import (
     CellResult,
     Sweep,
     SweepEnvironment,
+    SweepLine,
     SweepPlan,
     SweepRecord,
     SweepVariant,
@@ -68,8 +69,16 @@ class SweepListener(Protocol):
     def tell(self, text: str) -> None: ...
 
 
+class CellPreparation(Protocol):
+    """Sees to it that the server and the tables of a cell are there."""
+
+    async def ready(self, cell: Cell, sweep: Sweep, write: Callable[[SweepLine], None]) -> None: ...
+
+    async def drop(self, sweep: Sweep, write: Callable[[SweepLine], None]) -> None: ...
+
+
 class SweepRunner:
-    """One sweep from its first open cell to its last.
+    """One sweep from its first open cell to its last; `cells` are all of them in their order.
 
     `reach` raises ServerUnavailableError while the server does not answer.
     """
@@ -77,12 +86,14 @@ class SweepRunner:
     def __init__(
         self,
         folder: SweepFolder,
-        tables: TableManager,
+        tables: CellPreparation,
         attempt: Callable[[Cell], CellAttempt],
         reach: Callable[[], Awaitable[None]],
         listener: SweepListener,
         clock: Clock,
+        cells: Sequence[Cell] = (),
     ) -> None:
+        self._cells = cells or cells_in_order(folder.sweep.record.plan)
         self._folder = folder
         self._tables = tables
         self._attempt = attempt
@@ -99,10 +110,10 @@ class SweepRunner:
         """Raises InterruptedSweep, or what keeps the sweep from going on."""
         plan = self._folder.sweep.record.plan
         done = {result.cell.number for result in self._folder.sweep.done}
-        for place, cell in enumerate(cells_in_order(plan), 1):
+        for place, cell in enumerate(self._cells, 1):
             if cell.number in done:
                 continue
-            await self._do(self._tables.ready(cell.case, self._folder.sweep, self._folder.add))
+            await self._do(self._tables.ready(cell, self._folder.sweep, self._folder.add))
             self._listener.on_cell_start(cell, place)
             result = await self._cell(cell)
             self._folder.add(result)
@@ -265,22 +276,39 @@ def build_runner(
     clock = SystemClock()
     plan = folder.sweep.record.plan
 
+    async def reach() -> None:
+        await (await connect(target)).close()
+
+    tables = TableManager(plan, ServerTables(target, plan, show, listener.tell), listener.tell)
+    attempt = cell_attempts(
+        folder, lambda: target, clock, on_message=on_message, yes_this_server=yes_this_server
+    )
+    return SweepRunner(folder, tables, attempt, reach, listener, clock)
+
+
+def cell_attempts(
+    folder: SweepFolder,
+    target: Callable[[], Target],
+    clock: Clock,
+    *,
+    on_message: Callable[[SessionMessage], None],
+    yes_this_server: bool = False,
+) -> Callable[[Cell], CellRun]:
+    """What makes an attempt at a cell, on the target of the moment, recorded in the sweep's folder."""
+    plan = folder.sweep.record.plan
+
     def attempt(cell: Cell) -> CellRun:
         run, number = free_name(folder.directory, cell)
         spec = SessionSpec(
             session=f"{folder.directory.name}-{run}",
             plan=cell_plan(plan, cell),
-            target=target,
+            target=target(),
             run_directory=str(folder.directory / CELLS / run),
             yes_this_server=yes_this_server,
         )
         return CellRun(cell, spec, clock, attempt=number, run=f"{CELLS}/{run}", on_message=on_message)
 
-    async def reach() -> None:
-        await (await connect(target)).close()
-
-    tables = TableManager(plan, ServerTables(target, plan, show, listener.tell), listener.tell)
-    return SweepRunner(folder, tables, attempt, reach, listener, clock)
+    return attempt
 
 
 def free_name(directory: Path, cell: Cell) -> tuple[str, int]:

@@ -13,6 +13,7 @@ from tuibench.load.tables.loader import LoadProgress
 from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.server import Flavour
 from tuibench.model.sweep import (
+    Cell,
     DataDropped,
     DataReady,
     Sweep,
@@ -123,8 +124,9 @@ class TableManager:
         self._tables = tables
         self._tell = tell
 
-    async def ready(self, case: SweepCase, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
-        """Has the tables of a case there. Other tables that the sweep made are dropped first."""
+    async def ready(self, cell: Cell, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
+        """Has the tables of a cell there. Other tables that the sweep made are dropped first."""
+        case = cell.case
         known = next((one for one in sweep.data if one.data == case.data), None)
         if known is not None and (known.prepared or not self._plan.prepare):
             return

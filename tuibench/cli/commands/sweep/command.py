@@ -67,6 +67,12 @@ def sweep(
     warn_leftovers()
     if results.resume:
         folder = SweepFolder.resume(sweep_folder(results.resume))
+        if folder.sweep.record.versions is not None:
+            folder.close()
+            raise UsageError(
+                f"{folder.directory} is a comparison of versions",
+                "tuibench versions --resume goes on with it",
+            )
     elif plan is not None:
         login = server.target()
         folder = run_async(_create_sweep(plan, login, create_database=axes.create_database))

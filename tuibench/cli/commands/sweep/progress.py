@@ -12,11 +12,15 @@ from tuibench.model.message import SessionMessage
 from tuibench.model.sample import Sample
 from tuibench.model.sweep import Cell, CellResult, Sweep, SweepPlan
 from tuibench.record.sweep.tables import rate_text
-from tuibench.session.sweep.matrix import all_cells, remaining_seconds
+from tuibench.session.sweep.matrix import all_cells, remaining_seconds, starting_seconds
 from tuibench.units import pluralize
 
 REPORTED_CELL_EVENTS = frozenset({EventKind.RESTART, EventKind.FOREIGN, EventKind.RECONNECT})
 """Events of a cell that its operator is told of at once."""
+
+SWEEP_WORDS = ("cell", "case", "variant", "run")
+VERSIONS_WORDS = ("run", "test", "server", "start")
+"""A cell, and the axes that it is one of."""
 
 BarUpdate = Callable[[float, str], None]
 """Takes how many cells are done, and what is going on."""
@@ -40,14 +44,17 @@ class SweepProgress:
         left = self._total - len(sweep.done)
         self._done = len(sweep.done)
         plan, base = self._plan, self._plan.base
-        took = units.hms(remaining_seconds(base, sweep.done, left))
+        took = units.hms(remaining_seconds(base, sweep.done, left) + starting_seconds(sweep))
         already = f", {self._done} of them done" if self._done else ""
+        cell, case, variant, repeat = VERSIONS_WORDS if sweep.record.versions else SWEEP_WORDS
+        order = "" if sweep.record.versions else f", {plan.order}"
         return (
-            f"{pluralize(self._total, 'cell')}{already}: {pluralize(len(plan.cases), 'case')} × "
-            f"{pluralize(len(plan.variants), 'variant')} × "
+            f"{pluralize(self._total, cell)}{already}: {pluralize(len(plan.cases), case)} × "
+            f"{pluralize(len(plan.variants), variant)} × "
             f"{pluralize(len(plan.threads), 'number')} of threads × "
-            f"{pluralize(plan.repeats, 'run')}, {plan.order}, "
-            f"{base.warmup_seconds:g} + {base.seconds or 0:g} s each: about {took} to go"
+            f"{pluralize(plan.repeats, repeat)}{order}, "
+            f"{base.warmup_seconds:g} + {base.seconds or 0:g} s each{_starts_text(sweep)}: "
+            f"about {took} to go"
         )
 
     def on_cell_start(self, cell: Cell, place: int) -> None:
@@ -65,7 +72,10 @@ class SweepProgress:
 
     def ended(self, result: CellResult, place: int, sweep: Sweep) -> None:
         self._done = len(sweep.done)
-        left = units.hms(remaining_seconds(self._plan.base, sweep.done, self._total - len(sweep.results)))
+        left = units.hms(
+            remaining_seconds(self._plan.base, sweep.done, self._total - len(sweep.results))
+            + starting_seconds(sweep)
+        )
         self._say(f"[{place:>{len(str(self._total))}}/{self._total}] {result.cell.words}: "
                   f"{cell_result_text(result)}; {left} left")  # fmt: skip
         self._move(self._done, self._words)
@@ -76,6 +86,11 @@ class SweepProgress:
     def loading(self, progress: LoadProgress) -> None:
         """How far a load of tables is."""
         self._move(self._done, f"loading {progress.rows:,.0f} of {progress.total_rows:,.0f} rows")
+
+
+def _starts_text(sweep: Sweep) -> str:
+    seconds = starting_seconds(sweep)
+    return f", and {units.hms(seconds)} for starts and tables" if seconds else ""
 
 
 def cell_result_text(result: CellResult) -> str:

@@ -1,0 +1,229 @@
+"""How a comparison of server programs is planned, and which server runs when, without any real one."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests import versions
+from tests.fakes import FakeClock
+from tuibench.errors import RunError, ServerUnavailableError, UsageError
+from tuibench.model.server import Flavour
+from tuibench.model.sweep import Cell, SweepCase, SweepLine
+from tuibench.model.target import Target
+from tuibench.model.versions import ServerBuild, ServerStart
+from tuibench.session.sweep import private_servers
+from tuibench.session.sweep.matrix import cells_by_start, starting_seconds
+from tuibench.session.sweep.private_servers import PrivateServers
+from tuibench.session.sweep.versions import parse_builds, suite_cases, versions_setup
+
+
+def program(folder: Path, version: str) -> Path:
+    folder.mkdir()
+    path = folder / "mysqld"
+    path.write_text(f"#!/bin/sh\necho 'mysqld  Ver {version} for Linux on x86_64'\n")
+    path.chmod(0o755)
+    return path
+
+
+# Planning
+
+
+def test_builds_have_names(tmp_path: Path) -> None:
+    old, new = program(tmp_path / "old", "8.0.40"), program(tmp_path / "new", "8.4.3")
+    found = parse_builds([f"before:{old}", str(new)])
+    assert [(name, binary.path, binary.version) for name, binary in found] == [
+        ("before", str(old), "8.0.40"),
+        ("MySQL 8.4.3", str(new), "8.4.3"),
+    ]
+    assert found[0][1].flavour is Flavour.MYSQL
+    with pytest.raises(UsageError, match="two servers are called 'x'"):
+        parse_builds([f"x:{old}", f"x:{new}"])
+
+
+def test_a_path_that_is_relative_stays_the_same_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = program(tmp_path / "old", "8.0.40")
+    monkeypatch.chdir(tmp_path)
+    assert parse_builds(["old/mysqld"])[0][1].path == str(path)
+
+
+@pytest.mark.parametrize("word", ["name:", ":/usr/sbin/mysqld", ":"])
+def test_what_is_no_build(word: str) -> None:
+    with pytest.raises(UsageError, match="is no NAME:PATH of a server program"):
+        parse_builds([word])
+
+
+def test_a_program_that_is_not_there() -> None:
+    with pytest.raises(ServerUnavailableError, match="cannot run /none/mysqld"):
+        parse_builds(["mysql:/none/mysqld"])
+
+
+def test_the_suite_has_nine_tests_on_the_same_tables() -> None:
+    cases = suite_cases({}, 4)
+    assert [case.name for case in cases] == [
+        "oltp_point_select",
+        "oltp_read_only, range_size=10",
+        "oltp_read_only, range_size=10000",
+        "oltp_read_write, range_size=100",
+        "oltp_read_write, range_size=10000",
+        "oltp_update_index",
+        "oltp_update_non_index",
+        "oltp_write_only",
+        "oltp_insert",
+    ]
+    assert len({case.data for case in cases}) == 1
+
+
+def test_options_of_the_suite_go_to_the_tests_that_know_them() -> None:
+    cases = suite_cases({"table_size": "1000", "range_size": "50"}, 4)
+    assert [case.name for case in cases][:3] == [
+        "oltp_point_select",
+        "oltp_read_only, range_size=50",
+        "oltp_read_write, range_size=50",
+    ]
+    assert "1,000 rows" in cases[0].size
+    with pytest.raises(UsageError, match="warehouses"):
+        suite_cases({"warehouses": "2"}, 4)
+
+
+def test_starts_alternate_and_all_tests_of_a_start_stand_together() -> None:
+    cells = cells_by_start(versions.PLAN)
+    assert [(cell.variant.name, cell.repeat, cell.case.name) for cell in cells[:6]] == [
+        ("old", 1, "oltp_read_only"),
+        ("old", 1, "oltp_insert"),
+        ("new", 1, "oltp_read_only"),
+        ("new", 1, "oltp_insert"),
+        ("new", 2, "oltp_read_only"),
+        ("new", 2, "oltp_insert"),
+    ]
+    assert sorted(cell.number for cell in cells) == list(range(1, 13))
+
+
+def test_the_time_of_starts_is_foreseen_first_and_measured_later() -> None:
+    fresh, whole = versions.record(), versions.comparison()
+    assert starting_seconds(fresh) == 6 * 10
+    part = msgspec.structs.replace(whole, results=whole.results[:3], starts=whole.starts[:2])
+    assert starting_seconds(part) == 4 * 8
+    assert starting_seconds(whole) == 0
+
+
+def test_a_sweep_is_no_comparison() -> None:
+    sweep = versions.record()
+    with pytest.raises(UsageError, match="is no comparison of versions"):
+        versions_setup(
+            msgspec.structs.replace(sweep, record=msgspec.structs.replace(sweep.record, versions=None))
+        )
+
+
+# Servers
+
+
+class PlayedServer:
+    def __init__(self, name: str, log: list[str]) -> None:
+        self.target = Target(socket=f"/{name}")
+        self._name = name
+        self._log = log
+
+    async def stop(self) -> None:
+        self._log.append(f"stop {self._name}")
+
+
+class PlayedTables:
+    def __init__(self, target: Target, log: list[str]) -> None:
+        self._target = target
+        self._log = log
+
+    async def make(self, case: SweepCase) -> None:
+        self._log.append(f"make {case.data} on {self._target.socket}")
+
+    async def drop(self, case: SweepCase) -> None:
+        self._log.append(f"drop {case.data}")
+
+    async def files_bytes(self, case: SweepCase) -> int | None:
+        return 7
+
+
+class Stage:
+    """Servers that are played; `lines` are written into the record."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.lines: list[SweepLine] = []
+        self.sweep = versions.record()
+        self.clock = FakeClock()
+        self.servers = PrivateServers(
+            versions.SETUP.builds,
+            self._start,
+            lambda target: PlayedTables(target, self.log),
+            lambda text: None,
+            self.clock,
+        )
+
+    async def _start(self, build: ServerBuild) -> PlayedServer:
+        self.log.append(f"start {build.name}")
+        await self.clock.sleep(3)
+        return PlayedServer(build.name, self.log)
+
+    async def ready(self, *cells: Cell) -> None:
+        for cell in cells:
+            await self.servers.ready(cell, self.sweep, self.lines.append)
+
+
+CELLS = cells_by_start(versions.PLAN)
+
+
+def test_each_start_has_a_new_server_with_new_tables() -> None:
+    stage = Stage()
+
+    async def scenario() -> None:
+        await stage.ready(*CELLS[:6])
+        await stage.servers.stop()
+
+    asyncio.run(scenario())
+    on = "make make 2 tables on"
+    assert stage.log == [
+        *("start old", f"{on} /old", "stop old"),
+        *("start new", f"{on} /new", "stop new"),
+        *("start new", f"{on} /new", "stop new"),
+    ]
+    starts = [line for line in stage.lines if isinstance(line, ServerStart)]
+    assert [(one.build, one.start, one.seconds) for one in starts] == [
+        ("old", 1, 3.0),
+        ("new", 1, 3.0),
+        ("new", 2, 3.0),
+    ]
+
+
+def test_tables_of_another_case_take_the_place_of_those_there() -> None:
+    stage = Stage()
+    other = msgspec.structs.replace(CELLS[1], case=msgspec.structs.replace(versions.WRITES, data="others"))
+    plan = msgspec.structs.replace(versions.PLAN, cases=(versions.READS, other.case))
+    stage.sweep = versions.record(plan)
+    asyncio.run(stage.ready(CELLS[0], other))
+    assert stage.log[1:] == ["make make 2 tables on /old", "drop make 2 tables", "make others on /old"]
+
+
+def test_a_server_that_is_gone_is_started_anew_with_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+
+    async def nobody(target: Target) -> None:
+        raise ServerUnavailableError("nobody answers")
+
+    monkeypatch.setattr(private_servers, "connect", nobody)
+
+    async def scenario() -> None:
+        await stage.ready(CELLS[0])
+        await stage.servers.reach()
+        await stage.ready(CELLS[1])
+
+    asyncio.run(scenario())
+    once = ["start old", "make make 2 tables on /old"]
+    assert stage.log == [*once, "stop old", *once]
+
+
+def test_without_a_server_there_is_no_target() -> None:
+    with pytest.raises(RunError, match="no private server is running"):
+        _ = Stage().servers.target

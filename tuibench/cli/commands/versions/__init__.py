@@ -1,0 +1,1 @@
+"""`tuibench versions`: server programs against each other."""

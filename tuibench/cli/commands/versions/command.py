@@ -1,0 +1,196 @@
+"""`tuibench versions`: server programs against each other, each started several times: one table."""
+
+import asyncio
+import re
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from tuibench import paths
+from tuibench.cli.commands.sweep.progress import show_sweep_progress
+from tuibench.cli.commands.sweep.results import sweep_folder, sweep_warnings
+from tuibench.cli.commands.versions.options import VersionsOptions
+from tuibench.cli.options.private_server_options import PrivateServerOptions
+from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options
+from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.output.log import info
+from tuibench.cli.parsing.declarations import Argument, OmitOptions, Option
+from tuibench.cli.runner.event_loop import ENDING_SIGNALS, run_async
+from tuibench.cli.runner.headless import check_writable
+from tuibench.cli.runner.new_session import record_folder
+from tuibench.errors import ExitCode, TuibenchError, UsageError
+from tuibench.model.sweep import Sweep
+from tuibench.model.versions import ServerBuild
+from tuibench.record.files.sweep_folder import SweepFolder, load_sweep
+from tuibench.record.sweep.formats import SUMMARY, check_format, versions_text
+from tuibench.session.sweep.runner import InterruptedSweep
+from tuibench.session.sweep.versions import create_versions, parse_builds, versions_runner, versions_setup
+
+__all__ = ["CONTEXT", "versions"]
+
+DETAILS = (
+    "Each server is NAME:PATH of a program, or a path alone. The first is 1. A comparison that was cut short "
+    "goes on with --resume DIR. Options of the tests: --tables=4 --table-size=100000."
+)
+
+PAGE = "versions.html"
+
+LoadOptions = Annotated[
+    RunOptions,
+    OmitOptions(
+        "threads", "time", "events", "warmup_time", "plan_text", "ramp", "ramp_rate", "yes_this_server"
+    ),
+]
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What is done with the result, and which comparison is meant."""
+
+    resume: Annotated[str, Option("--resume", help="Go on with the comparison in this folder.")] = ""
+    show: Annotated[str, Option("--show", help="Print the comparison in this folder.")] = ""
+    form: Annotated[str, Option("--format", help="text, markdown, csv, json, or html.")] = "text"
+    out: Annotated[str, Option("--out", help="Write the result to this file, not to stdout.")] = ""
+
+    def write(self, text: str) -> None:
+        """Prints the result, or writes it. Raises UsageError if the file cannot be written."""
+        if self.out in ("", "-"):
+            click.echo(text, nl=False)
+            return
+        try:
+            Path(self.out).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {self.out}: {error.strerror}") from error
+
+
+def versions(
+    context: click.Context,
+    tests: VersionsOptions,
+    servers: PrivateServerOptions,
+    options: LoadOptions,
+    output: OutputOptions,
+    binary: Annotated[
+        str, Argument(help="mariadb:/usr/sbin/mariadbd mysql:/usr/sbin/mysqld", metavar="[BINARY…]")
+    ] = "",
+) -> None:
+    check_format(SUMMARY, output.form)
+    paths.keep_records_in(options.run_dir)
+    words, rest = _split_binaries([binary, *context.args])
+    if output.show:
+        known = load_sweep(sweep_folder(output.show))
+        versions_setup(known)
+        output.write(versions_text(known, output.form))
+        return
+    check_writable(output.out)
+    if output.resume:
+        if words or rest:
+            raise UsageError("--resume takes nothing else", "the comparison's plan is in its folder")
+        folder = SweepFolder.resume(sweep_folder(output.resume))
+    else:
+        folder = _new_comparison(words, rest, tests, servers, options)
+    with closing(folder):
+        versions_setup(folder.sweep)
+        code = _run_and_print(folder, output)
+    raise click.exceptions.Exit(code)
+
+
+def _split_binaries(words: list[str]) -> tuple[list[str], list[str]]:
+    """Server programs, and the options of profiles with their values."""
+    binaries: list[str] = []
+    rest: list[str] = []
+    for word in filter(None, words):
+        is_value = bool(rest) and rest[-1].startswith("--") and "=" not in rest[-1]
+        (rest if word.startswith("--") or (is_value and "/" not in word) else binaries).append(word)
+    return binaries, rest
+
+
+def _new_comparison(
+    words: list[str],
+    rest: list[str],
+    tests: VersionsOptions,
+    servers: PrivateServerOptions,
+    options: RunOptions,
+) -> SweepFolder:
+    if not words:
+        raise UsageError(
+            "no server program is named", "tuibench versions mariadb:/usr/sbin/mariadbd mysql:/path/mysqld"
+        )
+    limits = servers.limits()
+    found = parse_builds(words)
+    plan = tests.plan([name for name, _ in found], parse_profile_options(rest), options)
+    builds = [
+        ServerBuild(
+            name=name,
+            path=binary.path,
+            flavour=binary.flavour,
+            version=binary.version,
+            options=servers.server_options(binary),
+        )
+        for name, binary in found
+    ]
+    for name, left_out in ((name, servers.left_out(binary)) for name, binary in found):
+        if left_out:
+            info(f"{name}: not taken from {servers.my_cnf}: {', '.join(left_out)}")
+    info(f"starting each server once: {', '.join(build.words for build in builds)}")
+    directory = record_folder(paths.sweeps_dir(), _stem(builds))
+    return run_async(create_versions(plan, builds, limits, directory))
+
+
+def _stem(builds: list[ServerBuild]) -> str:
+    names = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", build.name) for build in builds)
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-versions-{names[:80]}"
+
+
+def _run_and_print(folder: SweepFolder, output: OutputOptions) -> ExitCode:
+    """Runs what is left, and prints what is known in the end, however it ends."""
+    trouble: TuibenchError | None = None
+    interrupted = False
+    try:
+        run_async(_run(folder))
+    except InterruptedSweep:
+        interrupted = True
+    except TuibenchError as error:
+        trouble = error
+    known = folder.sweep
+    if trouble is not None and not known.results:
+        folder.discard()
+        raise trouble
+    if known.done:
+        output.write(versions_text(known, output.form))
+        (folder.directory / PAGE).write_text(versions_text(known, "html"), encoding="utf-8")
+    for line in _notes(known, folder.directory):
+        info(line)
+    if trouble is not None:
+        raise trouble
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    return ExitCode.RUN_FAILED if len(known.done) < len(known.results) else ExitCode.DONE
+
+
+def _notes(known: Sweep, directory: Path) -> list[str]:
+    """What the table has no place for."""
+    lines = [f"failed: {one.cell.words}: {one.failure}" for one in known.results if one.outcome == "failed"]
+    lines += sweep_warnings(known)
+    if left := known.record.plan.cell_count - len(known.done):
+        are = "1 run is" if left == 1 else f"{left} runs are"
+        lines.append(f"{are} left; go on with: tuibench versions --resume {directory}")
+    if known.done:
+        lines.append(f"page with charts: {directory / PAGE}")
+    lines.append(f"recorded in {directory}")
+    return lines
+
+
+async def _run(folder: SweepFolder) -> None:
+    with show_sweep_progress(folder.sweep.record.plan) as talk:
+        async with versions_runner(folder, talk, on_message=talk.on_message, show=talk.loading) as conductor:
+            loop = asyncio.get_running_loop()
+            for number in ENDING_SIGNALS:
+                loop.add_signal_handler(number, conductor.interrupt)
+            if limited := versions_setup(folder.sweep).limited:
+                talk.tell(f"each server is limited to {limited}")
+            talk.tell(talk.outlook(folder.sweep))
+            await conductor.run()

@@ -1,0 +1,110 @@
+"""Private servers of a comparison of versions: a new one, with new tables, for each start of a build."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.errors import RunError, ServerUnavailableError
+from tuibench.model.sweep import Cell, DataReady, Sweep, SweepLine
+from tuibench.model.target import Target
+from tuibench.model.versions import ServerBuild, ServerStart
+from tuibench.mysql.connection import connect
+from tuibench.session.sweep.server import Tables
+
+
+class StartedServer(Protocol):
+    """A private server as it is needed here."""
+
+    target: Target
+
+    async def stop(self) -> None: ...
+
+
+class PrivateServers:
+    """Has the server and the tables of each cell there; one server runs at a time.
+
+    `start` starts a build, `tables` makes its tables.
+    """
+
+    def __init__(
+        self,
+        builds: tuple[ServerBuild, ...],
+        start: Callable[[ServerBuild], Awaitable[StartedServer]],
+        tables: Callable[[Target], Tables],
+        tell: Callable[[str], None],
+        clock: Clock,
+    ) -> None:
+        self._builds = {build.name: build for build in builds}
+        self._start = start
+        self._tables = tables
+        self._tell = tell
+        self._clock = clock
+        self._server: StartedServer | None = None
+        self._cell: Cell | None = None
+        self._data = ""
+
+    @property
+    def target(self) -> Target:
+        """Raises RunError as long as no server runs."""
+        if self._server is None:
+            raise RunError("no private server is running")
+        return self._server.target
+
+    async def ready(self, cell: Cell, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
+        """The server of the cell's start, with the tables of its case and no others."""
+        begun_ns, started_at = self._clock.now_ns(), self._clock.wall_seconds()
+        is_new = self._server is None or self._start_of(self._cell) != self._start_of(cell)
+        if is_new:
+            await self._start_server(cell)
+        if self._data != cell.case.data:
+            await self._make_tables(cell, sweep, write)
+        self._cell = cell
+        if is_new:
+            seconds = (self._clock.now_ns() - begun_ns) / NS_PER_SECOND
+            build = cell.variant.name
+            write(ServerStart(build=build, start=cell.repeat, started_at=started_at, seconds=seconds))
+
+    async def drop(self, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
+        """Tables go with their server."""
+
+    async def reach(self) -> None:
+        """Starts a server that crashed anew. Raises ServerUnavailableError if it does not answer."""
+        try:
+            await (await connect(self.target)).close()
+        except ServerUnavailableError:
+            if self._cell is None:
+                raise
+            self._tell(f"the server is gone: a new one for {self._start_words(self._cell)}")
+            await self._start_server(self._cell)
+            await self._tables(self.target).make(self._cell.case)
+            self._data = self._cell.case.data
+
+    async def stop(self) -> None:
+        """Stops the server that runs, if any."""
+        server, self._server, self._data = self._server, None, ""
+        if server is not None:
+            await server.stop()
+
+    async def _start_server(self, cell: Cell) -> None:
+        await self.stop()
+        self._tell(self._start_words(cell))
+        self._server = await self._start(self._builds[cell.variant.name])
+
+    async def _make_tables(self, cell: Cell, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
+        tables, plan = self._tables(self.target), sweep.record.plan
+        if self._data:
+            await tables.drop(next(case for case in plan.cases if case.data == self._data))
+        self._data = ""
+        await tables.make(cell.case)
+        self._data = cell.case.data
+        if all(one.data != cell.case.data for one in sweep.data):
+            size = await tables.files_bytes(cell.case)
+            write(DataReady(data=cell.case.data, files_bytes=size))
+
+    @staticmethod
+    def _start_of(cell: Cell | None) -> tuple[str, int] | None:
+        return None if cell is None else (cell.variant.name, cell.repeat)
+
+    @staticmethod
+    def _start_words(cell: Cell) -> str:
+        return f"{cell.variant.name}: start {cell.repeat}, tables: {cell.case.size}"

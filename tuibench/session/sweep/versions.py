@@ -1,0 +1,179 @@
+"""A comparison of server programs, put together: builds, tests, the folder, and what runs it."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
+from tuibench.demo.binaries import Binary, inspect_binary
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import UsageError
+from tuibench.model.message import SessionMessage
+from tuibench.model.plan import OptionValue
+from tuibench.model.server import ServerLimits
+from tuibench.model.sweep import Sweep, SweepCase, SweepEnvironment, SweepPlan, SweepRecord
+from tuibench.model.target import Target
+from tuibench.model.versions import ServerBuild, VersionsSetup
+from tuibench.record.files.sweep_folder import SweepFolder
+from tuibench.session.sweep.matrix import cells_by_start, max_threads
+from tuibench.session.sweep.planning import build_cases
+from tuibench.session.sweep.private_servers import PrivateServers
+from tuibench.session.sweep.runner import SweepListener, SweepRunner, cell_attempts
+from tuibench.session.sweep.server import OnProgress, ServerTables, read_surroundings
+from tuibench.workload import library
+from tuibench.workload.compile.profile_compiler import known_options
+from tuibench.workload.datasets import build_data_set
+from tuibench.workload.language.options import canonical_name
+
+SUITE: tuple[tuple[str, dict[str, OptionValue]], ...] = (
+    ("oltp_point_select", {}),
+    ("oltp_read_only", {"range_size": 10}),
+    ("oltp_read_only", {"range_size": 10_000}),
+    ("oltp_read_write", {"range_size": 100}),
+    ("oltp_read_write", {"range_size": 10_000}),
+    ("oltp_update_index", {}),
+    ("oltp_update_non_index", {}),
+    ("oltp_write_only", {}),
+    ("oltp_insert", {}),
+)
+"""The tests without --profile: reads before writes, and what makes the tables larger last."""
+
+SUITE_SIZE: dict[str, OptionValue] = {"tables": 4, "table_size": 100_000}
+ROWS_PER_SECOND = 50_000
+"""How fast tables are expected to be made, as long as none have been."""
+
+
+def parse_builds(words: Sequence[str]) -> list[tuple[str, Binary]]:
+    """`NAME:PATH`, or a path alone, which is called by flavour and version.
+
+    Raises UsageError for a name that comes twice, ServerUnavailableError for what is no server.
+    """
+    found = [_parse_build(word) for word in words]
+    names = [name for name, _ in found]
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
+        raise UsageError(f"two servers are called '{twice}'", "name them: old:/path/mysqld new:/path/mysqld")
+    return found
+
+
+def _parse_build(word: str) -> tuple[str, Binary]:
+    name, colon, path = word.partition(":")
+    if not colon or "/" in name:
+        name, path = "", word
+    if not path or (colon and not name and word.startswith(":")):
+        raise UsageError(f"'{word}' is no NAME:PATH of a server program", "mariadb:/usr/sbin/mariadbd")
+    real = shutil.which(os.path.expanduser(path)) or path
+    binary = inspect_binary(os.path.abspath(real) if os.path.exists(real) else real)
+    return name or f"{binary.flavour} {binary.version}", binary
+
+
+def suite_cases(given: Mapping[str, OptionValue], most_threads: int) -> tuple[SweepCase, ...]:
+    """The tests of the suite; options that were given take precedence in the tests that know them.
+
+    Raises UsageError for one that none of them knows.
+    """
+    shared = {**SUITE_SIZE, **{canonical_name(name): value for name, value in given.items()}}
+    build_cases(list(dict.fromkeys(profile for profile, _ in SUITE)), shared, most_threads)
+    cases: dict[str, SweepCase] = {}
+    for profile, options in SUITE:
+        known = known_options(library.load_profile(profile))
+        own = {name: value for name, value in {**options, **shared}.items() if name in known}
+        for case in build_cases([profile], own, most_threads):
+            words = (f", {name}={case.options[name]}" for name in options if f" {name}=" not in case.name)
+            named = replace(case, name=case.name + "".join(words))
+            cases.setdefault(named.name, named)
+    return tuple(cases.values())
+
+
+async def create_versions(
+    plan: SweepPlan,
+    builds: Sequence[ServerBuild],
+    limits: ServerLimits,
+    directory: Path,
+    clock: Clock | None = None,
+) -> SweepFolder:
+    """Starts each build once, so that what cannot start is known before anything is measured.
+
+    Raises ServerUnavailableError with the end of the log of one that does not.
+    """
+    clock = clock or SystemClock()
+    begun_ns = clock.now_ns()
+    tried = [await _try_build(build, limits, clock) for build in builds]
+    seconds = (clock.now_ns() - begun_ns) / NS_PER_SECOND / len(builds)
+    setup = VersionsSetup(
+        builds=tuple(build for build, _, _ in tried),
+        limits=limits,
+        limited=tried[0][2],
+        start_seconds=seconds + _loading_seconds(plan),
+    )
+    record = SweepRecord(
+        name=directory.name,
+        started_at=clock.wall_seconds(),
+        plan=plan,
+        target=Target(),
+        surroundings=tried[0][1],
+        versions=setup,
+    )
+    return SweepFolder.create(directory, record)
+
+
+async def _try_build(
+    build: ServerBuild, limits: ServerLimits, clock: Clock
+) -> tuple[ServerBuild, SweepEnvironment, str]:
+    async with await _start(build, limits) as server:
+        around = await read_surroundings(server.target, clock)
+    return replace(build, variables=around.environment.variables), around, server.limited
+
+
+async def _start(build: ServerBuild, limits: ServerLimits) -> PrivateServer:
+    binary = Binary(path=build.path, flavour=build.flavour, version=build.version)
+    return await PrivateServer.start(binary, options=build.options, limits=limits)
+
+
+def _loading_seconds(plan: SweepPlan) -> float:
+    """Of all tables of a start."""
+    cases = {case.data: case for case in plan.cases}.values()
+    programs = (
+        library.load_program(case.profile, {**case.options, "threads": max_threads(plan)}) for case in cases
+    )
+    data_sets = (build_data_set(program) for program in programs)
+    rows = sum(spec.size(name) for spec in data_sets for name in spec.table_names())
+    return rows / ROWS_PER_SECOND
+
+
+def versions_setup(sweep: Sweep) -> VersionsSetup:
+    """Of a comparison of versions. Raises UsageError for any other sweep."""
+    if sweep.record.versions is None:
+        raise UsageError(
+            f"{sweep.record.name} is no comparison of versions", "tuibench sweep --show shows it"
+        )
+    return sweep.record.versions
+
+
+@asynccontextmanager
+async def versions_runner(
+    folder: SweepFolder,
+    listener: SweepListener,
+    *,
+    on_message: Callable[[SessionMessage], None],
+    show: OnProgress | None = None,
+) -> AsyncIterator[SweepRunner]:
+    """What runs the comparison; the last private server is stopped at the end."""
+    clock, plan = SystemClock(), folder.sweep.record.plan
+    setup = versions_setup(folder.sweep)
+    servers = PrivateServers(
+        setup.builds,
+        lambda build: _start(build, setup.limits),
+        lambda target: ServerTables(target, plan, show, listener.tell),
+        listener.tell,
+        clock,
+    )
+    attempt = cell_attempts(folder, lambda: servers.target, clock, on_message=on_message)
+    try:
+        yield SweepRunner(folder, servers, attempt, servers.reach, listener, clock, cells_by_start(plan))
+    finally:
+        await servers.stop()
