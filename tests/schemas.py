@@ -22,6 +22,7 @@ from tuibench.model.history import History
 from tuibench.model.probe import ProbeResult
 from tuibench.model.summary import SlapBenchmark, Summary
 from tuibench.model.sweep import SweepLine, SweepRecord
+from tuibench.model.watch import WatchReport
 from tuibench.record.files.schema import PlanRecord, ReportLine, StatusLine
 from tuibench.record.files.store import RecordedEntry
 from tuibench.record.files.ticks import SampleLine
@@ -46,6 +47,7 @@ SCHEMAS = {
     "status-line": Schema("a line of status.jsonl", StatusLine),
     "report-line": Schema("a line of reports.jsonl", ReportLine),
     "summary": Schema("summary.json, run --json, report --json, ctl stop --wait --format json", Summary),
+    "watch": Schema("tuibench watch --format json, and the last line of --format jsonl", WatchReport),
     "sweep-record": Schema("sweep.json of a recorded sweep", SweepRecord),
     "sweep-line": Schema("a line of results.jsonl of a recorded sweep", SweepLine),
     "sweep": Schema("tuibench sweep --format json, versions --format json, runs show SWEEP --format json", SweepExport),

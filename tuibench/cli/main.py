@@ -37,6 +37,7 @@ SECTIONS = {
         "profiles": "List the profiles, show one, or check a file.",
     },
     "The server": {
+        "watch": "Watch and steer a server under its own traffic, without a load of ours.",
         "doctor": "Check that server, host and data are ready for a load.",
         "settings": "List the settings that can be changed: value, meaning, risk, what forbids it.",
         "restore": "Put back the settings that a crashed session left changed.",

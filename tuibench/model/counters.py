@@ -100,18 +100,20 @@ class Counter(StrEnum):
     COM_COMMIT = _Row(
         "Com_commit", "COMMIT statements; autocommitted statements are not included", metric="server_commits"
     )
+    COM_XA_COMMIT = _Row("Com_xa_commit", "XA COMMIT statements")
+    QUERY_CACHE_HITS = _Row("Qcache_hits", "SELECT statements answered by the query cache", flavour=MARIADB)
     COM_ROLLBACK = _Row("Com_rollback", "ROLLBACK statements", metric="server_rollbacks")
     COM_SET_OPTION = _Row("Com_set_option", "SET statements")
     COM_STMT_EXECUTE = _Row(
         "Com_stmt_execute", "executions of prepared statements; each also counts under its own kind"
     )
     COM_STMT_PREPARE = _Row("Com_stmt_prepare", "statements prepared")
-    COM_DELETE_MULTI = _Row("Com_delete_multi", "multi-table DELETE statements", PREFLIGHT)
-    COM_INSERT_SELECT = _Row("Com_insert_select", "INSERT ... SELECT statements", PREFLIGHT)
-    COM_LOAD = _Row("Com_load", "LOAD DATA statements", PREFLIGHT)
-    COM_REPLACE = _Row("Com_replace", "REPLACE statements", PREFLIGHT)
-    COM_REPLACE_SELECT = _Row("Com_replace_select", "REPLACE ... SELECT statements", PREFLIGHT)
-    COM_UPDATE_MULTI = _Row("Com_update_multi", "multi-table UPDATE statements", PREFLIGHT)
+    COM_DELETE_MULTI = _Row("Com_delete_multi", "multi-table DELETE statements")
+    COM_INSERT_SELECT = _Row("Com_insert_select", "INSERT ... SELECT statements")
+    COM_LOAD = _Row("Com_load", "LOAD DATA statements")
+    COM_REPLACE = _Row("Com_replace", "REPLACE statements")
+    COM_REPLACE_SELECT = _Row("Com_replace_select", "REPLACE ... SELECT statements")
+    COM_UPDATE_MULTI = _Row("Com_update_multi", "multi-table UPDATE statements")
     PREPARED_STMT_COUNT = _Row("Prepared_stmt_count", "prepared statements that are open now", PREFLIGHT)
 
     # Connections
@@ -314,6 +316,13 @@ REQUIRED = (
 )
 """A reading without one of these is an error."""
 
+COMMITS = (Counter.COM_COMMIT, Counter.COM_XA_COMMIT)
+"""Statements that commit. A statement with autocommit is none of them."""
+
+ROLLBACKS = (Counter.COM_ROLLBACK,)
+READS = (Counter.COM_SELECT, Counter.QUERY_CACHE_HITS)
+"""A SELECT that the query cache answers is not in Com_select."""
+
 ROW_WRITES = (
     Counter.COM_DELETE,
     Counter.COM_DELETE_MULTI,
@@ -326,6 +335,8 @@ ROW_WRITES = (
     Counter.COM_UPDATE_MULTI,
 )
 """Statements that change rows."""
+
+WRITES = ROW_WRITES
 
 LOG_FSYNCS = (Counter.OS_LOG_FSYNCS, Counter.DATA_FSYNCS)
 """MySQL, and MariaDB up to 10.7, count the redo log's fsyncs separately. MariaDB 10.8 removed that counter:

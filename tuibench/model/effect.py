@@ -13,11 +13,16 @@ from tuibench.model.verdict import LevelMovement, Verdict
 
 
 class EffectFigure(StrEnum):
-    """What is compared: transactions a second, milliseconds, and log fsyncs for each transaction."""
+    """What is compared: transactions a second, milliseconds, and log fsyncs for each transaction.
+
+    Queries and fsyncs a second are those of a session without load.
+    """
 
     TPS = "tps"
+    QPS = "qps"
     P95 = "p95_ms"
     FSYNCS = "fsyncs_per_transaction"
+    FSYNC_RATE = "fsyncs_per_second"
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):

@@ -44,6 +44,10 @@ class EngineChoice(StrEnum):
     ASYNCIO = "asyncio"
 
 
+WATCH = "watch"
+"""What stands in the place of the profile in a session without load."""
+
+
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What to run, how hard, and for how long.
 
@@ -60,7 +64,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     one, and ends with it. `report_seconds` and `histogram` are how it is told as text: the time
     between interval lines, 0 for none, and whether the distribution of latencies is part of it.
     `profile_text` is the profile itself where it is in no file; `sql_words` are the options of a command line
-    that made it of SQL. `engine` is what is to run the transactions.
+    that made it of SQL. `engine` is what is to run the transactions. A session that `is_watch` has no load:
+    it watches the server's own traffic, and most of this is of no account.
     """
 
     profile: str
@@ -92,6 +97,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     profile_text: str = ""
     sql_words: tuple[str, ...] = ()
     engine: EngineChoice = EngineChoice.AUTO
+    is_watch: bool = False
 
     @property
     def profile_options(self) -> dict[str, OptionValue]:

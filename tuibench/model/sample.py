@@ -68,6 +68,30 @@ class LoadSample(msgspec.Struct, frozen=True, kw_only=True):
     headline: float | None = None
 
 
+class TrafficSample(msgspec.Struct, frozen=True, kw_only=True):
+    """What the server's clients did in the interval, as the server counted it; the session's own statements
+    are not included.
+
+    Transactions are COMMIT statements: those that autocommit are queries only. `latency` is that of
+    statements, by the upper ends of the server's buckets; it is None where the server keeps no distribution,
+    and `latency_avg_ms` is None where it keeps no times at all. `latency_note` says where they come from, or
+    why they are missing. `transactions_total` counts since the session began.
+    """
+
+    seconds: float
+    transactions_per_second: float
+    rollbacks_per_second: float
+    queries_per_second: float
+    reads_per_second: float
+    writes_per_second: float
+    others_per_second: float
+    transactions_total: int
+    latency: Latency | None = None
+    latency_avg_ms: float | None = None
+    latency_note: str = ""
+    shape: CoarseHistogram | None = None
+
+
 class ServerSample(msgspec.Struct, frozen=True, kw_only=True):
     """What SHOW GLOBAL STATUS and SHOW GLOBAL VARIABLES said.
 
@@ -130,7 +154,11 @@ class HostSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):
-    """One tick: due `elapsed_seconds` after the start of the load, and `late_ms` late."""
+    """One tick: due `elapsed_seconds` after the start of the load, and `late_ms` late.
+
+    `load` is the session's own load, `traffic` is all that a server does for its clients. A session has one
+    of them.
+    """
 
     number: int
     at: float
@@ -139,3 +167,9 @@ class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):
     load: LoadSample | None
     server: ServerSample | None
     host: HostSample | None
+    traffic: TrafficSample | None = None
+
+    @property
+    def throughput(self) -> LoadSample | TrafficSample | None:
+        """The figures of throughput and latency: those of the load, or those of the server's own traffic."""
+        return self.load or self.traffic

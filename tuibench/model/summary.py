@@ -112,6 +112,19 @@ class Fairness(msgspec.Struct, frozen=True, kw_only=True):
     seconds_stddev: float
 
 
+class WatchedTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """What the server counted of its clients, beyond what every summary holds.
+
+    `latency_note` says where statement times come from, or why there are none.
+    """
+
+    rollbacks: int
+    threads_running_avg: float | None
+    threads_running_max: int | None
+    latency_avg_ms: float | None
+    latency_note: str
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"):
     """The whole run in figures. Latencies are milliseconds, `seconds` is the measured time of the load.
 
@@ -121,6 +134,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     delay that the run had on each round trip. `ab` is the result of a trial, if the run was one; `probe` that
     of the last probe, if there was one. `headline` is the figure that the profile is known by, if it has one.
     `steadiness` is None where no tick was measured.
+
+    With `watched` it is that of a session without load: transactions, queries and latencies are those of the
+    server's own traffic, and what only a load knows (errors, retries, reconnects, fairness) is not known.
     """
 
     schema: Literal["tuibench.summary/1"] = "tuibench.summary/1"
@@ -159,6 +175,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     probe: ProbeResult | None = None
     headline: HeadlineTotals | None = None
     steadiness: Steadiness | None = None
+    watched: WatchedTotals | None = None
 
 
 OWN_QUERIES = "query"

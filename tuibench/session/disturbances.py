@@ -25,6 +25,8 @@ OF_EVENTS = {
 
 def disturbance(sample: Sample, interval_seconds: float) -> str:
     """Why this tick says nothing about the server's settings; empty for one that does."""
+    if sample.traffic is not None:
+        return HOST_STARVED if is_host_starved(sample, interval_seconds) else ""
     if sample.load is None:
         return WORKER_SILENT
     if sample.server is None and not sample.load.transactions_per_second:

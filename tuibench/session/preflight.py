@@ -89,7 +89,7 @@ async def run_preflight(
 
 async def identify_server(target: Target, clock: Clock) -> tuple[ServerInfo, tuple[str, ...]]:
     """Identifies a server that gets no load, and the signs that it is a production server."""
-    connection = await connect_with_defaults(target)
+    connection = await connect_with_defaults(target, use_database=False)
     try:
         info = await server_info(connection)
         facts = await read_server(connection, info)

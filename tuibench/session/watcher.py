@@ -36,7 +36,11 @@ from tuibench.session.sampling.sampler import Sampler, TickObservation
 from tuibench.session.spec import SessionSpec
 from tuibench.session.tasks import BackgroundTasks
 from tuibench.session.ticking import ticks_until
+from tuibench.session.totals.watch_totals import tick_detail
 from tuibench.workload.program.program import Program
+
+REMAINDER_SHARE = 0.05
+"""At its end, a session samples what came after its last tick, if that is longer than this part of a tick."""
 
 Identify = Callable[[], Awaitable[tuple[ServerInfo, tuple[str, ...]]]]
 """Says what the server is, and which signs of a production server it shows."""
@@ -45,7 +49,8 @@ Identify = Callable[[], Awaitable[tuple[ServerInfo, tuple[str, ...]]]]
 class Watcher(AbstractAsyncContextManager["Watcher"]):
     """One session on one server. `fleet` holds the workers of a load on top of it, None without one.
 
-    `extend_status` adds what the load knows to each status.
+    `extend_status` adds what the load knows to each status. `on_tick` gets each sample that the watcher takes
+    by its own ticks.
     """
 
     def __init__(
@@ -56,6 +61,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.viewer_pids: set[int] = set()
         self.fleet: Fleet | None = None
         self.extend_status: Callable[[Status], Status] = lambda status: status
+        self.on_tick: Callable[[Sample, TickObservation], None] = lambda sample, observed: None
         self.bus = EventBus(SessionRecorder(spec, self.clock, partial(self.emit, EventKind.WARNING)))
         self.log = EventLog(self.clock, self.bus.event)
         self.lifecycle = Lifecycle(self.log, self.publish_status)
@@ -69,6 +75,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self._stack = AsyncExitStack()
         self._steps: list[ClosingStep] = []
         self._is_restored = self._is_closed = False
+        self._commits = 0
 
     async def __aenter__(self) -> "Watcher":
         """Connects and reads the settings. Raises a TuibenchError that says what is missing."""
@@ -98,6 +105,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self.spec.plan.interval_seconds,
             self._own_pids,
             self.settings.author_of,
+            with_traffic=self.spec.plan.is_watch,
         )
         self.activity_monitor = ActivityMonitor.of(
             self.spec,
@@ -119,7 +127,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         """Records and samples until the session is over, then restores the settings."""
         try:
             await self.start_recording()
-            await self._watch()
+            await self.watch()
         except Exception as error:
             self.lifecycle.fail(error)
         finally:
@@ -135,7 +143,8 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
 
     async def observe(self, tick: int, transactions_total: int | None = None) -> TickObservation:
         """Samples server and host, and reports what was noticed."""
-        return await self.sampler.observe(tick, transactions_total, self.settings.ours)
+        own = self.own_statements
+        return await self.sampler.observe(tick, transactions_total, self.settings.ours, own)
 
     async def report(self, observed: TickObservation) -> None:
         """Emits the events of a tick, and reads the settings again where others changed some."""
@@ -201,18 +210,28 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         if self.lifecycle.state is not RunState.ENDED:
             self.lifecycle.set_state(RunState.ENDED)
 
-    async def _watch(self) -> None:
+    async def watch(self) -> None:
+        """Samples until the time of the plan is up or the session is over. The record must be open."""
         await self.sampler.begin(self.own_statements)
         start_ns = self.clock.now_ns()
         self.log.start(start_ns)
         self.emit(EventKind.START, f"watching {self.server.where}")
         self.lifecycle.set_state(RunState.RUNNING)
-        interval_ns = int(self.spec.plan.interval_seconds * NS_PER_SECOND)
-        async for tick in ticks_until(self.lifecycle.over, ticks(self.clock, start_ns, interval_ns)):
-            await self._tick(tick)
+        plan = self.spec.plan
+        interval_ns = int(plan.interval_seconds * NS_PER_SECOND)
+        end_ns = start_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None
+        schedule = ticks(self.clock, start_ns, interval_ns, end_ns)
+        last = Tick(0, start_ns, 0)
+        async for last in ticks_until(self.lifecycle.over, schedule):
+            await self._tick(last)
+        now_ns = self.clock.now_ns()
+        if now_ns - last.due_ns > REMAINDER_SHARE * interval_ns and self.lifecycle.error is None:
+            await self._tick(Tick(last.number + 1, now_ns, 0))
 
     async def _tick(self, tick: Tick) -> None:
         observed = await self.observe(tick.number)
+        traffic = observed.traffic
+        self._commits += traffic.commits if traffic else 0
         sample = Sample(
             number=tick.number,
             at=self.clock.wall_seconds(),
@@ -221,9 +240,11 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             load=None,
             server=observed.server,
             host=observed.host,
+            traffic=traffic.sample(self._commits) if traffic else None,
         )
-        self.bus.sample(sample, None)
+        self.bus.sample(sample, tick_detail(traffic) if traffic else None)
         self.activity_monitor.tick()
+        self.on_tick(sample, observed)
         await self.report(observed)
 
     async def _own_connections(self) -> set[int]:

@@ -21,7 +21,7 @@ from tuibench.model.headline import Headline
 from tuibench.model.message import Hello, ReplayState, RunState, SampleGap, SessionEnded, Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeState
-from tuibench.model.sample import HostSample, LoadSample, Sample, ServerSample
+from tuibench.model.sample import HostSample, LoadSample, Sample, ServerSample, TrafficSample
 from tuibench.model.schedule import PlanPhase, PlanProgress
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingRole, SettingState, settings_with
@@ -116,6 +116,16 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def load(self) -> LoadSample | None:
         return self.sample.load if self.sample else None
+
+    @property
+    def throughput(self) -> LoadSample | TrafficSample | None:
+        """The figures of the charts: those of the load, or of the server's own traffic."""
+        return self.sample.throughput if self.sample else None
+
+    @property
+    def is_watch(self) -> bool:
+        """True where there is no load: the session watches the server's own traffic."""
+        return self.plan.is_watch
 
     @property
     def server(self) -> ServerSample | None:
@@ -260,7 +270,7 @@ def visible_view(view: View) -> View:
 
 
 def _chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
-    load, slot = sample.load, slot_of(sample.elapsed_seconds, interval_seconds)
+    load, slot = sample.throughput, slot_of(sample.elapsed_seconds, interval_seconds)
     if load is None:
         return ChartPoint(sample.elapsed_seconds, None, None, None, slot=slot)
     latency = load.latency
@@ -275,7 +285,7 @@ def _chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
         slot=slot,
         seconds=load.seconds,
         counts=pack_counts(dense_counts(load.shape)),
-        headline=load.headline,
+        headline=sample.load.headline if sample.load else None,
     )
 
 

@@ -25,8 +25,9 @@ from tuibench.cli.output.formats import echo_json
 from tuibench.errors import ExitCode, ServerUnavailableError
 from tuibench.model.finding import Finding, Severity
 from tuibench.model.settings import PresetState
-from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark
+from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark, WatchedTotals
 from tuibench.record.files.sweep_folder import SweepFolder
+from tuibench.record.report.watch_report import watch_report
 
 SESSION = "20260101-120000-oltp_read_write"
 KEPT = DATA / "recorded-run"
@@ -195,6 +196,14 @@ def test_slap_prints_one_form(tuibench: Program) -> None:
     ended = tuibench(*ASKING["slap"][0], "--csv", "--format=json")
     assert (ended.code, ended.out) == (ExitCode.USAGE_ERROR, "")
     assert "only one form can go to stdout" in ended.err
+
+
+def test_of_a_watch(capsys: pytest.CaptureFixture[str]) -> None:
+    watched = WatchedTotals(
+        rollbacks=1, threads_running_avg=2.5, threads_running_max=4, latency_avg_ms=None, latency_note="OFF"
+    )
+    echo_json(watch_report(summary(watched=watched)))
+    demand_valid("watch", capsys.readouterr().out)
 
 
 def test_each_schema_has_an_output_here() -> None:

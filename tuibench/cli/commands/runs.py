@@ -144,13 +144,22 @@ def _described(run: Run) -> Iterator[str]:
     """What it was, and where."""
     plan, seen = run.plan, run.environment
     yield f"{run.id}: {run.summary.outcome} after {hms(run.summary.seconds)}"
-    threads = first_to_last(plan.plan.threads, run.summary.threads)
-    noun = "thread" if threads == "1" else "threads"
-    yield f"{plan.plan.profile}, {plan.data_set or 'tables not described'}, {threads} {noun}"
+    if plan.plan.is_watch:
+        yield "the server's own traffic, without a load"
+    else:
+        yield _load_line(run)
     yield f"{plan.server.version_text} at {plan.server.where}, as {plan.target.user or 'nobody'}"
     if seen is not None:
         host = seen.host
         yield f"from {host.name} ({seen.location}): {host.cpu_model}, {host.cores} cores, {host.os}"
+
+
+def _load_line(run: Run) -> str:
+    """Profile, tables and threads."""
+    plan = run.plan
+    threads = first_to_last(plan.plan.threads, run.summary.threads)
+    noun = "thread" if threads == "1" else "threads"
+    return f"{plan.plan.profile}, {plan.data_set or 'tables not described'}, {threads} {noun}"
 
 
 def _show_sweep(directory: Path, as_json: bool) -> None:

@@ -73,7 +73,7 @@ def session_line(entry: SessionEntry) -> SessionLine:
 
 
 def _with_hello(line: SessionLine, hello: Hello) -> SessionLine:
-    load = hello.samples[-1].load if hello.samples else None
+    figures = hello.samples[-1].throughput if hello.samples else None
     return msgspec.structs.replace(
         line,
         profile=hello.plan.profile,
@@ -83,7 +83,7 @@ def _with_hello(line: SessionLine, hello: Hello) -> SessionLine:
         threads=hello.status.threads,
         rate=hello.status.rate,
         elapsed_seconds=hello.elapsed_seconds,
-        transactions_per_second=load.transactions_per_second if load else None,
+        transactions_per_second=figures.transactions_per_second if figures else None,
         viewers=hello.viewers,
         run_directory=hello.run_directory,
         metrics=hello.metrics or None,

@@ -13,7 +13,7 @@ from tuibench.errors import UsageError
 from tuibench.model.plan import RunPlan
 
 if TYPE_CHECKING:
-    from tuibench.model.effect import AbTestPlan
+    from tuibench.model.effect import AbTestPlan, EffectFigure
 
 MIN_CYCLES, MAX_CYCLES = 4, 1000
 DEFAULT_CYCLES, FIXED_WINDOW, UNTIL_WINDOW, DEFAULT_MAX_SECONDS = 5, 10.0, 5.0, 600.0
@@ -75,14 +75,15 @@ class AbTestOptions:
                 f"of {trial.window_seconds:g} s are {trial.seconds:g} s",
                 "leave --time out, or change --cycles and --window",
             )
-        lead = plan.warmup_seconds or min(MAX_DEFAULT_WARMUP_SECONDS, trial.window_seconds)
+        usual = 0.0 if plan.is_watch else min(MAX_DEFAULT_WARMUP_SECONDS, trial.window_seconds)
+        lead = plan.warmup_seconds or usual
         threads = max(int(trial.a), int(trial.b)) if trial.subject == THREADS else plan.threads
         return msgspec.structs.replace(
             plan, trial=trial, seconds=trial.seconds, warmup_seconds=lead, threads=threads
         )
 
     def _trial(self, plan: RunPlan, given_seconds: float | None) -> AbTestPlan:
-        from tuibench.model.effect import AbTestPlan, EffectFigure
+        from tuibench.model.effect import AbTestPlan
 
         subject, a, b = parse_ab(self.ab)
         window = self.window if self.window is not None else self._usual_window(plan.interval_seconds)
@@ -102,7 +103,7 @@ class AbTestOptions:
             window_seconds=window,
             seed=plan.seed,
             is_sequential=bool(self.until),
-            primary=EffectFigure.P95 if plan.rate else EffectFigure.TPS,
+            primary=_primary_figure(plan),
             **tolerance,
         )
 
@@ -130,6 +131,15 @@ class AbTestOptions:
                 f"{2 * window * MAX_CYCLES:g} s with windows of {window:g} s, not {seconds:g}"
             )
         return cycles
+
+
+def _primary_figure(plan: RunPlan) -> EffectFigure:
+    """The figure that decides: queries where there is no load, p95 at a fixed rate, else transactions."""
+    from tuibench.model.effect import EffectFigure
+
+    if plan.is_watch:
+        return EffectFigure.QPS
+    return EffectFigure.P95 if plan.rate else EffectFigure.TPS
 
 
 def parse_tolerance(text: str) -> float:
@@ -183,9 +193,13 @@ def ab_test_announcement(plan: RunPlan) -> str:
         return (
             f"A/B: {trial.subject} {trial.a} against {trial.b}, windows of {trial.window_seconds:g} s, "
             f"until one is better or they are equal within ±{trial.tolerance_percent:g} %: "
-            f"at most {trial.seconds:g} s after {plan.warmup_seconds:g} s of warm-up"
+            f"at most {trial.seconds:g} s{_warmup_text(plan)}"
         )
     return (
         f"A/B: {trial.subject} {trial.a} against {trial.b}, {trial.cycles} cycles of 2 windows of "
-        f"{trial.window_seconds:g} s: {trial.seconds:g} s after {plan.warmup_seconds:g} s of warm-up"
+        f"{trial.window_seconds:g} s: {trial.seconds:g} s{_warmup_text(plan)}"
     )
+
+
+def _warmup_text(plan: RunPlan) -> str:
+    return f" after {plan.warmup_seconds:g} s of warm-up" if plan.warmup_seconds else ""

@@ -12,6 +12,8 @@ from tuibench.record.report.steadiness_text import stalls_line, steadiness_line
 
 def run_notes(summary: Summary, run_directory: str) -> list[str]:
     """What sysbench's summary has no place for."""
+    if summary.watched is not None:
+        return watch_notes(summary, run_directory)
     lines = []
     if summary.failure:
         lines.append(f"failed: {summary.failure}")
@@ -44,6 +46,20 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
     lines.append(_server_counters_note(summary))
     lines += [f"warning: {warning}" for warning in summary.warnings]
     lines.append(_record_note(Path(run_directory)))
+    return [line for line in lines if line]
+
+
+def watch_notes(summary: Summary, run_directory: str) -> list[str]:
+    """What is said below the summary of a session without load."""
+    steadiness = summary.steadiness
+    lines = [
+        f"failed: {summary.failure}" if summary.failure else "",
+        *((steadiness_line(steadiness), stalls_line(steadiness)) if steadiness is not None else ()),
+        *(effect_line(effect) for effect in summary.effects),
+        *(cost_line(cost) for cost in summary.costs if cost.transactions),
+        *(f"warning: {warning}" for warning in summary.warnings),
+        _record_note(Path(run_directory)),
+    ]
     return [line for line in lines if line]
 
 

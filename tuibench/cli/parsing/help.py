@@ -150,6 +150,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "cleanup": ("oltp_read_write --tables=4 -h db1 -u app -p", "tpcc"),
     "check": ("tpcc", "sbtest --tables=4 --table-size=100000"),
     "profiles": ("", "show oltp_read_write", "check ./mine.toml"),
+    "watch": (
+        "-h db1 -u app -p",
+        "-h db1 -u app -p --time=60 --format=json",
+        "-h db1 -u app -p --ab innodb_flush_log_at_trx_commit=1,2 --until ±5%",
+    ),
     "doctor": ("oltp_read_write --tables=4 --table-size=100000 --threads=64 -h db1 -u app -p",),
     "settings": ("list -h db1 -u app -p",),
     "sessions": ("", "--format json"),

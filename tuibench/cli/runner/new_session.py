@@ -50,7 +50,9 @@ def start_detached(
         raise error
     click.echo(spec.session)
     for line in (
-        [f"ended already, recorded in {ended.run_directory}"] if ended else session_hints(spec.session)
+        [f"ended already, recorded in {ended.run_directory}"]
+        if ended
+        else session_hints(spec.session, has_load=not spec.plan.is_watch)
     ):
         info(line)
     return ExitCode.DONE

@@ -13,11 +13,11 @@ def find_session_socket(session: str) -> Path:
     return run_async(registry.find_session(session))
 
 
-def session_hints(session: str) -> list[str]:
+def session_hints(session: str, *, has_load: bool = True) -> list[str]:
     """For who leaves a session running: how to see it again, to steer it, to end it."""
     return [
         f"watch it:  tuibench attach {session}",
-        f"steer it:  tuibench ctl {session} threads 16",
+        f"steer it:  tuibench ctl {session} {'threads 16' if has_load else 'set sync_binlog=0'}",
         f"end it:    tuibench ctl {session} stop --wait",
     ]
 

@@ -49,7 +49,7 @@ def report_left_running(socket: Path) -> ExitCode:
     except SessionUnreachableError as error:
         info(f"tuibench: {error}")
         return ExitCode.DONE
-    for line in (lifetime_text(hello), *session_hints(hello.session)):
+    for line in (lifetime_text(hello), *session_hints(hello.session, has_load=not hello.plan.is_watch)):
         info(line)
     return ExitCode.DONE
 

@@ -110,7 +110,7 @@ def is_usable(*windows: TrialWindow) -> bool:
 
 def settling_slots(slots: Sequence[Slot]) -> int:
     """How many slots to discard after a change."""
-    rates = [slot.tps for slot in slots]
+    rates = [slot.throughput for slot in slots]
     latencies = [slot.own_p95_ms or 0.0 for slot in slots]
     half = len(slots) // 2
     return next(

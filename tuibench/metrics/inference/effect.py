@@ -47,12 +47,18 @@ def compare_windows(history: SlotWindow, after: SlotWindow) -> tuple[Comparison,
 def window_figures(window: SlotWindow) -> dict[EffectFigure, float]:
     """The figures of one window."""
     transactions = math.fsum(slot.transactions for slot in window)
-    found = {EffectFigure.TPS: transactions / math.fsum(slot.seconds for slot in window)}
+    seconds = math.fsum(slot.seconds for slot in window)
+    queries = [slot.queries for slot in window if slot.queries is not None]
+    found = {} if queries and not transactions else {EffectFigure.TPS: transactions / seconds}
+    if queries:
+        found |= {EffectFigure.QPS: math.fsum(queries) / seconds}
     if (p95 := p95_of(window)) is not None:
         found[EffectFigure.P95] = p95
     counted = [(slot.log_fsyncs, slot.transactions) for slot in window if slot.log_fsyncs is not None]
     if committed := math.fsum(count for _, count in counted):
         found[EffectFigure.FSYNCS] = math.fsum(fsyncs for fsyncs, _ in counted) / committed
+    if queries and counted:
+        found[EffectFigure.FSYNC_RATE] = math.fsum(fsyncs for fsyncs, _ in counted) / seconds
     return found
 
 
@@ -70,8 +76,12 @@ def _series(figure: EffectFigure, slots: SlotWindow) -> list[float]:
     """The figure slot by slot; slots in which it was not measured are left out."""
     if figure is EffectFigure.TPS:
         return [slot.tps for slot in slots]
+    if figure is EffectFigure.QPS:
+        return [slot.queries / slot.seconds for slot in slots if slot.queries is not None]
     if figure is EffectFigure.P95:
         return [p95 for slot in slots if (p95 := slot.own_p95_ms) is not None]
+    if figure is EffectFigure.FSYNC_RATE:
+        return [slot.log_fsyncs / slot.seconds for slot in slots if slot.log_fsyncs is not None]
     return [
         slot.log_fsyncs / slot.transactions
         for slot in slots

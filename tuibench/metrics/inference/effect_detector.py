@@ -136,6 +136,6 @@ def _settling_slots(
     slots: Sequence[Slot], window: int, most: int, least: int = LEAST_SETTLING_SLOTS
 ) -> int | None:
     """At rest are those slots in which neither throughput nor p95 is under way."""
-    rates = [slot.tps for slot in slots]
+    rates = [slot.throughput for slot in slots]
     latencies = [slot.own_p95_ms or 0.0 for slot in slots]
     return settled_at((rates, latencies), window, least=least, most=most)

@@ -4,7 +4,13 @@ from tuibench import units
 from tuibench.model.effect import Comparison, EffectFigure
 from tuibench.model.verdict import LevelMovement, MovementKind, Verdict
 
-FIGURE_NAMES = {EffectFigure.TPS: "TPS", EffectFigure.P95: "p95", EffectFigure.FSYNCS: "fsyncs/trx"}
+FIGURE_NAMES = {
+    EffectFigure.TPS: "TPS",
+    EffectFigure.QPS: "QPS",
+    EffectFigure.P95: "p95",
+    EffectFigure.FSYNCS: "fsyncs/trx",
+    EffectFigure.FSYNC_RATE: "fsyncs/s",
+}
 ALTERNATION = "an A/B test (--ab) alternates the values and is not misled by this"
 
 

@@ -14,7 +14,8 @@ class Slot(NamedTuple):
     """What one tick measured. `end_seconds` into the run; `seconds` long.
 
     `latency` is None where only `p95_ms` is known (a record); both are None when nothing finished.
-    `log_fsyncs` is None where the server did not tell.
+    `log_fsyncs` is None where the server did not tell. `queries` is None where a load is measured: its
+    transactions say as much.
     """
 
     end_seconds: float
@@ -23,6 +24,7 @@ class Slot(NamedTuple):
     latency: Histogram | None = None
     p95_ms: float | None = None
     log_fsyncs: float | None = None
+    queries: float | None = None
 
     @property
     def start_seconds(self) -> float:
@@ -31,6 +33,11 @@ class Slot(NamedTuple):
     @property
     def tps(self) -> float:
         return self.transactions / self.seconds
+
+    @property
+    def throughput(self) -> float:
+        """What tells whether the load is at rest: queries a second where they are known."""
+        return (self.transactions if self.queries is None else self.queries) / self.seconds
 
     @property
     def own_p95_ms(self) -> float | None:

@@ -18,6 +18,8 @@ from tuibench.model.counters import (
     first_known,
 )
 from tuibench.model.sample import ServerSample
+from tuibench.observe.server.statement_times import StatementTimes, times_between
+from tuibench.observe.server.traffic import OwnStatements, Traffic, traffic_in
 
 RESTART_SLACK_SECONDS = 2.0
 """Uptime is in whole seconds on a clock that may be corrected: it may lag ours by this much."""
@@ -27,7 +29,8 @@ class StatusReading(msgspec.Struct, frozen=True, kw_only=True):
     """What SHOW GLOBAL STATUS said at `at_ns` of the monotonic clock.
 
     `connection` numbers the connection it came over, `identity` names the server instance.
-    `own_statements` and `transactions` are our own totals at that moment.
+    `own_statements` and `transactions` are our own totals at that moment. For a session without load `own`
+    is all that the session has sent, and `times` are the server's statement times; None with a load.
     """
 
     at_ns: int
@@ -39,6 +42,8 @@ class StatusReading(msgspec.Struct, frozen=True, kw_only=True):
     own_statements: int
     transactions: int | None
     untold: dict[str, str] = {}
+    own: OwnStatements = OwnStatements()
+    times: StatementTimes | None = None
 
 
 class ServerObservation(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +51,8 @@ class ServerObservation(msgspec.Struct, frozen=True, kw_only=True):
 
     `sample` is None for a gap; then `last_error` says why. `restarted` and `counters_reset` are True
     once, in the first sample after it. `own_statements` is the sampler's total that the counters of `sample`
-    include, for the reconciliation.
+    include, for the reconciliation. `traffic` is what the server's clients did since the sample before, None
+    where a load is measured instead, and where there are no rates.
     """
 
     sample: ServerSample | None
@@ -54,6 +60,7 @@ class ServerObservation(msgspec.Struct, frozen=True, kw_only=True):
     restarted: bool = False
     counters_reset: bool = False
     own_statements: int = 0
+    traffic: Traffic | None = None
 
 
 def observation_between(before: StatusReading | None, after: StatusReading) -> ServerObservation:
@@ -61,12 +68,24 @@ def observation_between(before: StatusReading | None, after: StatusReading) -> S
     restarted = before is not None and has_restarted(before, after)
     interval = None if before is None or restarted else _interval(before, after)
     reset = before is not None and interval is not None and was_reset(before, after, interval)
+    interval = None if reset else interval
+    traffic = _traffic(before, after, interval)
     return ServerObservation(
-        sample=_server_sample(before, after, None if reset else interval),
+        sample=_server_sample(before, after, interval, traffic),
         restarted=restarted,
         counters_reset=reset,
         own_statements=after.own_statements,
+        traffic=traffic,
     )
+
+
+def _traffic(
+    before: StatusReading | None, after: StatusReading, interval: CounterInterval | None
+) -> Traffic | None:
+    if before is None or interval is None or after.times is None:
+        return None
+    own = OwnStatements(*(now - then for now, then in zip(after.own, before.own, strict=True)))
+    return traffic_in(interval, own, times_between(before.times, after.times))
 
 
 def has_restarted(before: StatusReading, after: StatusReading) -> bool:
@@ -114,7 +133,10 @@ def kept_status(rows: Iterable[Sequence[str]]) -> dict[str, int]:
 
 
 def _server_sample(
-    before: StatusReading | None, after: StatusReading, interval: CounterInterval | None
+    before: StatusReading | None,
+    after: StatusReading,
+    interval: CounterInterval | None,
+    traffic: Traffic | None,
 ) -> ServerSample:
     status = after.status
     gauges = ServerSample(
@@ -132,7 +154,8 @@ def _server_sample(
     )
     if before is None or interval is None:
         return gauges
-    return _with_rates(gauges, interval, growth(before.transactions, after.transactions))
+    transactions = traffic.commits if traffic else growth(before.transactions, after.transactions)
+    return _with_rates(gauges, interval, transactions)
 
 
 def _with_rates(sample: ServerSample, interval: CounterInterval, transactions: float | None) -> ServerSample:

@@ -26,12 +26,14 @@ from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import instance_identity, server_info
 from tuibench.observe.server.monitoring_connection import Connect, MonitoringConnection, log_in
+from tuibench.observe.server.statement_times import Queries, QueryTimer, StatementTimesReader
 from tuibench.observe.server.status_reading import (
     ServerObservation,
     StatusReading,
     kept_status,
     observation_between,
 )
+from tuibench.observe.server.traffic import OwnStatements
 
 INNODB_METRICS = {
     "trx_rseg_history_len": str(Counter.METRICS_HISTORY_LIST_LENGTH),
@@ -55,7 +57,7 @@ class InnodbMetrics:
         self._known: dict[str, int] = {}
         self._ticks = 0
 
-    async def read(self, connection: Connection, variables: Mapping[str, str]) -> dict[str, int]:
+    async def read(self, connection: Queries, variables: Mapping[str, str]) -> dict[str, int]:
         """Both figures, under names of our own; empty where they cannot be had."""
         if self.untold or "mariadb" in variables.get("version", "").lower():
             return {}
@@ -64,7 +66,7 @@ class InnodbMetrics:
         self._ticks += 1
         return dict(self._known)
 
-    async def _ask(self, connection: Connection) -> None:
+    async def _ask(self, connection: Queries) -> None:
         try:
             rows = await connection.query(INNODB_METRICS_SQL)
         except ConnectionLostError:
@@ -88,7 +90,7 @@ class BinlogCounters:
     def __init__(self) -> None:
         self._is_refused = False
 
-    async def counters(self, connection: Connection, variables: Mapping[str, str]) -> dict[str, int]:
+    async def counters(self, connection: Queries, variables: Mapping[str, str]) -> dict[str, int]:
         """The counters, under names of our own; empty where they cannot be had."""
         if self._is_refused or any(variables.get(name) != value for name, value in BINLOG_REQUIRES.items()):
             return {}
@@ -122,13 +124,22 @@ GIVE_UP_SECONDS = 15.0
 class StatusSampler:
     """Reads status and variables. Its methods never raise for what the server does, and never wait for long.
 
-    `interval_seconds` is the tick. Nothing is sent before the first call.
+    `interval_seconds` is the tick. Nothing is sent before the first call. `with_traffic` measures the
+    server's own traffic, too, for a session without load.
     """
 
     def __init__(
-        self, target: Target, clock: Clock, *, interval_seconds: float = 1.0, log_in: Connect = log_in
+        self,
+        target: Target,
+        clock: Clock,
+        *,
+        interval_seconds: float = 1.0,
+        log_in: Connect = log_in,
+        with_traffic: bool = False,
     ) -> None:
         self._clock = clock
+        self._timer = QueryTimer()
+        self._times = StatementTimesReader(self._timer) if with_traffic else None
         self._connection = MonitoringConnection(
             target,
             clock,
@@ -157,18 +168,21 @@ class StatusSampler:
         """Why the last call got no answer, in words; empty if it got one."""
         return self._connection.last_error
 
-    async def sample(self, transactions_total: int | None = None) -> ServerObservation:
+    async def sample(
+        self, transactions_total: int | None = None, other_statements: int = 0
+    ) -> ServerObservation:
         """The server now, with rates since the last reading, however long ago that was.
 
         `transactions_total` is how many transactions the load has committed so far; without it there is no
-        figure per transaction.
+        figure per transaction. `other_statements` are those that the session sent over other connections.
         """
         reading = await self._connection.run(self._read)
         if reading is None:
             return ServerObservation(
                 sample=None, last_error=self.last_error, own_statements=self.own_statements
             )
-        reading = msgspec.structs.replace(reading, transactions=transactions_total)
+        own = OwnStatements(reading.own_statements + other_statements, reading.own.selects)
+        reading = msgspec.structs.replace(reading, transactions=transactions_total, own=own)
         before, self._last = self._last, reading
         return observation_between(before, reading)
 
@@ -186,10 +200,12 @@ class StatusSampler:
     async def _read(self, connection: Connection) -> StatusReading:
         if self._variables_of != self._connection.logins:
             await self._read_variables(connection)
-        innodb = await self._innodb.read(connection, self._variables)
-        binlog = await self._binlog.counters(connection, self._variables)
+        timed = self._timer.on(connection)
+        innodb = await self._innodb.read(timed, self._variables)
+        binlog = await self._binlog.counters(timed, self._variables)
+        times = await self._times.read(timed, self._variables) if self._times is not None else None
         sent_ns = self._clock.now_ns()
-        status = kept_status(await connection.query(STATUS_SQL))
+        status = kept_status(await timed.query(STATUS_SQL))
         received_ns = self._clock.now_ns()
         _require(status, REQUIRED)
         return StatusReading(
@@ -202,10 +218,12 @@ class StatusSampler:
             table_open_cache=int(self._variables[ServerVariable.TABLE_OPEN_CACHE]),
             own_statements=self.own_statements,
             transactions=None,
+            own=OwnStatements(self.own_statements, self._timer.selects),
+            times=times,
         )
 
     async def _read_variables(self, connection: Connection) -> dict[str, str]:
-        variables: dict[str, str] = dict(await connection.query(VARIABLES_SQL))
+        variables: dict[str, str] = dict(await self._timer.on(connection).query(VARIABLES_SQL))
         _require(variables, (ServerVariable.MAX_CONNECTIONS, ServerVariable.TABLE_OPEN_CACHE))
         self._variables, self._variables_of = variables, self._connection.logins
         return dict(variables)

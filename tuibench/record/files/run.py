@@ -13,7 +13,7 @@ from tuibench.model.effect import CommitCost
 from tuibench.model.environment import Environment
 from tuibench.model.event import Event
 from tuibench.model.message import Status
-from tuibench.model.sample import LoadSample, Sample
+from tuibench.model.sample import LoadSample, Sample, TrafficSample
 from tuibench.model.summary import Summary
 from tuibench.record.files import hdr_log, reader
 from tuibench.record.files.hdr_log import LogLine, decode_histogram
@@ -21,20 +21,23 @@ from tuibench.record.files.schema import PlanRecord, ReportLine, TickCounts
 from tuibench.record.sysbench_report import IntervalCounts
 
 
-def rebuild_interval(load: LoadSample, counts: TickCounts, line: LogLine) -> IntervalCounts:
+def rebuild_interval(
+    figures: LoadSample | TrafficSample, counts: TickCounts, line: LogLine
+) -> IntervalCounts:
     """A tick as it was printed, to the last digit."""
-    latency = load.latency
+    latency = figures.latency
+    load = figures if isinstance(figures, LoadSample) else None
     return IntervalCounts(
-        seconds=load.seconds,
-        threads=load.threads,
-        rate=load.rate,
+        seconds=figures.seconds,
+        threads=load.threads if load else 0,
+        rate=load.rate if load else 0.0,
         transactions=counts.completed,
         reads=counts.reads,
         writes=counts.writes,
         others=counts.others,
         errors=counts.failures,
         reconnects=counts.reconnects,
-        backlog=load.backlog,
+        backlog=load.backlog if load else 0,
         in_flight=counts.in_flight,
         latency=decode_histogram(
             line.payload,
@@ -98,8 +101,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         ticks = ((s, c) for s, c in zip(self.samples, self.counts, strict=True) if s.elapsed_seconds > 0)
         untagged = (line for line in self.histograms() if line.tag == hdr_log.RESPONSE)
         for (sample, counts), line in zip(ticks, untagged, strict=False):
-            if sample.load is not None:
-                yield sample.elapsed_seconds, rebuild_interval(sample.load, counts, line)
+            if sample.throughput is not None:
+                yield sample.elapsed_seconds, rebuild_interval(sample.throughput, counts, line)
 
 
 def _whole(summary: Summary) -> Histogram:

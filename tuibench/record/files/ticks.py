@@ -16,7 +16,15 @@ from msgspec import UNSET, UnsetType, field
 from msgspec.structs import asdict
 
 from tuibench.metrics.histogram import US_PER_MS
-from tuibench.model.sample import CoarseHistogram, HostSample, Latency, LoadSample, Sample, ServerSample
+from tuibench.model.sample import (
+    CoarseHistogram,
+    HostSample,
+    Latency,
+    LoadSample,
+    Sample,
+    ServerSample,
+    TrafficSample,
+)
 from tuibench.record.files.schema import TickCounts
 
 LatencyRow = tuple[int, ...]
@@ -153,6 +161,14 @@ class HostLine(HostSample, frozen=True, kw_only=True, array_like=True):
     """The host part, without names."""
 
 
+class TrafficLine(TrafficSample, frozen=True, kw_only=True, array_like=True):
+    """The traffic part, without names. A `latency_note` that is null is as it was."""
+
+    latency: LatencyRow = ()  # type: ignore[assignment]
+    shape: LatencyRow = ()  # type: ignore[assignment]
+    latency_note: str | None = None  # type: ignore[assignment]
+
+
 class SampleLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of `samples.jsonl`. `elapsed_seconds` is 0 or less while the load warmed up."""
 
@@ -164,6 +180,7 @@ class SampleLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     load: LoadLine | None = None
     server: ServerLine | None = None
     host: HostLine | None = None
+    traffic: TrafficLine | None = None
 
 
 class TickWriter:
@@ -173,6 +190,7 @@ class TickWriter:
         self._places: dict[str, int] = {}
         self._counters, self._gauges = DeltaCodec(falls=False), DeltaCodec()
         self._untold: dict[str, str] = {}
+        self._latency_note = ""
 
     def line(self, sample: Sample, counts: TickCounts) -> SampleLine:
         """The next tick as it is written."""
@@ -185,7 +203,17 @@ class TickWriter:
             load=self._load(sample.load, counts) if sample.load else None,
             server=self._server(sample.server) if sample.server else None,
             host=HostLine(**asdict(sample.host)) if sample.host else None,
+            traffic=self._traffic(sample.traffic) if sample.traffic else None,
         )
+
+    def _traffic(self, traffic: TrafficSample) -> TrafficLine:
+        before, self._latency_note = self._latency_note, traffic.latency_note
+        encoded = {
+            "latency": encode_latency(traffic.latency),
+            "shape": _shape_row(traffic.shape),
+            "latency_note": None if before == traffic.latency_note else traffic.latency_note,
+        }
+        return TrafficLine(**{**asdict(traffic), **encoded})
 
     def _load(self, load: LoadSample, counts: TickCounts) -> LoadLine:
         rates = _rates(counts, load.seconds)
@@ -198,7 +226,7 @@ class TickWriter:
             headline=load.headline,
             latency=encode_latency(load.latency),
             service=encode_latency(load.service),
-            shape=(load.shape.first, *load.shape.counts) if load.shape else (),
+            shape=_shape_row(load.shape),
             names=self._new_names((*load.by_transaction, *load.statements)),
             by_transaction=self._rows(load.by_transaction),
             statements=self._rows(load.statements),
@@ -230,6 +258,7 @@ class TickReader:
         self._names: tuple[str, ...] = ()
         self._counters, self._gauges = DeltaCodec(), DeltaCodec()
         self._untold: dict[str, str] = {}
+        self._latency_note = ""
 
     def sample(self, line: SampleLine) -> Sample:
         """The sample of the next line."""
@@ -241,7 +270,17 @@ class TickReader:
             load=self._load(line.load, line.counts) if line.load else None,
             server=self._server(line.server) if line.server else None,
             host=HostSample(**asdict(line.host)) if line.host else None,
+            traffic=self._traffic(line.traffic) if line.traffic else None,
         )
+
+    def _traffic(self, line: TrafficLine) -> TrafficSample:
+        self._latency_note = self._latency_note if line.latency_note is None else line.latency_note
+        decoded = {
+            "latency": decode_latency(line.latency),
+            "shape": _shape(line.shape),
+            "latency_note": self._latency_note,
+        }
+        return TrafficSample(**{**asdict(line), **decoded})
 
     def _load(self, line: LoadLine, counts: TickCounts) -> LoadSample:
         self._names = line.names or self._names
@@ -254,7 +293,7 @@ class TickReader:
             errors_by_code=_by_code(counts) if codes is UNSET else codes,
             latency=decode_latency(line.latency),
             service=decode_latency(line.service),
-            shape=CoarseHistogram(line.shape[0], line.shape[1:]) if line.shape else None,
+            shape=_shape(line.shape),
             by_transaction=self._latencies(line.by_transaction),
             statements=self._latencies(line.statements),
         )
@@ -274,6 +313,14 @@ class TickReader:
             "untold": self._untold,
         }
         return ServerSample(**{**asdict(line), **encoded})
+
+
+def _shape_row(shape: CoarseHistogram | None) -> LatencyRow:
+    return (shape.first, *shape.counts) if shape else ()
+
+
+def _shape(row: LatencyRow) -> CoarseHistogram | None:
+    return CoarseHistogram(row[0], row[1:]) if row else None
 
 
 def _rates(counts: TickCounts, seconds: float) -> dict[str, float]:

@@ -16,7 +16,7 @@ from tuibench.record.html.markup import Child, Markup, figure_table, join_markup
 from tuibench.record.report.effect_text import cost_parts
 from tuibench.units import count, decimal, hms
 
-LESS_IS_BETTER = frozenset({EffectFigure.P95, EffectFigure.FSYNCS})
+LESS_IS_BETTER = frozenset({EffectFigure.P95, EffectFigure.FSYNCS, EffectFigure.FSYNC_RATE})
 
 
 def changes_section(run: Run) -> Markup:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tuibench import units
 from tuibench.model.counters import Counter
-from tuibench.model.sample import HostSample, LoadSample, ServerSample
+from tuibench.model.sample import HostSample, LoadSample, ServerSample, TrafficSample
 from tuibench.record.html.chart import ChartSpan, ChartStyle, time_chart
 from tuibench.record.html.markup import Markup, tag
 from tuibench.record.html.series import SampleValue, Series, TimeAxis, stack_series
@@ -49,6 +49,11 @@ def load_value(read: Callable[[LoadSample], float | None]) -> SampleValue:
     return lambda sample: None if sample.load is None else read(sample.load)
 
 
+def throughput_value(read: Callable[[LoadSample | TrafficSample], float | None]) -> SampleValue:
+    """A figure that a load and a server's own traffic both have."""
+    return lambda sample: None if sample.throughput is None else read(sample.throughput)
+
+
 def server_value(read: Callable[[ServerSample], float | None]) -> SampleValue:
     return lambda sample: None if sample.server is None else read(sample.server)
 
@@ -59,7 +64,7 @@ def host_value(read: Callable[[HostSample], float | None]) -> SampleValue:
 
 def latency_value(name: str) -> SampleValue:
     """A percentile of the response times, by its field."""
-    return load_value(lambda part: None if part.latency is None else float(getattr(part.latency, name)))
+    return throughput_value(lambda part: None if part.latency is None else float(getattr(part.latency, name)))
 
 
 def _bytes(value: float | None) -> str:
@@ -86,7 +91,7 @@ PLOTS = (
         "Transactions",
         "a second",
         (
-            PlotLine("TPS", load_value(lambda part: part.transactions_per_second)),
+            PlotLine("TPS", throughput_value(lambda part: part.transactions_per_second)),
             PlotLine("asked for", load_value(lambda part: part.rate or None), dashed=True),
         ),
     ),
@@ -107,9 +112,9 @@ PLOTS = (
         "Queries",
         "a second, stacked",
         (
-            PlotLine("reads", load_value(lambda part: part.reads_per_second)),
-            PlotLine("writes", load_value(lambda part: part.writes_per_second)),
-            PlotLine("others", load_value(lambda part: part.others_per_second)),
+            PlotLine("reads", throughput_value(lambda part: part.reads_per_second)),
+            PlotLine("writes", throughput_value(lambda part: part.writes_per_second)),
+            PlotLine("others", throughput_value(lambda part: part.others_per_second)),
         ),
         stacked=True,
     ),

@@ -90,13 +90,20 @@ def report_header(run: Run) -> Markup:
         tag("h1", f"{plan.profile} on {server.flavour} {server.version}"),
         tag(
             "p",
-            f"{started} · {run.plan.data_set or 'tables not described'} · "
-            f"{pluralize(plan.threads, 'thread')} at the start · {figures_.outcome} after "
-            f"{hms(figures_.seconds)} · run {run.id}",
+            f"{started} · {_load_words(run)} · "
+            f"{figures_.outcome} after {hms(figures_.seconds)} · run {run.id}",
             class_="soft",
         ),
         tag("div", [_tile(*tile) for tile in _tiles(run)], class_="tiles"),
     )
+
+
+def _load_words(run: Run) -> str:
+    """The tables and the threads, or that there was no load."""
+    plan = run.plan.plan
+    if plan.is_watch:
+        return "the server's own traffic"
+    return f"{run.plan.data_set or 'tables not described'} · {pluralize(plan.threads, 'thread')} at the start"
 
 
 def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
@@ -114,6 +121,9 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     if latency is not None:
         yield "p95", milliseconds(latency.p95), f"median {milliseconds(latency.p50)}"
         yield "p99", milliseconds(latency.p99), f"slowest {milliseconds(latency.max)}"
+    if figures_.watched is not None:
+        yield "rollbacks", count(figures_.watched.rollbacks), "by ROLLBACK statements"
+        return
     yield "errors", count(figures_.errors.total), f"{count(figures_.retries)} transactions tried again"
 
 

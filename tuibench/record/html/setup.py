@@ -66,9 +66,18 @@ def _host(run: Run) -> Iterator[tuple[str, str]]:
         )
 
 
+WATCH_METHOD = (
+    "The session had no load: it watched the server's own traffic. Queries, reads, writes and commits are "
+    "the growth of the server's counters, without the session's own statements; a statement that autocommits "
+    "is no commit. Latencies are those of statements as the server measured them, where it does."
+)
+
+
 def method_section(run: Run) -> Markup:
     """What was run, how it was driven and how measured."""
     plan = run.plan.plan
+    if plan.is_watch:
+        return tag("p", WATCH_METHOD, class_="note")
     return join_markup(
         property_table(
             [

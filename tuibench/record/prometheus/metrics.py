@@ -40,10 +40,20 @@ class RunTotals(msgspec.Struct, frozen=True, kw_only=True):
     service: Histogram = msgspec.field(default_factory=Histogram)
 
 
+class TrafficTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """What the server's clients have done since a session without load began."""
+
+    reads: int
+    writes: int
+    others: int
+    latency: Histogram
+
+
 class MetricsSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """One moment. `sample` is the newest, None before the first; `events` are counted by their kind.
 
-    `where` is the target in words, `started_at` the Unix time at which the session began.
+    `where` is the target in words, `started_at` the Unix time at which the session began. Either `totals` or
+    `traffic` is None: a session has a load, or watches the server's own traffic.
     """
 
     version: str
@@ -53,7 +63,8 @@ class MetricsSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     server: ServerInfo
     started_at: float
     status: Status
-    totals: RunTotals
+    totals: RunTotals | None
+    traffic: TrafficTotals | None = None
     sample: Sample | None
     events: dict[str, int]
 

@@ -31,7 +31,7 @@ from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
 from tuibench.mysql.errors import error_name
 from tuibench.record.prometheus import metrics
-from tuibench.record.prometheus.metrics import MetricsSnapshot, RunTotals
+from tuibench.record.prometheus.metrics import MetricsSnapshot, RunTotals, TrafficTotals
 
 _STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 _DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -95,10 +95,13 @@ def _harmless(sample: Sample) -> Sample:
 def metric_families(snapshot: MetricsSnapshot) -> Iterator[Metric]:
     """All metrics of a moment."""
     yield from _identity(snapshot)
-    yield from _load(snapshot.totals)
-    yield _durations("transaction_duration", "Response time of committed transactions.", snapshot.totals)
-    if snapshot.totals.service.count:
-        yield _service(snapshot.totals.service)
+    if snapshot.totals is not None:
+        yield from _load(snapshot.totals)
+        yield _durations("transaction_duration", "Response time of committed transactions.", snapshot.totals)
+        if snapshot.totals.service.count:
+            yield _service(snapshot.totals.service)
+    if snapshot.traffic is not None:
+        yield from _traffic(snapshot.traffic)
     yield _events(snapshot.events)
     yield from _read(metrics.STATUS_GAUGES, snapshot.status)
     sample = snapshot.sample
@@ -158,6 +161,23 @@ def _load(totals: RunTotals) -> Iterator[Metric]:
     for code, times in sorted(totals.errors.items()):
         errors.add_metric([str(code), error_name(code)], times)
     yield errors
+
+
+def _traffic(totals: TrafficTotals) -> Iterator[Metric]:
+    """The server's own traffic; its transactions are the server's commits."""
+    queries = CounterMetricFamily(
+        PREFIX + "traffic_queries", "Statements of the server's clients, ours not included.", labels=["kind"]
+    )
+    for kind, count in (("read", totals.reads), ("write", totals.writes), ("other", totals.others)):
+        queries.add_metric([kind], count)
+    yield queries
+    if totals.latency.count:
+        yield HistogramMetricFamily(
+            PREFIX + "traffic_statement_duration_seconds",
+            "Time of statements, as the server measured it.",
+            buckets=cumulated(totals.latency),
+            sum_value=sum_seconds(totals.latency),
+        )
 
 
 def _durations(name: str, help: str, totals: RunTotals) -> Metric:

@@ -103,10 +103,13 @@ def _more(result: AbTestResult) -> str:
 
 def _so_far(result: AbTestResult) -> str:
     """The rates seen until now, without any claim."""
-    a, b = ([side[EffectFigure.TPS] for side in sides] for sides in _sides(result))
+    figure = EffectFigure.TPS
+    if any(figure not in side for sides in _sides(result) for side in sides):
+        figure = EffectFigure.QPS
+    a, b = ([side.get(figure, 0.0) for side in sides] for sides in _sides(result))
     if not sum(a, 0.0):
         return ""
-    return f"; TPS {units.signed(100 * (sum(b) / sum(a) - 1))} % so far"
+    return f"; {FIGURE_NAMES[figure]} {units.signed(100 * (sum(b) / sum(a) - 1))} % so far"
 
 
 def _sides(result: AbTestResult) -> tuple[list[dict[EffectFigure, float]], list[dict[EffectFigure, float]]]:
@@ -126,7 +129,13 @@ def _row(one: Comparison) -> tuple[str, ...]:
     return (_LONG_NAMES[one.figure], *levels, change, edges, verdict)
 
 
-_LONG_NAMES = {EffectFigure.TPS: "TPS", EffectFigure.P95: "p95 (ms)", EffectFigure.FSYNCS: "log fsyncs/trx"}
+_LONG_NAMES = {
+    EffectFigure.TPS: "TPS",
+    EffectFigure.QPS: "QPS",
+    EffectFigure.P95: "p95 (ms)",
+    EffectFigure.FSYNCS: "log fsyncs/trx",
+    EffectFigure.FSYNC_RATE: "log fsyncs/s",
+}
 
 
 def _aligned(row: tuple[str, ...], widths: list[int]) -> str:

@@ -6,7 +6,7 @@ from tuibench import sanitize
 from tuibench.model.environment import Environment
 from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.sample import Latency
-from tuibench.model.summary import StatementTotals, engine_text
+from tuibench.model.summary import StatementTotals, Summary, engine_text
 from tuibench.record.files.run import Run
 from tuibench.record.report.effect_text import cost_line, effect_text
 from tuibench.record.report.variables import important_variables
@@ -44,10 +44,10 @@ def _setting(run: Run) -> Iterator[str]:
     rows = [
         ("profile", f"{plan.profile} {options}".strip()),
         ("data", run.plan.data_set),
-        ("threads", first_to_last(plan.threads, run.summary.threads)),
+        ("threads", "" if plan.is_watch else first_to_last(plan.threads, run.summary.threads)),
         ("rate", f"{plan.rate:,g}/s" if plan.rate else ""),
         ("engine", engine_text(run.summary.client)),
-        ("seed", str(plan.seed)),
+        ("seed", "" if plan.is_watch else str(plan.seed)),
         ("server", f"{server.version_text} at {server.where}"),
         *(_environment(run, run.environment) if run.environment else ()),
     ]
@@ -69,14 +69,19 @@ def _environment(run: Run, seen: Environment) -> Iterator[tuple[str, str]]:
         yield f"`{name}`", value
 
 
+def _load_results(figures: Summary) -> Iterator[Row]:
+    """What only a load knows."""
+    yield "errors", count(figures.errors.total), decimal(figures.errors.total / (figures.seconds or 1))
+    yield "retries", count(figures.retries), ""
+    yield "reconnects", count(figures.reconnects), ""
+
+
 def _results(run: Run) -> Iterator[str]:
     figures = run.summary
     rows = [
         ("transactions", count(figures.transactions.total), decimal(figures.transactions.per_second)),
         ("queries", count(figures.queries.total), decimal(figures.queries.per_second)),
-        ("errors", count(figures.errors.total), decimal(figures.errors.total / (figures.seconds or 1))),
-        ("retries", count(figures.retries), ""),
-        ("reconnects", count(figures.reconnects), ""),
+        *(_load_results(figures) if figures.watched is None else ()),
     ]
     yield "## Result\n"
     yield from _table(("", "total", "per second"), rows)

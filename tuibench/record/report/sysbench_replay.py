@@ -8,6 +8,7 @@ from tuibench.record.files.hdr_log import decode_histogram
 from tuibench.record.files.run import Run
 from tuibench.record.files.schema import ReportLine
 from tuibench.record.report.addenda import addenda
+from tuibench.record.report.watch_report import watch_line, watch_text
 from tuibench.record.sysbench_report import (
     THREADS_STARTED,
     FullReport,
@@ -23,7 +24,16 @@ from tuibench.record.sysbench_report import (
 
 
 def sysbench_text(run: Run) -> Iterator[str]:
-    """The whole of stdout, piece by piece: head, interval lines, checkpoints, the summary."""
+    """The whole of stdout, piece by piece: head, interval lines, checkpoints, the summary.
+
+    Of a session without load, what `tuibench watch --format text` prints.
+    """
+    if run.plan.plan.is_watch:
+        percentile = _first(run.plan.plan.percentiles)
+        for elapsed, interval in run.intervals():
+            yield watch_line(elapsed, interval, percentile) + "\n"
+        yield final_report(run)
+        return
     yield head_text(run.plan.version, run.plan.plan)
     yield THREADS_STARTED
     yield from _lines(run)
@@ -32,6 +42,8 @@ def sysbench_text(run: Run) -> Iterator[str]:
 
 def final_report(run: Run) -> str:
     """The summary as the terminal showed it; of a run that was cut short, the one made from its samples."""
+    if run.plan.plan.is_watch:
+        return watch_text(run.summary)
     plan, last = run.plan.plan, next((line for line in run.reports if line.last), None)
     distribution = histogram_text(_report_latencies(run, last)) if plan.histogram else ""
     report = summary_text(run.summary) if last is None else report_text(last.report)

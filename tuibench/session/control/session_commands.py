@@ -10,6 +10,7 @@ from collections.abc import Callable
 from tuibench.errors import UsageError
 from tuibench.model.command import Command, KillQuery, Mark, SettingCommand, Stop, WatchActivity
 from tuibench.model.event import EventKind
+from tuibench.model.message import NO_LOAD_REFUSAL
 from tuibench.session.control.settings import Settings
 from tuibench.session.lifecycle import Lifecycle
 from tuibench.session.sampling.activity_monitor import ActivityMonitor
@@ -50,7 +51,7 @@ class SessionCommands:
             async with self._settings_lock:
                 self._lifecycle.check_running()
                 return await self._settings.execute(command)
-        raise UsageError("this session only watches the server; it has no load to change")
+        raise UsageError(NO_LOAD_REFUSAL)
 
     async def _kill(self, id: int) -> str:
         self._lifecycle.check_running()

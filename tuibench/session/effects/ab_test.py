@@ -14,6 +14,7 @@ from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads
 from tuibench.model.effect import AbTestPlan, AbTestResult
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.message import NO_LOAD_REFUSAL
 from tuibench.model.verdict import Verdict
 from tuibench.record.report.effect_text import with_sentence
 from tuibench.session.control.limits import checked_threads
@@ -47,7 +48,7 @@ class AbTest:
     def __init__(
         self,
         trial: AbTestPlan,
-        load: LoadController,
+        load: LoadController | None,
         settings: Settings,
         lifecycle: Lifecycle,
         log: EventLog,
@@ -142,6 +143,8 @@ class AbTest:
         """Sets a value while there is no load; the value that it became."""
         command = command_for(self._trial.subject, value)
         if isinstance(command, SetThreads):
+            if self._load is None:
+                raise UsageError(NO_LOAD_REFUSAL)
             self._load.threads = checked_threads(command.threads)
             return str(command.threads)
         settings = self._settings

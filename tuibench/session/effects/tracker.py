@@ -16,7 +16,7 @@ from tuibench.model.effect import AbTestResult, CommitCost, CommitCosts, Effect
 from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
+from tuibench.model.sample import Sample, TrafficSample
 from tuibench.model.steadiness import Steadiness
 from tuibench.record.report.effect_text import effect_text
 from tuibench.record.sysbench_report import IntervalCounts
@@ -51,7 +51,7 @@ class EffectTracker:
     def __init__(
         self,
         plan: RunPlan,
-        load: LoadController,
+        load: LoadController | None,
         settings: Settings,
         lifecycle: Lifecycle,
         log: EventLog,
@@ -131,10 +131,10 @@ class EffectTracker:
             if self._watch.pending is None and self._why:
                 self._report_none(event.text, f"{self._why} shortly before it")
 
-    def gap(self) -> None:
-        """A tick without a report of any worker: what was done in it comes with a later one."""
+    def gap(self, why: str = WORKER_SILENT) -> None:
+        """A tick without figures, for this reason: what was done in it comes with a later one."""
         if self._trial is None:
-            self._interrupt(WORKER_SILENT)
+            self._interrupt(why)
 
     def _interrupt(self, why: str, since_seconds: float | None = None) -> None:
         """Ends the window. A change that cannot be measured any more is reported."""
@@ -161,10 +161,10 @@ class EffectTracker:
             self._calm_ticks += 1
             if self._calm_ticks >= FEWEST_SLOTS:
                 self._why = ""
-        if sample.server is not None and sample.load is not None and sample.server.counters:
+        if sample.server is not None and sample.throughput is not None and sample.server.counters:
             self._ledger.add_reading(
                 sample.server.counters,
-                sample.load.transactions_total,
+                sample.throughput.transactions_total,
                 slot.end_seconds,
                 self._settings.states,
             )
@@ -193,6 +193,8 @@ def _slot(sample: Sample, interval: IntervalCounts, end_seconds: float) -> Slot:
     """The sample in figures that add up. The server's reading is a little younger than the load's: its fsyncs
     are taken for each transaction.
     """
+    if sample.traffic is not None:
+        return _traffic_slot(sample, sample.traffic, interval, end_seconds)
     each = sample.server.log_fsyncs_per_transaction if sample.server else None
     latency = sample.load.latency if sample.load else None
     return Slot(
@@ -202,4 +204,20 @@ def _slot(sample: Sample, interval: IntervalCounts, end_seconds: float) -> Slot:
         latency=interval.latency,
         p95_ms=latency.p95 if latency else None,
         log_fsyncs=None if each is None else each * interval.transactions,
+    )
+
+
+def _traffic_slot(
+    sample: Sample, traffic: TrafficSample, interval: IntervalCounts, end_seconds: float
+) -> Slot:
+    """The same of a server's own traffic: everything is of one reading."""
+    rate = sample.server.log_fsyncs_per_second if sample.server else None
+    return Slot(
+        end_seconds=end_seconds,
+        seconds=interval.seconds,
+        transactions=interval.transactions,
+        latency=interval.latency,
+        p95_ms=traffic.latency.p95 if traffic.latency else None,
+        log_fsyncs=None if rate is None else rate * interval.seconds,
+        queries=interval.reads + interval.writes + interval.others,
     )

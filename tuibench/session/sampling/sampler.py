@@ -13,6 +13,7 @@ from tuibench.observe.host.sampler import HostSampler
 from tuibench.observe.host.server_process import find_server_process
 from tuibench.observe.server.status_reading import ServerObservation
 from tuibench.observe.server.status_sampler import StatusSampler
+from tuibench.observe.server.traffic import Traffic
 from tuibench.observe.server.variables import variable_changes
 from tuibench.session.totals.run_summary import ServerReading
 from tuibench.tuning.undo.other_sessions import UNKNOWN_AUTHOR
@@ -22,13 +23,17 @@ LAST_LOOK_ATTEMPTS = 10
 
 
 class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
-    """One tick's view. `settings_changed` is True when variables changed, but not by us, or `restarted`."""
+    """One tick's view. `settings_changed` is True when variables changed, but not by us, or `restarted`.
+
+    `traffic` is what the server's clients did, in a session without load.
+    """
 
     server: ServerSample | None
     host: HostSample | None
     events: tuple[tuple[EventKind, str], ...] = ()
     settings_changed: bool = False
     restarted: bool = False
+    traffic: Traffic | None = None
 
 
 class Sampler:
@@ -58,12 +63,14 @@ class Sampler:
         interval_seconds: float,
         own_pids: Callable[[], Set[int]],
         author_of: Callable[[str, str], str],
+        *,
+        with_traffic: bool = False,
     ) -> "Sampler":
         """Eyes on a server, and on this host if the server is on it. Nothing is sent yet.
 
         `author_of` names the author of a setting's value, as the beginning of a sentence.
         """
-        sampler = StatusSampler(target, clock, interval_seconds=interval_seconds)
+        sampler = StatusSampler(target, clock, interval_seconds=interval_seconds, with_traffic=with_traffic)
         host = HostSampler(find_server_process(server), own_pids, clock) if server.is_local else None
         return cls(sampler, host, author_of)
 
@@ -76,7 +83,7 @@ class Sampler:
         self._variables = await self._sampler.variables()
         if self._host is not None:
             self._host.sample()
-        self._first = _reading(await self._sampler.sample(0), steering_statements)
+        self._first = _reading(await self._sampler.sample(0, steering_statements), steering_statements)
 
     async def reset_stats(self, steering_statements: int, transactions_total: int) -> None:
         """Another first reading, while the load is at rest. What it shows is told with the next look."""
@@ -85,13 +92,17 @@ class Sampler:
         self._pending, self._counters_restarted = observation, False
 
     async def observe(
-        self, tick: int, transactions_total: int | None, ours: Mapping[str, str]
+        self,
+        tick: int,
+        transactions_total: int | None,
+        ours: Mapping[str, str],
+        steering_statements: int = 0,
     ) -> TickObservation:
         """Samples server and host. `ours` are the values of the settings that this session changed.
 
         `transactions_total` is None without a load.
         """
-        observation = self._with_pending(await self._sample(transactions_total))
+        observation = self._with_pending(await self._sample(transactions_total, steering_statements))
         events = self._noticed(observation)
         foreign: list[tuple[EventKind, str]] = []
         if observation.restarted:
@@ -104,6 +115,7 @@ class Sampler:
             events=(*events, *foreign),
             settings_changed=bool(foreign) or observation.restarted,
             restarted=observation.restarted,
+            traffic=observation.traffic,
         )
 
     async def end(
@@ -134,8 +146,10 @@ class Sampler:
     async def close(self) -> None:
         await self._sampler.close()
 
-    async def _sample(self, transactions_total: int | None = None) -> ServerObservation:
-        observation = await self._sampler.sample(transactions_total)
+    async def _sample(
+        self, transactions_total: int | None = None, steering_statements: int = 0
+    ) -> ServerObservation:
+        observation = await self._sampler.sample(transactions_total, steering_statements)
         self._counters_restarted |= observation.restarted or observation.counters_reset
         return observation
 

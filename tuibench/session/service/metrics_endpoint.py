@@ -14,10 +14,12 @@ from tuibench.metrics.histogram import Histogram, merge_histograms
 from tuibench.model.event import Event
 from tuibench.model.message import RunState, SessionMessage, Status
 from tuibench.model.sample import Sample
-from tuibench.record.prometheus.metrics import MetricsSnapshot, RunTotals
+from tuibench.record.prometheus.metrics import MetricsSnapshot, RunTotals, TrafficTotals
 from tuibench.session.load_controller import LoadController
 from tuibench.session.load_run import LoadRun
 from tuibench.session.service.http_server import HttpContent, HttpServer
+from tuibench.session.totals.watch_totals import WatchTotals
+from tuibench.session.watch_run import WatchRun
 
 METRICS = "/metrics"
 UNMEASURED = frozenset({RunState.STARTING, RunState.WARMING})
@@ -25,7 +27,7 @@ UNMEASURED = frozenset({RunState.STARTING, RunState.WARMING})
 
 
 @asynccontextmanager
-async def serve_metrics(run: LoadRun) -> AsyncIterator[str]:
+async def serve_metrics(run: LoadRun | WatchRun) -> AsyncIterator[str]:
     """Serves the run's metrics within the context, if its spec says so; yields the address, or nothing.
 
     Raises RunError at once if that is not possible. Until the load runs, a scrape gets status 503.
@@ -47,7 +49,9 @@ async def serve_metrics(run: LoadRun) -> AsyncIterator[str]:
 class MetricsExporter:
     """Listens to a run, and renders its metrics at any time."""
 
-    def __init__(self, run: LoadRun, make: Callable[[MetricsSnapshot, str], tuple[bytes, str]]) -> None:
+    def __init__(
+        self, run: LoadRun | WatchRun, make: Callable[[MetricsSnapshot, str], tuple[bytes, str]]
+    ) -> None:
         self._run = run
         self._make = make
         self._created_at = time.time()
@@ -72,10 +76,15 @@ class MetricsExporter:
             server=run.watcher.server,
             started_at=self._created_at,
             status=status,
-            totals=run_totals(run.load, measured=status.state not in UNMEASURED),
+            totals=self._totals(measured=status.state not in UNMEASURED),
+            traffic=traffic_totals(run.totals) if isinstance(run, WatchRun) else None,
             sample=self._sample,
             events=dict(self._events),
         )
+
+    def _totals(self, *, measured: bool) -> RunTotals | None:
+        """None for a session without load: its server's counters tell of the traffic."""
+        return run_totals(self._run.load, measured=measured) if isinstance(self._run, LoadRun) else None
 
     def _on_message(self, message: SessionMessage) -> None:
         match message:
@@ -85,6 +94,16 @@ class MetricsExporter:
                 self._sample = message
             case Event():
                 self._events[str(message.kind)] += 1
+
+
+def traffic_totals(totals: WatchTotals) -> TrafficTotals:
+    """A copy that does not change while the page is rendered."""
+    return TrafficTotals(
+        reads=totals.reads,
+        writes=totals.writes,
+        others=totals.others,
+        latency=merge_histograms([totals.latency]),
+    )
 
 
 def run_totals(load: LoadController, *, measured: bool) -> RunTotals:

@@ -22,7 +22,8 @@ from tuibench.session.service.listener import SocketListener
 from tuibench.session.service.metrics_endpoint import serve_metrics
 from tuibench.session.service.unix_sockets import Peer, peer_of
 from tuibench.session.service.viewers import Viewer, encode_line
-from tuibench.session.spec import Launched, ServiceSpec
+from tuibench.session.spec import Launched, ServiceSpec, SessionSpec
+from tuibench.session.watch_run import WatchRun
 
 STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FAREWELL_SECONDS = 2.0
@@ -33,7 +34,7 @@ FIRST_VIEWER_SECONDS = 30.0
 class SessionService:
     """Serves one run until it has ended."""
 
-    def __init__(self, run: LoadRun, spec: ServiceSpec) -> None:
+    def __init__(self, run: LoadRun | WatchRun, spec: ServiceSpec) -> None:
         self._run = run
         self._spec = spec
         self._viewers: set[Viewer] = set()
@@ -153,9 +154,14 @@ def _send_to_launcher(message: Launched) -> None:
     os.close(nothing)
 
 
+def make_run(spec: SessionSpec) -> LoadRun | WatchRun:
+    """The run that the plan asks for: with a load, or only watching."""
+    return WatchRun(spec) if spec.plan.is_watch else LoadRun(spec)
+
+
 async def serve_session(spec: ServiceSpec) -> ExitCode:
     try:
-        await SessionService(LoadRun(spec.session), spec).serve()
+        await SessionService(make_run(spec.session), spec).serve()
     except TuibenchError as error:
         _send_to_launcher(Launched(message=error.message, hint=error.hint, exit_code=error.exit_code))
         return error.exit_code

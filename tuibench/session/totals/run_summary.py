@@ -1,6 +1,7 @@
 """Builds the summary of a run from its accounting and from the server's own counters."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -159,6 +160,15 @@ def build_summary(
         probe=ending.probe,
         headline=_headline(ending.headline, accounting, seconds),
     )
+
+
+def latency_fields(transactions: Histogram, percentiles: tuple[float, ...]) -> dict[str, Any]:
+    """The fields of a summary that follow from all latencies."""
+    return {
+        "percentiles": _percentiles(transactions, percentiles),
+        "latency_ms": transactions.latency(),
+        "latency_sum_ms": transactions.sum_us / US_PER_MS,
+    }
 
 
 def _headline(headline: Headline | None, accounting: LoadTotals, seconds: float) -> HeadlineTotals | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from textual.binding import Binding, BindingType
 
 from tuibench.model.command import Command, HoldPlan, Mark, Pause, Resume, ResumePlan, StopProbe
-from tuibench.model.message import READ_ONLY_REFUSAL, REPLAY_REFUSAL, RunState
+from tuibench.model.message import NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, REPLAY_REFUSAL, RunState
 from tuibench.model.schedule import PlanPhase
 from tuibench.tui.bridge import ReplayPlayer
 from tuibench.tui.commands import chart_view
@@ -55,6 +55,34 @@ class UserAction(NamedTuple):
     def steers(self) -> bool:
         """True if it does something to the run, or asks its server."""
         return self.states is STEERABLE_STATES
+
+
+def _has_load(view: View) -> bool:
+    return not view.is_watch
+
+
+def _load_action(
+    name: str,
+    keys: str,
+    shown: str,
+    label: str,
+    help: str,
+    *,
+    change: ThreadChange | None = None,
+    rare: bool = False,
+) -> UserAction:
+    """An action on the load; a session without load says so."""
+    return UserAction(
+        name,
+        keys,
+        shown,
+        label,
+        help,
+        change=change,
+        rare=rare,
+        applies=_has_load,
+        absent=NO_LOAD_REFUSAL,
+    )
 
 
 def _pause_or_resume(view: View) -> Command:
@@ -151,12 +179,14 @@ REPLAY_ACTIONS = (
 )
 
 ACTIONS = (
-    UserAction("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1),
-    UserAction("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1),
-    UserAction("halve", "left_square_bracket", "[", "threads", "Half the threads", change=lambda n: n // 2),
-    UserAction("double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2),
-    UserAction("type_threads", "t", "t", "threads", "Type a number of threads"),
-    UserAction("rate", "r", "r", "rate", "Type a target rate in transactions per second, 0 for none"),
+    _load_action("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1),
+    _load_action("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1),
+    _load_action("halve", "left_square_bracket", "[", "threads", "Half the threads", change=lambda n: n // 2),
+    _load_action(
+        "double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2
+    ),
+    _load_action("type_threads", "t", "t", "threads", "Type a number of threads"),
+    _load_action("rate", "r", "r", "rate", "Type a target rate in transactions per second, 0 for none"),
     UserAction(
         "weights",
         "w",
@@ -167,7 +197,7 @@ ACTIONS = (
         applies=lambda view: bool(view.status.weights),
         absent="this load has one kind of transaction only: there are no weights",
     ),
-    UserAction(
+    _load_action(
         "delay", "n", "n", "network", "Simulate network latency: a delay on each round trip", rare=True
     ),
     UserAction(
@@ -181,7 +211,7 @@ ACTIONS = (
         applies=lambda view: view.plan_under_way is not None,
         absent="no plan is under way: T types one",
     ),
-    UserAction("type_plan", "T", "T", "plan", "Type a plan: threads and rate in stages", rare=True),
+    _load_action("type_plan", "T", "T", "plan", "Type a plan: threads and rate in stages", rare=True),
     UserAction(
         "probe",
         "P",
@@ -190,6 +220,8 @@ ACTIONS = (
         "Probe: find the saturation point, or end a probe (screen 8)",
         command=_stop_probe,
         in_footer=False,
+        applies=_has_load,
+        absent=NO_LOAD_REFUSAL,
     ),
     UserAction("durability", "d", "d", "durability", "Choose what survives a crash: a preset or one setting"),
     UserAction(
@@ -208,6 +240,8 @@ ACTIONS = (
         "pause",
         "Pause the load, or resume it",
         command=_pause_or_resume,
+        applies=lambda view: _has_load(view) or view.replay is not None,
+        absent=NO_LOAD_REFUSAL,
         play=lambda player: player.toggle(),
     ),
     UserAction(

@@ -16,6 +16,7 @@ from tuibench.units import DASH, signed
 MAX_SCALE = 6
 _WIDEST, _UNIT_WIDTH = "0,000", 4
 _NO_CHANGE = "No change yet: d changes durability, + and − the threads."
+_NO_CHANGE_WITHOUT_LOAD = "No change yet: d changes durability."
 
 
 class LetterBlock(NamedTuple):
@@ -87,7 +88,7 @@ def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
     """What the last change did: the differences in big letters, their levels and intervals below."""
     effect = view.effect
     if effect is None:
-        return [(TextSpan(_NO_CHANGE, "muted"),)]
+        return [(TextSpan(_NO_CHANGE_WITHOUT_LOAD if view.is_watch else _NO_CHANGE, "muted"),)]
     column = width // max(1, len(effect.comparisons))
     room = max(3, height - 3)
     words = [_difference_text(one) for one in effect.comparisons]

@@ -19,10 +19,18 @@ from tuibench.units import count, hms, milliseconds, small_number
 _NAME_WIDTH = 11
 _FORMATS: dict[EffectFigure, Callable[[float | None], str]] = {
     EffectFigure.TPS: count,
+    EffectFigure.QPS: count,
     EffectFigure.P95: milliseconds,
     EffectFigure.FSYNCS: small_number,
+    EffectFigure.FSYNC_RATE: count,
 }
-_DIRECTIONS = {EffectFigure.TPS: 1, EffectFigure.P95: -1, EffectFigure.FSYNCS: -1}
+_DIRECTIONS = {
+    EffectFigure.TPS: 1,
+    EffectFigure.QPS: 1,
+    EffectFigure.P95: -1,
+    EffectFigure.FSYNCS: -1,
+    EffectFigure.FSYNC_RATE: -1,
+}
 """Which way a figure should go."""
 
 _LEVELS_WIDTH = 20

@@ -22,9 +22,8 @@ def pending_work(view: View, width: int) -> TextLine:
         return fit_line(_stopping_line(view), width)
     match view.status.state:
         case RunState.STARTING:
-            return fit_line(
-                _work_line("○ ", f"opening {view.status.threads:,} connections", "q ends it"), width
-            )
+            work = "connecting" if view.is_watch else f"opening {view.status.threads:,} connections"
+            return fit_line(_work_line("○ ", work, "q ends it"), width)
         case RunState.WARMING:
             return fit_line(_warmup_line(view), width)
         case _:

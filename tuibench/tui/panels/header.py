@@ -86,7 +86,23 @@ def _replay_part(view: View, replay: ReplayState, width: int) -> TextLine:
     )
 
 
+def _watch_line(view: View, width: int) -> TextLine:
+    """A session without load: what it watches, and how many are at work."""
+    server, traffic = view.server, view.sample.traffic if view.sample else None
+    running = (
+        (TextSpan(f"{count(server.threads_running)} ", "strong"), TextSpan("threads running", "muted"))
+        if server
+        else ()
+    )
+    note = traffic.latency_note if traffic else ""
+    times: TextLine = (TextSpan(f"times: {note}", "muted"),) if note else ()
+    title: TextLine = (TextSpan("watch", "strong"), TextSpan(" no load of ours", "muted"))
+    return pad_line(_drop_until_fits((times,), (title, running, times), width), width)
+
+
 def _run_line(view: View, width: int) -> TextLine:
+    if view.is_watch:
+        return _watch_line(view, width)
     status = view.status
     data: TextLine = (TextSpan(view.data_set, "muted"),) if view.data_set else ()
     engine = f"{view.engine} " if view.engine else ""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tuibench.diagnosis.indicators import COMMIT
-from tuibench.model.sample import Latency, LoadSample, Sample
+from tuibench.model.sample import Latency, LoadSample, Sample, TrafficSample
 from tuibench.tui.panels.measures import big_latency, big_rate
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten
 from tuibench.tui.view import View
@@ -27,7 +27,7 @@ _COLUMNS = (
 BEGIN = "begin"
 """The last row: it does no work."""
 
-Kinds = Callable[[LoadSample], Mapping[str, Latency]]
+Kinds = Callable[[LoadSample | TrafficSample], Mapping[str, Latency]]
 
 
 class LatencyGroup(NamedTuple):
@@ -50,27 +50,39 @@ class LatencyRow(NamedTuple):
     worst_p99: float
 
 
-def _all_transactions(load: LoadSample) -> Mapping[str, Latency]:
-    return {"all transactions": load.latency} if load.latency else {}
+def _all_of_them(load: LoadSample | TrafficSample) -> Mapping[str, Latency]:
+    name = "all transactions" if isinstance(load, LoadSample) else "all statements"
+    return {name: load.latency} if load.latency else {}
 
 
 LATENCY_GROUPS = (
-    LatencyGroup("", "strong", _all_transactions),
-    LatencyGroup("transaction ", "", lambda load: load.by_transaction),
-    LatencyGroup("", "muted", lambda load: load.statements),
+    LatencyGroup("", "strong", _all_of_them),
+    LatencyGroup(
+        "transaction ", "", lambda load: load.by_transaction if isinstance(load, LoadSample) else {}
+    ),
+    LatencyGroup("", "muted", lambda load: load.statements if isinstance(load, LoadSample) else {}),
 )
+
+
+def _why_nothing(view: View) -> str:
+    """Why the table is empty; a server may keep no times of statements."""
+    if view.sample is None:
+        return "waiting for the first sample"
+    if view.sample.traffic is not None and view.sample.traffic.latency_note:
+        return f"no percentiles: {view.sample.traffic.latency_note}"
+    return "nothing has finished in the last minute"
 
 
 def latency_table(view: View, width: int, height: int) -> list[TextLine]:
     """A heading and as many rows as there is room for; the rest is counted."""
     rows = [row for group in LATENCY_GROUPS for row in _latency_rows(view, group)]
     if not rows:
-        silent = "nothing has finished in the last minute" if view.sample else "waiting for the first sample"
+        silent = _why_nothing(view)
         return [
             pad_line(_table_heading(width), width),
             pad_line((TextSpan(f"{DASH} {silent}", "muted"),), width),
         ][:height]
-    seconds = view.load.seconds if view.load else 1.0
+    seconds = view.throughput.seconds if view.throughput else 1.0
     room = height - 1
     lines = [_row_line(row, seconds, width) for row in rows[:room]]
     if len(rows) > room and lines:
@@ -80,7 +92,7 @@ def latency_table(view: View, width: int, height: int) -> list[TextLine]:
 
 def _latency_rows(view: View, group: LatencyGroup) -> list[LatencyRow]:
     """Everything seen in the last minute: COMMIT, the others by name, BEGIN."""
-    newest = group.kinds(view.load) if view.load else {}
+    newest = group.kinds(view.throughput) if view.throughput else {}
     whole = sum(map(_total_ms, newest.values()))
     worst = _worst_p99(view.recent, group.kinds)
     rows = []
@@ -98,7 +110,7 @@ def _total_ms(latency: Latency) -> float:
 def _worst_p99(samples: tuple[Sample, ...], kinds: Kinds) -> dict[str, float]:
     worst: dict[str, float] = {}
     for sample in samples:
-        for name, latency in (kinds(sample.load) if sample.load else {}).items():
+        for name, latency in (kinds(sample.throughput) if sample.throughput else {}).items():
             worst[name] = max(worst.get(name, 0.0), latency.p99)
     return worst
 

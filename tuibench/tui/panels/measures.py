@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 from tuibench import units
 from tuibench.model.headline import Headline
-from tuibench.model.sample import LoadSample
+from tuibench.model.sample import LoadSample, TrafficSample
 from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.text.big_font import DIGIT_ROWS, big_digits
 from tuibench.tui.text.spans import TextLine, TextSpan, justify, line_width, pad_line
 from tuibench.tui.view import View
+
+Throughput = LoadSample | TrafficSample
 
 
 class MeasureDetail(NamedTuple):
@@ -32,7 +34,7 @@ class Measure(NamedTuple):
     value: Callable[[ChartPoint], float | None]
     big: Callable[[float | None], tuple[str, str]]
     axis: Callable[[float | None], str]
-    details: Callable[[LoadSample], tuple[MeasureDetail, ...]]
+    details: Callable[[Throughput], tuple[MeasureDetail, ...]]
 
 
 def three_digits(value: float) -> str:
@@ -63,7 +65,10 @@ def _number_text(number: tuple[str, str]) -> str:
     return " ".join(number).rstrip()
 
 
-def _tps_details(load: LoadSample) -> tuple[MeasureDetail, ...]:
+def _tps_details(load: Throughput) -> tuple[MeasureDetail, ...]:
+    if isinstance(load, TrafficSample):
+        rollbacks = load.rollbacks_per_second
+        return (MeasureDetail("rollbacks/s", _none_or_rate(rollbacks)),)
     errors, reconnects = load.errors_per_second, load.reconnects_per_second
     clients = f"{load.connections:,} of {load.threads:,}"
     waiting = (MeasureDetail("backlog", _number_text(big_rate(load.backlog)), alarm=load.backlog > 0),)
@@ -79,7 +84,7 @@ def _none_or_rate(value: float) -> str:
     return units.decimal(value, 1) if value else "0"
 
 
-def _qps_details(load: LoadSample) -> tuple[MeasureDetail, ...]:
+def _qps_details(load: Throughput) -> tuple[MeasureDetail, ...]:
     return (
         MeasureDetail("read", _number_text(big_rate(load.reads_per_second))),
         MeasureDetail("write", _number_text(big_rate(load.writes_per_second))),
@@ -87,8 +92,11 @@ def _qps_details(load: LoadSample) -> tuple[MeasureDetail, ...]:
     )
 
 
-def _latency_details(load: LoadSample) -> tuple[MeasureDetail, ...]:
-    latency, service = load.latency, load.service
+def _latency_details(load: Throughput) -> tuple[MeasureDetail, ...]:
+    latency, service = load.latency, load.service if isinstance(load, LoadSample) else None
+    if isinstance(load, TrafficSample) and latency is None:
+        average = MeasureDetail("average", _number_text(big_latency(load.latency_avg_ms)))
+        return (average,) if load.latency_avg_ms is not None else (MeasureDetail("2 says why", ""),)
     return (
         MeasureDetail("p50", _number_text(big_latency(latency.p50 if latency else None)))
         if service is None
@@ -112,8 +120,14 @@ P95 = Measure(
 MEASURES = (TPS, QPS, P95)
 
 
-def measures_of(headline: Headline | None) -> tuple[Measure, ...]:
+WATCH_MEASURES = (TPS._replace(unit="commits/s"), QPS, P95._replace(unit="statements"))
+"""The charts of a session without load, by the server's own count."""
+
+
+def measures_of(headline: Headline | None, *, is_watch: bool = False) -> tuple[Measure, ...]:
     """The three charts: a headline stands first, in the place of the TPS, which it tells then."""
+    if is_watch:
+        return WATCH_MEASURES
     if headline is None:
         return MEASURES
     first = TPS._replace(
@@ -128,7 +142,7 @@ def measures_of(headline: Headline | None) -> tuple[Measure, ...]:
     return (first, QPS, P95)
 
 
-def _no_details(_: LoadSample) -> tuple[MeasureDetail, ...]:
+def _no_details(_: Throughput) -> tuple[MeasureDetail, ...]:
     return ()
 
 
@@ -156,7 +170,9 @@ def big_figure(
     rows[-1] = (*rows[-1], TextSpan(f" {unit}", role))
     room = max(height - 1 - DIGIT_ROWS - 1, 0)
     details = (
-        [_detail_line(detail, width) for detail in measure.details(view.load)[:room]] if view.load else []
+        [_detail_line(detail, width) for detail in measure.details(view.throughput)[:room]]
+        if view.throughput
+        else []
     )
     title = (TextSpan(measure.title, "strong"), TextSpan(f" {measure.unit}", "muted"))
     return [pad_line(line, width) for line in (title, *rows, *details)][:height]

@@ -186,7 +186,8 @@ def _way_out_text(view: View) -> str:
     stop, leave = (action_key(ACTIONS_BY_NAME[name], view) for name in ("stop", "leave"))
     if view.cannot_steer:
         return f"Enlarge the window, or leave with {stop}."
+    instead = "tuibench watch --format text" if view.is_watch else f"tuibench run {view.plan.profile}"
     return (
         f"The run goes on. Enlarge the window, leave it running with {leave}, or stop it with {stop} and run "
-        f"without a screen:\n\ntuibench run {view.plan.profile}"
+        f"without a screen:\n\n{instead}"
     )

@@ -54,7 +54,9 @@ class LiveScreen(MainScreen):
     def body(self) -> ComposeResult:
         with Horizontal(id="body"):
             with Vertical(id="charts"):
-                for number, measure in enumerate(measures_of(self.view.headline)):
+                for number, measure in enumerate(
+                    measures_of(self.view.headline, is_watch=self.view.is_watch)
+                ):
                     yield from self._band(measure, is_first=number == 0)
                 yield self.panel(time_axis_lines, id="axis")
             with Vertical(id="side"):

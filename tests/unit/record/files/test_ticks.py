@@ -11,7 +11,15 @@ from msgspec.structs import replace
 from tests.examples import load_part, sample
 from tests.paths import DOCS
 from tests.unit.record.written import detail, server_part, tick
-from tuibench.model.sample import CoarseHistogram, HostSample, Latency, LoadSample, Sample, ServerSample
+from tuibench.model.sample import (
+    CoarseHistogram,
+    HostSample,
+    Latency,
+    LoadSample,
+    Sample,
+    ServerSample,
+    TrafficSample,
+)
 from tuibench.record.files.schema import TickCounts
 from tuibench.record.files.ticks import (
     DeltaCodec,
@@ -21,6 +29,7 @@ from tuibench.record.files.ticks import (
     ServerLine,
     TickReader,
     TickWriter,
+    TrafficLine,
     decode_latency,
     encode_latency,
 )
@@ -59,6 +68,36 @@ def encoded(samples: list[Sample], counts: TickCounts = NOTHING) -> list[SampleL
 def decoded(lines: list[SampleLine]) -> list[Sample]:
     reader = TickReader()
     return [reader.sample(line) for line in lines]
+
+
+def test_the_traffic_of_a_server_is_told_whole() -> None:
+    traffic = TrafficSample(
+        seconds=1.0,
+        transactions_per_second=5.0,
+        rollbacks_per_second=0.5,
+        queries_per_second=50.0,
+        reads_per_second=30.0,
+        writes_per_second=10.0,
+        others_per_second=10.0,
+        transactions_total=7,
+        latency=FEW,
+        latency_avg_ms=0.25,
+        latency_note="by performance_schema",
+        shape=CoarseHistogram(3, (1, 0, 2)),
+    )
+    silent = replace(traffic, latency=None, shape=None, latency_note="it is OFF")
+    parts = [
+        replace(sample(number), load=None, traffic=part)
+        for number, part in enumerate((traffic, traffic, silent, traffic), 1)
+    ]
+    lines = encoded(parts)
+    assert decoded(lines) == parts
+    assert [line.traffic.latency_note for line in lines if line.traffic] == [
+        "by performance_schema",
+        None,
+        "it is OFF",
+        "by performance_schema",
+    ]
 
 
 def test_a_sample_is_told_whole() -> None:
@@ -146,7 +185,10 @@ def test_a_row_ends_where_the_rest_is_the_same(latency: Latency | None, row: tup
     assert decode_latency(row) == latency
 
 
-@pytest.mark.parametrize(("heading", "line"), [("The server's", ServerLine), ("The host's", HostLine)])
+@pytest.mark.parametrize(
+    ("heading", "line"),
+    [("The server's", ServerLine), ("The host's", HostLine), ("The traffic's", TrafficLine)],
+)
 def test_columns_are_documented_in_their_order(heading: str, line: type[msgspec.Struct]) -> None:
     (encoded,) = re.findall(
         rf"^{heading} columns: (.*?)\.$", DOCUMENT.read_text("utf-8"), re.DOTALL | re.MULTILINE

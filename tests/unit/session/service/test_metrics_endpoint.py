@@ -16,7 +16,7 @@ from tuibench.model.command import ResetStats
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
-from tuibench.record.prometheus.metrics import MetricsSnapshot
+from tuibench.record.prometheus.metrics import MetricsSnapshot, RunTotals
 from tuibench.record.prometheus.page import render_page
 from tuibench.session.load_run import LoadRun
 from tuibench.session.service.metrics_endpoint import MetricsExporter, serve_metrics
@@ -59,7 +59,13 @@ class Scraper:
         )
 
     def series(self, *names: str) -> list[Any]:
-        return [tuple(getattr(each.totals, name) for name in names) for each in self.seen]
+        return [tuple(getattr(totals(each), name) for name in names) for each in self.seen]
+
+
+def totals(snapshot: MetricsSnapshot) -> RunTotals:
+    """Those of a load."""
+    assert snapshot.totals is not None
+    return snapshot.totals
 
 
 @pytest.fixture
@@ -73,14 +79,14 @@ def seen(tmp_path: Path) -> Scraper:
 def test_nothing_counts_in_the_warm_up(seen: Scraper) -> None:
     warming = [each for each in seen.seen if each.status.state is RunState.WARMING]
     assert warming
-    assert {each.totals.completed for each in warming} == {0}
-    assert {tuple(each.totals.response) for each in seen.seen} == {("point_select",)}
+    assert {totals(each).completed for each in warming} == {0}
+    assert {tuple(totals(each).response) for each in seen.seen} == {("point_select",)}
     assert render_page(warming[-1]).body
 
 
 def test_counters_only_grow_even_when_the_figures_begin_anew(seen: Scraper) -> None:
     for name in ("completed", "reads"):
-        series = [totals for (totals,) in seen.series(name)]
+        series = [total for (total,) in seen.series(name)]
         assert series == sorted(series)
         assert series[-1] == 80
     errors = [errors.get(1213, 0) for (errors,) in seen.series("errors")]
@@ -89,14 +95,14 @@ def test_counters_only_grow_even_when_the_figures_begin_anew(seen: Scraper) -> N
 
 
 def test_so_do_the_buckets_of_the_histogram(seen: Scraper) -> None:
-    whole = [each.totals.response["point_select"] for each in seen.seen]
+    whole = [totals(each).response["point_select"] for each in seen.seen]
     counts = [histogram.count for histogram in whole]
     assert counts == sorted(counts)
     assert whole[-1] == Histogram.of([2000] * 80)
 
 
 def test_what_is_taken_down_does_not_change_any_more(seen: Scraper) -> None:
-    assert len({each.totals.response["point_select"].count for each in seen.seen}) > 5
+    assert len({totals(each).response["point_select"].count for each in seen.seen}) > 5
 
 
 def test_events_are_counted_by_their_kind(seen: Scraper) -> None:

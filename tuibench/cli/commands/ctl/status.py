@@ -7,9 +7,9 @@ from msgspec.structs import asdict
 
 from tuibench import sanitize
 from tuibench.model.effect import AbTestResult
-from tuibench.model.message import Hello, RunState
+from tuibench.model.message import Hello, RunState, Status
 from tuibench.model.notation import format_delay, format_weights
-from tuibench.model.sample import LoadSample, Sample
+from tuibench.model.sample import LoadSample, Sample, TrafficSample
 from tuibench.model.schedule import PlanPhase, PlanProgress, format_schedule
 from tuibench.model.settings import SettingState
 from tuibench.units import hms, milliseconds
@@ -76,15 +76,15 @@ def status_text(hello: Hello) -> str:
     """For people: a few lines."""
     now, plan, server = hello.status, hello.plan, hello.server
     limit = f" of {hms(plan.seconds)}" if plan.seconds else ""
-    load = hello.samples[-1].load if hello.samples else None
+    figures = hello.samples[-1].throughput if hello.samples else None
     lines = [
         f"{hello.session}: {now.state}, {hms(hello.elapsed_seconds)}{limit}, viewers: {hello.viewers}",
         f"{plan.profile} on {server.flavour} {server.version}, {hello.target.user}@{hello.target.where}",
-        f"threads: {now.threads:,}" + (f", rate: {now.rate:,g}/s" if now.rate else ""),
+        *([] if plan.is_watch else [_asked_text(now)]),
         *([f"plan: {_plan_text(now.plan)}"] if now.plan else []),
         *([f"weights: {format_weights(now.weights)}"] if now.weights else []),
         *([f"simulated network delay: {format_delay(now.client_delay_ms)}"] if now.client_delay_ms else []),
-        *([] if load is None else [_load_text(load)]),
+        *([] if figures is None else [_figures_text(figures)]),
         *(
             f"{setting.name}: {setting.value}" + (f" (was {setting.original})" if setting.changed else "")
             for setting in now.settings
@@ -106,8 +106,17 @@ def _plan_text(plan: PlanProgress) -> str:
     return f"{stages}, {place}, {plan.phase}, {following} {hms(plan.left_seconds)}"
 
 
-def _load_text(load: LoadSample) -> str:
+def _asked_text(now: Status) -> str:
+    """What is asked of the load."""
+    return f"threads: {now.threads:,}" + (f", rate: {now.rate:,g}/s" if now.rate else "")
+
+
+def _figures_text(load: LoadSample | TrafficSample) -> str:
     p95 = milliseconds(load.latency.p95) if load.latency else "–"
+    if isinstance(load, TrafficSample):
+        return (
+            f"commits/s: {load.transactions_per_second:,.1f}, QPS: {load.queries_per_second:,.1f}, p95: {p95}"
+        )
     backlog = f", backlog: {load.backlog:,}" if load.rate else ""
     return (
         f"TPS: {load.transactions_per_second:,.1f}, QPS: {load.queries_per_second:,.1f}, p95: {p95}, "

@@ -1,0 +1,111 @@
+"""The summary of a session without load, as text and as the report of `tuibench watch`."""
+
+from collections.abc import Iterator
+
+from tuibench import units
+from tuibench.metrics.histogram import US_PER_MS
+from tuibench.model.summary import Summary, WatchedTotals
+from tuibench.model.watch import WatchedRate, WatchReport
+from tuibench.record.report.effect_text import trial_text
+from tuibench.record.sysbench_report import IntervalCounts
+
+
+def watch_report(summary: Summary) -> WatchReport:
+    """The figures of a session without load. The summary must be that of one."""
+    seconds = summary.seconds or 1e-9
+    queries, watched = summary.queries, watched_totals(summary)
+
+    def rate(total: int) -> WatchedRate:
+        return WatchedRate(total=total, per_second=total / seconds)
+
+    return WatchReport(
+        session=summary.session,
+        seconds=summary.seconds,
+        outcome=summary.outcome,
+        failure=summary.failure,
+        queries=rate(queries.total),
+        reads=rate(queries.read),
+        writes=rate(queries.write),
+        others=rate(queries.other),
+        transactions=rate(summary.transactions.total),
+        rollbacks=rate(watched.rollbacks),
+        latency_ms=summary.latency_ms,
+        latency_avg_ms=watched.latency_avg_ms,
+        latency_note=watched.latency_note,
+        percentiles=summary.percentiles,
+        threads_running_avg=watched.threads_running_avg,
+        threads_running_max=watched.threads_running_max,
+        server=summary.server,
+        own_statements=summary.reconciliation.own,
+        effects=summary.effects,
+        costs=summary.costs,
+        ab=summary.ab,
+        events=summary.events,
+        warnings=summary.warnings,
+    )
+
+
+def watched_totals(summary: Summary) -> WatchedTotals:
+    """What is known of the traffic; nothing in a summary made from samples."""
+    return summary.watched or WatchedTotals(
+        rollbacks=0,
+        threads_running_avg=None,
+        threads_running_max=None,
+        latency_avg_ms=None,
+        latency_note="",
+    )
+
+
+def watch_text(summary: Summary) -> str:
+    """The same as text, ending in a newline."""
+    trial = trial_text(summary.ab) if summary.ab else ""
+    return "\n".join([*_lines(watch_report(summary)), ""]) + trial
+
+
+def _lines(report: WatchReport) -> Iterator[str]:
+    yield f"The server's own traffic, {report.seconds:.1f} s:"
+    rates = {
+        "queries": report.queries,
+        "read": report.reads,
+        "write": report.writes,
+        "other": report.others,
+        "commits": report.transactions,
+        "rollbacks": report.rollbacks,
+    }
+    for name, rate in rates.items():
+        indent = "        " if name in ("read", "write", "other") else "    "
+        yield f"{indent + name + ':':<28}{rate.total:>14,}  ({rate.per_second:,.2f} per sec.)"
+    average, most = report.threads_running_avg, report.threads_running_max
+    if average is not None:
+        yield f"{'    threads running:':<28}{average:>14.1f}  (at most {most})"
+    yield from _latency_lines(report)
+
+
+def _latency_lines(report: WatchReport) -> Iterator[str]:
+    """The percentiles, or why there are none."""
+    note = f"  ({report.latency_note})" if report.latency_note else ""
+    if report.latency_avg_ms is not None:
+        yield f"{'    latency avg (ms):':<28}{report.latency_avg_ms:>14.3f}"
+    if report.latency_ms is None:
+        yield f"{'    latency (ms):':<28}{units.DASH:>14}{note}"
+        return
+    for name, value in report.percentiles.items():
+        written = units.DASH if value is None else f"{value:.3f}"
+        yield f"{f'    latency p{name} (ms):':<28}{written:>14}"
+    yield f"{'    latency max (ms):':<28}{report.latency_ms.max:>14.3f}{note}"
+
+
+def watch_line(elapsed_seconds: float, interval: IntervalCounts, percentile: float) -> str:
+    """The line of an interval, after sysbench's: threads are those that run in the server."""
+    seconds = interval.seconds or 1.0
+    queries = interval.reads + interval.writes + interval.others
+    latency = units.DASH
+    if percentile and interval.latency.count:
+        (latency_us,) = interval.latency.percentiles((percentile,))
+        latency = f"{latency_us / US_PER_MS:4.2f}"
+    return (
+        f"[ {elapsed_seconds:.0f}s ] running: {interval.threads} "
+        f"commits/s: {interval.transactions / seconds:4.2f} qps: {queries / seconds:4.2f} "
+        f"(r/w/o: {interval.reads / seconds:4.2f}/{interval.writes / seconds:4.2f}/"
+        f"{interval.others / seconds:4.2f}) lat (ms,{percentile:g}%): {latency}"
+    )
