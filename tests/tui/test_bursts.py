@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 from textual.events import Key, Paste
+from textual.keys import key_to_character
 
 from tests.tui import catalogue, script
 from tests.tui.driving import DEADLINE_SECONDS, viewer
@@ -22,7 +23,9 @@ from tuibench.model.command import (
 )
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Quantity
+from tuibench.tui.screens.input_dialog import InputDialog
 from tuibench.tui.terminal import keyboard
+from tuibench.tui.terminal.keyboard import KeyQueue
 
 STATUS = replace(script.status(weights={"one": 1.0, "two": 2.0}), settings=catalogue.STATES)
 HELLO = replace(script.hello(60), status=STATUS)
@@ -67,8 +70,47 @@ async def test_what_is_pasted_behind_a_key_goes_where_that_leads() -> None:
         assert it.client.submitted == [SetThreads(48)]
 
 
+async def test_keys_wait_for_a_dialog_however_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine, or when the program is stopped in the middle, that can be any time."""
+    may_open, looked = asyncio.Event(), asyncio.Semaphore(0)
+    let_through = KeyQueue._let_ending_keys_through
+
+    def look(keys: KeyQueue) -> None:
+        looked.release()
+        let_through(keys)
+
+    async def slow_mount(_: InputDialog[float]) -> None:
+        await may_open.wait()
+
+    monkeypatch.setattr(keyboard, "HANG_SECONDS", 0.001)
+    monkeypatch.setattr(keyboard, "CHECK_SECONDS", 0.001)
+    monkeypatch.setattr(KeyQueue, "_let_ending_keys_through", look)
+    monkeypatch.setattr(InputDialog, "on_mount", slow_mount, raising=False)
+    async with viewer(HELLO) as it:
+        for key in (*"t7", "enter", *"r50", "enter"):
+            it.app.post_message(Key(key, key_to_character(key)))
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            for _ in range(5):
+                await looked.acquire()
+        may_open.set()
+        await it.until(lambda: len(it.client.submitted) >= 2)
+        assert it.client.submitted == [SetThreads(7), SetRate(50)]
+
+
+async def test_commands_of_one_kind_in_one_burst_are_all_sent() -> None:
+    """The session may take longer for the first than typing the second takes."""
+    async with viewer(HELLO) as it:
+        it.client.hold()
+        await it.burst(*"r120", "enter", *"r50", "enter", "space", "space")
+        await it.until(lambda: len(it.client.submitted) >= 2)
+        assert it.client.submitted == [SetRate(120), Mark()]
+        it.client.release()
+        await it.until(lambda: len(it.client.submitted) >= 3)
+        assert it.client.submitted == [SetRate(120), Mark(), SetRate(50)]
+
+
 async def test_a_part_that_hangs_does_not_keep_the_keyboard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyboard, "SETTLE_TIMEOUT_SECONDS", 0.01)
+    monkeypatch.setattr(keyboard, "HANG_SECONDS", 0.01)
     released, left = asyncio.Event(), asyncio.Event()
     async with viewer(HELLO) as it:
         monkeypatch.setattr(it.app, "exit", left.set)

@@ -1,7 +1,7 @@
 """Sends commands to the session; each answer goes the way of the session's messages.
 
 Thread changes pass through `ThreadControl`, so that a held key makes one following change; any other command
-that still waits for its answer is not sent a second time.
+that still waits for its answer is not sent a second time (`PendingCommands`).
 """
 
 from collections.abc import Callable, Coroutine
@@ -32,7 +32,7 @@ class CommandSender:
             self._submit(command, status)
 
     def send(self, command: Command, status: Status) -> None:
-        """Submit a command, unless one of its kind waits for its answer."""
+        """Submit a command, after the answer to one of its kind; not again while it waits itself."""
         if isinstance(command, SetThreads):
             self.change_threads(lambda _: command.threads, status)
         else:
@@ -55,7 +55,8 @@ class CommandSender:
             answer = CommandAnswer(command, reply.ok, reply.text)
         except RunError as error:
             answer = CommandAnswer(command, False, str(error))
-        self._pending.done(command)
+        if (next_command := self._pending.done(command)) is not None:
+            self._run(self._answer(next_command, status))
         if isinstance(command, SetThreads) and (following := self._threads.answered(ok=answer.ok)):
             self._submit(following, status)
         self._inbox.put(answer)

@@ -1,7 +1,8 @@
 """Which commands may go out now: one thread change at a time, and no command twice before its answer.
 
 A held key repeats thirty times a second. Presses that come while a thread change is on its way add up to one
-following change; any other command that is on its way already is not sent again.
+following change; any other command that is on its way already is not sent again, and one of its kind with
+other values is sent after its answer.
 """
 
 from collections.abc import Callable
@@ -52,17 +53,21 @@ class ThreadControl:
 
 
 class PendingCommands:
-    """The commands that wait for their answer."""
+    """The commands that wait for their answer, one of a kind at a time, and those that follow them."""
 
     def __init__(self) -> None:
-        self._waiting: set[type[Command]] = set()
+        self._waiting: dict[type[Command], list[Command]] = {}
 
     def add(self, command: Command) -> bool:
-        """True if no command of this kind waits for an answer; from now on one does."""
-        if type(command) in self._waiting:
-            return False
-        self._waiting.add(type(command))
-        return True
+        """True if it may be sent now; another one of its kind, with other values, comes after the answer."""
+        waiting = self._waiting.setdefault(type(command), [])
+        if command not in waiting[-1:]:
+            waiting.append(command)
+            return len(waiting) == 1
+        return False
 
-    def done(self, command: Command) -> None:
-        self._waiting.discard(type(command))
+    def done(self, command: Command) -> Command | None:
+        """The command was answered; returns the one to send now, if any."""
+        waiting = self._waiting[type(command)]
+        waiting.pop(0)
+        return waiting[0] if waiting else None

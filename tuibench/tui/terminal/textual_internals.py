@@ -7,6 +7,7 @@ it fails after an upgrade, read the new source, correct what is here, then the d
 
 import hashlib
 import inspect
+import signal
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -27,6 +28,9 @@ __all__ = [
 ]
 
 Answer = TypeVar("Answer")
+
+POP_KEYBOARD_FLAGS = "\x1b[<u"
+"""Undoes what the driver's start has pushed (Kitty's keyboard protocol)."""
 
 
 class PrivatePart(NamedTuple):
@@ -68,13 +72,32 @@ def is_exiting(app: App[Any]) -> bool:
 
 
 def take_terminal_back(app: App[Any]) -> None:
-    """Set up the terminal again after a stop; the driver itself does so after a SIGTSTP, not a SIGSTOP."""
+    """Set up the terminal again after a stop; the driver itself does so after a SIGTSTP, not a SIGSTOP.
+
+    What was typed meanwhile is kept: the driver's own way down discards it, and would have the terminal edit
+    lines for a moment, which makes another key of enter.
+    """
     driver = app._driver
-    if driver is None:
+    if not isinstance(driver, LinuxDriver):
         return
-    if not getattr(driver, "_must_signal_resume", False):
-        driver.suspend_application_mode()
+    if driver._must_signal_resume:
+        driver.resume_application_mode()
+        return
+    _stop_reading(driver)
+    driver.write(POP_KEYBOARD_FLAGS)
+    driver.close()
+    original = driver.attrs_before
     driver.resume_application_mode()
+    driver.attrs_before = original
+
+
+def _stop_reading(driver: LinuxDriver) -> None:
+    """Ends the thread that reads keys; unlike `disable_input`, leaves what it has not read."""
+    signal.signal(signal.SIGWINCH, signal.SIG_DFL)
+    driver.exit_event.set()
+    if driver._key_thread is not None:
+        driver._key_thread.join()
+    driver.exit_event.clear()
 
 
 PRIVATE_PARTS = (

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuibench.model.command import Mark, Pause, SetThreads
+from tuibench.model.command import Mark, Pause, SetRate, SetThreads
 from tuibench.model.schedule import MAX_THREADS
 from tuibench.tui.commands.steering import PendingCommands, ThreadControl
 
@@ -68,5 +68,16 @@ def test_one_command_of_a_kind_waits() -> None:
     assert outstanding.add(Mark())
     assert not outstanding.add(Mark())
     assert outstanding.add(Pause())
-    outstanding.done(Mark())
+    assert outstanding.done(Mark()) is None
     assert outstanding.add(Mark())
+
+
+def test_a_command_with_other_values_follows_the_one_of_its_kind() -> None:
+    outstanding = PendingCommands()
+    assert outstanding.add(SetRate(1))
+    assert not outstanding.add(SetRate(2))
+    assert not outstanding.add(SetRate(2))
+    assert not outstanding.add(SetRate(1))
+    assert outstanding.done(SetRate(1)) == SetRate(2)
+    assert outstanding.done(SetRate(2)) == SetRate(1)
+    assert outstanding.done(SetRate(1)) is None
