@@ -7,10 +7,12 @@ of what it was before the fault. Ticks come four times a second, so a recovery i
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from tests.integration.support import ours
 from tests.integration.support_session import Watcher, session_spec, watched
 from tuibench.model.command import Stop
 from tuibench.model.plan import EngineChoice, OnError, OptionValue
@@ -24,6 +26,8 @@ DELAY_MS = 10.0
 """A simulated network: the rate before the fault is bounded by it, not by the processors of the machine."""
 INTERVAL_SECONDS = 0.25
 RECOVERY_DEADLINE_SECONDS = 60.0
+WORKER = "tuibench.load.workers.worker"
+GUARDIAN = "tuibench.tuning.undo.guardian"
 ENGINES = ("auto", pytest.param("asyncio", marks=pytest.mark.whole))
 
 
@@ -41,6 +45,11 @@ def fault_spec(
     )
     plan = msgspec.structs.replace(spec.plan, on_error=OnError.CONTINUE, engine=EngineChoice(engine))
     return msgspec.structs.replace(spec, plan=plan)
+
+
+def pid_of(home: Path, module: str) -> int:
+    """A process of the run: that of a module of ours."""
+    return next(pid for pid, runs in ours(home).items() if runs == module)
 
 
 class FaultLoad:

@@ -15,22 +15,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.faults.load import Report, fault_spec, loaded
-from tests.integration.support import ask, assert_nothing_left, ours
+from tests.faults.load import GUARDIAN, WORKER, Report, fault_spec, loaded, pid_of
+from tests.integration.support import ask, assert_nothing_left
 from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError
 from tuibench.model.command import ApplyPreset
 
-WORKER = "tuibench.load.workers.worker"
-GUARDIAN = "tuibench.tuning.undo.guardian"
 STOPPED_SECONDS = 1.5
 SLOTS = 40
 """Descriptors that a worker keeps: far too few for its connections."""
-
-
-def pid_of(home: Path, module: str) -> int:
-    return next(pid for pid, runs in ours(home).items() if runs == module)
 
 
 @contextmanager

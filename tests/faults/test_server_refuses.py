@@ -4,13 +4,25 @@ The load logs in as an account of its own, without the privileges of an administ
 """
 
 import contextlib
+import os
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from tests.faults.load import ENGINES, THREADS, FaultLoad, Report, fault_spec, loaded
+from tests.faults.load import (
+    ENGINES,
+    THREADS,
+    WORKER,
+    FaultLoad,
+    Report,
+    fault_spec,
+    loaded,
+    pid_of,
+)
 from tests.integration import sbtest
 from tests.integration.support import ask
 from tuibench.demo.server import PrivateServer
@@ -141,10 +153,17 @@ async def tables_locked(load: FaultLoad, admin: Connection) -> AsyncIterator[Non
 
 @contextlib.asynccontextmanager
 async def password_changed(load: FaultLoad, admin: Connection) -> AsyncIterator[None]:
-    await admin.execute("ALTER USER app@localhost IDENTIFIED BY 'second'")
-    try:
+    async with refused_logins(admin):
         await kill(admin)
         await load.fails_with(ACCESS_DENIED)
+        yield
+
+
+@contextlib.asynccontextmanager
+async def refused_logins(admin: Connection) -> AsyncIterator[None]:
+    """The load's password is another one for a while."""
+    await admin.execute("ALTER USER app@localhost IDENTIFIED BY 'second'")
+    try:
         yield
     finally:
         await admin.execute("ALTER USER app@localhost IDENTIFIED BY 'first'")
@@ -177,6 +196,21 @@ async def test_a_load_recovers_from_each_refusal(tables: PrivateServer, engine: 
         await load.stop()
     for table in ("sbtest1", "sbtest2"):
         assert await ask(tables.target, f"SELECT COUNT(*) FROM {table}") == [(500,)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_worker_is_killed_while_logins_are_refused(
+    tables: PrivateServer, tuibench_home: Path, engine: str, report: Report
+) -> None:
+    """The first login of the process in its place is none of a load that begins."""
+    async with account(tables) as (target, admin), loaded(fault_spec(target, engine)) as load:
+        async with refused_logins(admin):
+            os.kill(pid_of(tuibench_home, WORKER), signal.SIGKILL)
+            await load.fails_with(ACCESS_DENIED)
+        report("worker killed while the password is changed", await load.recovery_seconds())
+        summary = await load.stop()
+    assert summary.outcome == "stopped"
+    assert any("ended unexpectedly and was replaced" in warning for warning in summary.warnings)
 
 
 async def outlives(load: FaultLoad, admin: Connection, fault: Fault, report: Report) -> None:

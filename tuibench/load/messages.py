@@ -53,7 +53,8 @@ class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
 
     `limit` is the number of transactions that this worker may start, None for no limit. `workers` offsets
     evenly spaced arrivals. `charset` is the connections' character set; `is_native` selects the native
-    engine.
+    engine. `has_begun` is True when the server has let in a connection of the load before; a worker that
+    `is_replacement` opens connections again that another one had.
     """
 
     worker: int
@@ -66,6 +67,8 @@ class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     limit: int | None
     charset: str = CHARSET
     is_native: bool = False
+    has_begun: bool = False
+    is_replacement: bool = False
 
 
 class AssignConnections(msgspec.Struct, frozen=True, tag="connections"):

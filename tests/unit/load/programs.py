@@ -78,6 +78,8 @@ def begin(
     limit: int | None = None,
     worker: int = 0,
     workers: int = 1,
+    has_begun: bool = False,
+    is_replacement: bool = False,
 ) -> StartLoad:
     return StartLoad(
         worker=worker,
@@ -95,4 +97,6 @@ def begin(
         ),
         arrival=arrival,
         limit=limit,
+        has_begun=has_begun,
+        is_replacement=is_replacement,
     )

@@ -102,6 +102,7 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
             opening=asyncio.Semaphore(MAX_PARALLEL_LOGINS),
             connect=connect or partial(log_in, charset=begin.charset),
             clock=clock,
+            load_has_begun=begin.has_begun,
         )
         self._grants = 1
         self._wanted: frozenset[int] = frozenset()
@@ -119,7 +120,8 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
         predecessors = {number: task for number, _, task in self._draining}
         for number in numbers:
             if number not in self._users:
-                self._open(number, predecessors.get(number), waits_for_slot=number in before)
+                waits = number in before or self._begin.is_replacement
+                self._open(number, predecessors.get(number), waits_for_slot=waits)
         self._reassign_leftover()
 
     def set_rate(self, rate_per_second: float) -> None:
@@ -252,7 +254,8 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
         """Opens a connection.
 
         A number that was wanted before and has no connection was refused: it waits for a free slot, which
-        those that are no longer wanted leave.
+        those that are no longer wanted leave. So do the connections of a worker that is gone, whose slots the
+        server may not have freed yet.
         """
         user = self._new_user(number, before, waits_for_slot=waits_for_slot)
         task = asyncio.create_task(user.run(), name=f"connection {number}")

@@ -62,6 +62,7 @@ class WorkerContext(Generic[QueueT]):
         opening: asyncio.Semaphore,
         connect: Connect,
         clock: Clock,
+        load_has_begun: bool = False,
     ) -> None:
         self.target = target
         self.transactions = transactions
@@ -82,6 +83,7 @@ class WorkerContext(Generic[QueueT]):
         self.failure: TuibenchError | None = None
         self.last_refusal = ""
         self._has_begun = False
+        self._load_has_begun = load_has_begun
 
     @property
     def is_over(self) -> bool:
@@ -92,9 +94,9 @@ class WorkerContext(Generic[QueueT]):
     def outlives_refusals(self) -> bool:
         """Whether a login that the server refuses is tried again: the password or a privilege may come back.
 
-        Before the first one was let in, a refusal is a mistake in the options.
+        Before the first one of the load was let in, a refusal is a mistake in the options.
         """
-        return self._has_begun and self.execution.on_error is OnError.CONTINUE
+        return (self._has_begun or self._load_has_begun) and self.execution.on_error is OnError.CONTINUE
 
     def pause(self) -> None:
         """Nobody starts anything until `resume`."""

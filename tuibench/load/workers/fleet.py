@@ -111,6 +111,7 @@ class Fleet:
         self._known: dict[WorkerProcess, WorkerReport] = {}
         self._scheduled_before: dict[WorkerProcess, int] = {}
         self._limits_hold = not plan.warmup_seconds
+        self._has_begun = False
         self.losses: list[Loss] = []
 
     def __len__(self) -> int:
@@ -200,6 +201,7 @@ class Fleet:
                 raise answer
             elif answer is not None:
                 self._known[worker] = answer
+                self._has_begun |= answer.connections > 0
                 reports.append(answer)
         return reports
 
@@ -236,6 +238,7 @@ class Fleet:
             worker=len(self._workers) + len(self.losses) - 1,
             seed=begin.seed + SEED_STEP * len(self.losses),
             limit=None if limit is None else max(0, limit - done + known.counters.backlog),
+            is_replacement=True,
         )
 
     def _spread_again(self) -> None:
@@ -292,9 +295,9 @@ class Fleet:
                 raise result
 
     async def _grow(self, threads: int) -> None:
-        """Ends the processes, except those returned to the pool.
+        """Starts the processes that this many threads need, up to the most there may be.
 
-        Raises the first error after all of them were asked to end.
+        Raises the first error; then none was added.
         """
         wanted = max(1, min(threads, self._most))
         unlimited: list[int | None] = [None] * wanted
@@ -353,6 +356,7 @@ class Fleet:
             limit=limits[number],
             charset=self._charset,
             is_native=self._is_native,
+            has_begun=self._has_begun,
         )
 
     def _pace(self, connections: list[int]) -> None:

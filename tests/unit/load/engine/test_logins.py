@@ -202,6 +202,32 @@ async def test_the_first_login_refused_ends_any_run(refusal: TuibenchError) -> N
         await until(lambda: drive.report().failure == refusal.message)
 
 
+async def test_the_first_login_of_a_later_worker_is_tried_again_where_errors_are_outlived() -> None:
+    """The place of a worker that was killed, or one more: the server knows the load already."""
+    clock = FakeClock()
+    server = FakeServer(logins=[*REFUSED, None])
+    rules = begin(SINGLE, on_error=OnError.CONTINUE, has_begun=True)
+    async with driving(server, rules, clock=clock) as drive:
+        await drive.until_ended(3)
+        assert (drive.counters.errors, drive.report().failure) == (CODES, "")
+        assert clock.slept[0] < clock.slept[2]
+
+
+@pytest.mark.parametrize("refusal", REFUSED, ids=str)
+async def test_the_first_login_of_a_later_worker_ends_a_run_that_stops_at_errors(
+    refusal: TuibenchError,
+) -> None:
+    async with driving(FakeServer(logins=[refusal]), begin(SINGLE, has_begun=True)) as drive:
+        await until(lambda: drive.report().failure == refusal.message)
+
+
+async def test_a_worker_in_the_place_of_another_waits_for_the_slots_of_its_connections() -> None:
+    server = FakeServer(logins=[TOO_MANY, TOO_MANY, None])
+    async with driving(server, begin(SINGLE, has_begun=True, is_replacement=True)) as drive:
+        await drive.until_ended(3)
+        assert (drive.report().connections, drive.counters.refused) == (1, {})
+
+
 # A server that breaks the protocol
 
 

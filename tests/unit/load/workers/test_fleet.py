@@ -148,7 +148,10 @@ async def test_what_a_new_worker_in_the_place_of_another_is_told() -> None:
         new = ends[2]
         begun = await told(new, StartLoad)
         assert (begun.worker, begun.workers, begun.limit) == (2, 2, 200 - (50 - 5))
-        assert begun.seed != (await told(ends[1], StartLoad)).seed
+        first = await told(ends[1], StartLoad)
+        assert begun.seed != first.seed
+        assert (begun.has_begun, begun.is_replacement) == (True, True)
+        assert (first.has_begun, first.is_replacement) == (False, False)
         assert await told(new, ApplyDelay) == ApplyDelay(2_000_000)
         assert await told(new, ApplySessionSql) == ApplySessionSql(("SET x = 1",))
         assert await told(new, PauseLoad) == PauseLoad()
