@@ -17,6 +17,8 @@ QUERY, PREPARE, QUIT = 0x03, 0x16, 0x01
 DEPRECATE_EOF, PLUGIN_AUTH, SECURE, PROTOCOL_41, WITH_DATABASE = 1 << 24, 1 << 19, 1 << 15, 1 << 9, 8
 CAPABILITIES = DEPRECATE_EOF | PLUGIN_AUTH | SECURE | PROTOCOL_41 | WITH_DATABASE
 AUTOCOMMIT = 2
+DEADLINE_SECONDS = 60.0
+"""No test with such a server takes longer, on a busy machine either: what it waits for does not come."""
 VERSIONS = {"mysql": "8.4.0", "mariadb": "5.5.5-11.4.2-MariaDB"}
 
 Answer = bytes | Iterator[bytes] | None
@@ -68,11 +70,12 @@ class ScriptedServer:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["ScriptedServer"]:
-        """Serves until the block is left."""
+        """Serves until the block is left. Raises TimeoutError in a block that waits for ever."""
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
         try:
-            yield self
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                yield self
         finally:
             server.close()
             for task in self._tasks:

@@ -7,7 +7,7 @@ them.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from asyncmy import connection as driver
@@ -164,6 +164,16 @@ class DriverConnection(_Driver):  # type: ignore[misc]
 
     def _too_much(self) -> ProtocolError:
         return ProtocolError(f"it sends more than {binary_size(self._max_bytes)}")
+
+    def _set_keep_alive(self) -> None:
+        """A server that refuses and hangs up at once has no socket any more, but has said why."""
+        with suppress(RuntimeError, OSError):
+            super()._set_keep_alive()
+
+    def _set_nodelay(self, value: bool) -> None:
+        """The same."""
+        with suppress(RuntimeError, OSError):
+            super()._set_nodelay(value)
 
     async def driver_read_greeting(self) -> None:
         """The driver's own step: it decides about TLS only after the greeting was checked."""

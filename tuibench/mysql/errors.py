@@ -90,6 +90,9 @@ LOGIN_HINTS = {
 HOSTNAME_MISMATCH, ADDRESS_MISMATCH = 62, 64
 """OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""
 
+NOT_YET_VALID, EXPIRED = 9, 10
+"""X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED."""
+
 DRIVER_ERRORS = (driver.MySQLError, OSError, ssl.SSLError, TimeoutError, RuntimeError, AssertionError)
 """What the driver may raise: its own errors, the network's, and uvloop's on a closed handle."""
 
@@ -227,6 +230,11 @@ def tls_error(error: BaseException, target: Target) -> TLSError:
         return TLSError(
             f"the certificate of {target.where} is not made out to '{target.host}'",
             "use a host name that it names, or --ssl-mode=verify-ca",
+        )
+    if error.verify_code in (NOT_YET_VALID, EXPIRED):
+        return TLSError(
+            f"the certificate of {target.where} is not valid now: {error.verify_message}",
+            "give the server a new one, check the clock of this host, or use --ssl-mode=required",
         )
     return TLSError(
         f"the certificate of {target.where} is not trusted: {error.verify_message}",
