@@ -58,6 +58,16 @@ async def typed(url: str, keys: str, wanted: str) -> str:
     return shown
 
 
+def test_a_port_out_of_range_is_refused(session: str) -> None:
+    """The session runs on."""
+    refused = tuibench("web", session, "--port=99999")
+    assert (refused.code, refused.out) == (2, "")
+    assert (
+        refused.err == "tuibench: --port must be between 0 and 65535, not 99999 (0 takes any that is free)\n"
+    )
+    assert threads_of(session) == 2
+
+
 def threads_of(session: str) -> int:
     (listed,) = json.loads(tuibench("sessions", "--format=json").out)
     assert listed["session"] == session

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 LOOPBACK = "127.0.0.1"
 PORT = 8000
+MAX_PORT = 65_535
 SHUTDOWN_SECONDS = 1.0
 """How long open pages may take to leave at the end."""
 
@@ -44,6 +45,8 @@ def web(
     port: Annotated[int, Option("--port", help="Port; 0 for any that is free.")] = PORT,
     read_write: Annotated[bool, Option("--read-write", help="The page may steer the session, too.")] = False,
 ) -> None:
+    if not 0 <= port <= MAX_PORT:
+        raise UsageError(f"--port must be between 0 and {MAX_PORT}, not {port}", "0 takes any that is free")
     server_class = require_textual_serve()
     name = run_async(fetch_hello(find_session_socket(session))).session
     sock = listen_tcp(Address(host, port), "the screen")

@@ -92,6 +92,14 @@ def test_without_a_session_there_is_nothing_to_show(tuibench: Program, tuibench_
     assert "no session is running" in ended.err
 
 
+@pytest.mark.parametrize("port", [-1, 65_536, 99_999, 10**9])
+def test_a_port_out_of_range_is_refused_before_all_else(tuibench: Program, port: int) -> None:
+    """No session is looked for: there is none."""
+    ended = tuibench("web", f"--port={port}")
+    assert (ended.code, ended.out) == (2, "")
+    assert f"--port must be between 0 and 65535, not {port} (0 takes any that is free)" in ended.err
+
+
 def test_a_port_that_is_taken_is_named(monkeypatch: pytest.MonkeyPatch, tuibench: Program) -> None:
     import socket
 
