@@ -20,6 +20,9 @@ HOSTILE = f"ev\x1b]0;{SIGN}\x07\x1b]52;c;UFdORUQ=\x07\x1b[2J\x1b[H\x9b31m\u202e\
 VISIBLE = rf"ev\x1b]0;{SIGN}\x07"
 """How it begins where it is shown."""
 
+PERILS = {b"\x1b]0;", b"\x1b]52", *(chr(code).encode() for code in (*range(0x80, 0xA0), 0x202E))}
+"""What of it no screen of ours sends by itself."""
+
 MOVES = re.compile(rb"\x1b\[[0-9;?]*[A-Zhlm]")
 """What a bar that is drawn on a line sends: colours, the cursor's line and visibility."""
 

@@ -70,6 +70,7 @@ def on_terminal(
     finally:
         if process.poll() is None and time.monotonic() >= deadline:
             process.kill()
+            process.wait()
         os.close(master)
     return Shown(process.wait(10), data)
 

@@ -3,21 +3,18 @@
 import asyncio
 import json
 import re
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from tests.hostile import HOSTILE, SIGN, VISIBLE, Attack, harmful, hostile_server
-from tests.integration import sbtest
+from tests.hostile import HOSTILE, PERILS, SIGN, VISIBLE, Attack, harmful, hostile_server
+from tests.integration.hostile_records import login, poisoned_run, strangers
 from tests.integration.pty_bytes import Shown, on_terminal
 from tests.integration.support import reach
 from tuibench.demo.server import PrivateServer
 from tuibench.model.target import Target
-from tuibench.mysql.connection import connect
 
-RECORDED = Path(__file__).parent.parent / "data" / "recorded-run"
 SMALL = ("--tables=1", "--table-size=100")
 LOAD = ("oltp_read_write", *SMALL, "--time=1", "--threads=1")
 ASKING = (
@@ -34,9 +31,6 @@ ASKING = (
     ("slap", "--auto-generate-sql", "--number-of-queries=1"),
 )
 """Every command that asks a server."""
-
-SCHEMA = HOSTILE[:60].replace("\r\n", "")
-"""As much of it as the name of a database may have."""
 
 
 def assert_harmless(shown: Shown, *, draws: bool = False) -> None:
@@ -56,24 +50,8 @@ def test_errors_of_a_server(command: tuple[str, ...], attack: Attack) -> None:
 @pytest.fixture
 async def intruder(any_tables: PrivateServer) -> AsyncIterator[Target]:
     """Another user works in a database with escapes in its name; the target is the tables' server."""
-    name = f"`{SCHEMA}`"
-    async with sbtest.connected(any_tables.target, use_database=False) as admin:
-        await admin.execute(f"CREATE DATABASE {name}")
-        other = await connect(any_tables.target, use_database=False)
-        await other.execute(f"USE {name}")
-        work = asyncio.create_task(other.query(f"SELECT SLEEP(100) /* {SCHEMA} */"))
-        try:
-            yield any_tables.target
-        finally:
-            await admin.execute(f"KILL {other.thread_id}")
-            await asyncio.wait({work})
-            work.exception()
-            other.abort()
-            await admin.execute(f"DROP DATABASE {name}")
-
-
-def login(target: Target) -> dict[str, str]:
-    return {"MYSQL_PWD": target.password}
+    async with strangers(any_tables.target):
+        yield any_tables.target
 
 
 @pytest.mark.parametrize("words", [("doctor", "oltp_read_write", *SMALL), ("run", *LOAD)])
@@ -94,50 +72,10 @@ async def test_the_screens_show_it_as_text(intruder: Target) -> None:
     assert VISIBLE in shown.text
 
 
-PERILS = {b"\x1b]0;", b"\x1b]52", *(chr(code).encode() for code in (*range(0x80, 0xA0), 0x202E))}
-"""What no screen of ours sends."""
-
-
 @pytest.fixture
 def recorded(tuibench_home: Path) -> str:
     """A recorded run with escapes in its mark, its profile and its server's version."""
-    folder = tuibench_home / "data" / "runs" / "20261121-090000-1"
-    shutil.copytree(RECORDED, folder)
-    for file in ("events.jsonl", "plan.json", "summary.json", "environment.json"):
-        path = folder / file
-        path.write_text("".join(_poisoned(path.read_text(), file)))
-    return folder.name
-
-
-POISONED = (
-    "text",
-    "profile",
-    "version_text",
-    "where",
-    "user",
-    "os",
-    "name",
-    "cpu_model",
-    "change",
-    "data_set",
-)
-
-
-def _poisoned(text: str, file: str) -> list[str]:
-    documents = [text] if file.endswith(".json") else text.splitlines()
-    return [json.dumps(_with_escapes(json.loads(each))) + "\n" for each in documents]
-
-
-def _with_escapes(value: object) -> object:
-    """Every text at one of these names has the escapes at its end."""
-    if isinstance(value, list):
-        return [_with_escapes(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        name: each + HOSTILE if name in POISONED and isinstance(each, str) else _with_escapes(each)
-        for name, each in value.items()
-    }
+    return poisoned_run(tuibench_home, "20261121-090000-1")
 
 
 @pytest.mark.parametrize("form", ["sysbench", "json", "csv", "markdown"])
