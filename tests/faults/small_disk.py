@@ -1,4 +1,4 @@
-"""A file system of a few megabytes that a test may fill, empty and set read-only."""
+"""A file system of a few megabytes that a test may fill, empty and set read-only, or break."""
 
 import contextlib
 import os
@@ -55,3 +55,42 @@ def small_disk(megabytes: int) -> Iterator[SmallDisk]:
     finally:
         subprocess.run(["umount", "--lazy", folder], check=True)
         Path(folder).rmdir()
+
+
+def can_break() -> bool:
+    """Whether a file system can be made on a file here, and broken."""
+    return can_mount() and shutil.which("mkfs.ext4") is not None and Path("/dev/loop-control").exists()
+
+
+class BreakableDisk:
+    """An ext4 file system: after an error the kernel takes no more writes, not even to open files."""
+
+    def __init__(self, path: Path, device: str) -> None:
+        self.path = path
+        self._device = device
+
+    def fail(self) -> None:
+        """From now on it is read-only (EROFS), until it is unmounted."""
+        Path(f"/sys/fs/ext4/{self._device}/trigger_fs_error").write_text("test")
+
+
+@contextlib.contextmanager
+def breakable_disk(megabytes: int) -> Iterator[BreakableDisk]:
+    folder = Path(tempfile.mkdtemp(prefix="tb-", dir="/tmp"))
+    image, place = folder / "image", folder / "d"
+    place.mkdir()
+    with image.open("wb") as file:
+        file.truncate(megabytes * MIB)
+    subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True)
+    subprocess.run(["mount", "-o", "loop,errors=remount-ro", str(image), str(place)], check=True)
+    try:
+        yield BreakableDisk(place, _device_of(place))
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+        shutil.rmtree(folder)
+
+
+def _device_of(place: Path) -> str:
+    """The name of the block device that is mounted there."""
+    mounts = (line.split() for line in Path("/proc/mounts").read_text().splitlines())
+    return next(Path(device).name for device, mounted, *_ in mounts if mounted == str(place))
