@@ -32,3 +32,20 @@ def test_a_reset_begins_anew() -> None:
     found = log.result
     assert found is not None
     assert (found.p1, found.variation) == (100.0, 0.0)
+
+
+def test_a_long_run_is_kept_in_little_room() -> None:
+    """Neighbours are added up: what is left out is when within them it was."""
+    log = SteadinessLog(most=100)
+    for begin in range(0, 1000, 10):
+        ticks(log, [100.0] * 10, start=begin)
+        assert len(log) < 100
+    found = log.result
+    assert found is not None
+    assert (found.p1, found.p50, found.p99, found.variation) == (100.0, 100.0, 100.0, 0.0)
+    few = SteadinessLog(most=8)
+    ticks(few, [100.0] * 4 + [0.0] * 4)
+    stalled = few.result
+    assert stalled is not None
+    assert [(stall.start_seconds, stall.end_seconds) for stall in stalled.stalls] == [(4.0, 8.0)]
+    assert len(few) == 4
