@@ -133,12 +133,15 @@ async def privilege_revoked(load: FaultLoad, admin: Connection) -> AsyncIterator
 
 @contextlib.asynccontextmanager
 async def tables_dropped(load: FaultLoad, admin: Connection) -> AsyncIterator[None]:
-    await admin.execute("DROP TABLE sbtest1, sbtest2")
-    try:
-        await load.fails_with(NO_TABLE)
-        yield
-    finally:
-        await prepare_tables(admin.target, sbtest.program(table_size=500))
+    """They come back whole and at once: the load would insert rows between those of `prepare`."""
+    async with sbtest.empty_database(admin.target, "spare") as spare:
+        await prepare_tables(spare, sbtest.program(table_size=500))
+        await admin.execute("DROP TABLE sbtest1, sbtest2")
+        try:
+            await load.fails_with(NO_TABLE)
+            yield
+        finally:
+            await admin.execute("RENAME TABLE spare.sbtest1 TO sbtest1, spare.sbtest2 TO sbtest2")
 
 
 @contextlib.asynccontextmanager

@@ -16,7 +16,7 @@ from tests.integration.processes import gone, until
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Row, connect
 
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 60.0
 POLL_SECONDS = 0.02
 OUR_PROGRAMS = (
     "tuibench",

@@ -20,7 +20,9 @@ from tests.integration.painted import Painted
 from tests.integration.processes import until
 
 ROWS, COLUMNS = 36, 120
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 90.0
+"""A program that starts on a busy machine may take half a minute to draw its first screen."""
+
 READ_SECONDS = 0.05
 
 
