@@ -7,17 +7,26 @@ ARGS ?=
 # Unit and screen tests are CPU-bound: one process per core.
 JOBS := $(shell getconf _NPROCESSORS_ONLN)
 PARALLEL := -n $(JOBS) --dist worksteal
+# The time of each step, and what to do if it fails.
+STEP := .ci/step
 # Integration tests mostly wait for servers: three modules in parallel, the largest first, each with its own servers.
 SIDE_BY_SIDE := -n 3 --dist loadfile
 
+ONE_TEST := "run one of the failed tests with .venv/bin/pytest PATH::NAME; changed screens: see docs/architecture.md"
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test native check bench chaos faults soak tpcc screenshots format clean setup-demo setup-test
+.PHONY: help demo test test-all test-lowest lint native check dist audit docs bench chaos faults soak tpcc screenshots format clean setup-demo setup-test
 
 help:
 	@echo "make demo         run a private server under load in the live monitor (ARGS=... are passed to it)"
 	@echo "make test         run lint, type checks, import contracts and all tests, with real servers"
+	@echo "make test-all     run make test, the whole fault suite, TPC-C at full size, and make test-lowest"
+	@echo "make test-lowest  run unit and screen tests with the oldest dependencies that are allowed"
 	@echo "make native       check format, lint and unit tests of the native engine, if cargo is installed (part of make test)"
 	@echo "make check        run lint, type checks, import contracts and unit tests"
+	@echo "make dist         build wheel, sdist and bill of materials in dist/, twice, and compare"
+	@echo "make audit        check dependencies, licences and workflows"
+	@echo "make docs         build the documentation site in site/"
 	@echo "make bench        compare tuibench with sysbench on the same tables"
 	@echo "make chaos        test settings with random failures on a real server, 50 sequences (ARGS=--server=PATH)"
 	@echo "make faults       run every fault of server, network and client under load, with recovery times"
@@ -31,12 +40,29 @@ demo: setup-demo
 	@$(BIN)/tuibench demo $(ARGS)
 
 test: setup-test native
-	$(BIN)/ruff format --check
-	$(BIN)/ruff check
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/pytest $(PARALLEL) tests/unit tests/tui $(ARGS)
-	$(BIN)/pytest $(SIDE_BY_SIDE) -m "not whole" tests/integration tests/faults $(ARGS)
+	@$(MAKE) --no-print-directory lint
+	@$(STEP) "unit and screen tests" $(ONE_TEST) $(BIN)/pytest $(PARALLEL) tests/unit tests/tui $(ARGS)
+	@$(STEP) "tests on real servers" $(ONE_TEST) \
+	    $(BIN)/pytest $(SIDE_BY_SIDE) -m "not whole" tests/integration tests/faults $(ARGS)
+
+# Everything: also the whole fault suite, TPC-C at full size, and the oldest dependencies.
+test-all: test faults test-lowest tpcc
+
+test-lowest: setup-test
+	@$(STEP) "tests with the oldest dependencies" \
+	    "raise the lower bound in pyproject.toml, or avoid what the old version lacks" .ci/test-lowest $(ARGS)
+
+lint:
+	@$(STEP) "format" "run make format" $(BIN)/ruff format --check
+	@$(STEP) "lint" "run make format; correct the rest by hand" $(BIN)/ruff check
+	@$(STEP) "types" "correct the lines above" $(BIN)/mypy
+	@$(STEP) "import contracts" "move the import: docs/architecture.md has the layers" $(BIN)/lint-imports
+
+dist:
+	@.ci/dist
+
+audit:
+	@.ci/audit
 
 # The native engine; skipped without a Rust compiler.
 native:
@@ -45,11 +71,8 @@ native:
 	    else echo "cargo is not installed: skipping the native engine"; fi
 
 check: setup-test
-	$(BIN)/ruff format --check
-	$(BIN)/ruff check
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/pytest -q $(PARALLEL) tests/unit $(ARGS)
+	@$(MAKE) --no-print-directory lint
+	@$(STEP) "unit tests" $(ONE_TEST) $(BIN)/pytest -q $(PARALLEL) tests/unit $(ARGS)
 
 bench: setup-test
 	$(BIN)/python -m tests.bench $(ARGS)
@@ -74,7 +97,7 @@ format: setup-test
 	$(BIN)/ruff check --fix
 
 clean:
-	rm -rf .venv dist native/target .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* dist site native/target .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup-demo:

@@ -50,7 +50,9 @@ SCHEMAS = {
     "watch": Schema("tuibench watch --format json, and the last line of --format jsonl", WatchReport),
     "sweep-record": Schema("sweep.json of a recorded sweep", SweepRecord),
     "sweep-line": Schema("a line of results.jsonl of a recorded sweep", SweepLine),
-    "sweep": Schema("tuibench sweep --format json, versions --format json, runs show SWEEP --format json", SweepExport),
+    "sweep": Schema(
+        "tuibench sweep --format json, versions --format json, runs show SWEEP --format json", SweepExport
+    ),
     "sweeps": Schema("tuibench sweep --compare --format json", list[SweepExport]),
     "runs": Schema("tuibench runs list --format json", list[RecordedEntry]),
     "run": Schema("tuibench runs show RUN --format json", runs.RunDetails),

@@ -10,6 +10,7 @@ import pytest
 from tests.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WORKFLOWS = ROOT / ".github" / "workflows"
 MAP = ROOT / "docs" / "architecture.md"
 PLACES = re.findall(r"`((?:\w+/)+(?:\w+\.\w+)?)`", MAP.read_text(encoding="utf-8"))
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "tests" / "bench" / "README.md"]
@@ -29,11 +30,35 @@ def test_the_oldest_python_promised_is_the_oldest_taken() -> None:
     assert sys.version_info[:2] >= min(PROMISED)
 
 
-def test_every_python_promised_is_tested() -> None:
-    """The job on MariaDB has a matrix of them."""
-    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
-    (matrix,) = re.findall(r"^ +python: \[(.*)\]$", workflow, re.MULTILINE)
-    assert versions(matrix) >= PROMISED
+@pytest.mark.parametrize(("workflow", "jobs"), [("ci.yml", 2), ("release.yml", 1)])
+def test_every_python_promised_is_tested(workflow: str, jobs: int) -> None:
+    """The jobs on MariaDB, and those that try the packages, have a matrix of them."""
+    text = (WORKFLOWS / workflow).read_text(encoding="utf-8")
+    found = re.findall(r"^ +python: \[(.*)\]$", text, re.MULTILINE)
+    assert len(found) == jobs
+    assert all(versions(matrix) >= PROMISED for matrix in found)
+
+
+@pytest.mark.parametrize("workflow", sorted(WORKFLOWS.glob("*.yml")), ids=lambda path: str(path.name))
+def test_actions_are_pinned_by_hash_and_nothing_is_permitted_by_default(workflow: Path) -> None:
+    text = workflow.read_text(encoding="utf-8")
+    uses = re.findall(r"^ +-? *uses: (.*)$", text, re.MULTILINE)
+    assert all(re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", used) for used in uses)
+    assert "\npermissions: {}\n" in text
+
+
+def test_the_containers_of_ci_are_those_of_the_table_of_servers() -> None:
+    """docs/servers.md says of each of them when its tests were run."""
+    text = (WORKFLOWS / "ci.yml").read_text(encoding="utf-8")
+    images = re.findall(r"^ +- ((?:mysql|mariadb|percona/percona-server):[\d.]+)$", text, re.MULTILINE)
+    page = (ROOT / "docs" / "servers.md").read_text(encoding="utf-8")
+    assert len(images) == 9
+    assert not [image for image in images if f"`{image}`" not in page]
+
+
+def test_the_licence_and_the_version_are_in_one_place() -> None:
+    assert PROJECT["license"] == "MIT"
+    assert "version" in PROJECT["dynamic"]
 
 
 def test_the_map_leads_somewhere() -> None:
