@@ -180,7 +180,7 @@ impl Response {
         let (columns, behind) = number(payload, 0)?;
         let follow = payload.get(behind).map_or(true, |&byte| byte != 0);
         self.in_rows = true;
-        self.skip = if follow { columns } else { 0 } + u64::from(!self.without_eof);
+        self.skip = if follow { columns } else { 0 }.saturating_add(u64::from(!self.without_eof));
         Some(())
     }
 

@@ -293,13 +293,15 @@ impl<'a> Reader<'a> {
         let clock = self.take(3)?;
         let micros = if size == 12 { self.unsigned(4)? as i64 } else { 0 };
         let hours = days * 24 + i64::from(clock[0]);
-        Ok(Value::Span(span(negative, hours, i64::from(clock[1]), i64::from(clock[2]), micros)))
+        let clock = [hours, i64::from(clock[1]), i64::from(clock[2])];
+        span(negative, clock, micros).map(Value::Span).ok_or(Unreadable::Skewed)
     }
 }
 
-fn span(negative: bool, hours: i64, minutes: i64, seconds: i64, micros: i64) -> Span {
-    let size = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micros;
-    Span(if negative { -size } else { size })
+/// A time of hours, minutes, seconds and microseconds; None for one that no server has.
+fn span(negative: bool, [hours, minutes, seconds]: [i64; 3], micros: i64) -> Option<Span> {
+    let size = ((hours * 60 + minutes) * 60 + seconds).checked_mul(1_000_000)?.checked_add(micros)?;
+    Some(Span(if negative { -size } else { size }))
 }
 
 /// A value as servers write it in text, and in binary for types without a width of their own.
@@ -346,8 +348,7 @@ fn span_of(text: &str) -> Option<Span> {
     let (clock, micros) = fraction_of(text.strip_prefix('-').unwrap_or(text))?;
     let mut parts = clock.split(':').map(|part| part.parse::<u32>().ok());
     let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
-    let numbers = [hours, minutes, seconds].map(i64::from);
-    Some(span(text.starts_with('-'), numbers[0], numbers[1], numbers[2], i64::from(micros)))
+    span(text.starts_with('-'), [hours, minutes, seconds].map(i64::from), i64::from(micros))
 }
 
 /// What stands before the point, and the microseconds behind it.
