@@ -14,7 +14,7 @@
 //!
 //! A connection never waits itself: [`Connection::go_on`] does what can be done, and says until when there is
 //! nothing to do, or that the connection goes back to Python. The thread calls it when bytes, a time or a
-//! message have come.
+//! message have come, and sends then what is [`unsent`](Connection::wants_room).
 //!
 //! An attempt's calls are all drawn before the first is sent, unless they hang on what the server answers: then
 //! one by one, and an attempt that fails leaves the rest undrawn. This order is Python's, and keeps the streams
@@ -251,11 +251,6 @@ impl Connection {
 
     /// Reads what has come, and goes on with it.
     pub fn readable(&mut self, turn: &mut Turnout<'_>) -> Next {
-        if self.wants_room() {
-            if let Some(parted) = self.flush(turn) {
-                return Next::Part(parted);
-            }
-        }
         loop {
             let received = sys::receive(self.fd(), turn.scratch);
             let count = match received {
@@ -427,7 +422,7 @@ impl Connection {
         }
     }
 
-    /// Sends the next statement of an attempt, or ends the transaction.
+    /// Has the next statement of an attempt sent, or ends the transaction.
     fn next_call(&mut self, rows: Option<Vec<Row>>, turn: &mut Turnout<'_>) -> Next {
         let is_lazy = self.running.as_ref().map_or(false, |running| running.is_lazy);
         if is_lazy {
@@ -447,7 +442,7 @@ impl Connection {
                 self.state = State::Answering;
                 self.is_rollback_unsent = false;
                 self.unsent = start..end;
-                self.flush(turn).map_or(Next::Bytes, Next::Part)
+                Next::Bytes
             }
             None => self.complete(turn),
         }
@@ -463,23 +458,24 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends what the socket takes; Some if the connection is lost.
-    fn flush(&mut self, turn: &mut Turnout<'_>) -> Option<Parted> {
+    /// Sends what the socket takes. The thread calls it without the recorder's lock: a `send` wakes the server,
+    /// and on a busy host its sender is preempted then, for seconds where thousands wait for a processor.
+    pub fn send_rest(&mut self) -> io::Result<()> {
         let source = if self.is_rollback_unsent { ROLLBACK } else { &self.calls.bytes };
         match sys::send(self.fd.as_raw_fd(), &source[self.unsent.clone()]) {
             Ok(count) => self.unsent.start += count,
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {}
-                _ => {
-                    self.unsent = 0..0;
-                    return match self.lost(SERVER_GONE, turn) {
-                        Next::Part(parted) => Some(parted),
-                        _ => None,
-                    };
-                }
+                _ => return Err(error),
             },
         }
-        None
+        Ok(())
+    }
+
+    /// Nothing can be sent any more.
+    pub fn unsendable(&mut self, turn: &mut Turnout<'_>) -> Next {
+        self.unsent = 0..0;
+        self.lost(SERVER_GONE, turn)
     }
 
     /// The whole answer has come.
@@ -605,7 +601,7 @@ impl Connection {
         self.state = State::RollingBack(code, words);
         self.is_rollback_unsent = true;
         self.unsent = 0..ROLLBACK.len();
-        self.flush(turn).map_or(Next::Bytes, Next::Part)
+        Next::Bytes
     }
 
     fn retry_or_give_up(&mut self, code: u16, words: String, turn: &mut Turnout<'_>) -> Next {

@@ -78,7 +78,7 @@ pub fn run(desk: &Arc<Desk>, shared: &Arc<Shared>, all: &Arc<Mutex<Vec<Arc<Desk>
 
 /// A connection, and the time at which it goes on if nothing comes before.
 struct Place {
-    connection: Connection,
+    connection: Box<Connection>,
     alarm: Option<i64>,
     wants_room: bool,
 }
@@ -146,7 +146,7 @@ impl Thread {
         let messages = std::mem::take(&mut *lock(&self.desk.messages));
         for message in messages {
             match message {
-                Message::Attach(connection) => self.attach(*connection),
+                Message::Attach(connection) => self.attach(connection),
                 Message::Wish(number, wish) => {
                     if let Some(&token) = self.by_number.get(&number) {
                         self.turn(token, |connection, turn| match connection.wish(wish, turn) {
@@ -165,7 +165,7 @@ impl Thread {
         }
     }
 
-    fn attach(&mut self, connection: Connection) {
+    fn attach(&mut self, connection: Box<Connection>) {
         let token = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
             self.places.len() - 1
@@ -180,12 +180,31 @@ impl Thread {
         self.turn(token, Connection::go_on);
     }
 
-    /// Has a connection do something, and notes what it waits for then.
+    /// Has a connection do something, sends what it has to say, and notes what it waits for then.
     fn turn(&mut self, token: usize, act: impl FnOnce(&mut Connection, &mut Turnout<'_>) -> Next) {
-        let place = match self.places.get_mut(token) {
-            Some(Some(place)) => place,
-            _ => return,
+        let mut next = match self.act(token, act) {
+            Some(next) => next,
+            None => return,
         };
+        let connection = self.place(token).map(|place| &mut place.connection);
+        if connection.map_or(false, |one| one.wants_room() && one.send_rest().is_err()) {
+            next = self.act(token, Connection::unsendable).unwrap_or(next);
+        }
+        match next {
+            Next::Bytes => self.set_alarm(token, None),
+            Next::Time(at) => self.set_alarm(token, Some(at)),
+            Next::Part(parted) => self.part(token, parted),
+        }
+        self.look_at_room(token);
+    }
+
+    /// Has a connection do something while the recorder is locked; None if there is no such connection.
+    fn act(
+        &mut self,
+        token: usize,
+        act: impl FnOnce(&mut Connection, &mut Turnout<'_>) -> Next,
+    ) -> Option<Next> {
+        let place = self.places.get_mut(token).and_then(Option::as_mut)?;
         let mut recorder = self.desk.recorder.lock();
         let mut turn = Turnout {
             shared: &self.shared,
@@ -196,17 +215,18 @@ impl Thread {
         let next = act(&mut place.connection, &mut turn);
         let wakes_all = turn.wakes_all;
         drop(recorder);
-        match next {
-            Next::Bytes => place.alarm = None,
-            Next::Time(at) => {
-                place.alarm = Some(at);
-                self.alarms.push(Reverse((at, token)));
-            }
-            Next::Part(parted) => self.part(token, parted),
-        }
-        self.look_at_room(token);
         if wakes_all {
             wake_all(&self.all);
+        }
+        Some(next)
+    }
+
+    fn set_alarm(&mut self, token: usize, alarm: Option<i64>) {
+        if let Some(place) = self.place(token) {
+            place.alarm = alarm;
+        }
+        if let Some(at) = alarm {
+            self.alarms.push(Reverse((at, token)));
         }
     }
 

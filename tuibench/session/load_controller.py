@@ -218,7 +218,7 @@ class LoadController:
 
     async def _report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
         reports = await self.fleet.report(checkpoint=checkpoint)
-        self.alarms.report_unresponsive(self.fleet.overdue)
+        self.alarms.report_unresponsive(self.fleet.overdue, self.fleet.silent)
         self.alarms.lost(self.fleet.losses)
         for report in reports:
             self._known[report.worker] = report

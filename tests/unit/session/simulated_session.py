@@ -39,6 +39,7 @@ class PlayedFleet:
         self.rate = 0.0
         self.pids: list[int] = []
         self.overdue: tuple[int, ...] = ()
+        self.silent: tuple[int, ...] = ()
         self.losses: list[Loss] = []
         self.unresponsive: tuple[int, ...] = ()
         self._play = play

@@ -254,6 +254,11 @@ class Fleet:
         return tuple(worker.process.pid for worker in self._workers if worker.is_overdue)
 
     @property
+    def silent(self) -> tuple[int, ...]:
+        """The processes with an overdue report that do not run."""
+        return tuple(worker.process.pid for worker in self._workers if worker.is_silent)
+
+    @property
     def unresponsive(self) -> tuple[int, ...]:
         """The processes that did not report the end of their load."""
         return tuple(worker.process.pid for worker in self._workers if not worker.has_reported)

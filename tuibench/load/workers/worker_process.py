@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import math
 import socket
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import assert_never
 
 from tuibench.deadline import wait_with_timeout
@@ -28,6 +30,9 @@ REPORT_SECONDS = 3.0
 The round continues without it: its counters are cumulative, so its next report
 contains the difference. There is no further wait for a worker that is already overdue."""
 
+MOST_LATE_SECONDS = 30.0
+"""How much longer the last report of a worker that still runs is waited for."""
+
 
 class WorkerGoneError(RunError):
     """A worker process has ended unexpectedly."""
@@ -36,8 +41,11 @@ class WorkerGoneError(RunError):
 class WorkerProcess:
     """One worker process and the connection to it.
 
-    `finished` is set when it has used its quota, `is_overdue` while its report is overdue, `has_reported`
-    after its last report. `forward` gets the work that it passes on.
+    `finished` is set when it has used its quota, `is_overdue` while its report is overdue, `is_silent` while
+    it is overdue and uses no CPU, `has_reported` after its last report. `forward` gets its work.
+
+    A host with thousands of runnable threads lets a worker run only every few seconds: it is late then. A
+    worker that is stopped or hangs uses no CPU: it is silent.
     """
 
     def __init__(
@@ -59,8 +67,9 @@ class WorkerProcess:
         self.finished.clear()
         self._grants = 0
         self._forward = forward
-        self.is_overdue = False
+        self.is_overdue = self.is_silent = False
         self.has_reported = False
+        self._cpu_ticks: int | None = None
         self._is_asked = False
         self._checkpoint = False
 
@@ -102,21 +111,36 @@ class WorkerProcess:
     async def report_in_time(self) -> WorkerReport | None:
         """The requested report, None after the timeout. Raises RunError if the worker has ended."""
         if self.is_overdue and self._reports.empty():
+            self.is_silent = not self._has_used_cpu()
             return None
         try:
             return await wait_with_timeout(self.report(), REPORT_SECONDS)
         except TimeoutError:
             self.is_overdue = True
+            self._has_used_cpu()
             return None
 
+    def _has_used_cpu(self) -> bool:
+        """Whether the process has used CPU since the last call; False where that is not known."""
+        before, self._cpu_ticks = self._cpu_ticks, cpu_ticks(self.process.pid)
+        return self._cpu_ticks is not None and self._cpu_ticks != before
+
     async def last_reports(self, seconds: float) -> list[WorkerReport]:
-        """The pending report and the last report, if they arrive in time."""
-        reports = []
-        with contextlib.suppress(TimeoutError, RunError):
-            async with asyncio.timeout(seconds):
-                for _ in range(1 + self._is_asked):
-                    reports.append(await self.report())
-                self.has_reported = True
+        """The pending report and the last one, if they arrive in time; a worker that runs gets more time."""
+        reports: list[WorkerReport] = []
+        owed = 1 + self._is_asked
+        waits = 1 + math.ceil(MOST_LATE_SECONDS / max(seconds, REPORT_SECONDS))
+        self._has_used_cpu()
+        with contextlib.suppress(RunError):
+            for _ in range(waits):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(seconds):
+                        while len(reports) < owed:
+                            reports.append(await self.report())
+                        self.has_reported = True
+                        break
+                if not self._has_used_cpu():
+                    break
         return reports
 
     async def report(self) -> WorkerReport:
@@ -128,7 +152,7 @@ class WorkerProcess:
                 f"worker process {self.process.pid} ended unexpectedly",
                 "check for a kernel out-of-memory message, then start again",
             )
-        self._is_asked = self.is_overdue = False
+        self._is_asked = self.is_overdue = self.is_silent = False
         return report
 
     async def connection_ids(self) -> tuple[int, ...]:
@@ -166,6 +190,16 @@ class WorkerProcess:
                 case _:
                     assert_never(message)
         self._reports.put_nowait(None)
+
+
+def cpu_ticks(pid: int) -> int | None:
+    """The CPU time of a process in the system's ticks; None where there is no /proc, or no such process."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    user, system = fields[11:13]
+    return int(user) + int(system)
 
 
 async def _spawn() -> tuple[asyncio.subprocess.Process, socket.socket]:

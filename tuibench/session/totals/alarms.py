@@ -6,6 +6,7 @@ from tuibench.load.worker_report import Counters, WorkerReport
 from tuibench.load.workers.replacement import Loss
 from tuibench.model.event import EventKind
 from tuibench.model.sample import LoadSample
+from tuibench.model.sql_errors import error_text
 from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
 
 ERROR_SHARE = 0.05
@@ -22,6 +23,12 @@ REFUSALS = {
 PREPARED_LIMIT = 1461
 PREPARED_LIMIT_WORDS = "the server takes no more prepared ones (error 1461, max_prepared_stmt_count)"
 
+SILENT = "worker process {pid} does not answer: its figures are missing until it does"
+LATE = (
+    "worker process {pid} runs, but reports late: threads outnumber the processors of this host; "
+    "its figures come with a later report"
+)
+
 
 class Alarms:
     """Looks at each tick and says what is new."""
@@ -30,7 +37,7 @@ class Alarms:
         self._quiet_until: dict[EventKind, int] = {}
         self._tick = 0
         self._refused_before: dict[int, int] = {}
-        self._reported_unresponsive: set[int] = set()
+        self._reported_unresponsive: dict[int, set[str]] = {}
         self._told_losses = 0
         self._pending: list[str] = []
 
@@ -41,21 +48,26 @@ class Alarms:
         self._pending = []
         errors, transactions = load.errors_per_second, load.transactions_per_second
         if errors > ERROR_SHARE * (transactions + errors):
-            codes = ", ".join(f"{code} × {times}" for code, times in load.errors_by_code.items())
+            codes = ", ".join(f"{error_text(code)} × {times}" for code, times in load.errors_by_code.items())
             told += self._once(EventKind.ERRORS, f"errors: {codes}")
         if load.reconnects_per_second:
             count = round(load.reconnects_per_second * load.seconds)
             told += self._once(EventKind.RECONNECT, f"{count} connections came back")
         return told
 
-    def report_unresponsive(self, pids: Sequence[int]) -> None:
-        """These workers owe a report; `look` says so, once for each."""
-        for pid in pids:
-            if pid not in self._reported_unresponsive:
-                self._reported_unresponsive.add(pid)
-                self._pending.append(
-                    f"worker process {pid} does not answer: its figures are missing until it does"
-                )
+    def report_unresponsive(self, overdue: Sequence[int], silent: Sequence[int]) -> None:
+        """These workers owe a report, and some of them do not run; `look` says so, once for each."""
+        for pid in overdue:
+            if pid in silent:
+                self._report_once(pid, SILENT)
+            elif pid not in self._reported_unresponsive:
+                self._report_once(pid, LATE)
+
+    def _report_once(self, pid: int, text: str) -> None:
+        told = self._reported_unresponsive.setdefault(pid, set())
+        if text not in told:
+            told.add(text)
+            self._pending.append(text.format(pid=pid))
 
     def lost(self, losses: Sequence[Loss]) -> None:
         """All workers that ended so far; `look` says so, once for each."""

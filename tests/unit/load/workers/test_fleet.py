@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar, cast
@@ -381,8 +382,9 @@ async def test_a_halted_worker_is_left_out_until_it_goes_on_and_nobody_waits_twi
         halted = workers.pids[0]
         os.kill(halted, signal.SIGSTOP)
         with mock.patch.object(process_room, "REPORT_SECONDS", 0.2):
-            while workers.overdue != (halted,):
+            while workers.silent != (halted,):
                 await workers.report()
+        assert workers.overdue == (halted,)
         answers = await asyncio.wait_for(workers.report(), PATIENCE_SECONDS)
         assert [report.worker for report in answers] == [1]
         os.kill(halted, signal.SIGCONT)
@@ -391,6 +393,7 @@ async def test_a_halted_worker_is_left_out_until_it_goes_on_and_nobody_waits_twi
                 pass
         assert [report.worker for report in reports] == [0, 1]
         assert not workers.overdue
+        assert not workers.silent
 
 
 async def test_a_halted_worker_that_is_killed_is_replaced() -> None:
@@ -421,6 +424,55 @@ async def test_a_silent_worker_is_asked_once_and_its_late_report_and_its_last_bo
         while not isinstance(message := await end.receive(), FinishLoad):
             asked.append(message)
         assert asked.count(RequestReport()) + asked.count(RequestReport(checkpoint=True)) == 1
+
+
+async def test_a_worker_that_runs_is_late_and_not_silent() -> None:
+    with (
+        mock.patch.object(process_room, "REPORT_SECONDS", 0.01),
+        mock.patch.object(process_room, "cpu_ticks", side_effect=range(100)),
+    ):
+        async with pretended_fleet(1) as (workers, (end,)):
+            for _ in range(3):
+                assert await workers.report() == []
+                assert (workers.overdue, workers.silent) == (tuple(workers.pids), ())
+            with mock.patch.object(process_room, "cpu_ticks", return_value=7):
+                await workers.report()
+                await workers.report()
+                assert workers.silent == tuple(workers.pids)
+            end.send(REPORT)
+            await workers.finish(0)
+
+
+async def test_the_last_report_of_a_worker_that_runs_is_waited_for() -> None:
+    """It comes when the first wait is over."""
+    ends: list[WorkerChannel] = []
+
+    def has_run(pid: int) -> int:
+        if waits:
+            ends[0].send(REPORT)
+        waits.append(pid)
+        return len(waits)
+
+    waits: list[int] = []
+    with (
+        mock.patch.object(process_room, "REPORT_SECONDS", 0.01),
+        mock.patch.object(fleet_room, "LAST_REPORT_SECONDS", 0.05),
+        mock.patch.object(process_room, "cpu_ticks", has_run),
+    ):
+        async with pretended_fleet(1) as (workers, made):
+            ends += made
+            assert await workers.finish(0) == [REPORT]
+            assert not workers.unresponsive
+    assert len(waits) >= 2
+
+
+async def test_the_cpu_time_of_a_process_is_known_while_it_is_there() -> None:
+    async with fleet(1) as workers:
+        (pid,) = workers.pids
+        await workers.report()
+        ticks = process_room.cpu_ticks(pid)
+        assert ticks is None if sys.platform == "darwin" else ticks > 0
+    assert process_room.cpu_ticks(pid) is None
 
 
 async def test_a_fleet_with_a_killed_worker_can_still_be_told_things_and_ended() -> None:

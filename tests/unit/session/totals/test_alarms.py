@@ -21,7 +21,9 @@ def refusing(**refused: int) -> Counters:
 
 
 def test_errors_are_told_by_code() -> None:
-    assert Alarms().look(TROUBLED) == [(EventKind.ERRORS, "errors: 1213 × 19, 1205 × 1")]
+    assert Alarms().look(TROUBLED) == [
+        (EventKind.ERRORS, "errors: 1213 deadlock × 19, 1205 lock wait timeout × 1")
+    ]
 
 
 @pytest.mark.parametrize(("errors", "told"), [(5.0, 0), (5.3, 1)])
@@ -46,6 +48,18 @@ def test_one_trouble_does_not_hide_another() -> None:
     back = load_part(seconds=2.0, reconnects_per_second=4.0)
     assert alarms.look(back) == [(EventKind.RECONNECT, "8 connections came back")]
     assert alarms.look(CALM) == []
+
+
+def test_a_worker_that_runs_is_late_and_one_that_does_not_is_silent_each_told_once() -> None:
+    alarms = Alarms()
+    alarms.report_unresponsive([7, 8], [8])
+    late, silent = (text for _, text in alarms.look(CALM))
+    assert "process 7 runs, but reports late" in late
+    assert "process 8 does not answer" in silent
+    alarms.report_unresponsive([7, 8], [8])
+    assert alarms.look(CALM) == []
+    alarms.report_unresponsive([7], [7])
+    assert ["process 7 does not answer" in text for _, text in alarms.look(CALM)] == [True]
 
 
 def test_refused_connections_are_counted_over_all_workers_and_told_once() -> None:
