@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from tuibench.model.event import EventKind
+from tuibench.model.sql_errors import error_text
 from tuibench.model.summary import Summary, engine_text
 from tuibench.record.files.recorder import SUMMARY
 from tuibench.record.report.effect_text import cost_line, effect_line
@@ -71,7 +72,12 @@ def _record_note(directory: Path) -> str:
 
 
 def _error_code_text(code: str) -> str:
-    """An error number with the server's symbol for it, if that is known. The list takes time to import."""
+    """An error number with its plain name or the server's symbol, if there is one.
+
+    The list of symbols takes time to import.
+    """
+    if (text := error_text(code)) != code:
+        return text
     from tuibench.mysql.errors import error_name
 
     return f"{code} {error_name(int(code))}".rstrip()

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tuibench import units
 from tuibench.model.headline import Headline
 from tuibench.model.sample import LoadSample, TrafficSample
+from tuibench.model.sql_errors import error_rate_label
 from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.text.big_font import DIGIT_ROWS, big_digits
 from tuibench.tui.text.spans import TextLine, TextSpan, justify, line_width, pad_line
@@ -74,7 +75,7 @@ def _tps_details(load: Throughput) -> tuple[MeasureDetail, ...]:
     waiting = (MeasureDetail("backlog", _number_text(big_rate(load.backlog)), alarm=load.backlog > 0),)
     return (
         *(waiting if load.rate else ()),
-        MeasureDetail("errors/s", _none_or_rate(errors), alarm=errors > 0),
+        MeasureDetail(error_rate_label(load.errors_by_code), _none_or_rate(errors), alarm=errors > 0),
         MeasureDetail("clients", clients, alarm=load.connections < load.threads),
         MeasureDetail("reconnects/s", _none_or_rate(reconnects), alarm=reconnects > 0),
     )

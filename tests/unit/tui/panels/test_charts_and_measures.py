@@ -68,6 +68,15 @@ def test_errors_stand_out() -> None:
     assert role_of(lines, "errors/s") == "warn"
 
 
+def test_errors_of_one_kind_are_called_by_their_name() -> None:
+    view = short_story(100)
+    assert view.sample is not None
+    assert view.load is not None
+    load = msgspec.structs.replace(view.load, errors_per_second=2.0, errors_by_code={"1213": 2})
+    lines = big_figure(TPS, next_view(view, msgspec.structs.replace(view.sample, load=load)), 18, 7)
+    assert role_of(lines, "deadlocks/s") == "warn"
+
+
 def test_a_headline_takes_the_place_of_tps() -> None:
     headline = Headline(title="tpmC", transaction="new_order", note="not audited")
     hello = msgspec.structs.replace(script.hello(1), headline=headline)

@@ -1,0 +1,31 @@
+"""Plain names of the SQL errors that are part of a normal load: the server's symbols do not explain them."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class ErrorName(NamedTuple):
+    """A plain name, and the name of a rate of them."""
+
+    text: str
+    rate: str
+
+
+ERROR_NAMES = {
+    1213: ErrorName("deadlock", "deadlocks/s"),
+    1020: ErrorName("snapshot conflict", "conflicts/s"),
+    1205: ErrorName("lock wait timeout", "timeouts/s"),
+}
+
+
+def error_text(code: str) -> str:
+    """An error code with its plain name: "1213 deadlock"; the code alone if it has none."""
+    name = ERROR_NAMES.get(int(code))
+    return f"{code} {name.text}" if name else code
+
+
+def error_rate_label(codes: Iterable[str]) -> str:
+    """What a rate of these errors is called: by their name if all are the same."""
+    different = {int(code) for code in codes}
+    name = ERROR_NAMES.get(different.pop()) if len(different) == 1 else None
+    return name.rate if name else "errors/s"
