@@ -41,7 +41,7 @@ STATEMENTS = (
 
 async def record(connection: Connection) -> list[str]:
     """The lines of all statements, as text and prepared; twice, as the server may then leave columns out."""
-    without_eof = int(connection.raw._deprecate_eof)
+    without_eof = int(connection.raw.deprecates_eof)
     lines = []
 
     async def keep(form: str, packet: bytes) -> None:

@@ -1,9 +1,11 @@
-//! From a program to code for one connection: variables become places of a row, steps become operations.
+//! From a program to code: variables become places of a row, steps become operations. Code that depends on the
+//! connection's number is its own; all connections share any other.
 //!
 //! Two forms, as in Python. A simple transaction is a list of [`SimpleStep`]s whose calls are all drawn before
 //! the first is sent. Any other is a [`Script`] for the small machine in `stream`: a flat list of operations with
 //! jumps, so that it can stop at each statement and go on with the server's rows.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use crate::draw::{nurand_constants, unique_numbers, Drawn, Keys};
@@ -18,10 +20,12 @@ use crate::value::{Fault, Value};
 /// Gives the key of the stream that Python seeds with a text (see `mt19937`).
 pub type Keyring<'a> = &'a dyn Fn(&str) -> Vec<u8>;
 
-/// The code of all transactions, and what the counters of serial and unique numbers begin with.
+/// The code of all transactions, and what the counters of serial and unique numbers begin with. `is_own` if it
+/// depends on the connection's number.
 pub struct Code {
     pub bodies: Vec<Body>,
     pub counters: Vec<i64>,
+    pub is_own: bool,
 }
 
 pub enum Body {
@@ -123,10 +127,11 @@ type Places = HashMap<String, usize>;
 
 /// Compiles the program for a connection.
 pub fn compile(program: &Program, seed: &str, connection: i64, keys: Keyring<'_>) -> Result<Code, Fault> {
-    let mut compiler = Compiler { program, seed, connection, keys, counters: Vec::new() };
+    let mut compiler =
+        Compiler { program, seed, connection, keys, counters: Vec::new(), is_own: Cell::new(false) };
     let bodies: Result<Vec<Body>, Fault> =
         program.transactions.iter().map(|transaction| compiler.transaction(transaction)).collect();
-    Ok(Code { bodies: bodies?, counters: compiler.counters })
+    Ok(Code { bodies: bodies?, counters: compiler.counters, is_own: compiler.is_own.get() })
 }
 
 struct Compiler<'a> {
@@ -135,6 +140,7 @@ struct Compiler<'a> {
     connection: i64,
     keys: Keyring<'a>,
     counters: Vec<i64>,
+    is_own: Cell<bool>,
 }
 
 impl Compiler<'_> {
@@ -327,6 +333,7 @@ impl Compiler<'_> {
         let mut random = self.stream(&format!("tuibench:{}:unique", self.seed));
         let (first, offset) = (random.word(), random.word());
         let (start, step) = unique_numbers(first, self.connection, connections);
+        self.is_own.set(true);
         Drawn::Unique { counter: self.counter(start), step, offset }
     }
 
@@ -365,6 +372,7 @@ impl Compiler<'_> {
     fn with_connection(&self, expression: &Expression) -> Expression {
         match expression {
             Expression::Variable(name) if name == CONNECTION => {
+                self.is_own.set(true);
                 Expression::Constant(Value::Int(i128::from(self.connection)))
             }
             Expression::Apply(operator, operands) => Expression::Apply(

@@ -11,6 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::compile::Code;
 use crate::connection::{Calls, Connection, Forms, Wish, Writer};
 use crate::engine::{self, Moments, Share};
 use crate::histogram::Histogram;
@@ -47,6 +48,7 @@ fn new_stream(
     seed: &str,
     number: i64,
     keys: &Bound<'_, PyAny>,
+    shared: Option<Arc<Code>>,
 ) -> PyResult<stream::Stream> {
     let failed = std::cell::RefCell::new(None);
     let key = |text: &str| {
@@ -56,7 +58,7 @@ fn new_stream(
             Vec::new()
         })
     };
-    let made = stream::Stream::new(program.0.clone(), seed, number, &key).map_err(fault);
+    let made = stream::Stream::new(program.0.clone(), seed, number, &key, shared).map_err(fault);
     match failed.take() {
         Some(error) => Err(error),
         None => made,
@@ -83,7 +85,9 @@ type Call = (usize, Py<PyBytes>);
 
 #[pymethods]
 impl Stream {
+    /// `like` is a stream of this program and seed, whose code is shared.
     #[new]
+    #[pyo3(signature = (program, seed, number, keys, identities, no_backslash_escapes, like=None))]
     fn new(
         program: &Program,
         seed: &str,
@@ -91,9 +95,11 @@ impl Stream {
         keys: &Bound<'_, PyAny>,
         identities: Vec<u32>,
         no_backslash_escapes: bool,
+        like: Option<&Bound<'_, Self>>,
     ) -> PyResult<Self> {
         let forms = forms_of(program, &identities, no_backslash_escapes)?;
-        Ok(Self { stream: Mutex::new(new_stream(program, seed, number, keys)?), forms })
+        let shared = like.map(|other| lock(&other.get().stream).code());
+        Ok(Self { stream: Mutex::new(new_stream(program, seed, number, keys, shared)?), forms })
     }
 
     fn draw(&self) -> usize {
@@ -231,6 +237,8 @@ type Back = (i64, &'static str, u16, String);
 struct Engine {
     program: Program,
     seed: String,
+    /// Of the first stream.
+    code: Mutex<Option<Arc<Code>>>,
     engine: engine::Engine,
 }
 
@@ -271,7 +279,7 @@ impl Engine {
             bell: sys::Bell::new()?,
         };
         let program = Program(program.0.clone());
-        Ok(Self { program, seed, engine: engine::Engine::new(shared, most_threads) })
+        Ok(Self { program, seed, code: Mutex::default(), engine: engine::Engine::new(shared, most_threads) })
     }
 
     /// The descriptor that is readable when there is something for `returned`.
@@ -307,7 +315,12 @@ impl Engine {
         let kept = lock(&self.engine.shared.streams).remove(&number);
         let stream = match kept {
             Some(stream) => stream,
-            None => new_stream(&self.program, &self.seed, number, keys)?,
+            None => {
+                let shared = lock(&self.code).clone();
+                let made = new_stream(&self.program, &self.seed, number, keys, shared)?;
+                lock(&self.code).get_or_insert_with(|| made.code());
+                made
+            }
         };
         let readers: HashMap<usize, RowReader> = readers
             .into_iter()

@@ -34,8 +34,18 @@ enum Chooser {
 }
 
 impl Stream {
-    pub fn new(program: Arc<Program>, seed: &str, connection: i64, keys: Keyring<'_>) -> Result<Self, Fault> {
-        let code = Arc::new(compile(&program, seed, connection, keys)?);
+    /// `shared` is the code of another stream of this program and seed, if there is one.
+    pub fn new(
+        program: Arc<Program>,
+        seed: &str,
+        connection: i64,
+        keys: Keyring<'_>,
+        shared: Option<Arc<Code>>,
+    ) -> Result<Self, Fault> {
+        let code = match shared {
+            Some(code) if !code.is_own => code,
+            _ => Arc::new(compile(&program, seed, connection, keys)?),
+        };
         let random = Mt19937::from_key(&keys(&format!("tuibench:{seed}:{connection}")));
         let thinks =
             program.transactions.iter().any(|one| one.keying_seconds > 0.0 || one.think_seconds > 0.0);
@@ -44,6 +54,11 @@ impl Stream {
         let weights: Vec<f64> = program.transactions.iter().map(|transaction| transaction.weight).collect();
         let chooser = Chooser::new(&program, &weights);
         Ok(Self { program, code, memory, chooser, think, turns_done: 0, left_at: 0, weights_version: 0 })
+    }
+
+    /// The stream's code, for others of this program and seed.
+    pub fn code(&self) -> Arc<Code> {
+        self.code.clone()
     }
 
     pub fn transaction(&self, which: usize) -> &Transaction {

@@ -2,6 +2,8 @@
 
 A run is started with one connection and one with very many, which do nothing much: the difference between
 the memory of their processes (proportional set size: what is shared counts in parts) is the connections'.
+The native engine takes two open files for each connection: 10,000 need `ulimit -n` above 20,000, or
+`--workers=2`.
 """
 
 import argparse
@@ -12,7 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 
@@ -23,35 +25,35 @@ from tuibench.demo.server import PrivateServer
 from tuibench.load.tables.prepare import prepare_tables
 from tuibench.workload import library
 
-FIRST_LINE, KIB = re.compile(rb"^\[ "), 1024
+FIRST_LINE, KIB = re.compile(rb"^\[ \d+s \] thds:"), 1024
 """An interval line: the connections are open, and have been at work for a second."""
 
 
-def bench(server: PrivateServer, threads: int, rate: float) -> None:
-    few_seconds, few_bytes = opened(server, 1, rate)
-    seconds, size = opened(server, threads, rate)
+def bench(server: PrivateServer, threads: int, options: Sequence[str]) -> None:
+    few_seconds, few_bytes = opened(server, 1, options)
+    seconds, size = opened(server, threads, options)
     print(
         f"{server.binary}: {threads:,} connections opened in {seconds - few_seconds:.1f} s more than one"
         f" ({seconds:.1f} s from the command), {(size - few_bytes) / (threads - 1) / KIB:.0f} KiB each"
     )
 
 
-def opened(server: PrivateServer, threads: int, rate: float) -> tuple[float, int]:
+def opened(server: PrivateServer, threads: int, options: Sequence[str]) -> tuple[float, int]:
     """Seconds until the load started, and the memory (bytes) of all the run's processes at work."""
-    with running(server, threads, rate) as (process, seconds):
+    with running(server, threads, options) as (process, seconds):
         return seconds, memory(process)
 
 
 @contextlib.contextmanager
 def running(
-    server: PrivateServer, threads: int, rate: float
+    server: PrivateServer, threads: int, options: Sequence[str]
 ) -> Iterator[tuple["subprocess.Popen[bytes]", float]]:
     with tempfile.TemporaryDirectory() as home:
         begun = perf_counter()
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "tuibench", "run", "oltp_point_select", "--table-size=10000"),
-                *(f"--threads={threads}", f"--rate={rate:g}", "--time=0", "--report-interval=1"),
+                *(f"--threads={threads}", "--time=0", "--report-interval=1", *options),
                 *("--thread-init-timeout=120", f"--defaults-file={server.client_options}"),
             ],
             env=os.environ | {"TUIBENCH_HOME": home},
@@ -87,6 +89,8 @@ def main() -> None:
     parser.add_argument("--server", help="path of a mariadbd or mysqld [the first one found]")
     parser.add_argument("--threads", type=int, default=2000)
     parser.add_argument("--rate", type=float, default=200.0, help="transactions per second [200]")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--engine", default="auto")
     options = parser.parse_args()
     binary = binaries.inspect_binary(options.server) if options.server else None
     room = f"--max-connections={options.threads + 100}"
@@ -95,7 +99,8 @@ def main() -> None:
         asyncio.run(
             prepare_tables(server.target, library.load_program("oltp_point_select", {"table_size": 10_000}))
         )
-        bench(server, options.threads, options.rate)
+        given = (f"--rate={options.rate:g}", f"--workers={options.workers}", f"--engine={options.engine}")
+        bench(server, options.threads, given)
     finally:
         asyncio.run(server.stop())
 

@@ -6,7 +6,7 @@ the driver's next statement gets its own response.
 
 from typing import NamedTuple
 
-from tuibench.mysql.connection import Connection
+from tuibench.mysql.connection import RECEIVE_BUFFER_BYTES, Connection
 
 NO_BACKSLASH_ESCAPES = 0x0200
 """The server status bit of that SQL mode, in which quotes are doubled."""
@@ -20,20 +20,31 @@ class DetachedSocket(NamedTuple):
     no_backslash_escapes: bool
 
 
+NO_BUFFER = bytearray()
+
+
 def detach_socket(connection: Connection) -> DetachedSocket | None:
-    """Returns the socket, which the driver does not read until `reattach_socket`; None if it is closed."""
+    """Returns the socket, which the driver does not read until `reattach_socket`; None if it is closed.
+
+    The driver's buffer is freed: it takes most of the memory of an idle connection.
+    """
     raw = connection.raw
     transport = raw.transport
     if transport is None or transport.is_closing():
         return None
     transport.pause_reading()
     descriptor = int(transport.get_extra_info("socket").fileno())
+    receiver = raw.receiver
+    if receiver.length == receiver.pos:
+        receiver.buffer, receiver.length, receiver.pos = NO_BUFFER, 0, 0
     no_backslash_escapes = bool(raw.server_status & NO_BACKSLASH_ESCAPES)
     return DetachedSocket(descriptor, raw.deprecates_eof, no_backslash_escapes)
 
 
 def reattach_socket(connection: Connection) -> None:
     """The driver reads again."""
-    transport = connection.raw.transport
+    transport, receiver = connection.raw.transport, connection.raw.receiver
     if transport is not None and not transport.is_closing():
+        if receiver.buffer is NO_BUFFER:
+            receiver.buffer = bytearray(RECEIVE_BUFFER_BYTES)
         transport.resume_reading()

@@ -5,6 +5,7 @@ threads.
 """
 
 import asyncio
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -74,6 +75,7 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
         self._native = _native_engine(begin, layout)
         self._names = [transaction.name for transaction in begin.program.transactions]
         self._attached: dict[int, NativeUser] = {}
+        self._chance = random.Random(begin.worker).random
         super().__init__(
             begin,
             NativeQueue(self._native),
@@ -149,6 +151,7 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
             number,
             waits_for_slot=waits_for_slot,
             before=before,
+            chance=self._chance,
         )
 
     def _abort(self, user: NativeUser, task: asyncio.Task[None]) -> None:

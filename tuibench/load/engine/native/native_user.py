@@ -8,7 +8,8 @@ Python logs in, prepares and closes. In between a native thread has the socket, 
 """
 
 import asyncio
-import random
+from array import array
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tuibench.errors import ConnectionLostError, RunError, TuibenchError, UsageError
@@ -52,11 +53,52 @@ class Returned(NamedTuple):
                 return None
 
 
+class Statements(NamedTuple):
+    """What the server prepared, in the form of `Engine.attach`.
+
+    Thousands of connections keep nothing else of it. `identities` are the server's numbers, `readers` the
+    statements whose rows are read: whether these are binary, and their columns as far as known.
+    """
+
+    identities: "array[int]"
+    readers: list[tuple[int, bool, list[bytes]]]
+
+    @classmethod
+    def taken_from(cls, conn: PreparedConnection, count: int) -> "Statements":
+        """The statements of a connection, which no longer keeps them."""
+        prepared = conn.prepared
+        identities = [prepared[index].identity if index in prepared else TEXT for index in range(count)]
+        readers = [
+            (index, index in prepared, list(prepared[index].definitions) if index in prepared else [])
+            for index in conn.rows
+        ]
+        conn.packets, conn.rows, conn.prepared = {}, {}, {}
+        return cls(array("L", identities), readers)
+
+
 class NativeUser:
     """A connection of the load. It starts when the one of the same number `before` it has ended.
 
-    While a thread has its socket, it is in `attached` by its number.
+    While a thread has its socket, it is in `attached` by its number. `chance` spreads the pauses between
+    logins.
     """
+
+    __slots__ = (
+        "_attached",
+        "_before",
+        "_chance",
+        "_conn",
+        "_context",
+        "_is_admitted",
+        "_is_leaving",
+        "_is_spent",
+        "_native",
+        "_needed",
+        "_returned",
+        "_statements",
+        "_waits_for_slot",
+        "number",
+    )
 
     def __init__(
         self,
@@ -69,6 +111,7 @@ class NativeUser:
         *,
         waits_for_slot: bool,
         before: asyncio.Task[None] | None,
+        chance: Callable[[], float],
     ) -> None:
         self.number = number
         self._native = native
@@ -77,9 +120,10 @@ class NativeUser:
         self._waits_for_slot = waits_for_slot
         self._before = before
         self._needed = needed_by_connection(layout, DrawSource(seed, number)) if layout.names_tables else None
-        self._chance = random.Random(number).random
+        self._chance = chance
         self._is_admitted = self._is_leaving = self._is_spent = False
         self._conn: PreparedConnection | None = None
+        self._statements = Statements(array("L"), [])
         self._returned: asyncio.Future[Returned] | None = None
 
     @property
@@ -120,6 +164,7 @@ class NativeUser:
         """Runs until it is asked to leave, refused by the server, out of work, or cancelled."""
         if self._before is not None:
             await asyncio.wait({self._before})
+            self._before = None
         try:
             lost = 0
             while not self._is_done() and (conn := await self._connect(lost)) is not None:
@@ -157,6 +202,7 @@ class NativeUser:
             return None
         if self._conn is None:
             return None
+        self._statements = Statements.taken_from(self._conn, len(self._context.statements))
         self._is_admitted = True
         self._native.admit(self.number)
         self._context.connection_opened()
@@ -194,7 +240,8 @@ class NativeUser:
     async def _wait_for_descriptors(self, reason: str) -> None:
         """Pauses before the next login while no descriptor is left; raises unless errors are outlived."""
         error = RunError(
-            f"a connection cannot be handed to the native engine: {reason}", "raise the limit (ulimit -n)"
+            f"a connection cannot be handed to the native engine: {reason}",
+            "each connection takes two open files: raise the limit (ulimit -n), or use --engine=asyncio",
         )
         if not self._context.outlives_refusals:
             raise error
@@ -213,8 +260,8 @@ class NativeUser:
                 self.number,
                 socket.descriptor,
                 stream_key,
-                self._identities(conn),
-                self._readers(conn),
+                self._statements.identities.tolist(),
+                self._statements.readers,
                 socket.without_eof,
                 socket.no_backslash_escapes,
             )
@@ -224,15 +271,3 @@ class NativeUser:
         finally:
             self._returned = None
             self._attached.pop(self.number, None)
-
-    def _identities(self, conn: PreparedConnection) -> list[int]:
-        prepared, statements = conn.prepared, range(len(self._context.statements))
-        return [prepared[index].identity if index in prepared else TEXT for index in statements]
-
-    def _readers(self, conn: PreparedConnection) -> list[tuple[int, bool, list[bytes]]]:
-        """The statements whose rows are read: whether these are binary, and their columns as far as known."""
-        prepared = conn.prepared
-        return [
-            (index, index in prepared, list(prepared[index].definitions) if index in prepared else [])
-            for index in conn.rows
-        ]

@@ -66,10 +66,12 @@ def quoted(value: Any) -> str:
 
 
 def pair(made: Program, connection: int, *, prepared: bool) -> tuple[Reference, Any]:
+    """A connection in both engines; the native one shares its code with connection 1 where it can."""
     ours = Reference(made, connection, prepared=prepared)
     compiled = native_program.compiled(made, ProgramLayout(made))
-    theirs = native.Stream(compiled, "7", connection, native_program.stream_key, ours.identities, False)
-    return ours, theirs
+    common = (native_program.stream_key, ours.identities, False)
+    first = native.Stream(compiled, "7", 1, *common)
+    return ours, native.Stream(compiled, "7", connection, *common, like=first)
 
 
 def at_once(ours: Reference, which: int) -> list[tuple[int, bytes]]:
