@@ -186,8 +186,7 @@ impl Thread {
             Some(next) => next,
             None => return,
         };
-        let connection = self.place(token).map(|place| &mut place.connection);
-        if connection.map_or(false, |one| one.wants_room() && one.send_rest().is_err()) {
+        if !matches!(next, Next::Part(_)) && !self.send_rest(token) {
             next = self.act(token, Connection::unsendable).unwrap_or(next);
         }
         match next {
@@ -219,6 +218,14 @@ impl Thread {
             wake_all(&self.all);
         }
         Some(next)
+    }
+
+    /// Sends what a connection has left to send; false if that is not possible any more.
+    fn send_rest(&mut self, token: usize) -> bool {
+        match self.place(token) {
+            Some(place) if place.connection.wants_room() => place.connection.send_rest().is_ok(),
+            _ => true,
+        }
     }
 
     fn set_alarm(&mut self, token: usize, alarm: Option<i64>) {
