@@ -14,7 +14,7 @@ _LINE = 1.6
 _SPLIT = re.compile(
     r'<text class="([^"]+)" x="([\d.]+)" y="([\d.]+)" textLength="[\d.]+"([^>]*)>([^<]*)</text>'
 )
-_RUN = re.compile(r"[▀▄█▁▂▃▄▅▆▇▓▒│─┼]+|[^▀▄█▁▂▃▄▅▆▇▓▒│─┼]+")
+_RUN = re.compile(r"[▀▄█▁▂▃▄▅▆▇▓▒│─┼━▔]+|[^▀▄█▁▂▃▄▅▆▇▓▒│─┼━▔]+")
 
 Box = tuple[float, float, float, float, float]
 """Left, top, width, height in cells, and opacity."""
@@ -30,6 +30,8 @@ SHAPES: dict[str, tuple[Box, ...]] = {
     "│": (_VERTICAL,),
     "─": (_HORIZONTAL,),
     "┼": (_VERTICAL, _HORIZONTAL),
+    "━": ((0.0, 0.5 - _THIN_Y, 1.0, 2 * _THIN_Y, 1.0),),
+    "▔": ((0.0, 0.0, 1.0, 1 / 8, 1.0),),
     **{glyph: ((0, 1 - n / 8, 1, n / 8, 1),) for n, glyph in enumerate("▁▂▃▄▅▆▇", 1)},
 }
 

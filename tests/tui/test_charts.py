@@ -5,7 +5,7 @@ import pytest
 from tests.tui import script
 from tests.tui.driving import LARGE, SMALL, viewer
 from tuibench.model.command import Pause
-from tuibench.tui.panels.time_chart import AXIS_WIDTH
+from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH
 from tuibench.tui.terminal.styled_app import DisplayOptions
 
 SAMPLES = script.samples(63)[-3:]

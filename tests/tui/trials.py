@@ -33,8 +33,8 @@ from tuibench.model.command import (
     Stop,
 )
 from tuibench.model.schedule import ConstantStage
+from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH
 from tuibench.tui.panels.selection import PAGE_LINES
-from tuibench.tui.panels.time_chart import AXIS_WIDTH
 from tuibench.tui.screens.base import MainScreen
 from tuibench.tui.screens.change import ChangeDialog
 from tuibench.tui.screens.confirm import ConfirmDialog, StopDialog
@@ -117,6 +117,8 @@ CHARTS = {
     "zoom_out": Trial(zoom, "z zoom", "z 5 min", lead=NEAREST),
     "zoom_in": Trial(zoom, "z 15 min", "z 5 min", lead=(*NEAREST, "z", "z")),
     "freeze": Trial(lambda it: "PICTURE FROZEN AT 01:00" in it.shown("tabs"), False, True),
+    "pin": Trial(lambda it: "no effect is known" in it.shown("note"), False, True),
+    "compare_effects": Trial(lambda it: "two effects are needed" in it.shown("note"), False, True),
     "compare": Trial(question, "", "other end of span A", lead=("left",)),
 }
 
@@ -264,6 +266,7 @@ OWN_KEYS = (
             "f": Trial(listed, 6, 3),
             "F": Trial(listed, 6, 1),
             "enter": leads(EventsScreen, LiveScreen),
+            "e": leads(EventsScreen, LiveScreen),
             **dict(moves(event, EVENTS)),
         },
     ),

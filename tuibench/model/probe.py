@@ -124,7 +124,8 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
 
     `reason` says why the way up ended. `peak` is the step with the most throughput. `doubts` are what speaks
     against it, `confidence` what they come to. Where the client was the limit there is no knee. `lines` say
-    it all in words, `commands` are for a formal run.
+    it all in words, `commands` are for a formal run. `durability` are the values, by name, of the settings
+    that decide what a commit waits for.
     """
 
     order: ProbeOrder
@@ -146,6 +147,7 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...] = ()
     commands: dict[str, str] = {}
     client_limited: bool = False
+    durability: dict[str, str] = {}
 
 
 class ProbeState(msgspec.Struct, frozen=True, tag="probe", kw_only=True):

@@ -163,6 +163,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             publish,
             self._set_level,
             watcher.tasks.start,
+            lambda: watcher.settings.states,
         )
         self.effect_tracker = EffectTracker(
             plan, self.load, watcher.settings, lifecycle, log, publish, self.submit, watcher.tasks.start

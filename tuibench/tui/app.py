@@ -292,6 +292,11 @@ class TuibenchApp(StyledApp[SessionEnded]):
         self.action_go(tabs.HOME_TAB)
         self.call_after_refresh(self._look, chart_view.cursor_at(message.elapsed_seconds))
 
+    def on_main_screen_pin_requested(self, message: MainScreen.PinRequested) -> None:
+        """Shown where the charts are."""
+        self._look(chart_view.pin_effect(message.marker))
+        self.action_go(tabs.HOME_TAB)
+
     def on_main_screen_command_requested(self, message: MainScreen.CommandRequested) -> None:
         self._send(message.command)
 

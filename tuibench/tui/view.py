@@ -26,7 +26,7 @@ from tuibench.model.schedule import PlanPhase, PlanProgress
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingRole, SettingState, settings_with
 from tuibench.tui.charts.chart_state import ChartState
-from tuibench.tui.charts.history import ChartHistory, ChartPoint, pack_counts
+from tuibench.tui.charts.history import ChartHistory, ChartPoint, CpuShares, pack_counts
 from tuibench.tui.charts.time_grid import TimeGrid, make_grid, slot_of
 
 MAX_SAMPLES = 61
@@ -173,9 +173,20 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         return any(setting.raises_alarm for setting in self.status.settings)
 
     @property
+    def effects(self) -> tuple[Effect, ...]:
+        """Every effect there is, the newest last."""
+        return tuple(event.effect for event in self.events if event.effect)
+
+    @property
+    def pinned_effects(self) -> tuple[Effect, ...]:
+        """Those that the operator has pinned: none, one, or two that are compared."""
+        by_marker = {effect.markers[-1]: effect for effect in self.effects}
+        return tuple(by_marker[marker] for marker in self.chart_state.pins if marker in by_marker)
+
+    @property
     def effect(self) -> Effect | None:
-        """The newest effect there is."""
-        return next((event.effect for event in reversed(self.events) if event.effect), None)
+        """The effect that is shown: the pinned one, otherwise the newest."""
+        return next(reversed(self.pinned_effects or self.effects), None)
 
     def cost(self, setting: str, value: str) -> CommitCost | None:
         """What a commit cost while the setting had this value."""
@@ -271,8 +282,10 @@ def visible_view(view: View) -> View:
 
 def _chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
     load, slot = sample.throughput, slot_of(sample.elapsed_seconds, interval_seconds)
+    fsyncs = sample.server.log_fsyncs_per_transaction if sample.server else None
+    cpu = _cpu_shares(sample.host)
     if load is None:
-        return ChartPoint(sample.elapsed_seconds, None, None, None, slot=slot)
+        return ChartPoint(sample.elapsed_seconds, None, None, None, slot=slot, fsyncs=fsyncs, cpu=cpu)
     latency = load.latency
     return ChartPoint(
         sample.elapsed_seconds,
@@ -286,7 +299,13 @@ def _chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
         seconds=load.seconds,
         counts=pack_counts(dense_counts(load.shape)),
         headline=sample.load.headline if sample.load else None,
+        fsyncs=fsyncs,
+        cpu=cpu,
     )
+
+
+def _cpu_shares(host: HostSample | None) -> CpuShares | None:
+    return None if host is None else (host.cpu_server or 0.0, host.cpu_tuibench, host.cpu_rest)
 
 
 def _current_note(view: View, sample: Sample) -> MessageLine | None:

@@ -9,11 +9,13 @@ from tuibench.units import DASH, count, decimal, milliseconds, signed
 
 HEADER = ("TPS", "± 95 %", "QPS", "p95", "errors", "")
 WIDTHS = (10, 11, 10, 9, 11, 9)
+LOW = "low"
+"""The confidence with which no saturation point is claimed."""
 SMALL_PERCENT = 10.0
 """A change that is within this for certain is none worth talking of."""
 
 REASONS = {
-    ProbeEnd.SLO: "the objectives were lost before the server was saturated",
+    ProbeEnd.SLO: "the objectives are missed before the server is saturated",
     ProbeEnd.COLLAPSE: "throughput collapsed",
     ProbeEnd.CONNECTIONS: "the server let no more connections in",
     ProbeEnd.LIMIT: "throughput still grew at the highest level allowed",
@@ -67,8 +69,9 @@ def probe_lines(result: ProbeResult) -> tuple[str, ...]:
     return tuple(
         line
         for lines in (
-            _saturation(result),
             _objective(result),
+            _saturation(result),
+            _durability(result),
             _bottleneck(result),
             _recovery(result),
             [fit_line(result.fit)] if result.fit else [],
@@ -100,6 +103,11 @@ def _saturation(result: ProbeResult) -> Iterator[str]:
         yield f"Ended early: {result.reason}. What follows is of the time before."
     if result.client_limited:
         yield f"{_client_bottleneck(result)}, not the server, which does {most} or more."
+    elif knee is not None and result.confidence == LOW:
+        yield (
+            f"Inconclusive: throughput stops growing somewhere from {_number(result.knee_low)} to "
+            f"{probe_level_text(order, result.knee_high)}. Most: {most}."
+        )
     elif knee is not None:
         between = f" ({_number(result.knee_low)} to {_number(result.knee_high)})"
         yield (
@@ -108,6 +116,13 @@ def _saturation(result: ProbeResult) -> Iterator[str]:
         )
     else:
         yield f"Not saturated: {REASONS[result.end]}. Most: {most}, p95 {milliseconds(peak.p95_ms)}."
+
+
+def _durability(result: ProbeResult) -> Iterator[str]:
+    """What a commit waited for while it was measured."""
+    if result.durability:
+        values = ", ".join(f"{name}={value}" for name, value in result.durability.items())
+        yield f"Measured with {values}."
 
 
 def _client_bottleneck(result: ProbeResult) -> str:

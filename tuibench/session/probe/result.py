@@ -19,6 +19,7 @@ from tuibench.model.probe import (
     UslFit,
 )
 from tuibench.model.schedule import Quantity
+from tuibench.model.settings import SettingState
 from tuibench.model.target import Target
 from tuibench.record.report.reproduce import (
     PASSWORD,
@@ -256,9 +257,20 @@ SECONDS, WARMUP_SECONDS, REPORT_SECONDS = 300, 30, 10
 
 
 def formal_run_commands(
-    plan: RunPlan, target: Target, by: Quantity, level: float, threads: int, *, has_password: bool
+    plan: RunPlan,
+    target: Target,
+    by: Quantity,
+    level: float,
+    threads: int,
+    *,
+    has_password: bool,
+    settings: Sequence[SettingState] = (),
 ) -> dict[str, str]:
-    """By the program's name; `level` is the one to run at, `threads` the connections with a rate."""
+    """By the program's name; `level` is the one to run at, `threads` the connections with a rate.
+
+    What the session has changed of the `settings` is to be set again before the formal run, as the session
+    restores it: those statements are there as `mysql`.
+    """
     load = (
         [f"--threads={level:.0f}"]
         if by is Quantity.THREADS
@@ -288,4 +300,5 @@ def formal_run_commands(
             "run",
         ]
         found = {"sysbench": shell_line(theirs), **found}
-    return found
+    changed = [f"SET GLOBAL {each.name} = {each.value};" for each in settings if each.changed]
+    return {"mysql": " ".join(changed), **found} if changed else found

@@ -18,6 +18,7 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeOrder, ProbeResult, ProbeState, StepPurpose, UslFit
 from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity
+from tuibench.model.settings import SettingRole, SettingState, settings_with
 from tuibench.model.summary import RunOutcome
 from tuibench.model.target import Target
 from tuibench.record.report.probe_text import probe_level_text, probe_lines
@@ -54,6 +55,7 @@ class ProbeRunner:
         publish: Callable[[SessionMessage], None],
         set_level: Callable[[LoadLevel], Awaitable[None]],
         start_task: StartTask,
+        settings: Callable[[], tuple[SettingState, ...]],
     ) -> None:
         self.result: ProbeResult | None = None
         self._load = load
@@ -64,6 +66,7 @@ class ProbeRunner:
         self._run_plan = plan
         self._target = target
         self._is_local = is_local
+        self._settings = settings
         self._log = log
         self._publish = publish
         self._ordered: ProbeOrder | None = None
@@ -227,6 +230,7 @@ class ProbeRunner:
         if plan.end is None:
             return
         found = probe_result(progress, plan.end, plan.reason, self._fit, self._disturbances)
+        found = replace(found, durability={each.name: each.value for each in self._durability})
         self.result = replace(found, lines=probe_lines(found), commands=self._commands(found))
         self._log.emit(EventKind.PLAN, f"probe: {self.result.lines[0]}")
         self._publish_state()
@@ -248,7 +252,13 @@ class ProbeRunner:
             level,
             self._before[0],
             has_password=has_password,
+            settings=self._durability,
         )
+
+    @property
+    def _durability(self) -> tuple[SettingState, ...]:
+        """The settings that decide what a commit waits for, as far as this server has them."""
+        return tuple(each for each in settings_with(SettingRole.PANEL, self._settings()) if each.value)
 
     def _publish_state(self) -> None:
         if (state := self.state) is not None:

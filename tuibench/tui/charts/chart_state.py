@@ -89,13 +89,15 @@ class ChartState(msgspec.Struct, frozen=True, kw_only=True):
     """`zoom` is a place in `ZOOMS`; `cursor` is the time of the column pointed at, None when there is none.
 
     `marks` are the columns that were marked for a comparison: A's two ends, then B's. `difference` is what
-    came of it, once there are four.
+    came of it, once there are four. `pins` are the changes whose effects are pinned, by their last marker:
+    one that is shown, or two that are compared.
     """
 
     zoom: int = 0
     cursor: TimeRange | None = None
     marks: tuple[TimeRange, ...] = ()
     difference: SpanComparison | None = None
+    pins: tuple[int, ...] = ()
 
     @property
     def zoomed(self) -> Zoom:
@@ -103,8 +105,8 @@ class ChartState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_engaged(self) -> bool:
-        """Whether there is something to be ended: a cursor, or spans."""
-        return self.cursor is not None or bool(self.marks)
+        """Whether there is something to be ended: a cursor, spans, or pins."""
+        return self.cursor is not None or bool(self.marks) or bool(self.pins)
 
     def points_at(self, elapsed_seconds: float) -> bool:
         """Whether the cursor points at this moment."""

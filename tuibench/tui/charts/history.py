@@ -17,12 +17,17 @@ LEVELS = 5
 """The last one holds half a year of seconds."""
 
 
+CpuShares = tuple[float, float, float]
+"""Percent of the whole host: the server, tuibench, other programs."""
+
+
 class ChartPoint(NamedTuple):
     """One tick as the charts need it, or several of them merged. None where the load was not measured.
 
     `slot` numbers the (last) tick from 1, `seconds` is the time measured, 0 for a gap. `counts` are the
     transactions by latency bucket (see `metrics.shape`), empty where they are not known. `headline` is the
-    figure that the profile is known by, if it has one.
+    figure that the profile is known by, if it has one. `fsyncs` are the log's for each transaction, as the
+    server says; `cpu` is the percentage of this host that server, tuibench and others use.
     """
 
     elapsed_seconds: float
@@ -36,6 +41,8 @@ class ChartPoint(NamedTuple):
     seconds: float = 0.0
     counts: Sequence[int] = ()
     headline: float | None = None
+    fsyncs: float | None = None
+    cpu: CpuShares | None = None
 
 
 Blocks = tuple[ChartPoint, ...]
@@ -169,6 +176,8 @@ def merge_points(points: Sequence[ChartPoint]) -> ChartPoint:
         seconds=sum(point.seconds for point in points),
         counts=sum_counts([point.counts for point in points]),
         headline=_mean([(point.headline, point.seconds) for point in points]),
+        fsyncs=_mean([(point.fsyncs, point.seconds) for point in points]),
+        cpu=_mean_shares([point.cpu for point in points]),
     )
 
 
@@ -189,6 +198,14 @@ def _mean(values: Sequence[tuple[float | None, float]]) -> float | None:
     known = [(value, seconds) for value, seconds in values if value is not None]
     whole = sum(seconds for _, seconds in known)
     return sum(value * seconds for value, seconds in known) / whole if whole > 0 else None
+
+
+def _mean_shares(shares: Sequence[CpuShares | None]) -> CpuShares | None:
+    known = [each for each in shares if each is not None]
+    if not known:
+        return None
+    server, own, rest = (sum(values) / len(known) for values in zip(*known, strict=True))
+    return server, own, rest
 
 
 def _worst(values: Sequence[float | None]) -> float | None:

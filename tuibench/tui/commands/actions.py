@@ -133,6 +133,15 @@ CHART_ACTIONS = (
     _chart_action("zoom_in", "Z", "Z", "zoom", "Less time on the charts", chart_view.zoom_by(-1)),
     _chart_action("freeze", "v", "v", "freeze", "Freeze the display, or resume it", chart_view.toggle_freeze),
     _chart_action(
+        "pin",
+        "e",
+        "e",
+        "effects",
+        "Pin an effect: the newest, the one before it, …",
+        chart_view.pin_previous_effect,
+    ),
+    _chart_action("compare_effects", "E", "E", "effects", "Compare two effects", chart_view.compare_effects),
+    _chart_action(
         "compare", "c", "c", "compare", "Compare two spans: mark A's ends, then B's", chart_view.mark_span_end
     ),
 )

@@ -15,6 +15,8 @@ from tuibench.tui.view import View, view_grid, visible_view, with_note
 ViewChange = Callable[[View, int], View]
 
 _MARK_NAMES = ("first end of span A", "other end of span A", "first end of span B", "other end of span B")
+_NO_EFFECT = "no effect is known yet: each change has one once the load has settled"
+_NO_SECOND_EFFECT = "two effects are needed for a comparison; each change has one once the load has settled"
 _MARK_HINT = "← → moves the cursor, c marks the {}, esc ends it"
 
 
@@ -97,10 +99,47 @@ def mark_span_end(view: View, columns: int) -> View:
 
 
 def clear_marks(view: View, columns: int) -> View:
-    """Without cursor and spans; what is frozen moves again."""
+    """Without cursor, spans and pins; what is frozen moves again."""
     return msgspec.structs.replace(
-        _with_chart_state(view, cursor=None, marks=(), difference=None), frozen=None
+        _with_chart_state(view, cursor=None, marks=(), difference=None, pins=()), frozen=None
     )
+
+
+def pin_effect(marker: int) -> ViewChange:
+    """The effect of this change is the one that is shown."""
+    return lambda view, columns: _with_chart_state(view, pins=(marker,))
+
+
+def pin_previous_effect(view: View, columns: int) -> View:
+    """The newest effect, the one before it, and so on; after the oldest the newest is followed again.
+
+    While two are compared, the second one changes.
+    """
+    known = [effect.markers[-1] for effect in view.effects]
+    if not known:
+        return with_note(view, _NO_EFFECT, ok=False)
+    first, moving = view.chart_state.pins[:-1], view.chart_state.pins[-1:]
+    older = [marker for marker in known if not moving or marker < moving[0]]
+    if first:
+        others = [marker for marker in known if marker not in first]
+        older = [marker for marker in older if marker in others] or others
+    pins = (*first, older[-1]) if older else ()
+    words = f"pinned: the effect of {pins[-1]}" if pins else "the newest effect is shown again"
+    return with_note(_with_chart_state(view, pins=pins), words, ok=True)
+
+
+def compare_effects(view: View, columns: int) -> View:
+    """The shown effect beside another one; a second time, it is alone again."""
+    known = [effect.markers[-1] for effect in view.effects]
+    pins = view.chart_state.pins
+    if len(pins) == 2:
+        return with_note(_with_chart_state(view, pins=pins[:1]), f"pinned: the effect of {pins[0]}", ok=True)
+    first = pins[0] if pins else known[-1] if known else None
+    others = [marker for marker in known if marker != first]
+    if first is None or not others:
+        return with_note(view, _NO_SECOND_EFFECT, ok=False)
+    words = f"compared: the effects of {first} and {others[-1]}; e chooses another for the second"
+    return with_note(_with_chart_state(view, pins=(first, others[-1])), words, ok=True)
 
 
 def _whole_range(chart_state: ChartState) -> tuple[float, float]:

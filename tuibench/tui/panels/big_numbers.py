@@ -1,4 +1,7 @@
-"""For the back of the room, in big letters: TPS and p95, whether data is at risk, the last effect."""
+"""For the back of the room, in big letters: the figures, what the shown change did to them, durability.
+
+They stand below one wide chart of the TPS. Each figure has a column, with the difference in it.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,14 +9,17 @@ from typing import NamedTuple
 from tuibench.metrics.inference.wording import FIGURE_NAMES
 from tuibench.model.effect import Comparison, Effect
 from tuibench.model.verdict import Verdict
-from tuibench.tui.panels.effect import before_after_text, difference_span, is_better
-from tuibench.tui.panels.measures import P95, TPS, Measure
+from tuibench.tui.panels.effect import before_after_text, difference_role, difference_span
+from tuibench.tui.panels.measures import FSYNCS, P95, Measure, commits_matter, measures_of
+from tuibench.tui.panels.plots.signature import FIGURES
 from tuibench.tui.text import big_font
 from tuibench.tui.text.spans import TextLine, TextSpan, fit_line, line_width, pad_line
 from tuibench.tui.view import View
 from tuibench.units import DASH, signed
 
 MAX_SCALE = 6
+_LESS_DURABILITY = 5
+"""Rows that the durability word has less than the figures: the figures are what is read first."""
 _WIDEST, _UNIT_WIDTH = "0,000", 4
 _NO_CHANGE = "No change yet: d changes durability, + and − the threads."
 _NO_CHANGE_WITHOUT_LOAD = "No change yet: d changes durability."
@@ -31,11 +37,14 @@ def big_numbers(view: View, width: int, height: int, *, ascii_only: bool = False
     """Numbers, state and effect from the top down, each as large as its share of the screen allows."""
     for share in range(height // 2, 2, -1):
         parts = [
-            draw(view, width, share, ascii_only=ascii_only)
-            for draw in (_number_lines, _durability_lines, _effect_lines)
+            _number_lines(view, width, share, ascii_only=ascii_only),
+            _effect_lines(view, width, share, ascii_only=ascii_only),
+            _durability_lines(view, width, max(3, share - _LESS_DURABILITY), ascii_only=ascii_only),
         ]
         if sum(map(len, parts)) + len(parts) - 1 <= height:
             break
+    else:
+        parts[-1] = [_durability_in_a_line(view, width)]
     free = height - sum(map(len, parts))
     lines: list[TextLine] = []
     for number, part in enumerate(parts):
@@ -44,24 +53,32 @@ def big_numbers(view: View, width: int, height: int, *, ascii_only: bool = False
     return [pad_line(line, width) for line in lines][:height]
 
 
+def big_measures(view: View) -> tuple[Measure, ...]:
+    """The columns: throughput, latency, and what a commit costs where that is a subject of the run."""
+    first = measures_of(view.headline)[0]
+    return (first, P95, FSYNCS) if commits_matter(view) else (first, P95)
+
+
 def _number_lines(view: View, width: int, height: int, *, ascii_only: bool) -> list[TextLine]:
-    """The two figures side by side, at the same scale."""
-    half = width // 2
-    texts = [measure.big(measure.value(view.points[-1]) if view.points else None) for measure in (TPS, P95)]
-    scale = _scale(width, height)
-    blocks = [
-        LetterBlock(big_font.big_letters(digits, scale, ascii_only=ascii_only), measure.role, f" {unit}")
-        for measure, (digits, unit) in zip((TPS, P95), texts, strict=True)
-    ]
+    """The figures side by side, at the same scale."""
+    measures = big_measures(view)
+    column = width // len(measures)
+    scale = _scale(column, height)
+    newest = view.points[-1] if view.points else None
+    blocks = []
+    for measure in measures:
+        digits, unit = measure.big(measure.value(newest) if newest else None)
+        rows = big_font.big_letters(digits, scale, ascii_only=ascii_only)
+        blocks.append(LetterBlock(rows, measure.role, f" {unit}"))
     return [
-        _side_by_side([_measure_title(TPS), _measure_title(P95)], half),
-        *_blocks_side_by_side(blocks, half),
+        _side_by_side([_measure_title(measure) for measure in measures], column),
+        *_blocks_side_by_side(blocks, column),
     ]
 
 
-def _scale(width: int, height: int) -> int:
+def _scale(column: int, height: int) -> int:
     """The scale of the figures, whatever they are now; nothing else is larger."""
-    return min(MAX_SCALE, big_font.largest_scale(_WIDEST, width // 2 - _UNIT_WIDTH, height))
+    return min(MAX_SCALE, big_font.largest_scale(_WIDEST, column - _UNIT_WIDTH, height))
 
 
 def _measure_title(measure: Measure) -> TextLine:
@@ -72,39 +89,62 @@ def _durability_lines(view: View, width: int, height: int, *, ascii_only: bool) 
     """The word, and below it each setting with its value and what it was."""
     if not view.durability:
         return [(TextSpan(f"durability {DASH} unknown", "muted"),)]
-    word, role = ("AT RISK", "risk") if view.at_risk else ("DURABLE", "ok")
-    scale = min(_scale(width, height), big_font.largest_scale("DURABLE", width, height))
+    word, role = _durability_word(view)
+    column = width // len(big_measures(view))
+    scale = min(_scale(column, height), big_font.largest_scale("DURABLE", width, height))
     rows = [(TextSpan(row, role),) for row in big_font.big_letters(word, scale, ascii_only=ascii_only)]
+    glyph = TextSpan("▲ " if view.at_risk else "● ", role)
+    return [*rows, fit_line((glyph, *_durability_settings(view)), width)]
+
+
+def _durability_in_a_line(view: View, width: int) -> TextLine:
+    """The same where there is no room for big letters."""
+    if not view.durability:
+        return (TextSpan(f"durability {DASH} unknown", "muted"),)
+    word, role = _durability_word(view)
+    head = TextSpan(f" ▲ {word} ", "alarm") if view.at_risk else TextSpan(f" ● {word} ", role)
+    return fit_line((head, TextSpan(" "), *_durability_settings(view)), width)
+
+
+def _durability_word(view: View) -> tuple[str, str]:
+    return ("AT RISK", "risk") if view.at_risk else ("DURABLE", "ok")
+
+
+def _durability_settings(view: View) -> TextLine:
+    """Each setting with its value and what it was."""
     settings: TextLine = ()
     for setting in view.durability:
         was = f" (was {setting.original})" if setting.changed else ""
         value = TextSpan(setting.value, "risk" if setting.at_risk else "strong")
         settings = (*settings, TextSpan(f"{setting.name} ", "muted"), value, TextSpan(f"{was}   ", "warn"))
-    glyph = TextSpan("▲ " if view.at_risk else "● ", role)
-    return [*rows, fit_line((glyph, *settings), width)]
+    return settings
 
 
 def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> list[TextLine]:
-    """What the last change did: the differences in big letters, their levels and intervals below."""
+    """What the shown change did: the differences in big letters, their levels and intervals below."""
     effect = view.effect
     if effect is None:
         return [(TextSpan(_NO_CHANGE_WITHOUT_LOAD if view.is_watch else _NO_CHANGE, "muted"),)]
-    column = width // max(1, len(effect.comparisons))
+    measures = big_measures(view)
+    column = width // len(measures)
+    found = [
+        effect.comparison(FIGURES[measure.name]) if measure.name in FIGURES else None for measure in measures
+    ]
     room = max(3, height - 3)
-    words = [_difference_text(one) for one in effect.comparisons]
+    words = [_difference_text(one) for one in found]
     scale = min(
-        _scale(width, height),
+        _scale(column, height),
         *(big_font.largest_scale(word.ljust(4, "0"), column - 2, room) for word in words),
     )
     blocks = [
-        LetterBlock(big_font.big_letters(word, scale, ascii_only=ascii_only), _difference_role(one))
-        for word, one in zip(words, effect.comparisons, strict=True)
+        LetterBlock(big_font.big_letters(word, scale, ascii_only=ascii_only), difference_role(one))
+        for word, one in zip(words, found, strict=True)
     ]
     return [
         _change_line(effect, width),
         *_blocks_side_by_side(blocks, column),
-        _side_by_side([_before_after(one) for one in effect.comparisons], column),
-        _side_by_side([(difference_span(one),) for one in effect.comparisons], column),
+        _side_by_side([_before_after(one) for one in found], column),
+        _side_by_side([(difference_span(one),) if one else () for one in found], column),
     ]
 
 
@@ -113,19 +153,19 @@ def _change_line(effect: Effect, width: int) -> TextLine:
     return fit_line((number, TextSpan(f" {effect.change}", "strong")), width)
 
 
-def _before_after(one: Comparison) -> TextLine:
+def _before_after(one: Comparison | None) -> TextLine:
+    if one is None:
+        return (TextSpan(f"{DASH} not compared", "muted"),)
     return (TextSpan(f"{FIGURE_NAMES[one.figure]} ", "muted"), TextSpan(before_after_text(one), "strong"))
 
 
-def _difference_text(one: Comparison) -> str:
+def _difference_text(one: Comparison | None) -> str:
     """+55%, = where it is equal, or ? where that cannot be told."""
+    if one is None:
+        return DASH
     if not one.differs or one.percent is None:
         return "=" if one.verdict is Verdict.EQUAL else "?"
     return f"{signed(one.percent, 0 if abs(one.percent) >= 10 else 1)}%"
-
-
-def _difference_role(one: Comparison) -> str:
-    return "muted" if not one.differs else "ok" if is_better(one) else "warn"
 
 
 def _blocks_side_by_side(blocks: Sequence[LetterBlock], width: int) -> list[TextLine]:

@@ -11,10 +11,11 @@ from tuibench.metrics.inference.wording import (
     short_text,
 )
 from tuibench.model.effect import AbTestResult, Comparison, Effect, EffectFigure
+from tuibench.model.verdict import Verdict
 from tuibench.tui.charts.chart_state import SpanComparison
 from tuibench.tui.text.spans import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
 from tuibench.tui.view import View
-from tuibench.units import count, hms, milliseconds, small_number
+from tuibench.units import DASH, count, digits_for, hms, milliseconds, signed, small_number
 
 _NAME_WIDTH = 11
 _FORMATS: dict[EffectFigure, Callable[[float | None], str]] = {
@@ -34,6 +35,8 @@ _DIRECTIONS = {
 """Which way a figure should go."""
 
 _LEVELS_WIDTH = 20
+PAIR = 2
+"""Effects that are pinned for a comparison."""
 
 
 def effect_card(view: View, width: int, height: int) -> list[TextLine]:
@@ -43,6 +46,8 @@ def effect_card(view: View, width: int, height: int) -> list[TextLine]:
     """
     if view.status.ab is not None:
         return _ab_test_lines(view.status.ab, width, height)
+    if len(view.pinned_effects) == PAIR:
+        return _pair_lines(view.pinned_effects[0], view.pinned_effects[1], width, height)
     return effect_lines(view.effect, width, height) if view.effect is not None else []
 
 
@@ -64,6 +69,45 @@ def _ab_test_lines(result: AbTestResult, width: int, height: int) -> list[TextLi
     rows = [_effect_row(one) for one in result.comparisons]
     lines: list[TextLine] = [title, *rows, *((TextSpan(line, "muted"),) for line in sentence)]
     return [pad_line(line, width) for line in lines[:height]]
+
+
+def _pair_lines(first: Effect, second: Effect, width: int, height: int) -> list[TextLine]:
+    """Two effects beside each other: the changes, and of each figure both differences and both ends."""
+    column = (width - _NAME_WIDTH) // PAIR
+    lines: list[TextLine] = [
+        _pair_line(
+            (TextSpan("EFFECTS of", "title"),), *(_pair_head(each, column) for each in (first, second))
+        )
+    ]
+    for one in first.comparisons:
+        other = second.comparison(one.figure)
+        name = TextSpan(f"{FIGURE_NAMES[one.figure]:<{_NAME_WIDTH}}", "muted")
+        cells = (_pair_cell(each, column) for each in (one, other))
+        lines.append(_pair_line((name,), *cells))
+    lines.append((TextSpan("e another, E ends the comparison", "muted"),))
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def _pair_line(name: TextLine, first: TextLine, second: TextLine) -> TextLine:
+    return (*pad_line(name, _NAME_WIDTH), *first, *second)
+
+
+def _pair_head(effect: Effect, width: int) -> TextLine:
+    number = str(effect.markers[-1])
+    text = TextSpan(f" {shorten(effect.change, width - len(number) - 2)}", "muted")
+    return pad_line((TextSpan(number, "badge"), text), width)
+
+
+def _pair_cell(one: Comparison | None, width: int) -> TextLine:
+    if one is None:
+        return pad_line((TextSpan(DASH, "muted"),), width)
+    return pad_line(
+        (
+            TextSpan(f"{percent_text(one):<8}", difference_role(one)),
+            TextSpan(f"to {_FORMATS[one.figure](one.after)}", "strong"),
+        ),
+        width,
+    )
 
 
 def _effect_title(effect: Effect, width: int) -> TextLine:
@@ -90,8 +134,23 @@ def is_better(one: Comparison) -> bool:
 
 def difference_span(one: Comparison) -> TextSpan:
     """Verdict, difference and interval, in the colour of good news or bad."""
-    role = "muted" if not one.differs else "ok" if is_better(one) else "warn"
-    return TextSpan(short_text(one), role)
+    return TextSpan(short_text(one), difference_role(one))
+
+
+def difference_role(one: Comparison | None) -> str:
+    """Good news, bad news, or grey where no difference is known."""
+    if one is None or not one.differs:
+        return "muted"
+    return "ok" if is_better(one) else "warn"
+
+
+def percent_text(one: Comparison) -> str:
+    """The difference as short as can be: `+55 %`, `=` where it is equal, `?` where that cannot be told."""
+    if not one.differs:
+        return "=" if one.verdict is Verdict.EQUAL else "?"
+    if one.percent is None:
+        return signed(one.delta, 2)
+    return f"{signed(one.percent, digits_for(one.percent))} %"
 
 
 def _attribution_lines(effect: Effect, width: int) -> list[TextLine]:

@@ -5,11 +5,22 @@ The events of the run as a list that can be filtered, and all there is to know o
 
 from collections.abc import Sequence
 
-from tuibench.model.effect import Effect
+import msgspec
+
+from tuibench.model.effect import Effect, EffectFigure
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
-from tuibench.tui.panels.effect import effect_lines
+from tuibench.tui.panels.effect import difference_role, effect_lines, percent_text
 from tuibench.tui.panels.selection import Selection, first_visible
-from tuibench.tui.text.spans import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
+from tuibench.tui.text.spans import (
+    TextLine,
+    TextSpan,
+    join_parts,
+    justify,
+    line_width,
+    pad_line,
+    shorten,
+    wrap_text,
+)
 from tuibench.tui.view import View
 from tuibench.units import hms, local_time
 
@@ -20,17 +31,21 @@ _GLYPHS = {
     EventKind.RECONNECT: ("▲", "warn"),
     EventKind.RESTART: ("▲", "risk"),
     EventKind.FOREIGN: ("▲", "warn"),
-    EventKind.EFFECT: ("Δ", "ok"),
+    EventKind.EFFECT: ("Δ", "muted"),
 }
+_SHORT_FIGURES = {EffectFigure.TPS: "TPS", EffectFigure.P95: "p95", EffectFigure.FSYNCS: "fsyncs"}
+PROBE_PREFIX = "probe: "
+"""How the texts of a probe's events begin: of its steps, and of its result."""
+_FIGURE_CELLS = 8
+"""Cells of a difference in a row: −98 %, +1,234 %."""
+_FEWEST_TEXT_CELLS = 24
 
 
 def events_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """As many of the newest events as there are rows."""
-    listed = _events_up_to_cursor(view)
+    """As many of the newest events as there are rows; a change has its effect in its own row."""
+    listed = _rows_up_to_cursor(view)
     newest = reversed(listed[-height:]) if height > 0 else iter(())
-    lines = [
-        _event_line(event, width, here=view.chart_state.points_at(event.elapsed_seconds)) for event in newest
-    ]
+    lines = [_event_line(view, event, width) for event in newest]
     if not lines:
         return [pad_line((TextSpan("No events yet.", "muted"),), width)]
     return lines
@@ -43,25 +58,71 @@ def event_badge(event: Event) -> TextSpan:
     return TextSpan(*_GLYPHS.get(event.kind, ("·", "muted")))
 
 
-def _events_up_to_cursor(view: View) -> tuple[Event, ...]:
-    """The events up to the newest one that the cursor points at; all, where it points at none."""
-    pointed = (
-        n
-        for n in range(len(view.events), 0, -1)
-        if view.chart_state.points_at(view.events[n - 1].elapsed_seconds)
+def _rows_up_to_cursor(view: View) -> tuple[Event, ...]:
+    """The events up to the newest one that the cursor points at; all, where it points at none.
+
+    An effect is told in the row of its change, as long as that is known.
+    """
+    changes = {event.marker for event in view.events if event.kind in CHANGE_KINDS}
+    rows = tuple(
+        event
+        for event in one_entry_a_probe(view.events)
+        if event.effect is None or event.effect.markers[-1] not in changes
     )
-    return view.events[: next(pointed, len(view.events))]
+    pointed = (n for n in range(len(rows), 0, -1) if view.chart_state.points_at(rows[n - 1].elapsed_seconds))
+    return rows[: next(pointed, len(rows))]
 
 
-def _event_line(event: Event, width: int, *, here: bool) -> TextLine:
+def _event_line(view: View, event: Event, width: int) -> TextLine:
     _, role = _GLYPHS.get(event.kind, ("·", "muted"))
-    label = (event_badge(event),)
-    time = f"{hms(event.elapsed_seconds):>6} "
+    here = view.chart_state.points_at(event.elapsed_seconds)
+    is_pinned = event.marker is not None and event.marker in view.chart_state.pins
+    head: TextLine = (
+        *pad_line((event_badge(event),), _BADGE_WIDTH - 1),
+        TextSpan("▸" if is_pinned else " ", "strong"),
+        TextSpan(f"{hms(event.elapsed_seconds):>6} ", "reading" if here else "muted"),
+        TextSpan(" "),
+    )
+    room = width - line_width(head)
+    effect = effect_of(event, view.events) if event.kind in CHANGE_KINDS else None
     text_role = role if role in ("warn", "risk") else ""
-    room = width - _BADGE_WIDTH - len(time) - 1
-    when = TextSpan(time, "reading" if here else "muted")
-    text = TextSpan(shorten(event.text, room), text_role)
-    return pad_line((*pad_line(label, _BADGE_WIDTH), when, TextSpan(" "), text), width)
+    if effect is None or effect.markers[-1] != event.marker:
+        return pad_line((*head, TextSpan(shorten(event.text, room), text_role)), width)
+    figures = effect_figures(effect, room - _FEWEST_TEXT_CELLS)
+    text = TextSpan(shorten(effect.change, room - line_width(figures) - 1), text_role)
+    return (*head, *justify((text,), figures, room))
+
+
+def one_entry_a_probe(events: Sequence[Event]) -> list[Event]:
+    """The events, with the steps of each probe as one: the newest step, with how many there were."""
+    found: list[Event] = []
+    steps = 0
+    for event in events:
+        if event.kind is EventKind.PROBE:
+            steps += 1
+            if steps > 1:
+                place = max(n for n, each in enumerate(found) if each.kind is EventKind.PROBE)
+                del found[place]
+                newest = event.text.removeprefix(PROBE_PREFIX)
+                event = msgspec.structs.replace(
+                    event, text=f"{PROBE_PREFIX}{steps} steps, the last at {newest}"
+                )
+        elif event.text.startswith(PROBE_PREFIX):
+            steps = 0
+        found.append(event)
+    return found
+
+
+def effect_figures(effect: Effect, room: int) -> TextLine:
+    """The differences in columns, as many as there is room for; those that are not significant are grey."""
+    line: TextLine = ()
+    for one in effect.comparisons:
+        name = TextSpan(f"  {_SHORT_FIGURES[one.figure]}", "muted")
+        cell = (name, TextSpan(f"{percent_text(one):>{_FIGURE_CELLS}}", difference_role(one)))
+        if line_width((*line, *cell)) > room:
+            break
+        line = (*line, *cell)
+    return line
 
 
 TROUBLE_KINDS = frozenset(
@@ -92,9 +153,9 @@ _EMPTY_TEXTS = {
 
 
 def filtered_events(events: Sequence[Event], place: int) -> list[Event]:
-    """The events of a filter, newest first."""
+    """The events of a filter, newest first; a probe is one of them."""
     kinds = EVENT_FILTERS[place][1]
-    return [event for event in reversed(events) if event.kind in kinds]
+    return [event for event in reversed(one_entry_a_probe(events)) if event.kind in kinds]
 
 
 def event_ids(events: Sequence[Event]) -> list[int]:
@@ -111,8 +172,8 @@ def event_ids(events: Sequence[Event]) -> list[int]:
 def filter_line(events: Sequence[Event], place: int, width: int, height: int) -> list[TextLine]:
     """The filters with their numbers; a click chooses one."""
     parts = []
-    for number, (name, kinds) in enumerate(EVENT_FILTERS):
-        count = sum(event.kind in kinds for event in events)
+    for number, (name, _) in enumerate(EVENT_FILTERS):
+        count = len(filtered_events(events, number))
         role = "selected" if number == place else "muted"
         parts.append((TextSpan(f" {name} {count} ", role, f"screen.filter({number})"),))
     return [pad_line(join_parts(parts, TextSpan(" ")), width)][:height]

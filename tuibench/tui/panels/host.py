@@ -22,6 +22,15 @@ _MEMORY = 16
 """Cells of the memory's figures where both have one unit: 9.12 of 23.5 GiB."""
 
 
+SATURATED_PERCENT, BUSY_PERCENT = 97.0, 90.0
+"""From here on the processors have nothing left, or little."""
+
+
+def cpu_role(percent: float) -> str:
+    """How loud a percentage of all cores is written."""
+    return "alarm" if percent >= SATURATED_PERCENT else "warn" if percent >= BUSY_PERCENT else "strong"
+
+
 def host_panel(view: View, width: int, height: int) -> list[TextLine]:
     """The figures in rows, for the side of a wide screen."""
     host = view.host
@@ -31,7 +40,13 @@ def host_panel(view: View, width: int, height: int) -> list[TextLine]:
     memory = _memory_text(host)
     lines: list[TextLine] = [
         justify(_host_title(view), (TextSpan(cores, "muted"),), width),
-        _bar_row("CPU", cpu_bar(host, width - _NAME - 6), percent(host.cpu_total), width),
+        _bar_row(
+            "CPU",
+            cpu_bar(host, width - _NAME - 6),
+            percent(host.cpu_total),
+            width,
+            cpu_role(host.cpu_total),
+        ),
         *cpu_legend(host, width),
         _bar_row("Memory", _memory_bar(host, width - _NAME - max(len(memory), _MEMORY) - 1), memory, width),
         _rate_row("Disk read", host.disk_read_bytes_per_second, width),
@@ -52,7 +67,9 @@ def host_strip(view: View, width: int, height: int) -> list[TextLine]:
     left: TextLine = (
         TextSpan("CPU ", "muted"),
         *cpu_bar(host, max(8, width - 70)),
-        TextSpan(f" {percent(host.cpu_total):>5} ", "strong"),
+        TextSpan(" "),
+        TextSpan(f"{percent(host.cpu_total):>5}", cpu_role(host.cpu_total)),
+        TextSpan(" "),
         *_cpu_parts(host, " "),
     )
     right: TextLine = (
@@ -75,8 +92,8 @@ def _no_sample(view: View, width: int) -> list[TextLine]:
     return [(TextSpan(text, "muted"),) for text in wrap_text(f"{DASH} {reason}", width)]
 
 
-def _bar_row(name: str, bar: TextLine, value: str, width: int) -> TextLine:
-    return justify((TextSpan(f"{name:<{_NAME}}", "muted"), *bar), (TextSpan(value, "strong"),), width)
+def _bar_row(name: str, bar: TextLine, value: str, width: int, role: str = "strong") -> TextLine:
+    return justify((TextSpan(f"{name:<{_NAME}}", "muted"), *bar), (TextSpan(value, role),), width)
 
 
 def cpu_bar(host: HostSample, width: int) -> TextLine:
@@ -164,7 +181,11 @@ def core_bars(view: View, width: int, height: int) -> list[TextLine]:
         return [pad_line((TextSpan("HOST", "title"), TextSpan(f"  {DASH} {said}", "muted")), width)][:height]
     of = "" if view.server_info.is_local else " of the client, the server is elsewhere"
     title: TextLine = (TextSpan(f"CPU of {host.cores} cores", "title"), TextSpan(of, "muted"))
-    busy: TextLine = (*cpu_bar(host, width - 8), TextSpan(f" {percent(host.cpu_total):>6}", "strong"))
+    busy: TextLine = (
+        *cpu_bar(host, width - 8),
+        TextSpan(" "),
+        TextSpan(f"{percent(host.cpu_total):>6}", cpu_role(host.cpu_total)),
+    )
     return [
         pad_line(line, width) for line in (title, busy, *cpu_legend(host, width), *_core_rows(host, width))
     ][:height]

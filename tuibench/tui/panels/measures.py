@@ -27,8 +27,9 @@ class MeasureDetail(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """What a chart shows over time. `role` names its colour."""
+    """What a chart shows over time. `name` tells it from the others, `role` names its colour."""
 
+    name: str
     role: str
     title: str
     unit: str
@@ -107,9 +108,12 @@ def _latency_details(load: Throughput) -> tuple[MeasureDetail, ...]:
     )
 
 
-TPS = Measure("tps", "TPS", "transactions/s", lambda point: point.tps, big_rate, units.si, _tps_details)
-QPS = Measure("qps", "QPS", "queries/s", lambda point: point.qps, big_rate, units.si, _qps_details)
+TPS = Measure(
+    "tps", "tps", "TPS", "transactions/s", lambda point: point.tps, big_rate, units.si, _tps_details
+)
+QPS = Measure("qps", "qps", "QPS", "queries/s", lambda point: point.qps, big_rate, units.si, _qps_details)
 P95 = Measure(
+    "p95",
     "latency",
     "p95",
     "latency",
@@ -119,6 +123,29 @@ P95 = Measure(
     _latency_details,
 )
 MEASURES = (TPS, QPS, P95)
+FSYNCS = Measure(
+    "fsyncs",
+    "server",
+    "fsyncs/trx",
+    "",
+    lambda point: point.fsyncs,
+    lambda value: (units.small_number(value), ""),
+    units.small_number,
+    lambda _: (),
+)
+"""How often the log is flushed to disk for each transaction: what durability costs."""
+FEWEST_FSYNCS = 0.05
+"""Below this a transaction hardly ever waits for the disk: the load only reads."""
+
+
+def commits_matter(view: View) -> bool:
+    """Whether durability is a subject of this run: commits are flushed, or settings prevent that."""
+    if any(setting.changed or setting.at_risk for setting in view.durability):
+        return any(point.fsyncs is not None for point in view.points)
+    return any((point.fsyncs or 0.0) >= FEWEST_FSYNCS for point in view.points[-_RECENT_POINTS:])
+
+
+_RECENT_POINTS = 60
 
 
 WATCH_MEASURES = (TPS._replace(unit="commits/s"), QPS, P95._replace(unit="statements"))
@@ -132,6 +159,7 @@ def measures_of(headline: Headline | None, *, is_watch: bool = False) -> tuple[M
     if headline is None:
         return MEASURES
     first = TPS._replace(
+        name="headline",
         title=headline.title,
         unit=f"({headline.note})" if headline.note else "",
         value=lambda point: point.headline,
@@ -148,7 +176,9 @@ def _no_details(_: Throughput) -> tuple[MeasureDetail, ...]:
 
 
 def _percentile(title: str, meaning: str, value: Callable[[ChartPoint], float | None]) -> Measure:
-    return Measure("latency", title, meaning, value, big_latency, units.milliseconds, _no_details)
+    return Measure(
+        f"{title} alone", "latency", title, meaning, value, big_latency, units.milliseconds, _no_details
+    )
 
 
 PERCENTILES = (
@@ -186,6 +216,13 @@ def small_figure(measure: Measure, view: View, width: int, height: int) -> list[
     number = (TextSpan(written, measure.role if value is not None else "muted"),)
     first = justify((TextSpan(measure.title, "strong"),), number, width - 2)
     return [pad_line(line, width) for line in (first, (TextSpan(measure.unit, "muted"),))][:height]
+
+
+def line_figure(measure: Measure, view: View, width: int, height: int) -> list[TextLine]:
+    """Name and value in one line, beside a chart of one row."""
+    value = measure.value(view.points[-1]) if view.points else None
+    number = TextSpan(" ".join(measure.big(value)).rstrip(), measure.role if value is not None else "muted")
+    return [pad_line(justify((TextSpan(measure.title, "strong"),), (number,), width - 2), width)][:height]
 
 
 def _digit_line(row: str, role: str) -> TextLine:

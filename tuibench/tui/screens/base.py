@@ -29,7 +29,11 @@ FULL_SIZE = (110, 32)
 """From this size on the full arrangement fits."""
 TALL_HEIGHT = 48
 """From this height on there is room for more of everything."""
-SIZE_CLASSES = frozenset(("-full", "-compact", "-small", "-tall", "-short"))
+CPU_HEIGHT = 36
+"""From this height on the processor has a chart of its own on the first screen."""
+LOW_HEIGHT = 26
+"""Below this height lines are counted."""
+SIZE_CLASSES = frozenset(("-full", "-compact", "-small", "-tall", "-short", "-high", "-low"))
 
 
 class ScreenFrame(NamedTuple):
@@ -61,6 +65,13 @@ class MainScreen(Screen[None]):
         def __init__(self, elapsed_seconds: float) -> None:
             super().__init__()
             self.elapsed_seconds = elapsed_seconds
+
+    class PinRequested(Message):
+        """The operator wants the effect of this change to be the one that is shown."""
+
+        def __init__(self, marker: int) -> None:
+            super().__init__()
+            self.marker = marker
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.escape", "Back", show=False)]
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -162,8 +173,10 @@ def has_message(view: View) -> bool:
 
 
 def size_classes(width: int, height: int) -> frozenset[str]:
-    """The classes that a screen wears at this size: -full, -compact or -small, and -tall or -short."""
-    return frozenset((_size_class(width, height), "-tall" if height >= TALL_HEIGHT else "-short"))
+    """The classes of a screen of this size: -full, -compact or -small; by its height -low, -high, -tall."""
+    worn = {_size_class(width, height), "-tall" if height >= TALL_HEIGHT else "-short"}
+    worn |= {"-high"} if height >= CPU_HEIGHT else {"-low"} if height < LOW_HEIGHT else set()
+    return frozenset(worn)
 
 
 def _size_class(width: int, height: int) -> str:

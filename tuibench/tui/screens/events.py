@@ -17,11 +17,18 @@ from tuibench.tui.widgets.panel import Panel
 class EventsScreen(MainScreen):
     """Follows the newest event until one is chosen; home follows again."""
 
-    KEYS = (("↑ ↓", "choose"), ("f", "filter"), ("enter", "show it on the charts"), ("esc", "back"))
+    KEYS = (
+        ("↑ ↓", "choose"),
+        ("f", "filter"),
+        ("enter", "show it on the charts"),
+        ("e", "pin its effect"),
+        ("esc", "back"),
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "next_filter(1)", "Filter", show=False),
         Binding("F", "next_filter(-1)", "Filter", show=False),
         Binding("enter", "jump", "Show it on the charts", show=False),
+        Binding("e", "pin", "Pin its effect", show=False),
         *(Binding(key, f"move({by})", show=False) for key, by in MOVE_KEYS.items()),
     ]
 
@@ -69,6 +76,12 @@ class EventsScreen(MainScreen):
     def action_jump(self) -> None:
         if self.chosen is not None:
             self.post_message(self.JumpRequested(self.chosen.elapsed_seconds))
+
+    def action_pin(self) -> None:
+        """Its effect is the one that charts, card and big numbers show."""
+        effect = panels.effect_of(self.chosen, self.view.events) if self.chosen is not None else None
+        if effect is not None:
+            self.post_message(self.PinRequested(effect.markers[-1]))
 
     @property
     def _listed(self) -> list[Event]:

@@ -25,9 +25,8 @@ from tuibench.model.command import NextStep
 from tuibench.tui.panels import saturation as panels
 from tuibench.tui.panels.big_numbers import big_numbers
 from tuibench.tui.panels.durability import durability_panel, durability_panel_height
-from tuibench.tui.panels.effect import comparison_card
+from tuibench.tui.panels.effect import PAIR, comparison_card
 from tuibench.tui.panels.events import events_panel
-from tuibench.tui.panels.heat_map import heat_map, heat_map_legend
 from tuibench.tui.panels.host import (
     core_bars,
     core_bars_height,
@@ -37,10 +36,22 @@ from tuibench.tui.panels.host import (
     host_strip,
 )
 from tuibench.tui.panels.latency_table import latency_table
-from tuibench.tui.panels.measures import PERCENTILES, Measure, big_figure, measures_of, small_figure
+from tuibench.tui.panels.measures import (
+    FSYNCS,
+    PERCENTILES,
+    Measure,
+    big_figure,
+    commits_matter,
+    line_figure,
+    measures_of,
+    small_figure,
+)
+from tuibench.tui.panels.plots.cpu_chart import cpu_chart, cpu_figure
+from tuibench.tui.panels.plots.heat_map import heat_map, heat_map_legend
+from tuibench.tui.panels.plots.level_chart import LATENCY, THROUGHPUT, level_axis, probe_chart
+from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, time_axis_lines
 from tuibench.tui.panels.server import server_panel, server_strip
 from tuibench.tui.panels.server_tables import LEFT_TABLES, RIGHT_TABLES, ServerTable, server_sections
-from tuibench.tui.panels.time_chart import time_axis_lines
 from tuibench.tui.panels.trend import stack_sections
 from tuibench.tui.screens.base import MainScreen
 from tuibench.tui.text.spans import TextLine
@@ -58,6 +69,17 @@ class LiveScreen(MainScreen):
                     measures_of(self.view.headline, is_watch=self.view.is_watch)
                 ):
                     yield from self._band(measure, is_first=number == 0)
+                with Horizontal(classes="line-band", id="fsyncs"):
+                    yield self.panel(partial(line_figure, FSYNCS), classes="figure", id="figure-fsyncs")
+                    yield Chart(FSYNCS, numbered=False, ascii_only=self.frame.ascii_only, name="fsyncs")
+                with Horizontal(classes="line-band", id="cpu"):
+                    yield self.panel(cpu_figure, classes="figure", id="figure-cpu")
+                    yield TimePanel(
+                        partial(cpu_chart, ascii_only=self.frame.ascii_only),
+                        "server",
+                        ascii_only=self.frame.ascii_only,
+                        id="chart-cpu",
+                    )
                 yield self.panel(time_axis_lines, id="axis")
             with Vertical(id="side"):
                 yield self.panel(server_panel, id="server-panel")
@@ -74,12 +96,14 @@ class LiveScreen(MainScreen):
         return self.query(Chart).first().columns
 
     def prepare(self, view: View) -> None:
+        self.set_class(commits_matter(view), "-commits")
         durability = self.query_one("#durability")
         durability.set_class(view.at_risk, "-at-risk")
         durability.styles.height = durability_panel_height(view)
         happened = self.query_one("#happened")
         happened.set_class(view.effect is not None or view.chart_state.difference is not None, "-compared")
-        happened.set_class(view.chart_state.difference is not None, "-measured")
+        is_compared = view.chart_state.difference is not None or len(view.pinned_effects) == PAIR
+        happened.set_class(is_compared, "-measured")
 
     def _band(self, measure: Measure, *, is_first: bool) -> ComposeResult:
         with Horizontal(classes="band"):
@@ -164,10 +188,16 @@ class SaturationScreen(MainScreen):
 
     def body(self) -> ComposeResult:
         yield self.panel(panels.probe_status, id="probe")
-        yield self.panel(partial(panels.probe_chart, panels.THROUGHPUT), id="bend")
-        yield self.panel(partial(panels.probe_chart, panels.LATENCY), id="bend-latency")
-        yield self.panel(panels.level_axis, id="bend-axis")
+        yield self.panel(panels.probe_answer, id="answer")
+        yield self.panel(partial(probe_chart, THROUGHPUT), id="bend")
+        yield self.panel(partial(probe_chart, LATENCY), id="bend-latency")
+        yield self.panel(level_axis, id="bend-axis")
         yield self.panel(panels.probe_result, id="found")
+
+    def prepare(self, view: View) -> None:
+        lines = panels.probe_answer_height(view, self.size.width - 2)
+        self.query_one("#answer").styles.height = lines
+        self.query_one("#probe").styles.height = 1 if lines else 2
 
     def action_jump(self) -> None:
         if self.view.is_probing:
@@ -175,10 +205,17 @@ class SaturationScreen(MainScreen):
 
 
 class BigScreen(MainScreen):
-    """TPS, p95, the durability state and the last effect."""
+    """The throughput as one wide chart, the figures, the effect that is shown, and the durability state."""
 
-    KEYS = (("esc", "back"),)
+    KEYS = (("esc", "back"), ("e", "another effect"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("b", "app.go('live')", "Back", show=False)]
 
+    @property
+    def chart_columns(self) -> int:
+        return self.query(Chart).first().columns
+
     def body(self) -> ComposeResult:
+        throughput = measures_of(self.view.headline)[0]
+        yield Chart(throughput, numbered=True, ascii_only=self.frame.ascii_only, name="big")
+        yield self.panel(partial(time_axis_lines, gutter=AXIS_WIDTH), id="big-axis")
         yield self.panel(partial(big_numbers, ascii_only=self.frame.ascii_only), id="big")

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from tuibench.tui.text.braille import BRAILLE
+
 CELL_EIGHTHS = 8
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _ASCII_EIGHTHS = " ..--==##"
@@ -42,6 +44,10 @@ _TO_ASCII = str.maketrans(
         "✓": "+",
         "✗": "x",
         "µ": "u",
+        "σ": "s",
+        "κ": "k",
+        "²": "2",
+        "±": "~",
         "▌": " ",
         "▐": " ",
         "▸": ">",
@@ -49,8 +55,10 @@ _TO_ASCII = str.maketrans(
         "↓": "v",
         "▔": "-",
         "▁": "_",
+        "━": "=",
         **dict.fromkeys("╭╮╰╯", "+"),
         "🔎": "> ",
+        **dict.fromkeys(BRAILLE[1:], "."),
     }
 )
 

@@ -5,6 +5,8 @@ All widths are terminal cells.
 """
 
 from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -20,6 +22,7 @@ ROLES = (
     "faint",
     "brand",
     "ok",
+    "good",
     "warn",
     "risk",
     "alarm",
@@ -112,6 +115,13 @@ def justify(left: TextLine, right: TextLine, width: int) -> TextLine:
     room = width - line_width(right)
     blank = bool(plain_text(left)) and bool(plain_text(right)) and not plain_text(right).startswith(" ")
     return (*pad_line(fit_line(left, room - blank), room), *right)
+
+
+def merge_cells(cells: Iterable[tuple[str, str]]) -> TextLine:
+    """Characters with their roles as a line; those of one role beside each other are one span."""
+    return tuple(
+        TextSpan("".join(glyph for glyph, _ in run), role) for role, run in groupby(cells, itemgetter(1))
+    )
 
 
 def join_parts(parts: Iterable[TextLine], separator: TextSpan) -> TextLine:

@@ -8,17 +8,28 @@ from textual.events import MouseDown, MouseMove
 from textual.message import Message
 
 from tuibench.tui.panels.measures import Measure
-from tuibench.tui.panels.time_chart import AXIS_WIDTH, SHADES, time_chart
+from tuibench.tui.panels.plots.cpu_chart import STACKED
+from tuibench.tui.panels.plots.time_chart import (
+    AXIS_WIDTH,
+    MEAN_ROLE,
+    ON_BAR,
+    SHADES,
+    UNCERTAIN_ROLE,
+    time_chart,
+)
 from tuibench.tui.widgets.panel import DrawFunction, Panel
 
 DARKEST_SHADE = 0.45
 """How much of the measure's colour is left at the baseline."""
+STACK_SHARE = 0.6
+"""And of the colours of the processor's chart, which has no big number."""
 
 
 class TimePanel(Panel):
     """A panel with a column a tick right of its axis labels; the mouse can point at one.
 
-    Roles shade0 to shade7 are shades of the colour of `role`, where the terminal has the colours.
+    Roles shade0 to shade7 are shades of the colour of `role`, where the terminal has the colours; a mean is
+    a line over a bar, which is dark there. `a+b` is one role above another in a cell of two halves.
     """
 
     class Pointed(Message):
@@ -53,14 +64,35 @@ class TimePanel(Panel):
             self.post_message(self.Pointed(x - AXIS_WIDTH))
 
     def role_style(self, role: str) -> Style:
+        if "+" in role:
+            return self._halves(*role.split("+"))
+        if role.startswith(STACKED):
+            return self._dimmed(super().role_style(role.removeprefix(STACKED)), STACK_SHARE)
+        if role.startswith((MEAN_ROLE, UNCERTAIN_ROLE)):
+            return self._mean_style(role)
         if not role.startswith("shade"):
             return super().role_style(role)
-        full = super().role_style(self._role)
+        return self._shade(int(role.removeprefix("shade")))
+
+    def _shade(self, number: int) -> Style:
+        share = DARKEST_SHADE + (1 - DARKEST_SHADE) * number / (SHADES - 1)
+        return self._dimmed(super().role_style(self._role), share)
+
+    def _dimmed(self, full: Style, share: float) -> Style:
+        """The style with so much of its colour; a terminal of few colours has the whole one."""
         if self.app.current_theme.ansi or full.color is None or full.bgcolor is None:
             return full
         ground, ink = Color.from_rich_color(full.bgcolor), Color.from_rich_color(full.color)
-        share = DARKEST_SHADE + (1 - DARKEST_SHADE) * int(role.removeprefix("shade")) / (SHADES - 1)
         return full + Style(color=ground.blend(ink, share).rich_color)
+
+    def _mean_style(self, role: str) -> Style:
+        line = super().role_style("strong" if role.startswith(MEAN_ROLE) else "muted")
+        if not role.endswith(ON_BAR) or self.app.current_theme.ansi:
+            return line
+        return line + Style(bgcolor=self._shade(0).color)
+
+    def _halves(self, upper: str, lower: str) -> Style:
+        return self.role_style(lower) + Style(bgcolor=self.role_style(upper).color)
 
 
 class Chart(TimePanel):

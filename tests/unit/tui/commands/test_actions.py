@@ -88,13 +88,14 @@ def test_nothing_but_looking_and_leaving_works_while_stopping() -> None:
 @pytest.mark.parametrize(
     ("size", "expected"),
     [
-        ((80, 24), "-compact -short"),
-        ((79, 24), "-small -short"),
-        ((80, 23), "-small -short"),
-        ((120, 36), "-full -short"),
-        ((200, 24), "-compact -short"),
-        ((100, 60), "-compact -tall"),
-        ((200, 60), "-full -tall"),
+        ((80, 24), "-compact -short -low"),
+        ((79, 24), "-small -short -low"),
+        ((80, 23), "-small -short -low"),
+        ((100, 30), "-compact -short"),
+        ((120, 36), "-full -short -high"),
+        ((200, 24), "-compact -short -low"),
+        ((100, 60), "-compact -tall -high"),
+        ((200, 60), "-full -tall -high"),
     ],
 )
 def test_the_arrangement_follows_the_size(size: tuple[int, int], expected: str) -> None:

@@ -8,7 +8,7 @@ from tests.unit.tui.views import role_of, short_story, text
 from tuibench.model.event import Event, EventKind
 from tuibench.model.headline import Headline
 from tuibench.tui.panels.measures import P95, QPS, TPS, big_figure, big_latency, big_rate, measures_of
-from tuibench.tui.panels.time_chart import time_chart
+from tuibench.tui.panels.plots.time_chart import time_chart
 from tuibench.tui.view import initial_view, next_view
 
 # charts
@@ -29,7 +29,8 @@ def test_a_change_is_one_line_through_all_charts_and_its_number_stands_on_the_fi
 
 
 def test_a_chart_has_one_style_a_row() -> None:
-    for line in time_chart(TPS, initial_view(script.hello()), 80, 8, numbered=True)[1:]:
+    quiet = initial_view(script.hello(events=()))
+    for line in time_chart(TPS, quiet, 80, 8, numbered=True)[1:]:
         assert len([span for span in line if span.role.startswith("shade")]) == 1
 
 

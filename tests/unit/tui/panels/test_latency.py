@@ -6,10 +6,10 @@ from tests.tui import script
 from tuibench.metrics.histogram import coarse_bucket
 from tuibench.model.sample import CoarseHistogram, Latency
 from tuibench.tui.commands.chart_view import move_cursor
-from tuibench.tui.panels.heat_map import heat_map, heat_map_legend
 from tuibench.tui.panels.latency_table import latency_table
 from tuibench.tui.panels.measures import PERCENTILES, small_figure
-from tuibench.tui.panels.time_chart import AXIS_WIDTH
+from tuibench.tui.panels.plots.heat_map import heat_map, heat_map_legend
+from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH
 from tuibench.tui.text.spans import TextLine, line_width, plain_text
 from tuibench.tui.view import View, initial_view, next_view
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tuibench.metrics.histogram import BUCKETS, UPPER_US
 from tuibench.tui.charts.history import ChartPoint
-from tuibench.tui.panels.time_chart import AXIS_WIDTH, cursor_column, overlay
+from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, cursor_column, overlay
 from tuibench.tui.text import drawing
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line
 from tuibench.tui.view import View, chart_points

@@ -1,11 +1,16 @@
-"""One chart: the rule that marks the axis maximum, the bars, the change markers, and the cursor's reading."""
+"""One chart: the rule that marks the axis maximum, the bars, the change markers, and the cursor's reading.
 
-from collections.abc import Mapping
+The change whose effect is shown has its means drawn over the bars. A chart of one row has no rule: the value
+before the change and the value after it stand beside the marker.
+"""
+
+from collections.abc import Mapping, Sequence
 
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.panels.measures import Measure
+from tuibench.tui.panels.plots.signature import MeanLine, Signature, signature_of
 from tuibench.tui.text import drawing
-from tuibench.tui.text.spans import TextLine, TextSpan, pad_line
+from tuibench.tui.text.spans import TextLine, TextSpan, merge_cells, pad_line
 from tuibench.tui.view import View, change_markers, chart_points, view_grid
 from tuibench.units import DASH, axis_maximum, hms
 
@@ -15,8 +20,15 @@ AXIS_WIDTH = 7
 GUTTER = 18 + AXIS_WIDTH
 """Cells left of the bars where a big number stands beside them."""
 
+FILLED_CELLS = "▄▅▆▇█=#"
+"""Bars that fill half of their cell or more: a mean over them has the bar around it."""
 SHADES = 8
 """A bar row's role is shade0 (the baseline) to shade7 (the top): one style a row keeps slow lines quick."""
+
+
+MEAN_ROLE, UNCERTAIN_ROLE = "mean", "uncertain"
+"""A mean above the bars; its role over a bar is the same with ON_BAR."""
+ON_BAR = "-bar"
 
 
 def time_chart(
@@ -26,19 +38,89 @@ def time_chart(
     columns = max(width - AXIS_WIDTH, 1)
     values = [measure.value(point) if point else None for point in chart_points(view, columns)]
     present = [value for value in values if value is not None]
-    top = axis_maximum(max(present, default=0.0))
     changes = change_markers(view, columns)
+    sign = signature_of(measure, view, columns)
     cursor = cursor_column(view, columns)
-    rows = drawing.draw_bars(values, top, height - 1, ascii_only=ascii_only)
+    reading = _cursor_reading(measure, values[cursor]) if cursor is not None else ""
+    top = axis_maximum(max(present, default=0.0))
     label = measure.axis(top) if present else ""
+    if height == 1:
+        body = _bar_rows(values, top, 1, changes, sign, ascii_only=ascii_only)
+        return [(axis_label(label), *_with_cursor(body[0], cursor, reading, columns))]
     rule = _maximum_rule(columns, changes, numbered=numbered)
-    if cursor is not None:
-        rule = _add_reading(rule, cursor, _cursor_reading(measure, values[cursor]), columns)
-    body = [
-        _bar_row(drawing.strike_markers(row, changes), number, height - 1, cursor)
-        for number, row in enumerate(rows)
+    if sign is not None:
+        rule = _add_difference(rule, sign, columns, numbered=numbered)
+    rows = _bar_rows(values, top, height - 1, changes, sign, ascii_only=ascii_only)
+    return [
+        (axis_label(label), *_with_cursor(rule, cursor, reading, columns)),
+        *(
+            (axis_label("0" if number == height - 2 else ""), *_with_cursor(row, cursor, "", columns))
+            for number, row in enumerate(rows)
+        ),
     ]
-    return [(_axis_label(label), *rule), *body]
+
+
+def _bar_rows(
+    values: Sequence[float | None],
+    top: float,
+    height: int,
+    changes: Mapping[int, int],
+    sign: Signature | None,
+    *,
+    ascii_only: bool,
+) -> list[TextLine]:
+    """The bars from the top down, struck by the markers, with the means over them."""
+    rows = drawing.draw_bars(values, top, height, ascii_only=ascii_only)
+    lines: list[TextLine] = []
+    for number, row in enumerate(rows):
+        shade = round((height - 1 - number) / (height - 1) * (SHADES - 1)) if height > 1 else SHADES // 2
+        cells = [(glyph, f"shade{shade}") for glyph in drawing.strike_markers(row, changes)]
+        for mean in sign.means if sign else ():
+            _put_mean(cells, mean, sign, top, height, height - 1 - number)
+        lines.append(merge_cells(cells))
+    return lines
+
+
+def _put_mean(
+    cells: list[tuple[str, str]],
+    mean: MeanLine,
+    sign: Signature | None,
+    top: float,
+    height: int,
+    from_bottom: int,
+) -> None:
+    """The line of a mean into its row, its value beside the marker; in a chart of one row the value alone."""
+    row, glyph = mean.place(top, height)
+    if sign is None or row != from_bottom:
+        return
+    role = UNCERTAIN_ROLE if sign.role == "muted" else MEAN_ROLE
+    for column in range(mean.first, mean.last + 1) if height > 1 else ():
+        if column != sign.marker:
+            under = cells[column][0]
+            cells[column] = (glyph, role + ON_BAR if under in FILLED_CELLS else role)
+    start = mean.label_start(sign.marker)
+    for column, letter in enumerate(mean.label, start):
+        if 0 <= column < len(cells):
+            cells[column] = (letter, "reading")
+
+
+def _add_difference(rule: TextLine, sign: Signature, width: int, *, numbered: bool) -> TextLine:
+    """The difference beside the marker, on the side where there is room."""
+    if not sign.difference:
+        return rule
+    text = f" {sign.difference} "
+    gap = 1 + 2 * numbered
+    start = sign.marker + gap if sign.marker + gap + len(text) <= width else sign.marker - len(text)
+    return overlay(rule, start, text, width, sign.role)
+
+
+def _with_cursor(line: TextLine, cursor: int | None, reading: str, width: int) -> TextLine:
+    """The cursor's line through a row, with a value beside it where there is one."""
+    if cursor is None:
+        return line
+    if reading:
+        return _add_reading(line, cursor, reading, width)
+    return overlay(line, cursor, drawing.CURSOR, width, "strong")
 
 
 def time_axis_lines(view: View, width: int, height: int, *, gutter: int = GUTTER) -> list[TextLine]:
@@ -68,7 +150,9 @@ def cursor_column(view: View, columns: int) -> int | None:
 
 
 def _axis_gutter(view: View, width: int) -> TextLine:
-    """How much time is shown, and the keys for it."""
+    """How much time is shown, and the keys for it; nothing where there is room for the axis labels only."""
+    if width <= AXIS_WIDTH:
+        return pad_line((), width)
     left, right, zoom = (
         TextSpan(action_key(ACTIONS_BY_NAME[name], view), "key")
         for name in ("cursor_left", "cursor_right", "zoom_out")
@@ -95,22 +179,9 @@ def _cursor_reading(measure: Measure, value: float | None) -> str:
     return f" {' '.join(measure.big(value)).rstrip() if value is not None else f'{DASH} not measured'} "
 
 
-def _axis_label(label: str) -> TextSpan:
+def axis_label(label: str) -> TextSpan:
+    """A label in the cells left of the bars."""
     return TextSpan(f"{label:>{AXIS_WIDTH - 1}} ", "muted")
-
-
-def _bar_row(row: str, number: int, height: int, cursor: int | None) -> TextLine:
-    is_baseline = number == height - 1
-    shade = round((height - 1 - number) / (height - 1) * (SHADES - 1)) if height > 1 else SHADES // 2
-    label, role = _axis_label("0" if is_baseline else ""), f"shade{shade}"
-    if cursor is None:
-        return (label, TextSpan(row, role))
-    return (
-        label,
-        TextSpan(row[:cursor], role),
-        TextSpan(drawing.CURSOR, "strong"),
-        TextSpan(row[cursor + 1 :], role),
-    )
 
 
 def _maximum_rule(width: int, changes: Mapping[int, int], *, numbered: bool) -> TextLine:
@@ -130,7 +201,7 @@ def _add_reading(rule: TextLine, cursor: int, text: str, width: int) -> TextLine
     return overlay(overlay(rule, cursor, drawing.CURSOR, width), start, text, width)
 
 
-def overlay(line: TextLine, start: int, text: str, width: int) -> TextLine:
+def overlay(line: TextLine, start: int, text: str, width: int, role: str = "reading") -> TextLine:
     """The line with a text over its cells from `start` on, as far as it is inside."""
     text = text[max(0, -start) :][: max(0, width - max(start, 0))]
     start = max(start, 0)
@@ -138,7 +209,7 @@ def overlay(line: TextLine, start: int, text: str, width: int) -> TextLine:
         return line
     return (
         *_slice_line(line, 0, start),
-        TextSpan(text, "reading"),
+        TextSpan(text, role),
         *_slice_line(line, start + len(text), width),
     )
 
