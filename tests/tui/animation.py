@@ -14,9 +14,9 @@ from textual.pilot import Pilot
 
 from tests.tui import script
 from tests.tui.fake import FakeClient
-from tests.tui.svg import SHAPES
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.terminal.styled_app import DisplayOptions
+from tuibench.tui.terminal.svg import SHAPES
 from tuibench.tui.view import SessionMessage
 
 SIZE = (110, 32)

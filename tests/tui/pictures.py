@@ -21,12 +21,12 @@ from tests.tui.instant import instant
 from tests.tui.probed import OVER, UNDER_WAY
 from tests.tui.sessions import ACTIVITY
 from tests.tui.start import MISSING, READY, FakeBackstage
-from tests.tui.svg import with_shapes
 from tuibench.model.message import Hello
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.start.controller import ServerCheck
 from tuibench.tui.start.screen import StartApp
 from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions
+from tuibench.tui.terminal.svg import with_shapes
 from tuibench.tui.view import SessionMessage
 
 WARNING = "client-limited: a worker uses 91 % of a core; the server could do more (add --workers)"

@@ -5,6 +5,7 @@ Leaving the viewer never stops the session: only the operator's `q` does, by a c
 """
 
 import asyncio
+import io
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -38,6 +39,7 @@ from tuibench.tui.commands.chart_view import ViewChange
 from tuibench.tui.commands.command_sender import CommandSender
 from tuibench.tui.commands.palette import ActionPalette
 from tuibench.tui.panels.header import tab_line
+from tuibench.tui.scenes.player import PinEffects, ScenePlayer, ShowScreen
 from tuibench.tui.screens import tabs
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.screens.confirm import StopChoice, StopDialog
@@ -45,13 +47,17 @@ from tuibench.tui.screens.dialog_table import DIALOGS, Dialog
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.terminal import prefetch, small_terminal
 from tuibench.tui.terminal.keyboard import TypedInput
+from tuibench.tui.terminal.picture import save_in_thread
 from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions, StyledApp
+from tuibench.tui.terminal.svg import with_shapes
 from tuibench.tui.view import View, initial_view, next_view, visible_view, with_note
 from tuibench.tui.widgets.chart import TimePanel
 
 if TYPE_CHECKING:
     from tuibench.session.replay import ReplayClient
 
+SCENE_SECONDS = 0.5
+"""How often a scene looks whether it goes on."""
 LEAVE_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 SESSION_LOST = (
     "the session ended without a summary",
@@ -60,16 +66,22 @@ SESSION_LOST = (
 
 
 def run_viewer(
-    socket: Path, look: DisplayOptions, *, owner: bool = True, read_only: bool = False
+    socket: Path,
+    look: DisplayOptions,
+    *,
+    owner: bool = True,
+    read_only: bool = False,
+    scene: ScenePlayer | None = None,
 ) -> SessionEnded | None:
     """Show the session behind `socket` until the operator leaves; its last word, or None if it goes on.
 
     The `owner` has started it: the key that stops it does not ask back. Who is `read_only` cannot steer it.
+    A `scene` is played from the first sample on.
 
     Raises RunError when no session answers or when it vanishes without a word (the terminal is restored).
     """
     connect = partial(SessionClient.join, socket, read_only=read_only)
-    app = TuibenchApp(connect, look, owner=owner, read_only=read_only)
+    app = TuibenchApp(connect, look, owner=owner, read_only=read_only, scene=scene)
     ended = app.run(mouse=look.mouse)
     if app.failure is not None:
         raise app.failure
@@ -102,8 +114,10 @@ class TuibenchApp(StyledApp[SessionEnded]):
         owner: bool = True,
         player: ReplayPlayer | None = None,
         read_only: bool = False,
+        scene: ScenePlayer | None = None,
     ) -> None:
         super().__init__(look)
+        self._scene = scene
         self.use_command_palette = True
         self.failure: TuibenchError | None = None
         self.view: View | None = None
@@ -133,6 +147,8 @@ class TuibenchApp(StyledApp[SessionEnded]):
         await self.push_screen(self._made(tabs.TABS_BY_NAME[tabs.HOME_TAB], self.view))
         self.run_worker(inbox.read(self._client), name="reader", exit_on_error=True)
         self.run_worker(self._prepare(), name="screens", exit_on_error=True)
+        if self._scene is not None:
+            self.set_interval(SCENE_SECONDS, self._play_scene)
 
     async def on_unmount(self) -> None:
         self._joining.cancel()
@@ -166,6 +182,10 @@ class TuibenchApp(StyledApp[SessionEnded]):
         """Do what a line of the table says, if it can be done now."""
         action, view = ACTIONS_BY_NAME[name], self.view
         if view is None:
+            return
+        if name == "mark" and self._scene is not None and not self._scene.is_over:
+            self._scene.go_on()
+            self._play_scene()
             return
         if (reason := refusal(action, view)) is not None:
             self._say(reason)
@@ -246,6 +266,21 @@ class TuibenchApp(StyledApp[SessionEnded]):
             if self.view is not None and place.offered(self.view):
                 await prefetch.prefetch_screen(self, self._made(place, self.view))
 
+    def _play_scene(self) -> None:
+        """What the scene does by now, as if the operator did it."""
+        if self._scene is None or self.view is None or not isinstance(self.screen, MainScreen):
+            return
+        for action in self._scene.advance(self.view, asyncio.get_running_loop().time()):
+            match action:
+                case ShowScreen(name=name):
+                    self.action_go(name)
+                case PinEffects(markers=markers):
+                    self._look(chart_view.pin_effects(markers))
+                case _:
+                    self._send(action)
+        if self.view.caption != self._scene.caption:
+            self._show(msgspec.structs.replace(self.view, caption=self._scene.caption))
+
     def _poll(self) -> None:
         """The session tells some things only for as long as it is asked again."""
         if self._main is not None and self._main.poll_command is not None:
@@ -308,6 +343,39 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if self._has_room():
             self.push_screen(HelpScreen(view))
 
+    def _open_copy(self, view: View) -> None:
+        """By the terminal's own clipboard (OSC 52); whether it took the text, it does not say."""
+        text = self._main.copied(visible_view(view)) if self._main is not None else ""
+        if not text:
+            self._say("there is nothing to copy here yet")
+            return
+        self.copy_to_clipboard(text)
+        first = text.splitlines()[0]
+        self._tell(f"copied, if this terminal allows it: {first}{' …' if text.count(chr(10)) > 1 else ''}")
+
+    def _open_save(self, view: View) -> None:
+        """In the folder where the viewer was started; in a browser as a download."""
+        here = next(
+            name for name in tabs.TABS_BY_NAME if self.is_screen_installed(name) and self._is_shown(name)
+        )
+        name = f"tuibench-{here}-{view.elapsed_seconds:.0f}s"
+        svg = with_shapes(self.export_screenshot(title=f"tuibench {view.plan.profile}"))
+        if self.is_web:
+            self.deliver_text(io.StringIO(svg), save_filename=f"{name}.svg", mime_type="image/svg+xml")
+            return
+        self.run_worker(self._save(svg, name), name="picture")
+
+    async def _save(self, svg: str, name: str) -> None:
+        try:
+            paths = await save_in_thread(svg, Path.cwd(), name)
+        except TuibenchError as error:
+            self._say(str(error))
+        else:
+            self._tell(f"saved {', '.join(map(str, paths))}")
+
+    def _is_shown(self, name: str) -> bool:
+        return self.is_screen_installed(name) and self.get_screen(name, MainScreen) is self._main
+
     def _open_leave(self, view: View) -> None:
         self.exit()
 
@@ -353,6 +421,11 @@ class TuibenchApp(StyledApp[SessionEnded]):
         """Why a key does nothing here, if there is anything to say."""
         if self.view is not None and refusal:
             self._show(with_note(self.view, refusal, ok=False))
+
+    def _tell(self, text: str) -> None:
+        """That something was done."""
+        if self.view is not None:
+            self._show(with_note(self.view, text, ok=True))
 
     def _look(self, look: ViewChange) -> None:
         if self.view is not None and self._main is not None:

@@ -8,7 +8,7 @@ What of a View stands in which column of its charts: the time, the points, the n
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 import msgspec
 
@@ -66,6 +66,19 @@ class MessageLine(msgspec.Struct, frozen=True):
     at_elapsed: float
 
 
+class Caption(NamedTuple):
+    """What a scene says to the room: a text of some kind (say, ask, reveal, nothing), and which step it is.
+
+    `waiting` is what the scene waits for.
+    """
+
+    title: str
+    text: str = ""
+    kind: str = "say"
+    place: str = ""
+    waiting: str = ""
+
+
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """All that the screens draw. `leaving` is True once the operator has asked the session to stop.
 
@@ -73,7 +86,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     the user's own, by action. `frozen` is the view that the operator has stopped at, see `picture`; in the
     picture `picture_of` is how long the run is meanwhile. `replay` says where the replay of a recorded run
     stands; None for a run that goes on now. A `read_only` screen steers nothing. `probe` is where the
-    last probe stands. With `coach` the screen says what to try first.
+    last probe stands. With `coach` the screen says what to try first. `caption` is that of a scene.
     """
 
     plan: RunPlan
@@ -97,6 +110,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     probe: ProbeState | None = None
     read_only: bool = False
     coach: bool = False
+    caption: Caption | None = None
 
     @property
     def cannot_steer(self) -> bool:
@@ -275,6 +289,7 @@ def visible_view(view: View) -> View:
         leaving=view.leaving,
         activity=view.activity,
         chart_state=view.chart_state,
+        caption=view.caption,
         picture_of=view.elapsed_seconds,
         replay=view.replay,
     )

@@ -6,12 +6,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import click
+from msgspec.structs import replace
 
 from tuibench.cli.commands.prepare import make_tables
 from tuibench.cli.options.ab_test_options import AbTestOptions
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
 from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options
 from tuibench.cli.options.run_options import ENGINE_HELP, PLAN_HELP, RAMP_HELP, RunOptions
+from tuibench.cli.options.scene_options import SceneOptions
 from tuibench.cli.options.screen_options import ScreenOptions
 from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
 from tuibench.cli.output.log import info
@@ -22,14 +24,16 @@ from tuibench.cli.runner.new_session import new_session_spec, start_detached, st
 from tuibench.cli.runner.viewer import is_on_terminal, open_viewer, print_result, report_left_running
 from tuibench.demo.binaries import inspect_binary
 from tuibench.demo.server import PrivateServer
-from tuibench.errors import ExitCode
+from tuibench.errors import ExitCode, UsageError
 from tuibench.load.tables.loader import LoadOptions
 from tuibench.model.plan import EngineChoice, OptionValue
 from tuibench.session.spec import SessionSpec
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import known_options
+from tuibench.workload.language.profile_schema import Profile
 
 if TYPE_CHECKING:
+    from tuibench.tui.scenes.player import ScenePlayer
     from tuibench.tui.terminal.styled_app import DisplayOptions
 
 __all__ = ["CONTEXT", "demo"]
@@ -57,6 +61,7 @@ def demo(
     background: BackgroundOptions,
     metrics: MetricsOptions,
     screen: ScreenOptions,
+    scenes: SceneOptions,
     profile: Annotated[
         str, Option("--profile", help="Which load to drive; with --sql, whose tables to make.")
     ] = "oltp_read_write",
@@ -82,8 +87,21 @@ def demo(
     ] = False,
 ) -> None:
     on_screen = not headless and is_on_terminal()
-    options = {**_data_options(profile), **parse_profile_options(context.args)}
-    program = library.load_program(profile, options)
+    scene = scenes.load()
+    text = ""
+    if scene is not None:
+        if not on_screen or background.detach or adhoc.is_given:
+            raise UsageError(
+                "a scene is played on a terminal, with its own load", "leave out the other options"
+            )
+        profile, text, threads = scene.profile, scene.profile_text, threads or scene.threads
+    parsed = library.parse_profile(text, profile) if text else library.load_profile(profile)
+    options = {
+        **_data_options(parsed),
+        **(scene.options if scene is not None else {}),
+        **parse_profile_options(context.args),
+    }
+    program = library.load_program(profile, options, text)
     given = RunOptions(
         threads=THREADS if threads is None and not (plan_text or ramp) else threads,
         time=time,
@@ -94,20 +112,22 @@ def demo(
     )
     seconds = 0 if on_screen or background.detach else HEADLESS_SECONDS
     plan = adhoc.apply_to(given.plan(profile, {} if adhoc.is_given else options, seconds))
-    plan = trial.plan(plan, time)
+    plan = replace(trial.plan(plan, time), profile_text=text) if text else trial.plan(plan, time)
     metrics.check_port_free()
     background.validate()
-    look = screen.look()._replace(coach=not no_hints) if on_screen and not background.detach else None
+    look = None
+    if on_screen and not background.detach:
+        look = screen.look()._replace(coach=not no_hints and scene is None)
     with _private_server(program_file, keep=keep) as server:
         run_async(make_tables(server.target, program, LoadOptions(parallel=LOADING_CONNECTIONS)))
         spec = metrics.spec(new_session_spec(plan, server.target, (server.watch_fd,)))
-        code = _run_demo(spec, server, background, look)
+        code = _run_demo(spec, server, background, look, scenes.player(scene))
     raise click.exceptions.Exit(code)
 
 
-def _data_options(profile: str) -> dict[str, OptionValue]:
+def _data_options(profile: Profile) -> dict[str, OptionValue]:
     """How large the tables are made, where the profile's data set asks for that."""
-    known = known_options(library.load_profile(profile))
+    known = known_options(profile)
     return DEMO_DATA if set(DEMO_DATA) <= set(known) else {}
 
 
@@ -135,7 +155,11 @@ async def _start_server(program_file: str, *, keep: bool) -> PrivateServer:
 
 
 def _run_demo(
-    spec: SessionSpec, server: PrivateServer, background: BackgroundOptions, look: "DisplayOptions | None"
+    spec: SessionSpec,
+    server: PrivateServer,
+    background: BackgroundOptions,
+    look: "DisplayOptions | None",
+    scene: "ScenePlayer | None",
 ) -> ExitCode:
     """In the background, on the screen, or headless."""
     if background.detach:
@@ -143,17 +167,21 @@ def _run_demo(
         server.release()
         return code
     if look is not None:
-        return _run_on_screen(spec, server, look, background.grace_seconds)
+        return _run_on_screen(spec, server, look, background.grace_seconds, scene)
     _, code = run_async(run_headless(spec, HeadlessOutput()))
     return code
 
 
 def _run_on_screen(
-    spec: SessionSpec, server: PrivateServer, look: "DisplayOptions", grace_seconds: float | None
+    spec: SessionSpec,
+    server: PrivateServer,
+    look: "DisplayOptions",
+    grace_seconds: float | None,
+    scene: "ScenePlayer | None",
 ) -> ExitCode:
     """The session holds the server's line, too: left alone it restores and records, then the server goes."""
     socket = run_async(start_session(spec, grace_seconds, (server.watch_fd,)))
-    ended = open_viewer(socket, look)
+    ended = open_viewer(socket, look, scene=scene)
     if ended is None:
         server.release()
         return report_left_running(socket)

@@ -1,17 +1,26 @@
 """`tuibench replay`: a recorded run in the live screens, without any server."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from tuibench import paths
 from tuibench.cli.options.run_dir import RunDir
 from tuibench.cli.options.screen_options import ScreenOptions
+from tuibench.cli.output.log import info
 from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.viewer import require_terminal
 from tuibench.errors import RunError, UsageError
 from tuibench.model.message import REPLAY_SPEEDS
 from tuibench.record.files.loading import load_run
+from tuibench.record.files.run import Run
 from tuibench.record.files.store import find_run
 
+if TYPE_CHECKING:
+    from tuibench.tui.terminal.styled_app import DisplayOptions
+
+CAST_SIZE = "120x36"
+MOST_CELLS = 500
 SLOWEST, FASTEST = 0.01, REPLAY_SPEEDS[-1]
 DETAILS = (
     "The run is named by its id or a unique part of it, by its folder, or as 'latest'. p pauses, , and . go "
@@ -23,6 +32,13 @@ def replay(
     run: Annotated[str, Argument(metavar="RUN", help="Which run.")],
     *,
     speed: Annotated[float, Option("--speed", help="How many times as fast as it was.")] = 1,
+    cast: Annotated[
+        str, Option("--cast", metavar="FILE", help="Write an asciinema cast instead of opening the screen.")
+    ] = "",
+    size: Annotated[
+        str,
+        Option("--size", metavar="WxH", help="Columns and rows of the cast [120x36].", show_default=False),
+    ] = "",
     screen: ScreenOptions,
     run_dir: RunDir = "",
 ) -> None:
@@ -32,9 +48,44 @@ def replay(
     found = load_run(find_run(run))
     if not found.samples:
         raise RunError(f"nothing was recorded of {found.id}: its load never began")
+    if cast:
+        look = screen.look()
+        run_async(_write_cast(found, cast, parse_size(size or CAST_SIZE), speed, look))
+        return
+    if size:
+        raise UsageError("--size is that of a cast", "give --cast FILE, too")
     require_terminal(f"tuibench report {run}")
     look = screen.look()
     from tuibench.session.replay import ReplayClient
     from tuibench.tui import app
 
     app.run_replay(ReplayClient(found, speed), look)
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Columns and rows. Raises UsageError for what is no size, and for one that the screens do not fit."""
+    from tuibench.tui.screens.base import MIN_SIZE
+
+    width, by, height = text.partition("x")
+    if not (by and width.isdecimal() and height.isdecimal()):
+        raise UsageError(f"--size: '{text}' is not a size", "columns and rows: 120x36")
+    found = int(width), int(height)
+    if found[0] < MIN_SIZE[0] or found[1] < MIN_SIZE[1] or max(found) > MOST_CELLS:
+        raise UsageError(f"--size: from {MIN_SIZE[0]}x{MIN_SIZE[1]} to {MOST_CELLS}x{MOST_CELLS}, not {text}")
+    return found
+
+
+async def _write_cast(
+    run: Run, name: str, size: tuple[int, int], speed: float, look: "DisplayOptions"
+) -> None:
+    """The frames to the file, or to stdout."""
+    from tuibench.session.replay import ReplayClient, timed_messages
+    from tuibench.tui.cast import write_cast
+
+    messages = [(each.at_seconds, each.message) for each in timed_messages(run)]
+    try:
+        with Path(name).open("w", encoding="utf-8") as file:  # noqa: ASYNC230
+            await write_cast(file, ReplayClient(run).hello, messages, look, size, speed)
+    except OSError as error:
+        raise UsageError(f"cannot write {name}: {error.strerror}") from error
+    info(f"{name}: {len(run.samples)} samples; asciinema play {name}, or agg {name} run.gif")

@@ -4,11 +4,14 @@ Each page that is opened gets a viewer of its own, a process like any other that
 refuses commands from those that may only look.
 """
 
+import asyncio
 import copy
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 from urllib.parse import urlsplit
 
@@ -16,7 +19,7 @@ from tuibench.cli.output.log import info
 from tuibench.cli.parsing.declarations import Argument, Option
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.session_lookup import fetch_hello, find_session_socket
-from tuibench.errors import UsageError
+from tuibench.errors import TuibenchError, UsageError
 from tuibench.session.service.http_server import listen_tcp
 from tuibench.session.spec import Address
 
@@ -48,7 +51,8 @@ def web(
     if not 0 <= port <= MAX_PORT:
         raise UsageError(f"--port must be between 0 and {MAX_PORT}, not {port}", "0 takes any that is free")
     server_class = require_textual_serve()
-    name = run_async(fetch_hello(find_session_socket(session))).session
+    hello = run_async(fetch_hello(find_session_socket(session)))
+    name = hello.session
     sock = listen_tcp(Address(host, port), "the screen")
     with sock:
         address = Address(*sock.getsockname()[:2])
@@ -56,7 +60,7 @@ def web(
         server = server_class(command, *address, title=f"tuibench {name}")
         access = "to steer" if read_write else "read-only"
         info(f"{name} at http://{address}, {access}; Ctrl-C ends this page, not the session")
-        serve_page(server, sock)
+        serve_page(server, sock, partial(run_report, Path(hello.run_directory)))
 
 
 def viewer_command(session: str, *, read_write: bool) -> list[str]:
@@ -75,18 +79,44 @@ def require_textual_serve() -> type["Server"]:
     return Server
 
 
-def serve_page(server: "Server", sock: Any) -> None:
+def serve_page(server: "Server", sock: Any, report: Callable[[], str]) -> None:
     """Serves until it is interrupted."""
     from aiohttp import web as http
 
-    http.run_app(make_application(server), sock=sock, print=None, shutdown_timeout=SHUTDOWN_SECONDS)
+    http.run_app(make_application(server, report), sock=sock, print=None, shutdown_timeout=SHUTDOWN_SECONDS)
 
 
-def make_application(server: "Server") -> Any:
+CLOSED_DIALOG = re.compile(r'<div class="message">Session ended\.</div>\s*<button[^>]*>Restart</button>')
+END_DIALOG = """<div class="message">This screen has ended.</div>
+        {report}<button type="button" onClick="refresh()">Open it again</button>"""
+REPORT_LINK = """<button type="button" onClick="location.href='/report'">Summary and report</button>
+        """
+
+
+def with_end_page(page: str, *, has_report: bool) -> str:
+    """The page, with an end that leads to the report of the run."""
+    return CLOSED_DIALOG.sub(END_DIALOG.format(report=REPORT_LINK if has_report else ""), page)
+
+
+def run_report(directory: Path) -> str:
+    """The report of a run that has ended; before that, a page that says so."""
+    from tuibench.record.files.loading import load_run
+    from tuibench.record.files.recorder import SUMMARY
+    from tuibench.record.html.markup import tag
+    from tuibench.record.html.page import html_page, html_report
+
+    if (directory / SUMMARY).exists():
+        return html_report(load_run(directory))
+    words = "The run goes on: its report comes at its end."
+    return html_page("The run goes on", tag("main", tag("p", words)))
+
+
+def make_application(server: "Server", report: Callable[[], str] | None = None) -> Any:
     """The server's pages and its line to the viewers, for those only who come to them by our own page.
 
     A page from elsewhere may open a line to any address, this host's loopback included; the browser says in
-    `Origin` where it is from. A name that was made to point here is told by `Host`.
+    `Origin` where it is from. A name that was made to point here is told by `Host`. `report` makes the page
+    that the end leads to.
     """
     from aiohttp import web as http
 
@@ -101,12 +131,22 @@ def make_application(server: "Server") -> Any:
         here = copy.copy(server)
         here.public_url = f"{request.scheme}://{request.host}"
         page: Any = await type(server).handle_index(here, request)
-        page.text = EXTERNAL_LINKS.sub("", page.text)
+        page.text = with_end_page(EXTERNAL_LINKS.sub("", page.text), has_report=report is not None)
         return cast("http.StreamResponse", page)
 
     async def line(request: http.Request) -> http.StreamResponse:
         demand_known(request)
         return await server.handle_websocket(request)
+
+    async def end(request: http.Request) -> http.StreamResponse:
+        demand_known(request)
+        if report is None:
+            raise http.HTTPNotFound
+        try:
+            text = await asyncio.to_thread(report)
+        except TuibenchError as error:
+            return http.Response(text=f"{error}\n", status=503)
+        return http.Response(text=text, content_type="text/html")
 
     import aiohttp_jinja2
     import jinja2
@@ -117,6 +157,7 @@ def make_application(server: "Server") -> Any:
         [
             http.get("/", index, name="index"),
             http.get("/ws", line, name="websocket"),
+            http.get("/report", end, name="report"),
             http.static("/static", server.statics_path, name="static"),
         ]
     )

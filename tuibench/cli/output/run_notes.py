@@ -7,7 +7,7 @@ from tuibench.model.event import EventKind
 from tuibench.model.sql_errors import error_text
 from tuibench.model.summary import Summary, engine_text
 from tuibench.record.files.recorder import SUMMARY
-from tuibench.record.report.effect_text import cost_line, effect_line
+from tuibench.record.report.effect_text import cost_table, effect_line
 from tuibench.record.report.steadiness_text import stalls_line, steadiness_line
 
 
@@ -41,12 +41,12 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
         lines += [steadiness_line(summary.steadiness), stalls_line(summary.steadiness)]
     lines += [effect_line(effect) for effect in summary.effects]
     if summary.queries.write:
-        lines += [cost_line(cost) for cost in summary.costs if cost.transactions]
+        lines += cost_table(summary.costs)
     if engine := engine_text(summary.client):
         lines.append(f"engine: {engine}")
     lines.append(_server_counters_note(summary))
     lines += [f"warning: {warning}" for warning in summary.warnings]
-    lines.append(_record_note(Path(run_directory)))
+    lines += [_record_note(Path(run_directory)), _headline_note(summary)]
     return [line for line in lines if line]
 
 
@@ -57,11 +57,22 @@ def watch_notes(summary: Summary, run_directory: str) -> list[str]:
         f"failed: {summary.failure}" if summary.failure else "",
         *((steadiness_line(steadiness), stalls_line(steadiness)) if steadiness is not None else ()),
         *(effect_line(effect) for effect in summary.effects),
-        *(cost_line(cost) for cost in summary.costs if cost.transactions),
+        *cost_table(summary.costs),
         *(f"warning: {warning}" for warning in summary.warnings),
         _record_note(Path(run_directory)),
     ]
     return [line for line in lines if line]
+
+
+def _headline_note(summary: Summary) -> str:
+    """The figures that are looked for first, where the terminal's last lines are."""
+    if not summary.transactions.total:
+        return ""
+    latency = summary.latency_ms
+    p95 = f", p95 {latency.p95:,.2f} ms" if latency is not None else ""
+    known = summary.headline
+    first = f"{known.title} {known.value:,.1f}, " if known is not None else ""
+    return f"{first}{summary.transactions.per_second:,.1f} TPS{p95}"
 
 
 def _record_note(directory: Path) -> str:

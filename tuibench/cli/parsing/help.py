@@ -115,6 +115,7 @@ DEFAULT_METAVAR = "N"
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "demo": (
         "",
+        "--scene durability --by-space",
         "--profile tpcc --warehouses=2",
         "--headless --time=10",
         "--ramp 1..64/60s",

@@ -17,6 +17,7 @@ from tuibench.errors import ExitCode, SessionUnreachableError, UsageError
 from tuibench.model.message import SessionEnded
 
 if TYPE_CHECKING:
+    from tuibench.tui.scenes.player import ScenePlayer
     from tuibench.tui.terminal.styled_app import DisplayOptions
 
 
@@ -32,12 +33,17 @@ def is_on_terminal() -> bool:
 
 
 def open_viewer(
-    socket: Path, look: "DisplayOptions", *, owner: bool = True, read_only: bool = False
+    socket: Path,
+    look: "DisplayOptions",
+    *,
+    owner: bool = True,
+    read_only: bool = False,
+    scene: "ScenePlayer | None" = None,
 ) -> SessionEnded | None:
     """Opens the screen on a session; its last word, or None if it was left running."""
     from tuibench.tui import app
 
-    return app.run_viewer(socket, look, owner=owner, read_only=read_only)
+    return app.run_viewer(socket, look, owner=owner, read_only=read_only, scene=scene)
 
 
 def report_left_running(socket: Path) -> ExitCode:

@@ -31,6 +31,7 @@ def html_report(run: Run) -> str:
     content = tag(
         "main",
         results.report_header(run),
+        results.verdict_section(run),
         results.warnings_section(run),
         tag("nav", [tag("a", title, href=f"#{_anchor(title)}") for title, _ in told]),
         [tag("section", tag("h2", title), body, id=_anchor(title)) for title, body in told],
@@ -47,16 +48,17 @@ def html_page(title: str, *body: Child) -> str:
 
 
 def _sections(run: Run, pictures: dict[str, DrawnChart]) -> Iterator[tuple[str, Markup | None]]:
-    yield "Environment", setup.environment_section(run)
-    yield "Method", setup.method_section(run)
-    yield "Commands", setup.commands_section(run)
-    yield "Result", results.results_section(run)
+    """From what a reader wants to know first to what is needed to repeat the run."""
     yield "Over time", _charts(pictures)
     yield "Changes", changes.changes_section(run)
     yield "A against B", changes.ab_test_section(run)
     yield "Saturation", saturation_section(run)
+    yield "Result", results.results_section(run)
     yield "Latency distribution", latency_chart(run.latencies())
     yield "Analysis", results.analysis_section(run)
+    yield "Environment", setup.environment_section(run)
+    yield "Method", setup.method_section(run)
+    yield "Commands", setup.commands_section(run)
 
 
 def _charts(pictures: dict[str, DrawnChart]) -> Markup | None:

@@ -12,6 +12,7 @@ from tuibench.mysql.errors import error_name
 from tuibench.record.files.run import Run
 from tuibench.record.html.markup import Markup, figure_table, join_markup, tag
 from tuibench.record.report.analysis import analysis
+from tuibench.record.report.effect_text import effect_text
 from tuibench.units import count, decimal, hms, local_time, milliseconds, pluralize
 
 
@@ -129,6 +130,22 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
 
 def _tile(title: str, value: str, more: str) -> Markup:
     return tag("div", tag("span", title), tag("b", value), tag("small", more), class_="tile")
+
+
+def verdict_section(run: Run) -> Markup | None:
+    """What the run has shown, in a sentence or a few: a probe's answer, an A/B test's, the effects."""
+    sentences = list(_verdict_sentences(run))
+    return tag("ul", [tag("li", text) for text in sentences], class_="verdict") if sentences else None
+
+
+def _verdict_sentences(run: Run) -> Iterator[str]:
+    summary = run.summary
+    if summary.probe is not None and summary.probe.lines:
+        yield summary.probe.lines[0]
+    if summary.ab is not None:
+        yield summary.ab.sentence
+    for effect in summary.effects:
+        yield f"{effect.change}: {effect_text(effect)}"
 
 
 def warnings_section(run: Run) -> Markup:

@@ -1,6 +1,6 @@
 """Effects, trials and costs in words, the same on screen, on stderr and in the record."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -55,6 +55,29 @@ def cost_parts(cost: CommitCost) -> list[str]:
         (cost.row_lock_waits, "lock waits", units.small_number),
     )
     return [f"{write(value)} {name}" for value, name, write in known if value is not None]
+
+
+_COST_FIGURES: tuple[tuple[str, Callable[[CommitCost], float | None], Callable[[float | None], str]], ...] = (
+    ("log fsyncs", lambda cost: cost.log_fsyncs, units.small_number),
+    ("redo", lambda cost: cost.log_bytes, units.binary_size),
+    ("binlog syncs", lambda cost: cost.binlog_syncs, units.small_number),
+    ("binlog", lambda cost: cost.binlog_bytes, units.binary_size),
+    ("lock waits", lambda cost: cost.row_lock_waits, units.small_number),
+)
+
+
+def cost_table(costs: Iterable[CommitCost]) -> list[str]:
+    """What a commit cost under each value, as a table without the columns that nothing is known of."""
+    known = [cost for cost in costs if cost.transactions]
+    shown = [each for each in _COST_FIGURES if any(each[1](cost) is not None for cost in known)]
+    if not known or not shown:
+        return []
+    rows = [("cost of a commit with", *(name for name, _, _ in shown))]
+    for cost in known:
+        figures = (write(value(cost)) for _, value, write in shown)
+        rows.append((f"  {cost.setting}={cost.value}", *figures))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [_aligned(row, widths) for row in rows]
 
 
 # Trials

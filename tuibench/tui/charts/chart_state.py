@@ -90,7 +90,7 @@ class ChartState(msgspec.Struct, frozen=True, kw_only=True):
 
     `marks` are the columns that were marked for a comparison: A's two ends, then B's. `difference` is what
     came of it, once there are four. `pins` are the changes whose effects are pinned, by their last marker:
-    one that is shown, or two that are compared.
+    one that is shown, or two that are compared. With `clock` the axis has the time of day.
     """
 
     zoom: int = 0
@@ -98,6 +98,7 @@ class ChartState(msgspec.Struct, frozen=True, kw_only=True):
     marks: tuple[TimeRange, ...] = ()
     difference: SpanComparison | None = None
     pins: tuple[int, ...] = ()
+    clock: bool = False
 
     @property
     def zoomed(self) -> Zoom:

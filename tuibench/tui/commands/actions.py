@@ -131,6 +131,9 @@ CHART_ACTIONS = (
         "zoom_out", "z", "z", "zoom", "More time on the charts: 1, 5, 15, 60 min, all", chart_view.zoom_by(1)
     ),
     _chart_action("zoom_in", "Z", "Z", "zoom", "Less time on the charts", chart_view.zoom_by(-1)),
+    _chart_action(
+        "clock", "a", "a", "clock", "Time of day on the axis, or seconds ago", chart_view.toggle_clock
+    ),
     _chart_action("freeze", "v", "v", "freeze", "Freeze the display, or resume it", chart_view.toggle_freeze),
     _chart_action(
         "pin",
@@ -262,8 +265,35 @@ ACTIONS = (
         command=lambda _: Mark(),
         rare=True,
     ),
+    UserAction(
+        "name_mark",
+        "m",
+        "m",
+        "mark",
+        "Put a mark with a text of yours on the time axis",
+        rare=True,
+        in_footer=False,
+    ),
     *CHART_ACTIONS,
     *REPLAY_ACTIONS,
+    UserAction(
+        "copy",
+        "y",
+        "y",
+        "copy",
+        "Copy the figures, or the command that is chosen, to the clipboard",
+        states=ALL_STATES,
+        in_footer=False,
+    ),
+    UserAction(
+        "save",
+        "S",
+        "S",
+        "save",
+        "Save the screen as a picture: SVG, and PNG where a converter is installed",
+        states=ALL_STATES,
+        in_footer=False,
+    ),
     UserAction(
         "menu",
         "ctrl+p",

@@ -79,6 +79,11 @@ def toggle_freeze(view: View, columns: int) -> View:
     return msgspec.structs.replace(view, frozen=None if view.frozen else view)
 
 
+def toggle_clock(view: View, columns: int) -> View:
+    """The time of day on the axis instead of seconds ago, and back."""
+    return _with_chart_state(view, clock=not view.chart_state.clock)
+
+
 def mark_span_end(view: View, columns: int) -> View:
     """One more end of a span, at the cursor; with the fourth the spans are compared."""
     if columns <= 0 or not view.history.points:
@@ -107,7 +112,12 @@ def clear_marks(view: View, columns: int) -> View:
 
 def pin_effect(marker: int) -> ViewChange:
     """The effect of this change is the one that is shown."""
-    return lambda view, columns: _with_chart_state(view, pins=(marker,))
+    return pin_effects((marker,))
+
+
+def pin_effects(markers: tuple[int, ...]) -> ViewChange:
+    """The effects of these changes are shown: one, or two beside each other."""
+    return lambda view, columns: _with_chart_state(view, pins=markers)
 
 
 def pin_previous_effect(view: View, columns: int) -> View:

@@ -121,6 +121,8 @@ def _action_label(action: UserAction, view: View) -> str:
     paused = view.status.state is RunState.PAUSED if view.replay is None else view.replay.paused
     if action.name == "pause" and paused:
         return "resume"
+    if action.name == "mark" and view.caption is not None:
+        return "go on"
     if action.name == "stop" and view.cannot_steer:
         return "quit"
     return action.label

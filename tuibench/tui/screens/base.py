@@ -18,6 +18,8 @@ from textual.widgets import Static
 
 from tuibench.model.command import Command
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
+from tuibench.tui.panels.caption import caption_height, caption_lines
+from tuibench.tui.panels.clipboard import figures_text
 from tuibench.tui.panels.footer import footer, message_line, pending_work, screen_keys
 from tuibench.tui.panels.header import header
 from tuibench.tui.panels.verdict import coach_line, verdict_line, verdicts
@@ -100,6 +102,7 @@ class MainScreen(Screen[None]):
             yield self.panel(verdict_line, id="verdict-line")
             yield self.panel(self.frame.tabs, id="tabs")
             yield from self.body()
+            yield self.panel(caption_lines, id="caption")
             yield self.panel(message_line, id="note")
             if self.KEYS:
                 yield self.panel(partial(screen_keys, self.KEYS), id="keys")
@@ -108,6 +111,10 @@ class MainScreen(Screen[None]):
     def panel(self, draw: DrawFunction, *, id: str | None = None, classes: str = "") -> Panel:
         """A panel in the terminal's characters."""
         return Panel(draw, ascii_only=self.frame.ascii_only, id=id, classes=classes)
+
+    def copied(self, view: View) -> str:
+        """What the key that copies takes from this screen; empty where there is nothing yet."""
+        return figures_text(view)
 
     @property
     def chart_columns(self) -> int:
@@ -152,10 +159,18 @@ class MainScreen(Screen[None]):
         with self.app.batch_update():
             self.set_class(has_message(view), "-noted")
             self.set_class(bool(verdicts(view)), "-judged")
+            self._size_caption(view)
             self.prepare(view)
             for panel in self.query(Panel):
                 panel.show(view)
         self._tell_size(self.app.size)
+
+    def _size_caption(self, view: View) -> None:
+        """A scene has as many lines as its text needs; without one there are none."""
+        caption = self.query_one("#caption")
+        lines = caption_height(view, self.size.width - 2)
+        caption.display = lines > 0
+        caption.styles.height = lines
 
     def _tell_size(self, size: Size) -> None:
         """The notice, where there is room for nothing else."""

@@ -9,11 +9,21 @@ from typing import Any, NamedTuple
 
 from textual.screen import ModalScreen
 
-from tuibench.model.command import Command, SetDelay, SetPlan, SetRate, SetThreads, SetWeights, StartProbe
+from tuibench.model.command import (
+    Command,
+    Mark,
+    SetDelay,
+    SetPlan,
+    SetRate,
+    SetThreads,
+    SetWeights,
+    StartProbe,
+)
 from tuibench.tui.screens.confirm import ChangePrompt
 from tuibench.tui.screens.durability import DurabilityDialog
 from tuibench.tui.screens.load_dialogs import (
     delay_dialog,
+    mark_dialog,
     plan_dialog,
     probe_dialog,
     rate_dialog,
@@ -47,6 +57,7 @@ DIALOGS: dict[str, Dialog] = {
     "weights": Dialog(weights_dialog, SetWeights),
     "delay": Dialog(delay_dialog, SetDelay),
     "type_plan": Dialog(plan_dialog, SetPlan),
+    "name_mark": Dialog(mark_dialog, Mark),
     "probe": Dialog(probe_dialog, StartProbe),
     "durability": Dialog(DurabilityDialog, _command_of),
 }

@@ -7,11 +7,13 @@ from textual.binding import Binding, BindingType
 
 from tuibench.model.event import Event
 from tuibench.tui.panels import events as panels
+from tuibench.tui.panels.clipboard import effect_text_lines
 from tuibench.tui.panels.selection import MOVE_KEYS, Selection
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.text.spans import TextLine
 from tuibench.tui.view import View
 from tuibench.tui.widgets.panel import Panel
+from tuibench.units import hms, local_time
 
 
 class EventsScreen(MainScreen):
@@ -76,6 +78,15 @@ class EventsScreen(MainScreen):
     def action_jump(self) -> None:
         if self.chosen is not None:
             self.post_message(self.JumpRequested(self.chosen.elapsed_seconds))
+
+    def copied(self, view: View) -> str:
+        """The chosen event, with its effect."""
+        event = self.chosen
+        if event is None:
+            return ""
+        when = f"{local_time(event.at)}, {hms(event.elapsed_seconds)} into the run: {event.text}"
+        effect = panels.effect_of(event, view.events)
+        return "\n".join([when, *(effect_text_lines(effect) if effect else ())]) + "\n"
 
     def action_pin(self) -> None:
         """Its effect is the one that charts, card and big numbers show."""

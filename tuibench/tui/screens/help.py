@@ -39,8 +39,8 @@ ACTION_SUBJECTS = {
     "REPLAY": tuple(action.name for action in REPLAY_ACTIONS),
     "LOAD": LOAD_ACTIONS,
     "SERVER": ("durability", "locks"),
-    "CHARTS": ("mark", *(action.name for action in CHART_ACTIONS)),
-    "PROGRAM": ("help", "menu", "leave", "stop"),
+    "CHARTS": ("mark", "name_mark", *(action.name for action in CHART_ACTIONS)),
+    "PROGRAM": ("copy", "save", "help", "menu", "leave", "stop"),
 }
 """The actions by what they are about."""
 SCREENS_TITLE = "SCREENS"

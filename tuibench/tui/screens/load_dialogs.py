@@ -81,6 +81,24 @@ def parse_nonzero_weights(text: str, names: tuple[str, ...]) -> dict[str, float]
     return weights
 
 
+MAX_MARK_LENGTH = 80
+
+
+def mark_dialog(view: View) -> InputDialog[str]:
+    """Asks for the text of a mark."""
+    facts = "A numbered line through all charts, with this text among the events and in the report."
+    return InputDialog(
+        "Mark", facts, "for example: index added", parse_mark, verb="marks", max_length=MAX_MARK_LENGTH
+    )
+
+
+def parse_mark(text: str) -> str:
+    """The text. Raises UsageError for none."""
+    if not text.strip():
+        raise UsageError("type what the mark is to say")
+    return text.strip()
+
+
 MAX_DELAY_LENGTH = 12
 
 

@@ -199,6 +199,13 @@ class SaturationScreen(MainScreen):
         self.query_one("#answer").styles.height = lines
         self.query_one("#probe").styles.height = 1 if lines else 2
 
+    def copied(self, view: View) -> str:
+        """The commands of the formal run; before there are any, the figures."""
+        result = view.probe.result if view.probe is not None else None
+        if result is None or not result.commands:
+            return super().copied(view)
+        return "\n".join(result.commands.values()) + "\n"
+
     def action_jump(self) -> None:
         if self.view.is_probing:
             self.post_message(self.CommandRequested(NextStep()))

@@ -111,6 +111,11 @@ class SettingsScreen(MainScreen):
             return
         self.app.push_screen(ChangeDialog(setting, self.view.status.caution), self._decided)
 
+    def copied(self, view: View) -> str:
+        """The statement that gives the chosen setting the value it has here."""
+        setting = self.chosen
+        return f"SET GLOBAL {setting.name} = {setting.value};\n" if setting and setting.value else ""
+
     def action_put_back(self) -> None:
         setting = self.chosen
         if setting is not None and setting.changed_by == "us":

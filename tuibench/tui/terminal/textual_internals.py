@@ -11,8 +11,8 @@ import signal
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from rich.console import RenderableType
-from textual._compositor import ChopsUpdate, LayoutUpdate
+from rich.console import Console, RenderableType
+from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
@@ -24,6 +24,7 @@ __all__ = [
     "LayoutUpdate",
     "is_exiting",
     "prepare_screen",
+    "screen_rows",
     "take_terminal_back",
 ]
 
@@ -64,6 +65,12 @@ async def prepare_screen(app: App[Any], screen: Screen[Any]) -> None:
     _, mounted = app._get_screen(screen)
     await mounted
     screen._refresh_layout(app.size)
+
+
+def screen_rows(app: App[Any]) -> list[str]:
+    """The rows of the visible screen, with the sequences for their colours, whatever this terminal has."""
+    console = Console(force_terminal=True, color_system="truecolor")
+    return [strip.render(console) for strip in app.screen._compositor.render_strips()]
 
 
 def is_exiting(app: App[Any]) -> bool:
@@ -125,6 +132,11 @@ PRIVATE_PARTS = (
         Screen._refresh_layout,
         "lays out a screen that is not shown; a screen is otherwise laid out when it is resumed",
         "889715478130",
+    ),
+    PrivatePart(
+        Compositor.render_strips,
+        "Screen._compositor has the rows of a screen; nothing public gives them with their colours",
+        "061fb81ef37c",
     ),
     PrivatePart(
         App.exit,

@@ -1,6 +1,6 @@
 """Values to characters: bars over time, markers, axes. Pure text, no colour, no widget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tuibench.tui.text.braille import BRAILLE
 
@@ -125,6 +125,23 @@ def time_axis_text(width: int, seconds_per_column: float) -> str:
         start = round(width - 1 - position * column_step) - len(text) // 2
         if start >= 0:
             _write(cells, start, text)
+    return "".join(cells)
+
+
+def clock_axis_text(
+    width: int, seconds_per_column: float, newest_at: float, write: Callable[[float, str], str]
+) -> str:
+    """The time of day below the columns, the newest at the right edge: at full steps of the clock."""
+    step = _label_step(seconds_per_column)
+    cells = [" "] * width
+    form = "%H:%M:%S" if step < 60 else "%H:%M"
+    at = newest_at // step * step
+    while (column := width - 1 - round((newest_at - at) / seconds_per_column)) >= 0:
+        text = write(at, form)
+        start = min(column - len(text) // 2, width - len(text))
+        if start >= 0 and all(cell == " " for cell in cells[max(start - 1, 0) : start + len(text) + 1]):
+            _write(cells, start, text)
+        at -= step
     return "".join(cells)
 
 

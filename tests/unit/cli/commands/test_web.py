@@ -114,3 +114,41 @@ def test_a_port_that_is_taken_is_named(monkeypatch: pytest.MonkeyPatch, tuibench
         ended = tuibench("web", f"--port={taken.getsockname()[1]}")
     assert ended.code == 1
     assert "cannot serve the screen at 127.0.0.1:" in ended.err
+
+
+END_OF_TEMPLATE = """<div class="message">Session ended.</div>
+        <button type="button" onClick="refresh()">Restart</button>"""
+
+
+def test_the_end_of_a_page_leads_to_the_report() -> None:
+    page = web.with_end_page(f"<body>{END_OF_TEMPLATE}</body>", has_report=True)
+    assert "Restart" not in page
+    assert "location.href='/report'" in page
+    assert "/report" not in web.with_end_page(END_OF_TEMPLATE, has_report=False)
+
+
+async def test_the_library_still_has_the_end_that_is_replaced() -> None:
+    status, page = await asked("/")
+    assert status == 200
+    assert "This screen has ended." in page
+    assert "Session ended." not in page
+
+
+def test_a_run_that_goes_on_has_no_report_yet(tmp_path: Path) -> None:
+    assert "The run goes on" in web.run_report(tmp_path)
+
+
+async def test_the_report_is_served_to_our_own_pages_only() -> None:
+    import aiohttp
+    from aiohttp.test_utils import TestServer
+
+    server = Server("true", "127.0.0.1", 8000, title="tuibench s1")
+    async with (
+        TestServer(web.make_application(server, lambda: "<p>the report")) as tried,
+        aiohttp.ClientSession() as session,
+    ):
+        async with session.get(tried.make_url("/report")) as answer:
+            assert (answer.status, await answer.text()) == (200, "<p>the report")
+        headers = {"Origin": "http://evil.example"}
+        async with session.get(tried.make_url("/report"), headers=headers) as answer:
+            assert answer.status == 403

@@ -170,6 +170,10 @@ def counted(server: int | None, foreign: int | None) -> Summary:
     )
 
 
+LAST_NOTE = "52.0 TPS, p95 590.56 ms"
+"""The figures that are looked for first, last."""
+
+
 @pytest.mark.parametrize(
     ("figures", "words"),
     [
@@ -204,13 +208,15 @@ def test_all_that_sysbench_has_no_place_for(tmp_path: Path) -> None:
         "the server counted the same 3,195 statements",
         "warning: client-limited",
         f"recorded in {tmp_path}",
+        LAST_NOTE,
     ]
 
 
 def test_a_record_that_ended_early_is_not_passed_off_as_whole(tmp_path: Path) -> None:
-    assert run_notes(summary(), str(tmp_path))[-1] == (
-        f"recorded in part only, without its summary, in {tmp_path}"
-    )
+    assert run_notes(summary(), str(tmp_path))[-2:] == [
+        f"recorded in part only, without its summary, in {tmp_path}",
+        LAST_NOTE,
+    ]
 
 
 def test_an_open_loop_tells_what_was_due_and_how_fast_the_server_was() -> None:
@@ -231,9 +237,14 @@ def test_a_code_without_a_name_is_told_by_its_number() -> None:
     assert "errors by code: 59999 × 1; transactions tried again: 2" in run_notes(figures, "/runs/1")
 
 
-def test_a_quiet_run_has_two_notes() -> None:
+def test_a_quiet_run_has_three_notes() -> None:
     quiet = summary(errors=ErrorTotals(total=0, by_code={}), retries=0)
-    assert len(run_notes(quiet, "/runs/1")) == 2
+    assert len(run_notes(quiet, "/runs/1")) == 3
+
+
+def test_a_run_without_transactions_has_no_last_figures() -> None:
+    empty = summary(transactions=TransactionTotals(total=0, per_second=0.0))
+    assert run_notes(empty, "/runs/1")[-1].startswith("recorded in")
 
 
 # Thresholds

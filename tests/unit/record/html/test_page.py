@@ -105,14 +105,14 @@ def run(tmp_path: Path) -> Run:
 def test_the_report_is_well_formed_and_complete(run: Run) -> None:
     reader = read(html_report(run))
     assert reader.headings == [
+        "Over time",
+        "Changes",
+        "Result",
+        "Latency distribution",
+        "Analysis",
         "Environment",
         "Method",
         "Commands",
-        "Result",
-        "Over time",
-        "Changes",
-        "Latency distribution",
-        "Analysis",
     ]
     assert len(reader.ids) == len(set(reader.ids))
     assert all(link.removeprefix("#") in reader.ids for link in reader.links)
@@ -140,7 +140,13 @@ def test_what_ends_a_script_in_the_data_does_not_end_it(run: Run) -> None:
 
 def test_warnings_come_before_everything_else(run: Run) -> None:
     text = read(html_report(run)).text
-    assert text.index("simulated: 20 ms") < text.index("Environment\n") < text.index("Analysis")
+    assert text.index("simulated: 20 ms") < text.index("Over time\n") < text.index("Environment\n")
+
+
+def test_the_verdict_is_the_first_thing_that_is_said(run: Run) -> None:
+    text = read(html_report(run)).text
+    effect = run.summary.effects[0]
+    assert text.index(f"{effect.change}: TPS") < text.index("simulated: 20 ms")
 
 
 def test_a_run_without_warnings_says_so(tmp_path: Path) -> None:

@@ -8,7 +8,14 @@ from tests.tui.script import COSTS, EFFECT
 from tuibench import units
 from tuibench.model.effect import AbTestPair, AbTestResult, Comparison, EffectFigure
 from tuibench.model.verdict import Verdict
-from tuibench.record.report.effect_text import changes_text, cost_line, effect_line, trial_text, with_sentence
+from tuibench.record.report.effect_text import (
+    changes_text,
+    cost_line,
+    cost_table,
+    effect_line,
+    trial_text,
+    with_sentence,
+)
 
 
 def comparison(figure: EffectFigure = EffectFigure.TPS, **changes: Any) -> Comparison:
@@ -74,6 +81,31 @@ def test_the_line_of_a_cost_tells_what_is_known() -> None:
         "cost of a commit with innodb_flush_log_at_trx_commit=0: 0.003 log fsyncs, 5.96 KiB redo",
         "cost of a commit with sync_binlog=1: 0.97 binlog syncs, 2.83 KiB binlog",
     ]
+
+
+def test_costs_are_one_table_without_what_is_not_known() -> None:
+    lines = cost_table(COSTS)
+    assert lines[0].split() == [
+        "cost",
+        "of",
+        "a",
+        "commit",
+        "with",
+        "log",
+        "fsyncs",
+        "redo",
+        "binlog",
+        "syncs",
+        "binlog",
+    ]
+    assert len(lines) == 1 + sum(cost.transactions > 0 for cost in COSTS)
+    assert "innodb_flush_log_at_trx_commit=0" in lines[2]
+    assert lines[2].split()[1:4] == ["0.003", "5.96", "KiB"]
+    assert "–" in lines[2]
+
+
+def test_without_costs_there_is_no_table() -> None:
+    assert cost_table(()) == []
 
 
 def test_a_trial_is_a_table_and_a_sentence() -> None:

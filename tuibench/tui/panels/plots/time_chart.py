@@ -12,7 +12,7 @@ from tuibench.tui.panels.plots.signature import MeanLine, Signature, signature_o
 from tuibench.tui.text import drawing
 from tuibench.tui.text.spans import TextLine, TextSpan, merge_cells, pad_line
 from tuibench.tui.view import View, change_markers, chart_points, view_grid
-from tuibench.units import DASH, axis_maximum, hms
+from tuibench.units import DASH, axis_maximum, hms, local_time
 
 AXIS_WIDTH = 7
 """Cells left of the bars, for the axis labels."""
@@ -127,7 +127,7 @@ def time_axis_lines(view: View, width: int, height: int, *, gutter: int = GUTTER
     """The time axis below the last chart, with the cursor's time and the spans; the zoom left of it."""
     columns = max(width - gutter, 1)
     chosen = view_grid(view, columns)
-    text: TextLine = (TextSpan(drawing.time_axis_text(columns, chosen.column_seconds), "muted"),)
+    text: TextLine = (TextSpan(_axis_text(view, columns, chosen.column_seconds), "muted"),)
     for name, (start, end) in zip("AB", view.chart_state.spans, strict=False):
         first, last = (
             chosen.column_at(start + chosen.interval_seconds),
@@ -139,6 +139,13 @@ def time_axis_lines(view: View, width: int, height: int, *, gutter: int = GUTTER
         label = _cursor_time(view.chart_state.cursor, merged=chosen.slots > 1)
         text = overlay(text, min(max(cursor - len(label) // 2, 0), columns - len(label)), label, columns)
     return [(*_axis_gutter(view, gutter), *text)][:height]
+
+
+def _axis_text(view: View, columns: int, column_seconds: float) -> str:
+    """Seconds ago, or the time of day where that was asked for and is known."""
+    if view.chart_state.clock and view.sample is not None:
+        return drawing.clock_axis_text(columns, column_seconds, view.sample.at, local_time)
+    return drawing.time_axis_text(columns, column_seconds)
 
 
 def cursor_column(view: View, columns: int) -> int | None:

@@ -1,0 +1,285 @@
+"""Scenes: what a file may say, mistakes told with their place, what the player makes of measurements."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.tui import script
+from tuibench.cli.options.scene_options import SceneOptions
+from tuibench.errors import UsageError
+from tuibench.model.command import ApplyPreset, RestoreSettings, SetThreads, SetWeights, StartProbe
+from tuibench.model.effect import Comparison, EffectFigure
+from tuibench.model.event import Event, EventKind
+from tuibench.model.verdict import Verdict
+from tuibench.tui.scenes.library import available_scenes, load_scene
+from tuibench.tui.scenes.player import (
+    PinEffects,
+    SceneAction,
+    ScenePlayer,
+    ShowScreen,
+    is_settled,
+    verdict_on,
+)
+from tuibench.tui.scenes.scene import Scene, SceneStep, decode_scene
+from tuibench.tui.view import View, initial_view, next_view
+from tuibench.workload import library
+
+HEAD = 'title = "A scene"\n'
+BUILT_IN = ("cache", "durability", "hot-rows", "network", "probe", "threads")
+
+
+def steps(*texts: str) -> str:
+    return HEAD + "".join(f"[[steps]]\n{text}\n" for text in texts)
+
+
+def test_the_built_in_scenes_are_the_documented_ones() -> None:
+    assert tuple(sorted(available_scenes())) == BUILT_IN
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_built_in_scene_can_be_played(name: str) -> None:
+    scene = SceneOptions(scene=name).load()
+    assert scene is not None
+    assert any(step.action == "ask" for step in scene.steps)
+    assert any(step.action == "reveal" for step in scene.steps)
+    assert all(step.otherwise for step in scene.steps if step.action == "reveal")
+    sizes = {"tables": 4, "table_size": 1000, "threads": scene.threads}
+    program = library.load_program(scene.profile, {**sizes, **scene.options}, scene.profile_text)
+    mixed = {name for step in scene.steps if step.set for name in step.set.weights}
+    assert mixed <= {transaction.name for transaction in program.transactions}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (HEAD, "missing required field `steps`"),
+        (HEAD + "steps = []", "a scene needs at least one [[steps]]"),
+        ("title =", "not valid TOML"),
+        (steps('sya = "hello"'), "step 1: unknown key 'sya' (did you mean 'say'?)"),
+        (
+            steps('say = "a"', "set = { thraeds = 4 }"),
+            "step 2: set: unknown key 'thraeds' (did you mean 'threads'?)",
+        ),
+        (steps('say = "a"\nshow = "live"'), "step 1: a step does one thing: it has say and show"),
+        (steps("seconds = 3"), "step 1: a step does one thing: one of say, ask, set"),
+        (steps('say = "a"\nexpect = "higher"'), "step 1: 'expect' means nothing beside 'say'"),
+        (steps("set = {}"), "step 1: set: nothing is set"),
+        (steps('set = { delay = "5" }'), "step 1: set.delay: '5' is not a length of time"),
+        (steps("set = { threads = 0 }"), "step 1: set.threads: at least 1, not 0"),
+        (steps("set = { rate = -1 }"), "step 1: set.rate: 0 or more, not -1"),
+        (steps("wait = -1"), "step 1: wait: between 0 and 3600 seconds, not -1"),
+        (steps('wait = "setled"'), "step 1: wait"),
+        (steps('wait = "effect"'), "step 1: no step before it changes anything"),
+        (steps('reveal = "tps"'), "step 1: no step before it changes anything"),
+        (steps('reveal = "probe"'), "step 1: no step before it starts a probe"),
+        (steps('probe = { slo = ["fast"] }'), "step 1: probe.slo: "),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(text: str, expected: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        decode_scene(text, "talk.toml")
+    assert f"talk.toml: {expected}" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        ('set = { preset = "unsave" }', "unsafe"),
+        ("set = { setting = { sync_binlgo = 0 } }", "sync_binlog"),
+        ('show = "lve"', "step 1: there is no screen 'lve'"),
+    ],
+)
+def test_what_the_catalogue_does_not_have_is_refused(step: str, expected: str, tmp_path: Path) -> None:
+    path = tmp_path / "talk.toml"
+    path.write_text(steps(step))
+    with pytest.raises(UsageError) as raised:
+        SceneOptions(scene=str(path)).load()
+    assert expected in str(raised.value)
+    assert f"{path}: step 1: " in str(raised.value)
+
+
+def test_an_unknown_scene_names_the_others_and_options_need_one() -> None:
+    with pytest.raises(UsageError, match="durability"):
+        load_scene("durabilty")
+    with pytest.raises(UsageError, match="--loop plays a scene"):
+        SceneOptions(loop=True).load()
+
+
+class Stage:
+    """A player with a view and a clock that the test moves."""
+
+    def __init__(self, *texts: str, by_space: bool = False, loop: bool = False) -> None:
+        self.player = ScenePlayer(decode_scene(steps(*texts), "talk.toml"), by_space=by_space, loop=loop)
+        self.view: View = initial_view(script.hello(60))
+        self.now = 0.0
+
+    def after(self, seconds: float) -> list[SceneAction]:
+        self.now += seconds
+        return self.player.advance(self.view, self.now)
+
+    def tell(self, event: Event) -> None:
+        self.view = next_view(self.view, event)
+
+    @property
+    def text(self) -> str:
+        return self.player.caption.text
+
+
+def effect_event(verdict: Verdict = Verdict.HIGHER, marker: int = 9) -> Event:
+    comparisons = tuple(
+        msgspec.structs.replace(one, verdict=verdict) if one.figure is EffectFigure.TPS else one
+        for one in script.EFFECT.comparisons
+    )
+    effect = msgspec.structs.replace(script.EFFECT, markers=(marker,), comparisons=comparisons)
+    return Event(
+        at=0.0, elapsed_seconds=75.0, kind=EventKind.EFFECT, text="TPS …", marker=marker, effect=effect
+    )
+
+
+def test_texts_stay_as_long_as_they_take_to_read_and_space_goes_on() -> None:
+    stage = Stage('say = "one"', 'ask = "two?"\nchoices = ["yes", "no"]', 'say = "three"\nseconds = 2')
+    assert stage.after(0) == []
+    assert (stage.text, stage.player.caption.place) == ("one", "1/3")
+    stage.after(3.9)
+    assert stage.text == "one"
+    stage.after(0.2)
+    assert stage.text == "two?   yes?   no?"
+    assert stage.player.caption.kind == "ask"
+    stage.player.go_on()
+    stage.after(0.1)
+    assert stage.text == "three"
+    stage.after(2.1)
+    assert stage.player.is_over
+    assert "The scene is over" in stage.text
+
+
+def test_by_space_nothing_goes_on_by_itself() -> None:
+    stage = Stage('say = "one"', 'say = "two"', by_space=True)
+    stage.after(0)
+    stage.after(1000)
+    assert stage.text == "one"
+    stage.player.go_on()
+    stage.after(0)
+    assert stage.text == "two"
+
+
+def test_a_change_is_submitted_waited_for_and_revealed() -> None:
+    stage = Stage(
+        'set = { preset = "unsafe" }',
+        'wait = "effect"',
+        'reveal = "tps"\nexpect = "higher"\nthen = "As promised."\notherwise = "Hm."',
+    )
+    assert stage.after(0) == [ApplyPreset("unsafe")]
+    assert stage.after(10) == []
+    assert stage.player.caption.waiting == "measuring the effect"
+    stage.tell(effect_event())
+    stage.after(1)
+    assert stage.text.startswith("TPS 1,560 → 2,412, higher: +55 % (49..61 %). As promised.")
+    assert stage.player.caption.kind == "reveal"
+
+
+def test_the_effect_of_an_earlier_change_is_not_taken_for_it() -> None:
+    stage = Stage("set = { threads = 4 }", 'wait = "effect"', 'reveal = "tps"')
+    assert stage.after(0) == [SetThreads(4)]
+    stage.tell(effect_event(marker=2))
+    stage.after(1)
+    assert stage.player.caption.waiting == "measuring the effect"
+
+
+def test_a_machine_without_an_effect_is_told_so() -> None:
+    stage = Stage(
+        'set = { preset = "unsafe" }', 'wait = "effect"', 'reveal = "tps"\notherwise = "A fast disk."'
+    )
+    stage.after(0)
+    stage.tell(effect_event(Verdict.EQUAL))
+    stage.after(1)
+    assert stage.text.startswith("On this machine it makes no difference: TPS 1,560 → 2,412")
+    assert stage.text.endswith("A fast disk.")
+    assert stage.player.caption.kind == "nothing"
+
+
+def test_noise_is_not_taken_for_the_absence_of_an_effect() -> None:
+    step = SceneStep(reveal="tps", expect="higher", otherwise="A fast disk.")
+    one = msgspec.structs.replace(script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL)
+    text, kind = verdict_on(step, one)
+    assert text.startswith("No difference can be told here and now: TPS")
+    assert "A fast disk." not in text
+    assert kind == "nothing"
+
+
+def test_the_other_way_is_told_as_that() -> None:
+    step = SceneStep(reveal="tps", expect="lower", then="yes", otherwise="no")
+    one = script.EFFECT.comparison(EffectFigure.TPS)
+    assert isinstance(one, Comparison)
+    text, kind = verdict_on(step, one)
+    assert text.startswith("Here it went the other way: TPS")
+    assert text.endswith("no")
+    assert kind == "nothing"
+
+
+def test_a_measurement_that_was_disturbed_or_never_came_is_told_with_its_reason() -> None:
+    stage = Stage(
+        "set = { threads = 4 }", 'wait = "effect"\nat-most = 30', 'reveal = "p95"', 'reveal = "tps"'
+    )
+    stage.after(0)
+    stage.after(31)
+    assert stage.text == "Not measured: the load did not come to rest in time."
+    told = Stage("set = { threads = 4 }", 'wait = "effect"', 'reveal = "p95"')
+    told.after(0)
+    text = "no effect of threads 64 → 4: the host was busy while it was measured"
+    told.tell(Event(at=0.0, elapsed_seconds=70.0, kind=EventKind.EFFECT, text=text))
+    told.after(1)
+    assert told.text == f"Not measured: {text}."
+
+
+def test_screens_weights_probe_and_the_comparison_of_the_last_two_effects() -> None:
+    stage = Stage(
+        'show = "host"',
+        "big = true",
+        "set = { weights = { a = 1, b = 0 } }",
+        'wait = "effect"',
+        "set = { threads = 8 }",
+        'wait = "effect"',
+        "compare = true",
+        "probe = { seconds = 30 }",
+        'wait = "probe"',
+    )
+    assert stage.after(0) == [ShowScreen("host"), ShowScreen("big"), SetWeights({"a": 1.0, "b": 0.0})]
+    stage.tell(effect_event(marker=9))
+    stage.tell(Event(at=0.0, elapsed_seconds=76.0, kind=EventKind.MARK, text="m", marker=9))
+    assert stage.after(1) == [SetThreads(8)]
+    stage.tell(effect_event(marker=10))
+    actions = stage.after(1)
+    assert actions[0] == PinEffects((9, 10))
+    assert isinstance(actions[1], StartProbe)
+    assert actions[1].order.seconds == 30
+
+
+def test_a_loop_puts_everything_back_and_begins_again() -> None:
+    stage = Stage('say = "one"\nseconds = 1', loop=True)
+    stage.after(0)
+    actions = stage.after(2)
+    assert RestoreSettings() in actions
+    assert actions[-1] == ShowScreen("live")
+    assert not stage.player.is_over
+    stage.after(0)
+    assert stage.text == "one"
+
+
+def test_a_load_is_settled_when_nothing_moves_any_more() -> None:
+    assert is_settled(initial_view(script.hello(60)), 0.0)
+    assert not is_settled(initial_view(script.hello(4)), 0.0)
+
+
+def test_a_scene_waits_for_the_first_sample() -> None:
+    stage = Stage('say = "one"')
+    stage.view = initial_view(script.hello(0))
+    assert stage.after(100) == []
+    assert stage.text == ""
+
+
+def test_names_of_keys_are_those_of_toml() -> None:
+    scene = decode_scene(steps("set = { threads = 2 }", 'wait = "effect"\nat-most = 5'), "t")
+    assert isinstance(scene, Scene)
+    assert scene.steps[1].at_most == 5

@@ -1,0 +1,1 @@
+"""Scenes: scripted, captioned demonstrations that a speaker plays, and writes, as TOML files."""

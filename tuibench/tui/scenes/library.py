@@ -1,0 +1,39 @@
+"""Where scenes are: the built-in ones, the user's in the configuration folder, and files."""
+
+from pathlib import Path
+
+from tuibench import files, paths, suggestions
+from tuibench.errors import UsageError
+from tuibench.tui.scenes.scene import Scene, decode_scene
+
+SUFFIX = ".toml"
+BUILT_IN = Path(__file__).resolve().parent / "built_in"
+
+
+def available_scenes() -> dict[str, Path]:
+    """All scenes by name. A user's scene takes precedence over a built-in one."""
+    found = {}
+    for directory in (BUILT_IN, paths.config_dir() / "scenes"):
+        if directory.is_dir():
+            found.update({path.stem: path for path in sorted(directory.glob(f"*{SUFFIX}"))})
+    return found
+
+
+def load_scene(name: str) -> Scene:
+    """Reads and checks a scene, by name or by path. Raises UsageError that says what is wrong and where."""
+    path = _find_scene(name)
+    try:
+        text = files.read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the scene {path}: {error}") from error
+    return decode_scene(text, name if path.parent == BUILT_IN else str(path))
+
+
+def _find_scene(name: str) -> Path:
+    if "/" in name or name.endswith(SUFFIX):
+        return files.expand_path(name)
+    scenes = available_scenes()
+    if name not in scenes:
+        hint = suggestions.did_you_mean(name, scenes)
+        raise UsageError(f"there is no scene '{name}'", hint or f"valid: {', '.join(sorted(scenes))}")
+    return scenes[name]

@@ -1,0 +1,212 @@
+"""What a scene file says: the load to start with, and the steps. Decoding, and the checks without a server.
+
+A step does one thing, named by its key; the other keys belong to that.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from tuibench import suggestions
+from tuibench.errors import UsageError
+from tuibench.files import DECODE_ERRORS
+from tuibench.metrics.thresholds.absolute import parse_objectives
+from tuibench.model.effect import EffectFigure
+from tuibench.model.notation import parse_delay_ms
+
+REVEALED = {"tps": EffectFigure.TPS, "p95": EffectFigure.P95, "fsyncs": EffectFigure.FSYNCS}
+"""What a step can reveal of a change; `probe` besides, of a probe."""
+PROBE = "probe"
+MAX_SECONDS = 3600.0
+OptionValue = int | float | str | bool
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a step changes; several of them at once are one after the other."""
+
+    threads: int | None = None
+    rate: float | None = None
+    delay: str = ""
+    preset: str = ""
+    setting: dict[str, str | int | float | bool] = {}
+    weights: dict[str, float] = {}
+    restore: bool = False
+
+
+class SceneProbe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A probe that a step starts."""
+
+    slo: list[str] = []
+    seconds: float = 60.0
+    most: float = 0.0
+
+
+class SceneStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
+    """One thing that happens. Texts stay for `seconds`, without it as long as it takes to read them.
+
+    `wait` is a number of seconds, `settled` for a load at rest, `effect` for the measured effect of the last
+    change, or `probe`; it gives up after `at_most` seconds. `expect` says which way a figure should go,
+    `then` is said if it did, `otherwise` if not.
+    """
+
+    say: str = ""
+    ask: str = ""
+    choices: list[str] = []
+    set: Settings | None = None
+    wait: float | Literal["settled", "effect", "probe"] | None = None
+    reveal: Literal["tps", "p95", "fsyncs", "probe"] | None = None
+    expect: Literal["higher", "lower", "equal", ""] = ""
+    then: str = ""
+    otherwise: str = ""
+    show: str = ""
+    big: bool = False
+    compare: bool = False
+    probe: SceneProbe | None = None
+    seconds: float | None = None
+    at_most: float = 90.0
+
+    @property
+    def action(self) -> str:
+        """The key that says what the step does."""
+        return next(_actions(self), "")
+
+
+ACTIONS = {
+    "say": {"seconds"},
+    "ask": {"seconds", "choices"},
+    "set": set(),
+    "wait": {"at-most"},
+    "reveal": {"seconds", "expect", "then", "otherwise"},
+    "show": set(),
+    "big": set(),
+    "compare": set(),
+    "probe": set(),
+}
+"""The steps, and the other keys that each of them may have."""
+
+
+class Scene(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
+    """A whole scene. `profile_text` is a profile that belongs to it alone, instead of a name."""
+
+    title: str
+    summary: str = ""
+    profile: str = "oltp_read_write"
+    profile_text: str = ""
+    threads: int = 8
+    options: dict[str, OptionValue] = {}
+    steps: list[SceneStep]
+
+
+def decode_scene(text: str, source: str) -> Scene:
+    """The checked scene. Raises UsageError with the file, the step and the key, and what is valid there."""
+    try:
+        raw = tomllib.loads(text)
+    except DECODE_ERRORS as error:
+        raise UsageError(f"{source}: not valid TOML: {error}") from None
+    try:
+        scene = msgspec.convert(raw, Scene)
+    except msgspec.ValidationError as error:
+        raise _decode_error(source, str(error)) from None
+    _check_scene(scene, raw, source)
+    return scene
+
+
+def _actions(step: SceneStep) -> Iterator[str]:
+    """Every key of the step that does something."""
+    for name in ACTIONS:
+        value = getattr(step, name)
+        if value is not None and value is not False and value != "":
+            yield name
+
+
+_PATH = re.compile(r" - at `\$(?P<path>[^`]*)`$")
+_UNKNOWN = re.compile(r"unknown field `(?P<word>[^`]*)`")
+_STEP = re.compile(r"\.?steps\[(\d+)\]\.?")
+
+
+def _decode_error(source: str, message: str) -> UsageError:
+    found = _PATH.search(message)
+    path = found["path"].lstrip(".") if found else ""
+    text = message[: found.start()] if found else message
+    where = _STEP.sub(lambda match: f"step {int(match[1]) + 1}: ", path).rstrip(": ")
+    unknown = _UNKNOWN.search(text)
+    if unknown:
+        return UsageError(
+            f"{source}: {_prefix(where)}unknown key '{unknown['word']}'",
+            suggestions.did_you_mean(unknown["word"], _valid_keys(path)),
+        )
+    text = text.removeprefix("Object ")
+    return UsageError(f"{source}: {_prefix(where)}{text[:1].lower()}{text[1:]}")
+
+
+def _prefix(where: str) -> str:
+    return f"{where}: " if where else ""
+
+
+def _valid_keys(path: str) -> list[str]:
+    """The keys of the table at this path."""
+    kind: Any = Scene
+    if "steps[" in path:
+        kind = Settings if path.endswith(".set") else SceneProbe if path.endswith(".probe") else SceneStep
+    return [field.encode_name for field in msgspec.structs.fields(kind)]
+
+
+def _check_scene(scene: Scene, raw: dict[str, Any], source: str) -> None:
+    if not scene.steps:
+        raise UsageError(f"{source}: a scene needs at least one [[steps]]")
+    if scene.threads < 1:
+        raise UsageError(f"{source}: threads: at least 1, not {scene.threads}")
+    has_change, has_probe = False, False
+    for number, (step, table) in enumerate(zip(scene.steps, raw["steps"], strict=True), 1):
+        where = f"{source}: step {number}"
+        _check_step(step, set(table), where)
+        if step.wait == "effect" or step.reveal in REVEALED or step.compare:
+            _require(has_change, f"{where}: no step before it changes anything, so there is no effect")
+        if step.wait == PROBE or step.reveal == PROBE:
+            _require(has_probe, f"{where}: no step before it starts a probe")
+        has_change = has_change or step.set is not None
+        has_probe = has_probe or step.probe is not None
+
+
+def _check_step(step: SceneStep, keys: set[str], where: str) -> None:
+    actions = list(_actions(step))
+    if len(actions) != 1:
+        said = f"it has {' and '.join(actions)}" if actions else f"one of {', '.join(ACTIONS)}"
+        raise UsageError(f"{where}: a step does one thing: {said}")
+    (action,) = actions
+    if stray := sorted(keys - {action} - ACTIONS[action]):
+        raise UsageError(f"{where}: '{stray[0]}' means nothing beside '{action}'")
+    for name, value in (("seconds", step.seconds), ("at-most", step.at_most), ("wait", step.wait)):
+        if isinstance(value, int | float) and not 0 < value <= MAX_SECONDS:
+            raise UsageError(f"{where}: {name}: between 0 and {MAX_SECONDS:g} seconds, not {value:g}")
+    if step.set is not None:
+        _check_settings(step.set, where)
+    if step.probe is not None:
+        _checked(lambda probe=step.probe: parse_objectives(probe.slo), f"{where}: probe.slo")
+
+
+def _check_settings(change: Settings, where: str) -> None:
+    if change == Settings():
+        fields = ", ".join(field.encode_name for field in msgspec.structs.fields(Settings))
+        raise UsageError(f"{where}: set: nothing is set", f"valid: {fields}")
+    if change.threads is not None and change.threads < 1:
+        raise UsageError(f"{where}: set.threads: at least 1, not {change.threads}")
+    if change.rate is not None and change.rate < 0:
+        raise UsageError(f"{where}: set.rate: 0 or more, not {change.rate:g}")
+    if change.delay:
+        _checked(lambda: parse_delay_ms(change.delay), f"{where}: set.delay")
+
+
+def _checked(parse: Any, where: str) -> None:
+    try:
+        parse()
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}", error.hint) from None
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise UsageError(message)
