@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from tests.tui import script
 from tests.tui.probed import OVER, UNDER_WAY
-from tuibench.record.report.probe_text import probe_lines
 from tuibench.model.probe import ProbeState
+from tuibench.record.report.probe_text import probe_lines
 from tuibench.tui.panels import saturation
 from tuibench.tui.panels.plots import level_chart
 from tuibench.tui.text.spans import plain_text
