@@ -222,7 +222,7 @@ class BigScreen(MainScreen):
         return self.query(Chart).first().columns
 
     def body(self) -> ComposeResult:
-        throughput = measures_of(self.view.headline)[0]
+        throughput = measures_of(self.view.headline, is_watch=self.view.is_watch)[0]
         yield Chart(throughput, numbered=True, ascii_only=self.frame.ascii_only, name="big")
         yield self.panel(partial(time_axis_lines, gutter=AXIS_WIDTH), id="big-axis")
         yield self.panel(partial(big_numbers, ascii_only=self.frame.ascii_only), id="big")

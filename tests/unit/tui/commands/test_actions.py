@@ -77,6 +77,8 @@ def test_nothing_but_looking_and_leaving_works_while_stopping() -> None:
     view = initial_view(script.hello(10, script.status(RunState.STOPPING)))
     looks = {action.name for action in ACTIONS if action.look}
     assert {action.name for action in ACTIONS if is_possible(action, view)} == {
+        "copy",
+        "save",
         "help",
         "menu",
         "leave",
