@@ -64,6 +64,9 @@ dist:
 audit:
 	@.ci/audit
 
+docs:
+	@.ci/docs
+
 # The native engine; skipped without a Rust compiler.
 native:
 	@if command -v cargo >/dev/null; then cd native && cargo fmt --check && \

@@ -1,0 +1,104 @@
+"""Write the reference of the profile language: `python -m tests.profile_reference`.
+
+It is made from the types that decode a profile; a test sees to it that docs/profile-reference.md is of today.
+"""
+
+from inspect import cleandoc
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from tests.paths import DOCS
+from tuibench.model.plan import OptionValue
+from tuibench.workload.language import profile_schema as language
+from tuibench.workload.language.options import ProfileOption
+
+PAGE = DOCS / "profile-reference.md"
+
+HEAD = """\
+# Profile language: reference
+
+Every key of a profile, made from the types that read it. [profiles.md](profiles.md) explains the language
+with examples. An unknown key or a wrong type is an error that names file, key and the nearest valid name:
+`tuibench profiles check FILE`.
+
+An *operand* is an integer or an expression of options, lists and variables.
+"""
+
+TABLES: dict[type[msgspec.Struct], str] = {
+    language.Profile: "The file",
+    ProfileOption: "Option",
+    language.HeadlineText: "Headline",
+    language.TransactionText: "Transaction",
+    language.StepText: "Step",
+    language.StatementText: "Statement",
+    language.PartText: "Part",
+}
+
+NAMES: dict[Any, str] = {
+    int: "integer",
+    float: "number",
+    str: "text",
+    bool: "true or false",
+    type(None): "",
+    language.Operand: "operand",
+    language.DrawValue: "[generator](#generators)",
+    language.LetSpec: "[generator](#generators) or expression",
+    OptionValue: "value",
+}
+
+
+def reference() -> str:
+    """The page."""
+    parts = [HEAD, *(_section(table, title, "##") for table, title in TABLES.items())]
+    parts.append(
+        "## Generators\n\nA variable of `let` is drawn by the generator that `make` names, or computed.\n"
+    )
+    parts += [
+        _section(kind, f"make = {tag!r}".replace("'", '"'), "###")
+        for tag, kind in language.DRAW_KINDS.items()
+    ]
+    return "\n".join(parts)
+
+
+def _section(table: type[msgspec.Struct], title: str, level: str) -> str:
+    lines = [f"{level} {title}", "", " ".join(cleandoc(table.__doc__ or "").split()), ""]
+    fields = msgspec.structs.fields(table)
+    if fields:
+        hints = get_type_hints(table)
+        lines += ["| key | type | default |", "|---|---|---|"]
+        lines += [f"| `{field.name}` | {_type(hints[field.name])} | {_default(field)} |" for field in fields]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _type(hint: Any) -> str:
+    for known, name in NAMES.items():
+        if hint == known:
+            return name
+    if hint in TABLES:
+        title = TABLES[hint]
+        return f"[{title.lower()}](#{title.lower().replace(' ', '-')})"
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is tuple:
+        return f"list of {_type(arguments[0])}"
+    if origin is dict:
+        return f"table of {_type(arguments[1])}"
+    if origin is Literal:
+        return ", ".join(f"`{choice}`" for choice in arguments if choice)
+    if origin in (Union, UnionType):
+        return " or ".join(filter(None, map(_type, arguments)))
+    raise TypeError(f"docs/profile-reference.md has no words for {hint}")
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    if field.required:
+        return "required"
+    if field.default is msgspec.NODEFAULT or field.default in ("", (), None):
+        return ""
+    return f"`{str(field.default).lower() if isinstance(field.default, bool) else field.default}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(reference(), encoding="utf-8")
