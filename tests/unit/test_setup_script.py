@@ -1,6 +1,7 @@
 """`.ci/setup`, which `make demo` and `make test` run first, on machines that a PATH describes."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -244,3 +245,19 @@ def test_uv_takes_the_same_interpreter(user: Machine) -> None:
     assert user.setup()[0] == 0
     assert f"uv venv --quiet --python {user.path}/python3 .venv" in user.calls.read_text()
     assert not os.path.exists(user.tree / ".venv" / ".failed")
+
+
+@pytest.mark.parametrize(("command", "status"), [("true", 0), ("exit 3", 3)])
+def test_a_step_prints_its_time_and_what_to_do_if_it_fails(command: str, status: int) -> None:
+    done = subprocess.run(
+        [ROOT / ".ci" / "step", "types", "correct the lines above", "sh", "-c", command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == status
+    assert re.fullmatch(
+        r"-- types failed after \d+ s: correct the lines above\n" if status else r"-- types: \d+ s\n",
+        done.stderr,
+    )
