@@ -145,7 +145,8 @@ PRIVATE_PARTS = (
     ),
     PrivatePart(
         LinuxDriver,
-        "App._driver and its flag _must_signal_resume: a second reader of keys must not be started",
+        "App._driver, its _must_signal_resume and _key_thread: a second reader of keys must not be started, "
+        "and what was typed must not be discarded",
         "ec65992e0f98",
     ),
 )
