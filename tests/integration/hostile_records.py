@@ -16,6 +16,9 @@ RECORDED = Path(__file__).parent.parent / "data" / "recorded-run"
 SCHEMA = HOSTILE[:60].replace("\r\n", "")
 """As much of it as the name of a database may have."""
 
+LONG_SECONDS = 10_000
+"""The stranger works for as long as it is looked at."""
+
 POISONED = (
     "text",
     "profile",
@@ -38,7 +41,8 @@ async def strangers(target: Target) -> AsyncIterator[None]:
         await admin.execute(f"CREATE DATABASE {name}")
         other = await connect(target, use_database=False)
         await other.execute(f"USE {name}")
-        work = asyncio.create_task(other.query(f"SELECT SLEEP(100) /* {SCHEMA} */"))
+        other.questions = None
+        work = asyncio.create_task(other.query(f"SELECT SLEEP({LONG_SECONDS}) /* {SCHEMA} */"))
         try:
             yield
         finally:

@@ -24,6 +24,7 @@ from tuibench.model.target import Target
 
 HOSTILE_VERSION = f"--version=10.11.99-MariaDB-\x1b]0;{SIGN}\x07\x9b2J"
 LOAD = ("oltp_read_write", "--tables=1", "--table-size=100", "--threads=1", "--time=0", "--interval=0.5")
+SESSION_ID = re.compile(r"\d{8}-\d{6}-[\w.-]+")
 DOWN, ENTER, ESCAPE = "\x1b[B", "\r", "\x1b"
 
 
@@ -56,7 +57,9 @@ async def session(victim: Target) -> AsyncIterator[str]:
     marked = await terminal("ctl", "mark", HOSTILE)
     assert_harmless(marked)
     assert marked.code == 0, marked.text
-    yield begun.text.split()[-1]
+    named = SESSION_ID.search(begun.text)
+    assert named, begun.text
+    yield named[0]
     stopped = await terminal("ctl", "stop", "--wait")
     assert_harmless(stopped)
     assert stopped.code == 0, stopped.text
