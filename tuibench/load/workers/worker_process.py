@@ -105,6 +105,7 @@ class WorkerProcess:
         """Requests a report unless one is pending; a skipped checkpoint is requested with the next report."""
         self._checkpoint = self._checkpoint or checkpoint
         if not self._is_asked:
+            self._has_used_cpu()
             self.channel.send(RequestReport(self._checkpoint))
             self._is_asked, self._checkpoint = True, False
 
@@ -117,7 +118,7 @@ class WorkerProcess:
             return await wait_with_timeout(self.report(), REPORT_SECONDS)
         except TimeoutError:
             self.is_overdue = True
-            self._has_used_cpu()
+            self.is_silent = not self._has_used_cpu()
             return None
 
     def _has_used_cpu(self) -> bool:

@@ -434,10 +434,22 @@ async def test_a_worker_that_runs_is_late_and_not_silent() -> None:
             for _ in range(3):
                 assert await workers.report() == []
                 assert (workers.overdue, workers.silent) == (tuple(workers.pids), ())
-            with mock.patch.object(process_room, "cpu_ticks", return_value=7):
+            with mock.patch.object(process_room, "cpu_ticks", return_value=70):
                 await workers.report()
                 await workers.report()
                 assert workers.silent == tuple(workers.pids)
+            end.send(REPORT)
+            await workers.finish(0)
+
+
+async def test_a_worker_that_does_not_run_is_silent_with_the_first_report_that_it_owes() -> None:
+    with (
+        mock.patch.object(process_room, "REPORT_SECONDS", 0.01),
+        mock.patch.object(process_room, "cpu_ticks", return_value=7),
+    ):
+        async with pretended_fleet(1) as (workers, (end,)):
+            assert await workers.report() == []
+            assert workers.silent == tuple(workers.pids)
             end.send(REPORT)
             await workers.finish(0)
 
