@@ -2,7 +2,7 @@
 
 All of it is simulated, with fixed seeds. A verdict that claims a difference where there is none is false; so
 is "equal" where the difference is larger than the tolerance. `--repeats` is the number of trials per row;
-2,000 take about ten minutes.
+2,000 take about ten minutes. `--held-out` takes noises by which nothing was tuned.
 """
 
 import argparse
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from statistics import fmean, median
 from typing import NamedTuple
 
-from tests.unit.metrics.inference import simulated
-from tests.unit.metrics.inference.noises import NOISES, autoregressive
+from tests.unit.metrics.inference import noises, simulated
+from tests.unit.metrics.inference.noises import autoregressive
 from tests.unit.metrics.inference.simulated import share
 from tuibench.metrics.inference import sequential
 from tuibench.model.verdict import Verdict
@@ -32,16 +32,24 @@ class Row(NamedTuple):
     text: str = ""
 
 
+_HELD_OUT = [False]
+
+
+def noises_now() -> dict[str, noises.Noise]:
+    """Those that were asked for."""
+    return noises.HELD_OUT if _HELD_OUT[0] else noises.NOISES
+
+
 def watched_without_difference(repeats: int) -> Rows:
     """A/A, watched after each of 40 cycles and stopped at the first verdict of any of three figures."""
-    for name, noise in NOISES.items():
+    for name, noise in noises_now().items():
         rng = random.Random(SEED)
         yield Row(name, share(simulated.any_figure_is_false(noise, rng) for _ in range(repeats)))
 
 
 def watched_equal(repeats: int) -> Rows:
     """ "Equal within ±2 %" where B is 2.5 % better, within 40 cycles."""
-    for name, noise in NOISES.items():
+    for name, noise in noises_now().items():
         rng = random.Random(SEED)
         trials = [
             simulated.watched_trial(noise, rng, size=0.03, effect=math.log(1.025), tolerance=0.02)
@@ -53,7 +61,7 @@ def watched_equal(repeats: int) -> Rows:
 
 def watched_power(repeats: int) -> Rows:
     """A true +20 %, and A/A with a tolerance of ±2 % (noise of 3 %), stopped at the first verdict."""
-    for name, noise in NOISES.items():
+    for name, noise in noises_now().items():
         rng = random.Random(SEED)
         large = [simulated.watched_trial(noise, rng, effect=math.log(1.2)) for _ in range(repeats)]
         same = [simulated.watched_trial(noise, rng, size=0.03, tolerance=0.02) for _ in range(repeats)]
@@ -89,7 +97,7 @@ def watched_against_fixed(repeats: int) -> Rows:
 def before_and_after(repeats: int) -> Rows:
     """A change without effect, and one of +20 %, 120 s and 60 s into the run."""
     for before in (120, 60):
-        for name, noise in NOISES.items():
+        for name, noise in noises_now().items():
             rng = random.Random(SEED)
             none = [simulated.change(noise, rng, before=before) for _ in range(repeats)]
             large = [
@@ -147,7 +155,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.validity", description=__doc__)
     parser.add_argument("--repeats", type=int, default=2000, help="simulated trials per row [2000]")
     parser.add_argument("--only", help="the sections whose name contains this")
+    parser.add_argument("--held-out", action="store_true", help="noises by which nothing was tuned")
     options = parser.parse_args()
+    _HELD_OUT[0] = options.held_out
     print(f"error rate of a trial: {sequential.ALPHA:.0%} over all figures and at all times\n")
     exceeded = 0
     for section in SECTIONS:

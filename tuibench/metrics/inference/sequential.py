@@ -86,10 +86,13 @@ def levels(figures: Sequence[Figure], primary: Figure, alpha: float = ALPHA) -> 
     return {primary: alpha * PRIMARY_SHARE} | dict.fromkeys(others, rest)
 
 
-def progress(pairs: Sequence[Pair], *, alpha: float, tolerance: float = 0.0) -> Progress:
+def progress(
+    pairs: Sequence[Pair], *, alpha: float, tolerance: float = 0.0, is_estimated: bool = True
+) -> Progress:
     """What the pairs of a figure say, in the order in which they were measured.
 
-    `tolerance` is the share within which A and B count as equal.
+    `tolerance` is the share within which A and B count as equal. Whether to estimate `pairs_needed` is up to
+    the caller: it takes most of the time.
     """
     observed = differences(pairs)
     count = len(observed)
@@ -101,6 +104,8 @@ def progress(pairs: Sequence[Pair], *, alpha: float, tolerance: float = 0.0) -> 
     verdict = interval.verdict(tolerance) if count >= FEWEST_PAIRS else Verdict.CANNOT_TELL
     if verdict is not Verdict.CANNOT_TELL:
         return Progress(interval, verdict, count, 0)
+    if not is_estimated:
+        return Progress(interval, verdict, count, None)
     needed = pairs_until(interval.estimate, deviation, alpha=alpha, tolerance=tolerance, done=count)
     return Progress(interval, verdict, count, needed)
 

@@ -19,10 +19,12 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.sample import Sample, TrafficSample
 from tuibench.model.steadiness import Steadiness
 from tuibench.record.report.effect_text import effect_text
+from tuibench.record.report.steadiness_text import stall_event_text
 from tuibench.record.sysbench_report import IntervalCounts
 from tuibench.session.control.settings import Settings
 from tuibench.session.disturbances import OF_EVENTS, WORKER_SILENT, disturbance
 from tuibench.session.effects.ab_test import AbTest, Submit
+from tuibench.session.effects.stall_log import StallLog
 from tuibench.session.effects.steadiness_log import SteadinessLog
 from tuibench.session.events.event_log import EventLog
 from tuibench.session.lifecycle import Lifecycle
@@ -43,6 +45,9 @@ BOUNDARIES = frozenset(
 """Events that end a window; nothing is compared across them."""
 
 COMPARED = CHANGE_KINDS - BOUNDARIES
+
+SHORTEST_STALL_SECONDS = 0.95
+"""A shorter stall is listed in the summary, and is no event."""
 
 
 class EffectTracker:
@@ -74,11 +79,12 @@ class EffectTracker:
         self._calm_ticks = 0
         self._begun: list[float] = []
         self._steadiness = SteadinessLog()
+        self._stalls = StallLog()
 
     @property
     def steadiness(self) -> Steadiness | None:
         """How steady the throughput was since the figures last began."""
-        return self._steadiness.result
+        return self._stalls.with_conditions(self._steadiness.result)
 
     @property
     def costs(self) -> tuple[CommitCost, ...]:
@@ -113,6 +119,7 @@ class EffectTracker:
     def on_event(self, event: Event) -> None:
         """Something happened."""
         self._steadiness.on_event(event.kind)
+        self._stalls.on_event(event.kind)
         if event.kind in COST_CHANGE_KINDS:
             self._ledger.changed()
         if self._trial is not None:
@@ -151,6 +158,9 @@ class EffectTracker:
         """One sample of the measured run."""
         slot = _slot(sample, interval, self._log.elapsed_seconds())
         self._steadiness.tick(slot)
+        stall = self._stalls.tick(slot, sample)
+        if stall is not None and stall.seconds >= SHORTEST_STALL_SECONDS:
+            self._log.emit(EventKind.WARNING, stall_event_text(stall))
         why = disturbance(sample, self._interval_seconds)
         if self._trial is not None:
             self._trial.tick(slot, disturbance=why)

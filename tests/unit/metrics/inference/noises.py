@@ -60,3 +60,75 @@ NOISES: dict[str, Noise] = {
     "step": step,
     "sawtooth": sawtooth,
 }
+
+
+def random_walk_of(share: float) -> Noise:
+    """A level that wanders by this share of the noise each second."""
+
+    def series(rng: random.Random, count: int, size: float) -> list[float]:
+        level, values = 0.0, []
+        for _ in range(count):
+            level += rng.gauss(0, size * share)
+            values.append(level + rng.gauss(0, size / 2))
+        return values
+
+    return series
+
+
+def drift_of(slope: float) -> Noise:
+    """A trend of so much a second."""
+    return lambda rng, count, size: [slope * place + rng.gauss(0, size) for place in range(count)]
+
+
+def heavy_tails(rng: random.Random, count: int, size: float) -> list[float]:
+    """Independent, with Student's t of three degrees of freedom, of the same standard deviation."""
+    return [
+        size * rng.gauss(0, 1) / math.sqrt(sum(rng.gauss(0, 1) ** 2 for _ in range(3))) for _ in range(count)
+    ]
+
+
+def bursts(rng: random.Random, count: int, size: float) -> list[float]:
+    """Other work on the host: every 20 to 60 s, for 2 to 10 s, the level is lower by five times the noise."""
+    values = white(rng, count, size)
+    place = rng.randrange(20)
+    while place < count:
+        length = rng.randrange(2, 11)
+        values[place : place + length] = [value - 5 * size for value in values[place : place + length]]
+        place += length + rng.randrange(20, 61)
+    return values
+
+
+def sawtooth_of(shortest: float, longest: float, height: float) -> Noise:
+    """The same with other periods, in seconds, and another height, in sizes of the noise."""
+
+    def series(rng: random.Random, count: int, size: float) -> list[float]:
+        period, phase = rng.uniform(shortest, longest), rng.random()
+        return [rng.gauss(height * size * ((at / period + phase) % 1), size) for at in range(count)]
+
+    return series
+
+
+def steps(rng: random.Random, count: int, size: float) -> list[float]:
+    """A step of three times the noise about every 60 s."""
+    level, values = 0.0, []
+    for _ in range(count):
+        level += rng.choice((-3, 3)) * size if rng.random() < 1 / 60 else 0.0
+        values.append(rng.gauss(level, size))
+    return values
+
+
+HELD_OUT: dict[str, Noise] = {
+    "heavy tails": heavy_tails,
+    "AR 0.35": autoregressive(0.35),
+    "AR 0.8": autoregressive(0.8),
+    "AR 0.97": autoregressive(0.97),
+    "random walk, slow": random_walk_of(0.1),
+    "random walk, fast": random_walk_of(0.5),
+    "drift +0.15 %/s": drift_of(0.0015),
+    "drift -1 %/s": drift_of(-0.01),
+    "steps": steps,
+    "sawtooth, short": sawtooth_of(4, 15, 3),
+    "sawtooth, high": sawtooth_of(20, 150, 10),
+    "bursts": bursts,
+}
+"""Noises by which nothing was tuned."""

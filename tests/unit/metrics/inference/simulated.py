@@ -71,7 +71,9 @@ def watched_trial(
     """One figure of a trial."""
     orders = sequential.random_orders(cycles, rng.getrandbits(32))
     pairs = windows(noise(rng, 2 * WATCHED_WINDOW * cycles, size), orders, WATCHED_WINDOW, effect)
-    return _first_verdict(pairs, partial(sequential.progress, alpha=alpha, tolerance=tolerance))
+    return _first_verdict(
+        pairs, partial(sequential.progress, alpha=alpha, tolerance=tolerance, is_estimated=False)
+    )
 
 
 def _first_verdict(pairs: Sequence[Pair], progress: Callable[[Sequence[Pair]], Progress]) -> Trial:

@@ -1,0 +1,74 @@
+"""What server and disk did in a tick, as far as it explains a stall."""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
+from tuibench.model.sample import Sample, ServerSample
+from tuibench.model.steadiness import StallConditions
+
+Number = TypeVar("Number", int, float)
+
+
+def conditions_of(sample: Sample, before: Mapping[str, int]) -> StallConditions:
+    """Those of one tick; `before` are the counters of the tick before it."""
+    server, host = sample.server, sample.host
+    disk_write_ms = host.disk_write_ms if host is not None else None
+    if server is None:
+        return StallConditions(is_answered=False, disk_write_ms=disk_write_ms)
+    return StallConditions(
+        checkpoint_age_percent=_checkpoint_age_percent(server),
+        dirty_bytes=server.gauges.get(Counter.POOL_BYTES_DIRTY),
+        disk_write_ms=disk_write_ms,
+        log_fsyncs_per_second=server.log_fsyncs_per_second,
+        row_lock_waits=server.gauges.get(Counter.ROW_LOCK_CURRENT_WAITS),
+        log_waits=_growth(Counter.LOG_WAITS, before, server.counters),
+        free_page_waits=_growth(Counter.POOL_WAIT_FREE, before, server.counters),
+    )
+
+
+def worst_of(several: Iterable[StallConditions]) -> StallConditions | None:
+    """Of the ticks of a stall: the most of each, the fewest fsyncs, and all waits; None without any tick."""
+    ticks = list(several)
+    if not ticks:
+        return None
+    return StallConditions(
+        is_answered=all(tick.is_answered for tick in ticks),
+        checkpoint_age_percent=_most(tick.checkpoint_age_percent for tick in ticks),
+        dirty_bytes=_most(tick.dirty_bytes for tick in ticks),
+        disk_write_ms=_most(tick.disk_write_ms for tick in ticks),
+        log_fsyncs_per_second=_least(tick.log_fsyncs_per_second for tick in ticks),
+        row_lock_waits=_most(tick.row_lock_waits for tick in ticks),
+        log_waits=_sum(tick.log_waits for tick in ticks),
+        free_page_waits=_sum(tick.free_page_waits for tick in ticks),
+    )
+
+
+def _checkpoint_age_percent(server: ServerSample) -> float | None:
+    """MariaDB reports the age; in MySQL it is what was written since the last checkpoint."""
+    room = first_known(REDO_CAPACITY, server.gauges)
+    age = server.gauges.get(Counter.CHECKPOINT_AGE)
+    now = server.counters.get(Counter.REDO_LOG_CURRENT_LSN)
+    checkpoint = server.gauges.get(Counter.REDO_LOG_CHECKPOINT_LSN)
+    if age is None and now is not None and checkpoint is not None:
+        age = now - checkpoint
+    return 100 * age / room if age is not None and room else None
+
+
+def _growth(counter: Counter, before: Mapping[str, int], now: Mapping[str, int]) -> int | None:
+    if counter not in before or counter not in now or now[counter] < before[counter]:
+        return None
+    return now[counter] - before[counter]
+
+
+def _most(values: Iterable[Number | None]) -> Number | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _least(values: Iterable[Number | None]) -> Number | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
