@@ -3,6 +3,7 @@
     unshare --net python -m tests.integration.half_open SECONDS
 
 Connects with this `net_timeout`, asks, cuts the network while the answer is due, and prints the error.
+It asks as the load does: with no deadline but that of the connection.
 """
 
 import asyncio
@@ -26,6 +27,7 @@ async def main(seconds: float) -> None:
     async with ScriptedServer(lambda command, payload: asked.set()).listening() as server:
         target = msgspec.structs.replace(server.target, net_timeout=seconds)
         connection = await connect(target)
+        connection.questions = None
         asking = asyncio.create_task(connection.query("SELECT 1"))
         await asked.wait()
         loopback("down")

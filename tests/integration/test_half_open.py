@@ -22,7 +22,7 @@ def test_a_peer_that_is_gone_after_it_acknowledged_is_noticed() -> None:
         ["unshare", "--net", sys.executable, "-m", "tests.integration.half_open", "2"],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=90,
         check=False,
     )
     assert done.stdout.startswith("2013 "), done

@@ -50,9 +50,13 @@ def test_no_process_shows_the_password(any_tables: PrivateServer, tuibench_home:
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
-def test_a_run_in_the_foreground_shows_none(any_tables: PrivateServer, tuibench_home: Path) -> None:
+@pytest.mark.parametrize("way", ["environment", "option"])
+def test_a_run_in_the_foreground_shows_none(any_tables: PrivateServer, tuibench_home: Path, way: str) -> None:
+    """Its own process had the password in its arguments, or has it in its environment."""
     target = any_tables.target
-    with started("run", *LOAD, "--time=60", target=target) as process:
+    given = {"MYSQL_PWD": target.password} if way == "environment" else {}
+    words = [f"--password={target.password}"] if way == "option" else []
+    with started("run", *LOAD, "--time=60", *reach(target), *words, env=given) as process:
         try:
             assert until(lambda: WORKER in ours(tuibench_home).values())
             for pid in (process.pid, *ours(tuibench_home)):
