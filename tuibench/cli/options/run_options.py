@@ -3,7 +3,7 @@
 The options of a planned load: `--plan`, and its short forms `--ramp` and `--ramp-rate`.
 """
 
-import secrets
+import os
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -86,7 +86,9 @@ def _parse_schedule_option(name: str, text: str) -> Schedule:
     return schedule
 
 
-MAX_SEED = 2**31
+def seed_or_random(given: int) -> int:
+    """The seed of a run; 0 selects a random one. Not by `secrets`, which is slow to import."""
+    return given or int.from_bytes(os.urandom(4)) >> 1
 
 
 TRANSACTIONS, FIGURES = "Transactions", "What it prints and leaves"
@@ -218,7 +220,7 @@ class RunOptions:
             backlog=check_choice("--backlog", self.backlog, Backlog),
             interval_seconds=self.interval,
             opening_seconds=self.thread_init_timeout,
-            seed=self.rand_seed or secrets.randbelow(MAX_SEED),
+            seed=seed_or_random(self.rand_seed),
             percentiles=parse_percentiles(self.percentile),
             ignored_errors=None
             if self.mysql_ignore_errors == ALL_ERRORS

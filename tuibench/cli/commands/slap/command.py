@@ -17,9 +17,8 @@ from tuibench.cli.commands.slap.options import (
     StatementOptions,
     parse_concurrency,
     parse_engines,
-    seed_or_random,
 )
-from tuibench.cli.options.run_options import ENGINE_HELP
+from tuibench.cli.options.run_options import ENGINE_HELP, seed_or_random
 from tuibench.cli.options.server_options import ServerOptions
 from tuibench.cli.output.formats import JSON, ONE_FORMAT_ON_STDOUT, TEXT, TextOrJson, check_format, echo_json
 from tuibench.cli.output.log import info

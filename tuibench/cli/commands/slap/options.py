@@ -1,14 +1,12 @@
 """mysqlslap's options under its own names, and what they mean together."""
 
 import os
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Annotated
 
 from tuibench import files
-from tuibench.cli.options.run_options import MAX_SEED
 from tuibench.cli.parsing.declarations import Option
 from tuibench.cli.parsing.option_values import check_range
 from tuibench.errors import UsageError
@@ -189,10 +187,6 @@ def parse_engines(text: str) -> tuple[StorageEngine, ...]:
     """`innodb,memory:max_rows=1000`."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     return tuple(StorageEngine(name, options) for name, _, options in (part.partition(":") for part in parts))
-
-
-def seed_or_random(given: int) -> int:
-    return given or secrets.randbelow(MAX_SEED)
 
 
 def _parse_columns(name: str, text: str) -> tuple[int, bool]:
