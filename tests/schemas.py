@@ -14,11 +14,10 @@ from tests.paths import DOCS
 from tuibench.cli.commands import profiles, runs, sessions, settings
 from tuibench.cli.commands.ctl import command, status
 from tuibench.load.tables.consistency import ConditionResult
-from tuibench.model.comparison import RunComparison
+from tuibench.model.comparison import History, RunComparison
 from tuibench.model.environment import Environment
 from tuibench.model.event import Event
 from tuibench.model.finding import Finding
-from tuibench.model.history import History
 from tuibench.model.probe import ProbeResult
 from tuibench.model.summary import SlapBenchmark, Summary
 from tuibench.model.sweep import SweepLine, SweepRecord

@@ -28,20 +28,20 @@ WORDS = frozenset(
 """All that the schemas say; a word that is not checked here must be found out, not passed over."""
 
 
-def demand_valid(name: str, text: str | bytes) -> Any:
+def check_valid(name: str, text: str | bytes) -> Any:
     """The value, if the text is one JSON document of this schema that ends in one newline."""
     assert text[-1:] in ("\n", b"\n")
     assert text[-2:] not in ("\n\n", b"\n\n")
-    return demand_valid_value(name, json.loads(text, parse_constant=_no_number))
+    return check_valid_value(name, json.loads(text, parse_constant=_no_number))
 
 
-def demand_valid_lines(name: str, text: bytes) -> None:
+def check_valid_lines(name: str, text: bytes) -> None:
     """One document a line."""
     for line in text.splitlines():
-        demand_valid_value(name, json.loads(line, parse_constant=_no_number))
+        check_valid_value(name, json.loads(line, parse_constant=_no_number))
 
 
-def demand_valid_value(name: str, value: Any) -> Any:
+def check_valid_value(name: str, value: Any) -> Any:
     schema = json.loads((FOLDER / f"{name}.json").read_bytes())
     found = list(faults(schema, value, schema.get("$defs", {}), name))
     assert not found, found

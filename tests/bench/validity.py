@@ -16,7 +16,7 @@ from tests.unit.metrics.inference import noises, simulated
 from tests.unit.metrics.inference.noises import autoregressive
 from tests.unit.metrics.inference.simulated import share
 from tuibench.metrics.inference import sequential
-from tuibench.model.verdict import Verdict
+from tuibench.model.effect import Verdict
 
 ALLOWED = 0.05
 SEED = 2021

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.integration.support import ask, tuibench
-from tests.validation import demand_valid
+from tests.validation import check_valid
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import conditions
 from tuibench.model.target import Target
@@ -28,7 +28,7 @@ REPAIR = (
 def broken(target: Target, *words: str) -> dict[str, str]:
     """The conditions that do not hold, with what is told of them."""
     done = tuibench("check", "sbtest", "--format=json", *SIZE, *words, target=target)
-    verdicts = demand_valid("check", done.out)
+    verdicts = check_valid("check", done.out)
     assert {each["condition"] for each in verdicts} >= {*DAMAGE, "twice", "index", "server"}
     found = {each["condition"]: each["message"] for each in verdicts if each["outcome"] == "broken"}
     assert done.code == bool(found)

@@ -12,7 +12,7 @@ from tests.fakes import FakeClock
 from tests.integration import sbtest
 from tests.integration.support import ask, tuibench
 from tests.integration.support_session import session_spec
-from tests.validation import demand_valid
+from tests.validation import check_valid
 from tuibench.demo import layout
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import DeniedError, ExitCode, UsageError
@@ -120,7 +120,7 @@ async def test_the_remedies_are_what_the_server_takes(tables: PrivateServer, poo
 def test_the_command_and_its_exit_codes(tables: PrivateServer) -> None:
     ready = tuibench("doctor", "oltp_read_write", *OPTIONS, "--format=json", target=tables.target)
     assert ready.code == 0, ready.err
-    assert {"id", "severity", "found", "remedy", "evidence"} == set(demand_valid("findings", ready.out)[0])
+    assert {"id", "severity", "found", "remedy", "evidence"} == set(check_valid("findings", ready.out)[0])
     missing = tuibench("doctor", "--tables=3", "--table-size=500", target=tables.target)
     assert missing.code == 1
     assert "stop    data_set" in missing.out
@@ -139,7 +139,7 @@ def test_a_run_is_stopped_by_what_makes_it_wrong_and_told_of_the_rest(tables: Pr
         asyncio.run(ask(tables.target, "SET GLOBAL general_log = OFF"))
     assert done.code == 0, done.err
     assert done.err.count("[ 0s ] the general log writes down every statement") == 1
-    summary = demand_valid("summary", done.out)
+    summary = check_valid("summary", done.out)
     assert any("general log" in warning for warning in summary["warnings"])
     assert summary["reconciliation"]["foreign"] == 0
 
@@ -151,17 +151,17 @@ async def test_a_server_that_is_lived_on_is_left_alone_until_yes(
     change = ChangeSetting("sync_binlog", "7")
     async with somebody_writing(tables):
         async with LoadRun(session_spec(tables.target)) as own:
-            assert own.watcher.status().caution == ()
+            assert own.watcher.status().production_signs == ()
         monkeypatch.setattr(layout, "is_private_server", lambda datadir: False)
         async with LoadRun(session_spec(tables.target)) as session:
-            assert session.watcher.status().caution
+            assert session.watcher.status().production_signs
             with pytest.raises(UsageError, match="looks like a production server"):
                 await session.submit(change)
             assert await ask(tables.target, "SELECT @@sync_binlog") == [(1,)]
             await session.submit(TrustServer())
             assert "1 → 7" in await session.submit(change)
         async with LoadRun(session_spec(tables.target)) as again:
-            assert again.watcher.status().caution == ()
+            assert again.watcher.status().production_signs == ()
     assert await ask(tables.target, "SELECT @@sync_binlog") == [(1,)]
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.integration import sbtest
 from tests.integration.support import ask, finished, heard, started, tuibench
 from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE, session_spec, watched
-from tests.validation import demand_valid
+from tests.validation import check_valid
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.command import ApplyPreset, StartProbe, Stop
@@ -47,7 +47,7 @@ def test_a_lost_objective_ends_it_with_its_answer(
         env={"TUIBENCH_HOME": str(home)},
     )
     assert done.code == 0, done.err
-    demand_valid("probe", done.out)
+    check_valid("probe", done.out)
     found = msgspec.json.decode(done.out, type=ProbeResult)
     assert found.end is ProbeEnd.SLO
     assert [step.level for step in found.steps] == [1]

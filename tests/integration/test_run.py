@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.integration.support import ask, tuibench
-from tests.validation import demand_valid
+from tests.validation import check_valid
 from tuibench.demo.server import PrivateServer
 from tuibench.model.target import Target
 
@@ -80,7 +80,7 @@ class Runs:
         env = {"TUIBENCH_HOME": str(self._home)}
         done = tuibench("run", profile, *TABLES, *options, target=self._target, env=env)
         assert done.code == 0, done.err
-        return Run(profile, *done, demand_valid("summary", written.read_bytes()))
+        return Run(profile, *done, check_valid("summary", written.read_bytes()))
 
 
 def sysbench(target: Target, profile: str, *options: str) -> str:

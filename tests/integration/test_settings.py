@@ -6,7 +6,7 @@ import pytest
 
 from tests.integration.steering import a_user, opened
 from tests.integration.support import tuibench
-from tests.validation import demand_valid
+from tests.validation import check_valid
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError, UsageError
 from tuibench.model.server import Flavour
@@ -210,7 +210,7 @@ async def test_a_login_without_privilege_gets_the_list_with_reasons(server: Serv
     async with a_user(server, "reader") as reader:
         listed = tuibench("settings", "list", "--format=json", target=reader)
     assert listed.code == 0, listed.err
-    found = {each["name"]: each for each in demand_valid("settings", listed.out)["settings"]}
+    found = {each["name"]: each for each in check_valid("settings", listed.out)["settings"]}
     assert list(found) == [setting.name for setting in SETTINGS]
     assert "needs the privilege" in found["sync_binlog"]["unavailable"]
     assert found["transaction_isolation"]["unavailable"] == ""

@@ -13,7 +13,7 @@ import pytest
 from tests.integration import sbtest
 from tests.integration.support import ask, eventually, finished, started, tuibench
 from tests.paths import DATA
-from tests.validation import demand_valid
+from tests.validation import check_valid
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables.cleanup import drop_tables
 from tuibench.load.tables.inspect_tables import check_statements_allowed, check_tables_ready
@@ -53,7 +53,7 @@ async def test_the_server_counts_what_the_clients_were_to_send(server: PrivateSe
     rhythm = ("--auto-generate-sql-execute-number=13", "--commit=4", "--detach=5", "--format=json")
     code, out, err = slap(server.target, *words, *rhythm)
     assert code == 0, err
-    (done,) = demand_valid("slap", out)
+    (done,) = check_valid("slap", out)
     assert done["queries_per_client"] == 13
     assert (done["queries"]["total"], done["server"]["Com_update"]) == (39, 39 + done["retries"])
     assert done["server"]["Com_commit"] == 3 * (3 + 1)
@@ -148,13 +148,13 @@ def test_own_sql_is_swept_and_probed(tables: PrivateServer, tuibench_home: Path)
     quick = ("--time=0.5", "--warmup-time=0", "--interval=0.25")
     swept = tuibench("sweep", *own, *quick, "--threads=2", "--format=json", target=tables.target)
     assert swept.code == 0, swept.err
-    results = demand_valid("sweep", swept.out)["results"]
+    results = check_valid("sweep", swept.out)["results"]
     assert [one["cell"]["threads"] for one in results] == [2]
     assert all(one["figures"]["tps"] == one["figures"]["qps"] > 0 for one in results)
     times = ("--interval=0.2", "--warmup-time=0.2", "--max-step-time=2", "--max-time=11")
     probed = tuibench("probe", *own, *times, "--slo=p95<1us", "--format=json", target=tables.target)
     assert probed.code == 0, probed.err
-    command = demand_valid("probe", probed.out)["commands"]["tuibench"]
+    command = check_valid("probe", probed.out)["commands"]["tuibench"]
     assert command.startswith("tuibench run '--sql=SELECT c FROM sbtest1 WHERE id=:id' ")
 
 

@@ -76,7 +76,7 @@ class Form(NamedTuple):
 
 CALM = script.hello(60)
 LIVED_ON = msgspec.structs.replace(
-    script.status(), caution=("2 replicas attached", "3 connections of others at work (shop)")
+    script.status(), production_signs=("2 replicas attached", "3 connections of others at work (shop)")
 )
 WARNED = script.hello(60, script.status(warnings=(WARNING,)))
 CATALOGUE = script.hello(70, catalogue.status())

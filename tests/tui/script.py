@@ -11,7 +11,7 @@ import msgspec
 
 from tests import examples
 from tuibench.metrics.histogram import coarse_bucket
-from tuibench.model.effect import CommitCost, Comparison, Effect, EffectFigure
+from tuibench.model.effect import CommitCost, Comparison, Effect, EffectFigure, Verdict
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, SessionEnded, Status
 from tuibench.model.plan import RunPlan
@@ -20,7 +20,6 @@ from tuibench.model.schedule import PlanPhase, PlanProgress, parse_schedule
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import COMMIT_ROLES, CostFigure, PresetState, SettingGroup, SettingState
 from tuibench.model.target import Target
-from tuibench.model.verdict import Verdict
 
 START = 1_760_000_000.0
 GIB = 1 << 30
@@ -260,7 +259,7 @@ def load_part(tps: float, p95: float | None, threads: int) -> LoadSample:
         }
         if p95
         else {},
-        shape=shape_of(p95) if p95 else None,
+        latency_buckets=shape_of(p95) if p95 else None,
         errors_by_code={},
         transactions_total=0,
         worker_cpu=0.52,

@@ -104,7 +104,7 @@ async def test_only_what_changed_is_painted_again() -> None:
 
 
 async def test_a_production_server_is_changed_after_an_explicit_yes() -> None:
-    lived_on = msgspec.structs.replace(script.status(), caution=("2 replicas attached",))
+    lived_on = msgspec.structs.replace(script.status(), production_signs=("2 replicas attached",))
     async with viewer(script.hello(60, lived_on)) as it:
         await it.press("d", "down", "down", "enter")
         assert "This looks like a production server: 2 replicas attached." in screen_text(it)

@@ -150,7 +150,7 @@ async def test_what_others_changed_is_not_put_back() -> None:
 
 
 async def test_a_production_server_is_changed_after_an_explicit_yes() -> None:
-    cautious = msgspec.structs.replace(catalogue.status(), caution=("2 replicas attached",))
+    cautious = msgspec.structs.replace(catalogue.status(), production_signs=("2 replicas attached",))
     async with viewer(script.hello(70, cautious)) as it:
         await it.press("5", "enter", "1", "enter")
         assert "This looks like a production server: 2 replicas attached." in screen_text(it)

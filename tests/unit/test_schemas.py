@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.schemas import FOLDER, SCHEMAS, text
-from tests.validation import demand_valid_value
+from tests.validation import check_valid_value
 from tuibench.cli.main import COMMANDS, command_module
 
 PAGE = FOLDER.parent / "json.md"
@@ -28,7 +28,7 @@ def test_a_schema_is_of_today(name: str) -> None:
 )
 def test_what_is_not_as_the_schema_says_is_found(value: object, words: str) -> None:
     with pytest.raises(AssertionError, match=words):
-        demand_valid_value("profiles", value)
+        check_valid_value("profiles", value)
 
 
 def test_each_command_with_json_is_on_the_page() -> None:

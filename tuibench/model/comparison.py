@@ -1,7 +1,4 @@
-"""Runs against the first of them: what differs in what was run, and by how much each figure does.
-
-In what two structs of one type differ, in words.
-"""
+"""Comparison of runs with the first of them, and the history of one plan over time."""
 
 from collections.abc import Collection, Iterator
 from enum import StrEnum
@@ -112,3 +109,44 @@ def _format_value(value: Any) -> str:
         case dict():
             return msgspec.json.encode(value).decode()
     return str(value)
+
+
+class HistoryRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of the history; `started_at` is in seconds since the epoch."""
+
+    run: str
+    started_at: float
+    value: float
+
+
+class LevelChange(msgspec.Struct, frozen=True, kw_only=True):
+    """From `run` on the level is another, by so many percent."""
+
+    run: str
+    percent: float
+
+
+class Regression(msgspec.Struct, frozen=True, kw_only=True):
+    """A change for the worse that began at `run` and was evident at run `seen`."""
+
+    run: str
+    seen: str
+    percent: float
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True, tag="history", tag_field="type"):
+    """All of it. `other_plans` counts the runs of the profile that ran something else and are left out.
+
+    `since` is the first run that was checked for a regression, None if none was. `note` says why nothing can
+    be said, else it is empty.
+    """
+
+    schema: Literal["tuibench.history/1"] = "tuibench.history/1"
+    profile: str
+    figure: Literal["tps", "p95_ms"]
+    runs: tuple[HistoryRun, ...]
+    changes: tuple[LevelChange, ...]
+    regression: Regression | None = None
+    since: str | None = None
+    other_plans: int = 0
+    note: str = ""

@@ -1,15 +1,39 @@
-"""What a change did: figures before and after it, their difference, and how sure it is.
-
-What a commit costs the server under each value of a durability setting.
-
-A trial of two values against each other (`--ab`), and what became of it.
-"""
+"""The effect of a change: figures before and after, verdict on the difference; A/B tests; commit cost."""
 
 from enum import StrEnum
 
 import msgspec
 
-from tuibench.model.verdict import LevelMovement, Verdict
+
+class Verdict(StrEnum):
+    """What an interval says about a difference."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    EQUAL = "equal"
+    CANNOT_TELL = "cannot tell"
+
+
+class MovementKind(StrEnum):
+    """How a level moves while nothing is changed."""
+
+    TREND = "trend"
+    STEP = "step"
+    SAWTOOTH = "sawtooth"
+    WANDERING = "wandering"
+
+
+class LevelMovement(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a difference cannot be attributed to a change.
+
+    `percent` is the slope per second of a trend, the height of a step, else the largest difference of two
+    windows without a change. `seconds` is when a step happened, from the change, negative before it; or the
+    period of a sawtooth.
+    """
+
+    kind: MovementKind
+    percent: float
+    seconds: float = 0.0
 
 
 class EffectFigure(StrEnum):

@@ -60,7 +60,7 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
     memory_limit_bytes: int | None = None
     virtualisation: str = ""
     container: str = ""
-    machine: HostConditions = HostConditions()
+    conditions: HostConditions = HostConditions()
 
 
 class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):

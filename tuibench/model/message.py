@@ -41,8 +41,8 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
 
     `weights` are those of the profile's transactions, empty if it has one only. `client_delay_ms` is the
     make-believe network's, on each round trip. `plan` is where a planned load stands, None without a plan.
-    `caution` says why the server looks like production: as long as it does, settings are changed only after
-    the command `TrustServer`. `ab` is the result so far of an A/B test, without its pairs.
+    `production_signs` are the reasons why the server looks like production; while there are any, settings
+    are changed only after the command `TrustServer`. `ab` is the result so far of an A/B test.
     """
 
     state: RunState
@@ -54,7 +54,7 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     workers: int
     settings: tuple[SettingState, ...]
     presets: tuple[PresetState, ...]
-    caution: tuple[str, ...] = ()
+    production_signs: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     ab: AbTestResult | None = None
 

@@ -23,7 +23,7 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 class CoarseHistogram(msgspec.Struct, frozen=True):
     """How latencies are distributed: counts in log buckets, the first of them number `first`.
 
-    What the numbers mean is decided in `metrics.shape`.
+    What the numbers mean is decided in `metrics.histogram`.
     """
 
     first: int
@@ -39,7 +39,7 @@ class LoadSample(msgspec.Struct, frozen=True, kw_only=True):
     `client_delay_ms` is what a make-believe network added to each round trip. `connections` are open,
     `threads` is how many were asked for. `errors` and `reconnects` are counts of the interval. `worker_cpu`
     is the busiest worker's share of one core (0 to 1); `lag_p99_ms` how late the busiest worker's loop ran.
-    `shape` is the distribution of `latency` in coarse buckets, for the eye. `headline` is the figure that the
+    `latency_buckets` is the distribution of `latency`, coarse. `headline` is the figure that the
     profile is known by (see `Hello`), None without one.
     """
 
@@ -64,7 +64,7 @@ class LoadSample(msgspec.Struct, frozen=True, kw_only=True):
     transactions_total: int
     worker_cpu: float
     lag_p99_ms: float
-    shape: CoarseHistogram | None = None
+    latency_buckets: CoarseHistogram | None = None
     headline: float | None = None
 
 
@@ -89,7 +89,7 @@ class TrafficSample(msgspec.Struct, frozen=True, kw_only=True):
     latency: Latency | None = None
     latency_avg_ms: float | None = None
     latency_note: str = ""
-    shape: CoarseHistogram | None = None
+    latency_buckets: CoarseHistogram | None = None
 
 
 class ServerSample(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,4 @@
-"""What remains of a run: the figures of its summary, under the keys of `tuibench.summary/1`.
-
-What `tuibench slap` found out: mysqlslap's figures, and those that it lacks.
-"""
+"""The summary of a run, under the keys of `tuibench.summary/1`, and that of `tuibench slap`."""
 
 from typing import Literal
 

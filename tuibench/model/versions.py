@@ -5,8 +5,8 @@ Each build is a variant of a sweep, each repeat a start of a new private server 
 
 import msgspec
 
+from tuibench.model.effect import Verdict
 from tuibench.model.server import Flavour, ServerLimits
-from tuibench.model.verdict import Verdict
 
 
 class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):

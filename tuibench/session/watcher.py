@@ -168,7 +168,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
                 workers=0,
                 settings=self.settings.states,
                 presets=self.settings.presets,
-                caution=self.settings.guard.signs,
+                production_signs=self.settings.guard.signs,
             )
         )
 

@@ -312,7 +312,7 @@ def _chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
         max_ms=latency.max if latency else None,
         slot=slot,
         seconds=load.seconds,
-        counts=pack_counts(dense_counts(load.shape)),
+        counts=pack_counts(dense_counts(load.latency_buckets)),
         headline=sample.load.headline if sample.load else None,
         fsyncs=fsyncs,
         cpu=cpu,

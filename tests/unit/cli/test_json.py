@@ -16,7 +16,7 @@ from tests.unit.cli.served import serving
 from tests.unit.record.steady import steady
 from tests.unit.record.written import SYNC, written
 from tests.unit.session.probe.test_result import answered, probed
-from tests.validation import demand_valid, demand_valid_lines
+from tests.validation import check_valid, check_valid_lines
 from tuibench import paths
 from tuibench.cli.commands import settings
 from tuibench.cli.commands.probe import probe_output
@@ -72,13 +72,13 @@ def recorded(tuibench_home: Path) -> None:
 def test_of_what_is_there(tuibench: Program, line: str, schema: str) -> None:
     ended = tuibench(*line.split(), "--format=json")
     assert (ended.code, ended.err) == (ExitCode.DONE, "")
-    demand_valid(schema, ended.out)
+    check_valid(schema, ended.out)
 
 
 @pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize("run", ["one", "cut", str(KEPT)])
 def test_of_a_report(tuibench: Program, run: str) -> None:
-    demand_valid("summary", tuibench("report", run, "--json").out)
+    check_valid("summary", tuibench("report", run, "--json").out)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_of_a_session(
         served.session.stops_when_told = True
         ended = tuibench(*line.split(), "--format=json")
     assert ended.code == ExitCode.DONE
-    demand_valid(schema, ended.out)
+    check_valid(schema, ended.out)
 
 
 FINDING = Finding(id="connections", severity=Severity.STOP, found="8 of 4", remedy="fewer")
@@ -156,7 +156,7 @@ def replace_run_async(monkeypatch: pytest.MonkeyPatch, command: str, played: Cal
 def test_of_a_server(tuibench: Program, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     line, answer, schema = ASKING[command]
     replace_run_async(monkeypatch, command, answering(answer))
-    demand_valid(schema, tuibench(*line, "--format=json").out)
+    check_valid(schema, tuibench(*line, "--format=json").out)
 
 
 @pytest.mark.parametrize("command", ASKING)
@@ -171,7 +171,7 @@ def test_with_an_error_there_is_nothing_on_stdout(
 
 
 def test_of_a_probe() -> None:
-    demand_valid("probe", probe_output(summary(probe=answered(probed())), "json"))
+    check_valid("probe", probe_output(summary(probe=answered(probed())), "json"))
 
 
 def test_what_json_cannot_say_is_null(capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,13 +181,13 @@ def test_what_json_cannot_say_is_null(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_the_files_of_a_run_and_of_a_sweep(recorded: None) -> None:
     sweep = paths.sweeps_dir() / "matrix"
-    demand_valid("sweep-record", (sweep / "sweep.json").read_bytes())
-    demand_valid_lines("sweep-line", (sweep / "results.jsonl").read_bytes())
+    check_valid("sweep-record", (sweep / "sweep.json").read_bytes())
+    check_valid_lines("sweep-line", (sweep / "results.jsonl").read_bytes())
     for run in (paths.runs_dir() / "one", KEPT):
         for name in ("plan", "environment", "summary"):
-            demand_valid(name, (run / f"{name}.json").read_bytes())
+            check_valid(name, (run / f"{name}.json").read_bytes())
         for name in ("sample", "event", "status", "report"):
-            demand_valid_lines(
+            check_valid_lines(
                 f"{name}-line", (run / f"{name}s.jsonl".replace("statuss", "status")).read_bytes()
             )
 
@@ -203,7 +203,7 @@ def test_of_a_watch(capsys: pytest.CaptureFixture[str]) -> None:
         rollbacks=1, threads_running_avg=2.5, threads_running_max=4, latency_avg_ms=None, latency_note="OFF"
     )
     echo_json(watch_report(summary(watched=watched)))
-    demand_valid("watch", capsys.readouterr().out)
+    check_valid("watch", capsys.readouterr().out)
 
 
 def test_each_schema_has_an_output_here() -> None:

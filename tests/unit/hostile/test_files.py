@@ -48,7 +48,7 @@ JOURNAL = b"".join(
         {"type": "change", "seq": 1, "at": 1.0, "setting": "sync_binlog", "old": "1", "new": "0"},
         {"type": "applied", "seq": 1},
         {"type": "change", "seq": 2, "at": 1.0, "setting": "sync_binlog", "old": "0", "new": "5"},
-        {"type": "handed", "seqs": [2], "heir": "t", "at": 2.0},
+        {"type": "handed", "seqs": [2], "successor": "t", "at": 2.0},
         {"type": "settled", "seqs": [2], "how": "restored", "at": 3.0, "why": ""},
     )
 )  # fmt: skip

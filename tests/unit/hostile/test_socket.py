@@ -16,8 +16,8 @@ from tests.unit.load.engine.driving import until
 from tests.unit.session.conftest import serve  # noqa: F401
 from tests.unit.session.serving import Serve, Served, next_of
 from tuibench.model.command import Mark
-from tuibench.session.connection_limit import MOST_CONNECTIONS, ConnectionLimit
 from tuibench.session.service.client import SessionClient
+from tuibench.session.service.viewers import MAX_CONNECTIONS, ConnectionLimit, Viewer
 
 FLOOD = 1_000
 COMMANDS = (
@@ -113,7 +113,7 @@ async def test_a_newcomer_takes_the_place_of_an_idle_connection(
         served.session.say(sample(1))
         assert await next_of(newcomer, 1) == [sample(1)]
         await newcomer.close()
-        await until(lambda: served_connections() <= MOST_CONNECTIONS)
+        await until(lambda: served_connections() <= MAX_CONNECTIONS)
 
 
 def served_connections() -> int:
@@ -121,12 +121,16 @@ def served_connections() -> int:
     return sum(task.get_name() == "viewer's line" for task in asyncio.all_tasks())
 
 
-class Line:
-    """A connection as the limit sees it."""
+class Line(Viewer):
+    """A connection without a socket."""
 
     def __init__(self, *, is_idle: bool = True) -> None:
-        self.is_idle = is_idle
+        self._is_idle = is_idle
         self.is_dropped = False
+
+    @property
+    def is_idle(self) -> bool:
+        return self._is_idle
 
     def drop(self) -> None:
         self.is_dropped = True

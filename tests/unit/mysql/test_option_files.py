@@ -119,7 +119,7 @@ def test_every_spelling_of_the_tls_mode(line: str, mode: str) -> None:
     assert read(f"[client]\n{line}\n") == {"ssl_mode": mode}
 
 
-def test_switching_off_a_demand_takes_nothing_back() -> None:
+def test_a_requirement_that_is_switched_off_removes_nothing() -> None:
     assert read("[client]\nssl-mode=required\nskip-ssl=0\nssl-verify-server-cert=0\n") == {
         "ssl_mode": "required"
     }

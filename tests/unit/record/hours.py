@@ -103,7 +103,7 @@ class Busy:
             transactions_total=self._total,
             worker_cpu=self._random.random(),
             lag_p99_ms=self._random.random(),
-            shape=coarse_histogram(detail.response),
+            latency_buckets=coarse_histogram(detail.response),
             headline=60 * self._per_second * self._random.random() if detail.by_transaction else None,
         )
         return Sample(

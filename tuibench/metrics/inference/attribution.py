@@ -24,7 +24,7 @@ from typing import NamedTuple
 from tuibench.metrics.inference import students_t
 from tuibench.metrics.inference.moving import Movement, best_step, movement, swing
 from tuibench.metrics.inference.verdict import Interval
-from tuibench.model.verdict import MovementKind, Verdict
+from tuibench.model.effect import MovementKind, Verdict
 
 LEVEL = 0.05
 FEWEST_BEFORE, FEWEST_AFTER = 6, 6

@@ -31,8 +31,7 @@ from typing import NamedTuple
 from tuibench.metrics.histogram import Histogram
 from tuibench.metrics.inference import students_t
 from tuibench.metrics.series.slots import Ranks, count_up_to
-from tuibench.model.effect import Comparison, EffectFigure
-from tuibench.model.verdict import Verdict
+from tuibench.model.effect import Comparison, EffectFigure, Verdict
 
 NORMAL_95 = NormalDist().inv_cdf(0.975)
 LEVEL = 0.05

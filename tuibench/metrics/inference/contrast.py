@@ -19,7 +19,7 @@ from tuibench.metrics.inference.bootstrap import (
     resample,
 )
 from tuibench.model.comparison import ComparisonVerdict, Contrast
-from tuibench.model.verdict import Verdict
+from tuibench.model.effect import Verdict
 
 MOST_SLOTS = 400
 FEWEST_SLOTS = 5

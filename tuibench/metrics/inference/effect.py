@@ -20,8 +20,7 @@ from tuibench.metrics.inference.attribution import (
     logarithms,
 )
 from tuibench.metrics.series.slots import P95, Ranks, Slot
-from tuibench.model.effect import Comparison, EffectFigure
-from tuibench.model.verdict import LevelMovement, MovementKind
+from tuibench.model.effect import Comparison, EffectFigure, LevelMovement, MovementKind
 
 SlotWindow = Sequence[Slot]
 TOLERANCE_PERCENT = 5.0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from tuibench.model.verdict import MovementKind
+from tuibench.model.effect import MovementKind
 
 STEP_SHARE, TREND_SHARE = 0.6, 0.5
 """Of the variation: a step or a straight line that explains so much is what the movement is called."""

@@ -24,8 +24,7 @@ from typing import NamedTuple
 from tuibench.metrics.inference import sequential, students_t
 from tuibench.metrics.inference.scale import Scale
 from tuibench.metrics.inference.verdict import Interval
-from tuibench.model.effect import AbTestPair, Comparison, EffectFigure
-from tuibench.model.verdict import Verdict
+from tuibench.model.effect import AbTestPair, Comparison, EffectFigure, Verdict
 
 FEWEST_PAIRS = 4
 """With fewer, what is left for judging the noise gives an interval that says nothing."""

@@ -32,7 +32,7 @@ from typing import NamedTuple, TypeVar
 
 from tuibench.metrics.inference.scale import Scale
 from tuibench.metrics.inference.verdict import Interval
-from tuibench.model.verdict import Verdict
+from tuibench.model.effect import Verdict
 
 ALPHA = 0.05
 """The probability that a trial says anything false, over all its figures and as long as it is watched."""

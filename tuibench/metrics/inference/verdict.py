@@ -7,7 +7,7 @@ holds the true difference, none of the three claims is wrong.
 import math
 from typing import NamedTuple
 
-from tuibench.model.verdict import Verdict
+from tuibench.model.effect import Verdict
 
 
 class Interval(NamedTuple):

@@ -1,8 +1,7 @@
 """Verdicts in words, the same on screen, on stderr, in reports and in the record."""
 
 from tuibench import units
-from tuibench.model.effect import Comparison, EffectFigure
-from tuibench.model.verdict import LevelMovement, MovementKind, Verdict
+from tuibench.model.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
 
 FIGURE_NAMES = {
     EffectFigure.TPS: "TPS",

@@ -80,7 +80,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
         whole = figures.wholes[self.figure]
         return 100 * value / whole if whole else None
 
-    def told(self, figures: ThresholdFigures) -> str:
+    def measured_text(self, figures: ThresholdFigures) -> str:
         """The figure as it is: `63.1 ms`."""
         value = self.value(figures)
         if value is None:
@@ -131,7 +131,7 @@ def threshold_figures(summary: Summary, latencies: Histogram) -> ThresholdFigure
 def crossed_thresholds(thresholds: tuple[Threshold, ...], figures: ThresholdFigures) -> list[str]:
     """A line for each threshold that the figures have crossed; one that cannot be judged counts as that."""
     return [
-        f"{threshold.text} crossed: {threshold.told(figures)}"
+        f"{threshold.text} crossed: {threshold.measured_text(figures)}"
         for threshold in thresholds
         if threshold.holds(figures) is not False
     ]

@@ -111,7 +111,7 @@ def host_facts(datadir: str = "", root: Path = ROOT) -> HostFacts:
         memory_limit_bytes=_memory_limit(root),
         virtualisation=_virtualisation(root),
         container=_container(root),
-        machine=host_conditions(datadir),
+        conditions=host_conditions(datadir),
     )
 
 

@@ -56,7 +56,7 @@ class Traffic(msgspec.Struct, frozen=True, kw_only=True):
             latency=self.latency.latency() if self.latency is not None else None,
             latency_avg_ms=self.latency_avg_ms,
             latency_note=self.latency_note,
-            shape=coarse_histogram(self.latency) if self.latency is not None else None,
+            latency_buckets=coarse_histogram(self.latency) if self.latency is not None else None,
         )
 
 

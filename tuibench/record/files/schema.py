@@ -89,7 +89,7 @@ class StatusLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     workers: int | UnsetType = UNSET
     settings: tuple[SettingState, ...] | UnsetType = UNSET
     presets: tuple[PresetState, ...] | UnsetType = UNSET
-    caution: tuple[str, ...] | UnsetType = UNSET
+    production_signs: tuple[str, ...] | UnsetType = UNSET
     warnings: tuple[str, ...] | UnsetType = UNSET
     ab: AbTestResult | UnsetType | None = UNSET
 

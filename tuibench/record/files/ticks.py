@@ -118,9 +118,9 @@ _AS_THEY_ARE = (
 class LoadLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The load part. `statements` and `by_transaction` have a row for each, by its place in the names.
 
-    `names` are told as often as there is a new one, always all of them. Rates that are absent are the count
-    by the seconds; `errors_by_code` that are absent are those of the counts. `shape` is its first bucket's
-    number, then the counts.
+    `names` is written when there is a new one, and then has all of them. Absent rates are counts divided by
+    the seconds; absent `errors_by_code` are those of the counts. `latency_buckets` has the number of its
+    first bucket, then the counts.
     """
 
     threads: int = 0
@@ -143,7 +143,7 @@ class LoadLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     headline: float | None = None
     latency: LatencyRow = ()
     service: LatencyRow = ()
-    shape: LatencyRow = ()
+    latency_buckets: LatencyRow = ()
     names: tuple[str, ...] = ()
     by_transaction: dict[int, LatencyRow] = {}
     statements: dict[int, LatencyRow] = {}
@@ -165,7 +165,7 @@ class TrafficLine(TrafficSample, frozen=True, kw_only=True, array_like=True):
     """The traffic part, without names. A `latency_note` that is null is as it was."""
 
     latency: LatencyRow = ()  # type: ignore[assignment]
-    shape: LatencyRow = ()  # type: ignore[assignment]
+    latency_buckets: LatencyRow = ()  # type: ignore[assignment]
     latency_note: str | None = None  # type: ignore[assignment]
 
 
@@ -210,7 +210,7 @@ class TickWriter:
         before, self._latency_note = self._latency_note, traffic.latency_note
         encoded = {
             "latency": encode_latency(traffic.latency),
-            "shape": _shape_row(traffic.shape),
+            "latency_buckets": _bucket_row(traffic.latency_buckets),
             "latency_note": None if before == traffic.latency_note else traffic.latency_note,
         }
         return TrafficLine(**{**asdict(traffic), **encoded})
@@ -226,7 +226,7 @@ class TickWriter:
             headline=load.headline,
             latency=encode_latency(load.latency),
             service=encode_latency(load.service),
-            shape=_shape_row(load.shape),
+            latency_buckets=_bucket_row(load.latency_buckets),
             names=self._new_names((*load.by_transaction, *load.statements)),
             by_transaction=self._rows(load.by_transaction),
             statements=self._rows(load.statements),
@@ -277,7 +277,7 @@ class TickReader:
         self._latency_note = self._latency_note if line.latency_note is None else line.latency_note
         decoded = {
             "latency": decode_latency(line.latency),
-            "shape": _shape(line.shape),
+            "latency_buckets": _histogram(line.latency_buckets),
             "latency_note": self._latency_note,
         }
         return TrafficSample(**{**asdict(line), **decoded})
@@ -293,7 +293,7 @@ class TickReader:
             errors_by_code=_by_code(counts) if codes is UNSET else codes,
             latency=decode_latency(line.latency),
             service=decode_latency(line.service),
-            shape=_shape(line.shape),
+            latency_buckets=_histogram(line.latency_buckets),
             by_transaction=self._latencies(line.by_transaction),
             statements=self._latencies(line.statements),
         )
@@ -315,11 +315,11 @@ class TickReader:
         return ServerSample(**{**asdict(line), **encoded})
 
 
-def _shape_row(shape: CoarseHistogram | None) -> LatencyRow:
+def _bucket_row(shape: CoarseHistogram | None) -> LatencyRow:
     return (shape.first, *shape.counts) if shape else ()
 
 
-def _shape(row: LatencyRow) -> CoarseHistogram | None:
+def _histogram(row: LatencyRow) -> CoarseHistogram | None:
     return CoarseHistogram(row[0], row[1:]) if row else None
 
 

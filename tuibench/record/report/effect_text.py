@@ -12,8 +12,7 @@ from tuibench.metrics.inference.wording import (
     comparison_text,
     verdict_text,
 )
-from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, EffectFigure
-from tuibench.model.verdict import Verdict
+from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, EffectFigure, Verdict
 
 STILL_MOVING = "still moving"
 

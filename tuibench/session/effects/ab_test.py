@@ -12,10 +12,9 @@ from tuibench.metrics.inference.ab_windows import TrialWindow, TrialWindows
 from tuibench.metrics.inference.paired import compare_pairs, compare_so_far, pairs_needed
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads
-from tuibench.model.effect import AbTestPlan, AbTestResult
+from tuibench.model.effect import AbTestPlan, AbTestResult, Verdict
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL
-from tuibench.model.verdict import Verdict
 from tuibench.record.report.effect_text import with_sentence
 from tuibench.session.control.limits import checked_threads
 from tuibench.session.control.settings import Settings

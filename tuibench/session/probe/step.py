@@ -167,7 +167,7 @@ def _missed(ticks: Sequence[ProbeTick], objectives: Sequence[Threshold]) -> tupl
     """The objectives that were not kept; one that cannot be judged was not."""
     figures = _figures(ticks)
     return tuple(
-        f"{objective.text}: {objective.told(figures)}"
+        f"{objective.text}: {objective.measured_text(figures)}"
         for objective in objectives
         if not objective.holds(figures)
     )

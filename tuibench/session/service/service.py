@@ -16,12 +16,11 @@ import msgspec
 from tuibench import sanitize
 from tuibench.errors import ExitCode, TuibenchError
 from tuibench.model.message import Hello, JoinSession, SessionEnded, SessionMessage
-from tuibench.session.connection_limit import ConnectionLimit
 from tuibench.session.load_run import LoadRun
 from tuibench.session.service.listener import SocketListener
 from tuibench.session.service.metrics_endpoint import serve_metrics
 from tuibench.session.service.unix_sockets import Peer, peer_of
-from tuibench.session.service.viewers import Viewer, encode_line
+from tuibench.session.service.viewers import ConnectionLimit, Viewer, encode_line
 from tuibench.session.spec import Launched, ServiceSpec, SessionSpec
 from tuibench.session.watch_run import WatchRun
 

@@ -92,6 +92,7 @@ class Outbox:
         self._bytes -= len(self._lines.pop(number))
 
 
+MAX_CONNECTIONS = 200
 MAX_PENDING_COMMANDS = 32
 """Commands of one line that may be under way; more are refused."""
 
@@ -229,3 +230,33 @@ def _number_of(line: bytes) -> int:
         return msgspec.json.decode(line, type=_Numbered).id
     except DECODE_ERRORS:
         return 0
+
+
+class ConnectionLimit:
+    """The open connections, the oldest first. `is_viewer` tells viewers from other clients.
+
+    Each connection takes a descriptor and a task of the process that runs the load. Beyond the limit a new
+    one replaces the oldest that is idle and no viewer; if all are viewers, the new one is refused.
+    """
+
+    def __init__(self, is_viewer: Callable[[Viewer], bool], most: int = MAX_CONNECTIONS) -> None:
+        self._is_viewer = is_viewer
+        self._most = most
+        self._open: dict[Viewer, None] = {}
+
+    def admit(self, newcomer: Viewer) -> bool:
+        """Whether it is accepted; another connection may be dropped for it."""
+        if len(self._open) >= self._most:
+            replaced = next(filter(self._is_replaceable, self._open), None)
+            if replaced is None:
+                return False
+            self.forget(replaced)
+            replaced.drop()
+        self._open[newcomer] = None
+        return True
+
+    def forget(self, ended: Viewer) -> None:
+        self._open.pop(ended, None)
+
+    def _is_replaceable(self, viewer: Viewer) -> bool:
+        return viewer.is_idle and not self._is_viewer(viewer)

@@ -49,18 +49,8 @@ class InterruptedSweep(Exception):  # noqa: N818 (it is no error)
     """The operator has ended the sweep."""
 
 
-class CellAttempt(Protocol):
-    """One attempt at a cell; only an open one can be interrupted, any other is cancelled."""
-
-    is_open: bool
-
-    async def run(self) -> CellOutcome: ...
-
-    def interrupt(self) -> None: ...
-
-
 class SweepListener(Protocol):
-    """Hears how the sweep goes."""
+    """Gets the events of a sweep; the command line implements it."""
 
     def on_cell_start(self, cell: Cell, place: int) -> None: ...
 
@@ -87,7 +77,7 @@ class SweepRunner:
         self,
         folder: SweepFolder,
         tables: CellPreparation,
-        attempt: Callable[[Cell], CellAttempt],
+        attempt: Callable[[Cell], CellRun],
         reach: Callable[[], Awaitable[None]],
         listener: SweepListener,
         clock: Clock,
@@ -100,7 +90,7 @@ class SweepRunner:
         self._reach = reach
         self._listener = listener
         self._clock = clock
-        self._run: CellAttempt | None = None
+        self._run: CellRun | None = None
         self._step: asyncio.Task[Any] | None = None
         self._interrupted = False
         self._has_run = False

@@ -276,7 +276,7 @@ class LoadTotals:
             transactions_total=self.transactions_total,
             worker_cpu=tick.worker_cpu,
             lag_p99_ms=tick.lag_p99_ms,
-            shape=coarse_histogram(tick.transactions),
+            latency_buckets=coarse_histogram(tick.transactions),
         )
 
     def _interval(self, tick: ReportAggregate, threads: int, rate: float) -> IntervalCounts:

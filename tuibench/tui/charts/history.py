@@ -25,7 +25,7 @@ class ChartPoint(NamedTuple):
     """One tick as the charts need it, or several of them merged. None where the load was not measured.
 
     `slot` numbers the (last) tick from 1, `seconds` is the time measured, 0 for a gap. `counts` are the
-    transactions by latency bucket (see `metrics.shape`), empty where they are not known. `headline` is the
+    transactions by latency bucket (see `metrics.histogram`), empty if unknown. `headline` is the
     figure that the profile is known by, if it has one. `fsyncs` are the log's for each transaction, as the
     server says; `cpu` is the percentage of this host that server, tuibench and others use.
     """

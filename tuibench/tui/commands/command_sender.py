@@ -49,7 +49,7 @@ class CommandSender:
     async def _answer(self, command: Command, status: Status) -> None:
         """A setting of a server that looks like production needs the operator's trust first."""
         try:
-            if isinstance(command, ChangeSetting | ApplyPreset) and status.caution:
+            if isinstance(command, ChangeSetting | ApplyPreset) and status.production_signs:
                 await self._client.submit(TrustServer())
             reply = await self._client.submit(command)
             answer = CommandAnswer(command, reply.ok, reply.text)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tuibench.metrics.inference.wording import FIGURE_NAMES
-from tuibench.model.effect import Comparison, Effect
-from tuibench.model.verdict import Verdict
+from tuibench.model.effect import Comparison, Effect, Verdict
 from tuibench.tui.panels.effect import before_after_text, difference_role, difference_span
 from tuibench.tui.panels.measures import FSYNCS, P95, Measure, commits_matter, measures_of
 from tuibench.tui.panels.plots.signature import FIGURES

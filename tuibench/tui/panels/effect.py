@@ -10,8 +10,7 @@ from tuibench.metrics.inference.wording import (
     attribution_text,
     short_text,
 )
-from tuibench.model.effect import AbTestResult, Comparison, Effect, EffectFigure
-from tuibench.model.verdict import Verdict
+from tuibench.model.effect import AbTestResult, Comparison, Effect, EffectFigure, Verdict
 from tuibench.tui.charts.chart_state import SpanComparison
 from tuibench.tui.text.spans import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
 from tuibench.tui.view import View

@@ -120,7 +120,7 @@ class DurabilityDialog(ModalScreen[ChangePrompt | None]):
     def __init__(self, view: View) -> None:
         super().__init__()
         self._groups = durability_choices(view)
-        self._caution = view.status.caution
+        self._caution = view.status.production_signs
         self._choices = [choice for group in self._groups for choice in group.choices]
         obstacles = [choice.obstacle for choice in self._choices]
         self._obstacle = "; ".join(dict.fromkeys(obstacles)) if all(obstacles) else ""

@@ -109,7 +109,7 @@ class SettingsScreen(MainScreen):
         if setting.unavailable:
             self.app.bell()
             return
-        self.app.push_screen(ChangeDialog(setting, self.view.status.caution), self._decided)
+        self.app.push_screen(ChangeDialog(setting, self.view.status.production_signs), self._decided)
 
     def copied(self, view: View) -> str:
         """The statement that gives the chosen setting the value it has here."""

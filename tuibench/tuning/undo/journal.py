@@ -123,10 +123,10 @@ class Journal:
             if not self.ledger.open_settings:
                 self._remove()
 
-    def hand_over(self, seqs: tuple[int, ...], heir: str, at: float) -> None:
+    def hand_over(self, seqs: tuple[int, ...], successor: str, at: float) -> None:
         """Leaves changes to a session that has changed the same settings and goes on."""
         with self._lock:
-            self._append(ChangeHandedOver(seqs=seqs, heir=heir, at=at), sync=True)
+            self._append(ChangeHandedOver(seqs=seqs, successor=successor, at=at), sync=True)
 
     def close(self) -> None:
         """Lets go of the journal. A file with changes to put back stays, one without goes.

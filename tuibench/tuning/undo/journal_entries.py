@@ -61,10 +61,10 @@ class ChangeConfirmed(msgspec.Struct, frozen=True, tag="applied"):
 
 
 class ChangeHandedOver(msgspec.Struct, frozen=True, tag="handed", kw_only=True):
-    """The session has ended; these changes are for the session `heir` to put back, which has changed more."""
+    """The session has ended; the session `successor`, which changed the same settings, restores these."""
 
     seqs: tuple[int, ...]
-    heir: str
+    successor: str
     at: float
 
 

@@ -56,7 +56,7 @@ class RestoreDecision(msgspec.Struct, frozen=True, kw_only=True):
     """What to do with a setting.
 
     `seqs` are the changes of ours that this settles, `gone` those of sessions that are gone, by session.
-    `handed` are changes of ours that stay open for the session `heir`. `last` is what we asked for last.
+    `handed` are changes of ours that stay open for the session `successor`. `last` is what we asked for last.
     """
 
     setting: str
@@ -67,7 +67,7 @@ class RestoreDecision(msgspec.Struct, frozen=True, kw_only=True):
     seqs: tuple[int, ...]
     gone: dict[str, tuple[int, ...]] = {}
     handed: tuple[int, ...] = ()
-    heir: str = ""
+    successor: str = ""
 
 
 def decide_restore(
@@ -77,7 +77,7 @@ def decide_restore(
     held = _owned_changes(setting, own, others)
     lives = [place for place, each in enumerate(held) if each.owner is ChangeOwner.LIVE]
     below, top = (held[: lives[-1] + 1], held[lives[-1] + 1 :]) if lives else ([], held)
-    heir = below[-1].session if below else ""
+    successor = below[-1].session if below else ""
     last = [each.open.change.new for each in held if each.owner is ChangeOwner.OURS][-1]
     first, _ = original_and_ours(each.open for each in held)
     if not _seqs(top):
@@ -89,7 +89,7 @@ def decide_restore(
             last=last,
             seqs=(),
             handed=_seqs(below),
-            heir=heir,
+            successor=successor,
         )
     original, ours = original_and_ours(each.open for each in top)
     return RestoreDecision(
@@ -101,7 +101,7 @@ def decide_restore(
         seqs=_seqs(top),
         gone=_gone(top),
         handed=_seqs(below),
-        heir=heir,
+        successor=successor,
     )
 
 
@@ -138,7 +138,7 @@ def _gone(held: Sequence[OwnedChange]) -> dict[str, tuple[int, ...]]:
 
 
 def restored_message(decision: RestoreDecision) -> str:
-    why = f"as session {decision.heir} has it" if decision.heir else "as before"
+    why = f"as session {decision.successor} has it" if decision.successor else "as before"
     return f"{decision.setting} {decision.current} → {decision.original}, {why}"
 
 
@@ -148,7 +148,7 @@ def already_original(decision: RestoreDecision) -> str:
 
 def handed_over(decision: RestoreDecision) -> str:
     return (
-        f"{decision.setting} stays {decision.current}: session {decision.heir} has changed it, too, "
+        f"{decision.setting} stays {decision.current}: session {decision.successor} has changed it, too, "
         f"and puts it back to {decision.original} when it ends"
     )
 

@@ -121,7 +121,7 @@ async def settle_decision(journal: Journal, clock: Clock, decision: RestoreDecis
             await asyncio.to_thread(other_sessions.settle_for_session, journal, session, seqs, how, at)
         await asyncio.to_thread(journal.settle, decision.seqs, how, at, why)
     if decision.handed:
-        await asyncio.to_thread(journal.hand_over, decision.handed, decision.heir, at)
+        await asyncio.to_thread(journal.hand_over, decision.handed, decision.successor, at)
 
 
 async def expect_same_server(control: AdminConnection, journal: Journal) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.examples import PLAN, summary
 from tests.unit.cli.program import Program
 from tests.unit.record.written import ENVIRONMENT, plan_record
-from tests.validation import demand_valid
+from tests.validation import check_valid
 from tuibench import paths
 from tuibench.errors import ExitCode
 from tuibench.model.summary import TransactionTotals
@@ -30,7 +30,7 @@ def fallen(tuibench: Program) -> None:
 def test_a_regression_ends_with_4(tuibench: Program) -> None:
     ended = tuibench("history", PLAN.profile, "--since=run-15", "--format=json")
     assert ended.code == ExitCode.THRESHOLD_CROSSED
-    demand_valid("history", ended.out)
+    check_valid("history", ended.out)
     assert json.loads(ended.out)["regression"]["run"] == "run-20"
     assert "a regression of -10" in ended.err
 

@@ -15,8 +15,7 @@ from tuibench.metrics.inference import across_starts, change_points, sequential
 from tuibench.metrics.inference.attribution import Attribution, attribute
 from tuibench.metrics.inference.paired import compare_pairs
 from tuibench.metrics.inference.sequential import Pair, Progress
-from tuibench.model.effect import AbTestPair, EffectFigure
-from tuibench.model.verdict import Verdict
+from tuibench.model.effect import AbTestPair, EffectFigure, Verdict
 
 SETTLING = 1
 """Seconds left out after a change of value."""

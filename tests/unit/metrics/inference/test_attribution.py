@@ -12,7 +12,7 @@ from tests.unit.metrics.inference.noises import NOISES
 from tests.unit.metrics.inference.simulated import share
 from tuibench.metrics.inference.attribution import attribute, logarithms
 from tuibench.metrics.inference.moving import movement, swing
-from tuibench.model.verdict import MovementKind, Verdict
+from tuibench.model.effect import MovementKind, Verdict
 
 REPEATS = 100
 BY_CHANCE = 0.05 + 2 * math.sqrt(0.05 * 0.95 / REPEATS)

@@ -19,8 +19,7 @@ from tuibench.metrics.inference.bootstrap import (
 from tuibench.metrics.inference.effect import compare_windows, p95_of, window_figures
 from tuibench.metrics.inference.wording import attribution_text
 from tuibench.metrics.series.slots import Ranks, Slot
-from tuibench.model.effect import Comparison, EffectFigure
-from tuibench.model.verdict import MovementKind, Verdict
+from tuibench.model.effect import Comparison, EffectFigure, MovementKind, Verdict
 
 WINDOW = 12
 

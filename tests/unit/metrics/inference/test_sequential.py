@@ -21,7 +21,7 @@ from tuibench.metrics.inference.sequential import (
     progress,
     random_orders,
 )
-from tuibench.model.verdict import Verdict
+from tuibench.model.effect import Verdict
 
 REPEATS = 120
 BY_CHANCE = 0.05 + 2 * math.sqrt(0.05 * 0.95 / REPEATS)

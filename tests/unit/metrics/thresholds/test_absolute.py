@@ -124,7 +124,7 @@ def test_the_examples_are_understood() -> None:
 def test_figures_hold_or_not_and_are_told(text: str, holds: bool, told: str) -> None:
     threshold = parse_threshold(text)
     assert threshold.holds(FIGURES) is holds
-    assert threshold.told(FIGURES) == told
+    assert threshold.measured_text(FIGURES) == told
     assert crossed_thresholds((threshold,), FIGURES) == ([f"{text} crossed: {told}"] if holds else [])
 
 

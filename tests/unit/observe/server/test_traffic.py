@@ -44,4 +44,4 @@ def test_latencies_are_those_of_the_server() -> None:
     sample = traffic_in(CounterInterval(seconds=1.0, deltas=DELTAS), OwnStatements(), times).sample(0)
     assert sample.latency is not None
     assert (sample.latency.count, sample.latency_avg_ms, sample.latency_note) == (3, 1.1, times.note)
-    assert sample.shape is not None
+    assert sample.latency_buckets is not None

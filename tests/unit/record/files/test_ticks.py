@@ -83,9 +83,9 @@ def test_the_traffic_of_a_server_is_told_whole() -> None:
         latency=FEW,
         latency_avg_ms=0.25,
         latency_note="by performance_schema",
-        shape=CoarseHistogram(3, (1, 0, 2)),
+        latency_buckets=CoarseHistogram(3, (1, 0, 2)),
     )
-    silent = replace(traffic, latency=None, shape=None, latency_note="it is OFF")
+    silent = replace(traffic, latency=None, latency_buckets=None, latency_note="it is OFF")
     parts = [
         replace(sample(number), load=None, traffic=part)
         for number, part in enumerate((traffic, traffic, silent, traffic), 1)
@@ -109,7 +109,7 @@ def test_a_sample_is_told_whole() -> None:
             statements={"commit": ONE, "payment": FEW},
             errors_by_code={"1213": 2},
             client_delay_ms=1.5,
-            shape=CoarseHistogram(3, (1, 0, 2)),
+            latency_buckets=CoarseHistogram(3, (1, 0, 2)),
             headline=0.0,
         ),
         server=server_part(1, gauges={"Open_files": 3}, untold={"Binlog_bytes_written": "not granted"}),

@@ -6,8 +6,7 @@ import pytest
 
 from tests.tui.script import COSTS, EFFECT
 from tuibench import units
-from tuibench.model.effect import AbTestPair, AbTestResult, Comparison, EffectFigure
-from tuibench.model.verdict import Verdict
+from tuibench.model.effect import AbTestPair, AbTestResult, Comparison, EffectFigure, Verdict
 from tuibench.record.report.effect_text import (
     changes_text,
     cost_line,

@@ -11,10 +11,9 @@ from tuibench.errors import ConnectionLostError, RunError, ServerUnreachableErro
 from tuibench.metrics.inference.sequential import random_orders
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads
-from tuibench.model.effect import AbTestPlan, EffectFigure
+from tuibench.model.effect import AbTestPlan, EffectFigure, Verdict
 from tuibench.model.event import Event, EventKind
 from tuibench.model.summary import RunOutcome
-from tuibench.model.verdict import Verdict
 from tuibench.session.control.settings import Settings
 from tuibench.session.effects.ab_test import AbTest, command_for
 from tuibench.session.load_controller import LoadController

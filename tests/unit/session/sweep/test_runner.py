@@ -12,9 +12,9 @@ from tests.fakes import FakeClock
 from tuibench.errors import DeniedError, RunError, ServerUnreachableError, TuibenchError, UsageError
 from tuibench.model.sweep import Cell, CellResult, Sweep, SweepCase, SweepPlan
 from tuibench.record.files.sweep_folder import SweepFolder, load_sweep
-from tuibench.session.sweep.cell import CellOutcome
+from tuibench.session.sweep.cell import CellOutcome, CellRun
 from tuibench.session.sweep.matrix import cells_in_order
-from tuibench.session.sweep.runner import SERVER_TIMEOUT_SECONDS, CellAttempt, InterruptedSweep, SweepRunner
+from tuibench.session.sweep.runner import SERVER_TIMEOUT_SECONDS, InterruptedSweep, SweepRunner
 from tuibench.session.sweep.server import TableManager
 
 DONE = "done"
@@ -22,10 +22,10 @@ Play = str | TuibenchError
 """How an attempt ends: done, an error that kept it from opening, or the reason why it failed."""
 
 
-class PlayedRun:
+class PlayedRun(CellRun):
     """One attempt; `hangs` until it is interrupted."""
 
-    def __init__(self, cell: Cell, play: Play) -> None:
+    def __init__(self, cell: Cell, play: Play) -> None:  # (no session behind it)
         self.is_open = False
         self._cell = cell
         self._play = play
@@ -91,7 +91,7 @@ class Stage:
         asyncio.run(scenario())
         return load_sweep(self.directory)
 
-    def _attempt(self, cell: Cell) -> CellAttempt:
+    def _attempt(self, cell: Cell) -> CellRun:
         self.tried.append(cell.number)
         return PlayedRun(cell, next(self._plays, DONE))
 

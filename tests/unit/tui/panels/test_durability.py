@@ -4,8 +4,7 @@ import msgspec
 
 from tests.tui import script
 from tests.unit.tui.views import role_of, text
-from tuibench.model.effect import CommitCosts
-from tuibench.model.verdict import LevelMovement, MovementKind, Verdict
+from tuibench.model.effect import CommitCosts, LevelMovement, MovementKind, Verdict
 from tuibench.tui.panels.durability import durability_panel
 from tuibench.tui.panels.effect import effect_card
 from tuibench.tui.view import View, initial_view, next_view

@@ -23,7 +23,7 @@ def run_of(*shapes: CoarseHistogram | None, **load: object) -> View:
     view, base = initial_view(script.hello(0)), script.samples(1)[0]
     assert base.load is not None
     for number, shape in enumerate(shapes, 1):
-        part = None if shape is None else msgspec.structs.replace(base.load, shape=shape, **load)
+        part = None if shape is None else msgspec.structs.replace(base.load, latency_buckets=shape, **load)
         view = next_view(view, msgspec.structs.replace(base, elapsed_seconds=float(number), load=part))
     return view
 

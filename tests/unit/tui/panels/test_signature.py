@@ -5,9 +5,8 @@ import pytest
 
 from tests.tui import script
 from tests.unit.tui.views import role_of, text
-from tuibench.model.effect import Effect
+from tuibench.model.effect import Effect, Verdict
 from tuibench.model.event import Event, EventKind
-from tuibench.model.verdict import Verdict
 from tuibench.tui.charts.history import ChartHistory, ChartPoint
 from tuibench.tui.commands.chart_view import clear_marks, compare_effects, pin_effect, pin_previous_effect
 from tuibench.tui.panels.effect import effect_card

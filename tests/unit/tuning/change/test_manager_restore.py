@@ -49,10 +49,10 @@ async def test_another_server_at_the_same_place_is_not_touched(tmp_path: Path) -
     assert "another server" in restored[0].text
     assert not any(sql.startswith("SET") for sql in server.sent)
     await tuner.close()
-    heir = Journal.claim(tuner.journal.path)
-    assert heir
-    assert heir.ledger.original("sync_binlog") == "1"
-    heir.close()
+    successor = Journal.claim(tuner.journal.path)
+    assert successor
+    assert successor.ledger.original("sync_binlog") == "1"
+    successor.close()
 
 
 async def test_a_refused_restore_stays_pending(tmp_path: Path) -> None:

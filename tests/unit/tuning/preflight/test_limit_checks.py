@@ -105,7 +105,7 @@ def test_the_privileges_that_a_profile_takes(profile: str, wanted: tuple[str, ..
 
 
 @pytest.mark.parametrize("profile", ["oltp_read_write", "bulk_insert"])
-def test_the_demand_of_a_plan(profile: str) -> None:
+def test_the_requirements_of_a_plan(profile: str) -> None:
     program = library.load_program(profile, {"threads": 8})
     requirements = load_requirements(RunPlan(profile=profile, threads=8, prepared=False), program, 2)
     assert (requirements.threads, requirements.workers, requirements.statements) == (8, 2, 0)

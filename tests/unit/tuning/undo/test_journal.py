@@ -49,11 +49,11 @@ def test_a_live_owner_is_not_disturbed_and_a_dead_one_is_inherited(tmp_path: Pat
     with pytest.raises(JournalBusyError):
         Journal.claim(journal.path)
     journal.close()
-    heir = Journal.claim(journal.path)
-    assert heir
-    assert heir.header == header()
-    assert heir.ledger.original("sync_binlog") == "1"
-    heir.settle((change.seq,), Settlement.RESTORED, 6.0)
+    successor = Journal.claim(journal.path)
+    assert successor
+    assert successor.header == header()
+    assert successor.ledger.original("sync_binlog") == "1"
+    successor.settle((change.seq,), Settlement.RESTORED, 6.0)
     assert not journal.path.exists()
     assert Journal.claim(journal.path) is None
 
@@ -73,8 +73,8 @@ def test_a_half_written_line_is_cut_off_before_more_is_written(tmp_path: Path) -
     journal.close()
     with journal.path.open("ab") as file:
         file.write(b'{"type":"change","seq":2,"at":')
-    with Journal.claim(journal.path) or journal as heir:
-        heir.change("sync_binlog", "0", "2", 6.0)
+    with Journal.claim(journal.path) or journal as successor:
+        successor.change("sync_binlog", "0", "2", 6.0)
     entries = journal_entries.decode_journal(journal.path.read_bytes(), "j").entries
     assert len(entries) == 2
 
@@ -141,10 +141,10 @@ def test_good_lines_around_garbage_count_and_the_file_is_kept_for_people(tmp_pat
     assert left.text.endswith(f"in {path}, {left.problem.partition(', ')[2]}")
     assert "line 3 cannot be read" in left.text
     assert path.read_bytes() == before
-    heir = Journal.claim(path)
-    assert heir
-    with heir:
-        heir.settle((1, 2), Settlement.RESTORED, 6.0)
+    successor = Journal.claim(path)
+    assert successor
+    with successor:
+        successor.settle((1, 2), Settlement.RESTORED, 6.0)
     assert not path.exists()
     aside = path.with_name(path.name + ".damaged")
     assert b"garbage" in aside.read_bytes()
@@ -175,13 +175,13 @@ def test_handed_over_changes_stay_open_for_their_heir(tmp_path: Path) -> None:
     with journal_in(tmp_path) as journal:
         first = journal.change("sync_binlog", "1", "0", 5.0)
         journal.hand_over((first.seq,), "b", 6.0)
-    heir = Journal.claim(journal.path)
-    assert heir
-    (kept,) = heir.ledger.changes_of("sync_binlog")
+    successor = Journal.claim(journal.path)
+    assert successor
+    (kept,) = successor.ledger.changes_of("sync_binlog")
     assert kept.handed
-    heir.settle((first.seq,), Settlement.RESTORED, 7.0)
+    successor.settle((first.seq,), Settlement.RESTORED, 7.0)
     assert not journal.path.exists()
-    heir.close()
+    successor.close()
 
 
 def test_a_change_takes_a_number_above_those_of_the_neighbours(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
     plan: PlanProgress | None
     workers: int
     settings: tuple[SettingState, ...]
-    caution: tuple[str, ...]
+    production_signs: tuple[str, ...]
     warnings: tuple[str, ...]
     ab: AbTestResult | None
     sample: Sample | None
