@@ -179,7 +179,7 @@ def main() -> None:
 
 
 def _print_completions() -> ExitCode:
-    """Tells the shell that asks what may stand at a place of its command line."""
+    """Prints the completions that a shell asks for."""
     from tuibench.cli.completion import completer
 
     click.echo(completer.shell_reply(COMMANDS, lambda name: app.get_command(None, name)), nl=False)

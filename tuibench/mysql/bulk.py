@@ -28,7 +28,7 @@ BULK_REFUSED_CODES = frozenset({1461, 4033})
 
 
 class LoadDataResult:
-    """What the server said of a LOAD DATA: rows taken, and values or rows it complained about."""
+    """The server's response to LOAD DATA: accepted rows, and warnings about values or rows."""
 
     def __init__(self, rows: int, warnings: int) -> None:
         self.rows = rows

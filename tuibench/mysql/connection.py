@@ -141,7 +141,7 @@ class Connection:
 
     @property
     def version_text(self) -> str:
-        """The version as the server said it in its greeting."""
+        """The version in the server's greeting."""
         return str(self.raw.get_server_info())
 
     async def query(self, sql: str) -> Sequence[Row]:

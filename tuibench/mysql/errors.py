@@ -57,7 +57,7 @@ DENIED_HINTS = {
     1792: "its connections only read: SET GLOBAL transaction_read_only = OFF (older: tx_read_only)",
     3989: "ALTER SCHEMA … READ ONLY = 0 lets it take writes again",
 }
-"""What the server does for nobody like us, and what to do about it."""
+"""Logins that the server refuses to clients like this one, and the remedy."""
 
 FORBIDDEN_BY_OPTION = 1290
 _HOURLY_LIMIT = re.compile(r"max_\w+_per_hour", re.IGNORECASE)

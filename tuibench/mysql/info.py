@@ -26,7 +26,7 @@ _REPLICATION_PREFIX = "5.5.5-"
 
 
 async def server_info(connection: Connection) -> ServerInfo:
-    """Asks the server who it is, with two statements.
+    """Reads the server's identity, with two statements.
 
     Raises ConnectionLostError when it went away meanwhile, ServerUnavailableError when it answers nothing.
     """
@@ -121,7 +121,7 @@ _READ_ONLY_ADMIN_SINCE = (10, 11)
 
 
 async def is_read_only(connection: Connection) -> bool:
-    """True if the server lets nobody write but such logins."""
+    """True if the server allows only such logins to write."""
     rows = await connection.query("SHOW GLOBAL VARIABLES LIKE 'read\\_only'")
     return any(str(value).upper() not in _OFF_VALUES for _, value in rows)
 

@@ -37,7 +37,7 @@ LIMIT {most}
 
 
 async def lock_wait(connection: Connection, waiting: int) -> str:
-    """What the session `waiting` waits for and who holds it, asked over another `connection`.
+    """The lock that the session `waiting` waits for and its holder, asked over another `connection`.
 
     Empty if it waits for no lock, or the server does not say so. Raises ConnectionLostError.
     """
@@ -50,8 +50,8 @@ async def lock_wait(connection: Connection, waiting: int) -> str:
     if holders:
         return f"it waits for a {lock}, which is held by {_sessions(holders)}"
     others = candidates(processes, own, {waiting, connection.thread_id})
-    said = f"it waits for a {lock}; the server does not say which session holds it"
-    return f"{said} (others in this database: {_sessions(others)})" if others else said
+    text = f"it waits for a {lock}; the server does not say which session holds it"
+    return f"{text} (others in this database: {_sessions(others)})" if others else text
 
 
 def candidates(processes: Sequence[Row], own: Row, ours: set[int]) -> list[Row]:

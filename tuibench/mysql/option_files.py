@@ -101,10 +101,10 @@ KNOWN_KEYS: dict[str, Callable[[str], TargetField | None]] = {
 """Every key we understand, and what its text means. `ssl…` switches are MariaDB's spelling of the mode."""
 
 FLAG_KEYS = frozenset({"ssl", "skip-ssl", "ssl-verify-server-cert"})
-"""Keys that mean "on" when they stand alone."""
+"""Keys that mean "on" without a value."""
 
 PROMPTED_KEYS = frozenset({"password"})
-"""Keys that ask the user when they stand alone; that is the command line's business, so they say nothing."""
+"""Keys that prompt the user without a value; the command line does that, so they are ignored."""
 
 
 def parse_option(key: str, text: str | None, place: str) -> TargetField | None:
@@ -153,7 +153,7 @@ _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "s": " ", "\\": "\\", '"
 
 
 class OptionEntry(NamedTuple):
-    """One `key = value` of a group; `text` is None for a key that stands alone.
+    """One `key = value` of a group; `text` is None for a key without a value.
 
     The prefix `loose-` (pass over the option if it is unknown) is not part of the key.
     """
@@ -218,9 +218,9 @@ def merge_entries(entries: Iterable[OptionEntry], group_suffix: str = "") -> Opt
             if entry.group.startswith(STRICT_GROUP):
                 raise unknown_key_error(entry.key, entry.place)
             continue
-        said = parse_option(entry.key, entry.text, entry.place)
-        if said is not None:
-            made[said[0]] = said[1]
+        parsed = parse_option(entry.key, entry.text, entry.place)
+        if parsed is not None:
+            made[parsed[0]] = parsed[1]
     return cast(OptionValues, made)
 
 

@@ -30,7 +30,7 @@ LOCK_SHARE = 2 / 3
 
 LOCK_WAIT_TIMEOUT = 1205
 SQL_CHARACTERS = 60
-"""So much of a statement stands in a message."""
+"""A message quotes this much of a statement."""
 
 
 def lock_seconds(target: Target) -> int:
@@ -66,14 +66,14 @@ class Questions:
         await self._look()
         if self._seconds is None and not self._lock:
             return ""
-        said = f"waiting for {self._target.where}: no answer to {shortened(sql)} for {NOTICE_SECONDS:g} s"
-        return f"{said}; {self._lock}" if self._lock else said
+        text = f"waiting for {self._target.where}: no answer to {shortened(sql)} for {NOTICE_SECONDS:g} s"
+        return f"{text}; {self._lock}" if self._lock else text
 
     async def _no_answer(self, sql: str) -> NoAnswerError:
         await self._look(ends_query=True)
-        said = f"{self._target.where} has not answered {shortened(sql)} for {self._seconds:g} s"
+        text = f"{self._target.where} has not answered {shortened(sql)} for {self._seconds:g} s"
         lock = f"; {self._lock}" if self._lock else ""
-        return NoAnswerError(2013, said + lock, "--query-timeout gives it more time")
+        return NoAnswerError(2013, text + lock, "--query-timeout gives it more time")
 
     def _locked(self, sql: str, error: SQLError) -> LockedError:
         lock = self._lock or "it waits for a lock"

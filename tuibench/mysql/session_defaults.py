@@ -56,7 +56,7 @@ async def connect_with_defaults(
     sends_rows: bool = False,
     manner: Manner = Manner.ASKS,
 ) -> Connection:
-    """Logs in like `connect`, for our own questions, and raises the same. A login that takes long is told."""
+    """Logs in like `connect`, for own questions, and raises the same. A login that takes long is reported."""
 
     async def notice() -> str:
         return f"waiting for {target.where}: no login for {NOTICE_SECONDS:g} s"

@@ -27,16 +27,16 @@ from tuibench.model.sample import Sample
 from tuibench.record.files.run import Run
 
 POSITION_EVERY_SECONDS = 0.25
-"""Of our own time: how often the position is told."""
+"""In real time: the interval of position messages."""
 MOST_AT_ONCE = 6
-"""More messages that are due at one time are told as a greeting: one picture instead of many."""
+"""More messages due at one time are sent as one hello: one paint instead of many."""
 FASTEST_SINGLE = 8.0
 
 ReplayMessage = Sample | Event | Status | CommitCosts | Hello | ReplayState
 
 
 class TimedMessage(NamedTuple):
-    """Something that was said `at_seconds` into the run."""
+    """A message of the run, `at_seconds` after its start."""
 
     at_seconds: float
     message: Sample | Event | Status | CommitCosts
@@ -66,7 +66,7 @@ class ReplayClient:
     # What the screen asks of any client.
 
     async def messages(self) -> AsyncIterator[ReplayMessage]:
-        """What was said, when its time comes; after a jump a greeting with the past of that place."""
+        """Messages when they are due; after a jump, a hello with the history of that position."""
         self._anchor(self._anchor_seconds)
         yield self._state()
         while not self._closed:
@@ -143,7 +143,7 @@ class ReplayClient:
         self._anchor_seconds, self._anchor_ns = seconds, self._clock.now_ns()
 
     async def _wait(self) -> None:
-        """Until the next message is due, the operator does something, or the position is to be told."""
+        """Until the next message is due, the operator does something, or a position message is due."""
         if self._paused:
             await self._changed.wait()
         else:
@@ -158,7 +158,7 @@ class ReplayClient:
         self._changed.clear()
 
     def _nap(self, due_seconds: float) -> float:
-        """Faster than this nobody sees single messages: then several come at a time."""
+        """Above this speed, several messages are sent at a time."""
         least = POSITION_EVERY_SECONDS if self._speed > FASTEST_SINGLE else 0.0
         return min(max(due_seconds, least), POSITION_EVERY_SECONDS)
 
@@ -199,19 +199,19 @@ class ReplayClient:
 
 
 def timed_messages(run: Run) -> list[TimedMessage]:
-    """All that was said, in its order; what was said at one time comes as status, event, sample, costs."""
-    said: list[tuple[float, int, TimedMessage]] = []
-    for told in run.states:
-        said.append((told.elapsed_seconds, 0, TimedMessage(told.elapsed_seconds, told.status)))
+    """All messages in order; those of one time as status, event, sample, costs."""
+    messages: list[tuple[float, int, TimedMessage]] = []
+    for state in run.states:
+        messages.append((state.elapsed_seconds, 0, TimedMessage(state.elapsed_seconds, state.status)))
     for event in run.events:
-        said.append((event.elapsed_seconds, 1, TimedMessage(event.elapsed_seconds, event)))
+        messages.append((event.elapsed_seconds, 1, TimedMessage(event.elapsed_seconds, event)))
     for sample, costs in zip(run.samples, run.costs, strict=True):
         at = sample.elapsed_seconds
-        said.append((at, 2, TimedMessage(at, sample)))
+        messages.append((at, 2, TimedMessage(at, sample)))
         if costs:
-            said.append((at, 3, TimedMessage(at, CommitCosts(costs))))
-    said.sort(key=lambda each: each[:2])
-    return [moment for _, _, moment in said]
+            messages.append((at, 3, TimedMessage(at, CommitCosts(costs))))
+    messages.sort(key=lambda each: each[:2])
+    return [moment for _, _, moment in messages]
 
 
 def _first(run: Run) -> float:
@@ -222,5 +222,5 @@ def _first(run: Run) -> float:
 
 
 def _unknown(run: Run) -> Status:
-    """What can be said of a run whose record does not tell what held."""
+    """The status of a run whose record has none."""
     return Status(state=RunState.RUNNING, threads=run.plan.plan.threads, workers=0, settings=(), presets=())

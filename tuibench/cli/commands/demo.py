@@ -133,7 +133,7 @@ def _data_options(profile: Profile) -> dict[str, OptionValue]:
 
 @contextmanager
 def _private_server(program_file: str, *, keep: bool) -> Iterator[PrivateServer]:
-    """A server for as long as this lasts; with `keep`, it stays afterwards, and how to reach it is said."""
+    """A server for as long as this lasts; with `keep`, it stays afterwards, and its address is reported."""
     server = run_async(_start_server(program_file, keep=keep))
     try:
         yield server

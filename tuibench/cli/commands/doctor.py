@@ -78,9 +78,9 @@ def _print_findings(findings: Sequence[Finding], *, as_json: bool) -> None:
 def summary_line(findings: Sequence[Finding]) -> str:
     """All findings in one line."""
     counts = {severity: sum(finding.severity is severity for finding in findings) for severity in Severity}
-    told = [_count_text(number, severity) for severity, number in counts.items() if number]
+    parts = [_count_text(number, severity) for severity, number in counts.items() if number]
     end = "a run would be wrong" if counts[Severity.STOP] else "ready to run"
-    return f"{', '.join(told)}: {end}"
+    return f"{', '.join(parts)}: {end}"
 
 
 def _count_text(number: int, severity: Severity) -> str:

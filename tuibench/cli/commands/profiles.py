@@ -77,7 +77,7 @@ def _transaction_lines(transaction: TransactionText, profile: Profile) -> Iterat
 
 
 def _step_lines(step: StepText, indent: str) -> Iterator[str]:
-    """Loops and conditions stand above what they are about, which is indented."""
+    """Loops and conditions, with their body indented below."""
     words = []
     if step.when:
         words.append(f"when {step.when}")
@@ -100,7 +100,7 @@ def _step_lines(step: StepText, indent: str) -> Iterator[str]:
 
 
 def _expression_text(let: LetSpec) -> str:
-    """An expression as it stands, a draw with what it takes."""
+    """An expression as text, a draw with its arguments."""
     if isinstance(let, str | bool | int | float):
         return str(let)
     taken = {name: getattr(let, name) for name in let.__struct_fields__}
@@ -138,7 +138,7 @@ class ProfileLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProfileDetails(msgspec.Struct, frozen=True, kw_only=True):
-    """A profile as it is after all that it extends; named steps stand where they are used."""
+    """A profile with all that it extends; named steps are written where they are used."""
 
     name: str
     summary: str

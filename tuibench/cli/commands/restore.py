@@ -1,4 +1,4 @@
-"""`tuibench restore`: puts back what a crashed session left changed on a server."""
+"""`tuibench restore`: restores the settings that a crashed session left changed on a server."""
 
 from typing import Annotated
 

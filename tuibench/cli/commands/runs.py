@@ -190,7 +190,7 @@ def _remove(named: Sequence[str], as_json: bool, yes: bool) -> None:
 
 
 def _confirm_removal(directory: Path) -> bool:
-    """Asks the user. Raises UsageError where there is nobody to ask."""
+    """Asks the user. Raises UsageError without a terminal."""
     if not sys.stdin.isatty():
         raise UsageError("whether to remove runs cannot be asked here", "add --yes")
     line = store.describe_recorded(directory)

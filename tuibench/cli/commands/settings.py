@@ -1,4 +1,4 @@
-"""`tuibench settings list`: what can be changed on a server, what it is now, who may change it.
+"""`tuibench settings list`: what can be changed on a server, its value, the required privilege.
 
 The settings of a server in words, a few lines each.
 """

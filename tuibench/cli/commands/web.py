@@ -112,11 +112,11 @@ def run_report(directory: Path) -> str:
 
 
 def make_application(server: "Server", report: Callable[[], str] | None = None) -> Any:
-    """The server's pages and its line to the viewers, for those only who come to them by our own page.
+    """The server's pages and its web socket, for requests of its own page only.
 
     A page from elsewhere may open a line to any address, this host's loopback included; the browser says in
-    `Origin` where it is from. A name that was made to point here is told by `Host`. `report` makes the page
-    that the end leads to.
+    `Origin` where it is from. `Host` reveals a foreign name for this address. `report` makes the
+    page that the end leads to.
     """
     from aiohttp import web as http
 

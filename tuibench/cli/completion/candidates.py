@@ -13,7 +13,7 @@ EQUALS = "="
 
 
 class Candidate(NamedTuple):
-    """A word that can stand there. Its value follows at once where it ends in `=`."""
+    """A possible word. One that ends in `=` is followed by its value."""
 
     word: str
     help: str = ""
@@ -21,7 +21,7 @@ class Candidate(NamedTuple):
 
 CandidateSource = Callable[[], list[Candidate]]
 PositionalRule = Callable[[Sequence[str]], list[Candidate]]
-"""By the words that stand there already."""
+"""By the words before it."""
 
 
 def without_help(*words: str) -> list[Candidate]:
@@ -131,7 +131,7 @@ POSITIONALS: dict[str, PositionalRule] = {
     "settings": _single(_fixed("list")),
     "web": _single(session_candidates),
 }
-"""What stands behind a command that takes no profile."""
+"""The arguments of commands without a profile."""
 
 VERB_ARGUMENTS: dict[str, CandidateSource] = {
     "plan": _fixed("hold", "resume"),

@@ -109,14 +109,14 @@ def _starting_with(unfinished: str, found: Iterable[Candidate]) -> list[Candidat
 
 
 def _option_candidates(line: CommandLine) -> list[Candidate]:
-    """The command's and its profile's; their other names only for who types one of those."""
+    """The command's and its profile's; other names of an option only if one of them is typed."""
     first, others = [], []
     for each in line.command().params:
         if each.param_type_name == "option" and not each.hidden:
             names = [name for name in each.opts if name.startswith(LONG_PREFIX)]
-            told = [Candidate(name if each.is_flag else name + EQUALS, each.help or "") for name in names]
-            first += told[:1]
-            others += told[1:]
+            found = [Candidate(name if each.is_flag else name + EQUALS, each.help or "") for name in names]
+            first += found[:1]
+            others += found[1:]
     first += [Candidate(name + EQUALS, each.help) for name, each in line.profiles_options.items()]
     return _starting_with(line.unfinished, [*first, HELP]) or _starting_with(line.unfinished, others)
 
@@ -146,7 +146,7 @@ REQUEST_PREFIX = "complete_"
 
 
 def shell_reply(commands: Mapping[str, str], command: Callable[[str], Any]) -> str:
-    """What the shell that the environment tells of wants to read; empty where nothing can stand."""
+    """The response for the shell of the environment; empty without candidates."""
     shell = os.environ[COMPLETE_VARIABLE].removeprefix(REQUEST_PREFIX)
     if shell not in SHELL_FORMATS:
         return ""

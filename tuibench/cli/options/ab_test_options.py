@@ -24,7 +24,7 @@ MIN_WINDOW_SAMPLES = 5
 """A window needs so many samples: some of them may be lost to settling."""
 
 MAX_DEFAULT_WARMUP_SECONDS = 5.0
-"""A trial has at most so much warm-up, when nobody says how much."""
+"""The default warm-up of an A/B test is at most this."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ CONTEXT = {
 
 
 def split_profile_and_options(first: str, arguments: Sequence[str]) -> tuple[str, dict[str, OptionValue]]:
-    """The profile's name and its options, wherever the name stands among them, as sysbench allows.
+    """The profile's name and its options, in any order, as in sysbench.
 
     `first` is what the parser took for the name: an option of the profile, if those come first.
     """

@@ -96,7 +96,7 @@ TRANSACTIONS, FIGURES = "Transactions", "What it prints and leaves"
 
 
 RUN_SECONDS = 10.0
-"""How long `run` runs when nobody says, as sysbench; the live monitor goes on until it is told to stop."""
+"""The default duration of `run`, as in sysbench; the live monitor runs until it is stopped."""
 
 ALL_ERRORS = "all"
 ISOLATION_LEVELS = ("read-uncommitted", "read-committed", "repeatable-read", "serializable")

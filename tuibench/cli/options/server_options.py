@@ -2,7 +2,7 @@
 
 Lists of hosts, ports and sockets, as sysbench has them: every host with every port, or every socket.
 
-`-p`: where a password is asked for, and what happens where there is nobody to ask.
+`-p`: where a password is asked for, and what happens without a terminal.
 """
 
 import os
@@ -85,7 +85,7 @@ DEFAULT_SOCKETS = ("/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/t
 """Where packagers put the socket that `localhost` means."""
 
 ADDRESS_FIELDS = ("host", "port", "socket")
-"""Together they say where the server is: whoever names a host does not mean the socket of a file."""
+"""Together they locate the server: a host on the command line overrides a socket of an option file."""
 
 TIMEOUTS = ("connect_timeout", "query_timeout", "net_timeout")
 

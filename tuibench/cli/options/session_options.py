@@ -74,7 +74,7 @@ class MetricsOptions:
         return replace(spec, metrics_at=self.address)
 
     def check_port_free(self) -> None:
-        """Raises RunError when somebody else is there: better before anything is begun."""
+        """Raises RunError if the port is in use: before anything is started."""
         from tuibench.session.service.http_server import listen_tcp
 
         if self.address is not None:

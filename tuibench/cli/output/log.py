@@ -1,4 +1,4 @@
-"""What a command says to whoever watches it, apart from its data. Nothing depends on its being heard."""
+"""Messages of a command on stderr, apart from its data. A closed stderr is no error."""
 
 import contextlib
 
@@ -18,7 +18,7 @@ def warning(text: str) -> None:
 
 
 def timestamp(elapsed_seconds: float) -> str:
-    """When something happened, before what is said of it; the run's time begins after its warm-up."""
+    """The time before a message; the run's time begins after its warm-up."""
     return "[ warm-up ]" if elapsed_seconds < 0 else f"[ {elapsed_seconds:.0f}s ]"
 
 

@@ -51,7 +51,7 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
 
 
 def watch_notes(summary: Summary, run_directory: str) -> list[str]:
-    """What is said below the summary of a session without load."""
+    """The notes below the summary of a session without load."""
     steadiness = summary.steadiness
     lines = [
         f"failed: {summary.failure}" if summary.failure else "",
@@ -106,7 +106,7 @@ def _server_counters_note(summary: Summary) -> str:
         return f"the server's counters cannot be compared: {why}"
     if counted.foreign == 0:
         return f"the server counted the same {counted.questions_client:,} statements"
-    said = f"the server counted {counted.questions_server - counted.own:,} statements"
+    counts = f"the server counted {counted.questions_server - counted.own:,} statements"
     if counted.foreign < 0:
-        return f"{said}, {-counted.foreign:,} fewer than ours: it did not hear all of them"
-    return f"{said}, {counted.foreign:,} more than ours: other clients are at work"
+        return f"{counts}, {-counted.foreign:,} fewer than ours: it did not hear all of them"
+    return f"{counts}, {counted.foreign:,} more than ours: other clients are at work"

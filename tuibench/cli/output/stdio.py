@@ -66,7 +66,7 @@ def write_stdout(text: str) -> None:
 class PipeSafeStdout:
     """Writes to stdout. Once its reader is gone, `gone` is called, and whatever else comes is dropped.
 
-    The same goes for a disk that is full, which is said.
+    The same applies to a full disk, which is reported.
     """
 
     def __init__(self, gone: Callable[[], None]) -> None:
@@ -88,7 +88,7 @@ class PipeSafeStdout:
             self._gone()
 
     def judged(self, code: ExitCode) -> ExitCode:
-        """The exit code of a run that ended because nobody read it, unless it has failed."""
+        """The exit code of a run that ended because its reader closed stdout, unless it failed."""
         if not self.is_gone or code not in (ExitCode.DONE, ExitCode.INTERRUPTED):
             return code
         return ExitCode.RUN_FAILED if self._is_full else ExitCode.BROKEN_PIPE

@@ -1,6 +1,6 @@
 """How a command explains itself: options by subject, what each takes, its default in brackets, examples.
 
-What an option takes is told by one table, so that it is called the same in all commands.
+One table names the values of options, the same in all commands.
 """
 
 from collections.abc import Sequence

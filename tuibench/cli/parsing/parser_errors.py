@@ -1,6 +1,6 @@
 """What the parser of command lines could not make sense of, in our words: the parser's own name its library.
 
-Each line of the table is a pattern of what it says, and what is said instead.
+Each line of the table is a pattern of click's message and its replacement.
 """
 
 import re
@@ -31,7 +31,7 @@ def explain_parser_error(error: Any, command: str = "") -> str:
 
 
 def translate_message(text: str) -> str:
-    """What stands in the table for it, else the text as it is."""
+    """Its replacement of the table, else the text itself."""
     for pattern, words in MESSAGES:
         if found := re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL):
             return found.expand(words)

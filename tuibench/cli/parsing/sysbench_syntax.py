@@ -27,7 +27,7 @@ SWITCH = {"": "on", "1": "on", "true": "on", "yes": "on", "0": "off", "false": "
 
 
 class Translation:
-    """One command line: its arguments as they become, and what is to be said about them."""
+    """One command line: its converted arguments, and the notes about them."""
 
     def __init__(self, command: str, arguments: Sequence[str]) -> None:
         self.command = command

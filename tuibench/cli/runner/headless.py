@@ -46,7 +46,7 @@ from tuibench.tuning.undo.leftovers import leftovers
 
 
 class CsvWriter:
-    """Rows of a run, after their header. One that finds no room is the last one: `is_cut`, and it is said."""
+    """Rows of a run, after their header. One that cannot be written is the last (`is_cut`), and reported."""
 
     def __init__(self, write: Write, every_seconds: float, percentiles: tuple[float, ...]) -> None:
         self.is_cut = False
@@ -98,7 +98,7 @@ REPORTED_EVENTS = frozenset(
         EventKind.EFFECT,
     }
 )
-"""Events that a headless user is told of."""
+"""Events that are reported without a screen."""
 
 
 REPORT_VERBOSITY = 3
@@ -212,7 +212,7 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
 def final_exit_code(
     code: ExitCode, thresholds: tuple[Threshold, ...], summary: Summary, latencies: Histogram
 ) -> ExitCode:
-    """The exit code, after each crossed threshold was told; a run that failed keeps its own."""
+    """Reports each crossed threshold and returns the exit code; a run that failed keeps its own."""
     crossed = crossed_thresholds(thresholds, threshold_figures(summary, latencies))
     for line in crossed:
         info(f"tuibench: {line}")

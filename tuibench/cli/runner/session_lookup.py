@@ -14,7 +14,7 @@ def find_session_socket(session: str) -> Path:
 
 
 def session_hints(session: str, *, has_load: bool = True) -> list[str]:
-    """For who leaves a session running: how to see it again, to steer it, to end it."""
+    """How to attach to a session that is left running, control it and end it."""
     return [
         f"watch it:  tuibench attach {session}",
         f"steer it:  tuibench ctl {session} {'threads 16' if has_load else 'set sync_binlog=0'}",
@@ -30,7 +30,7 @@ async def fetch_hello(socket: Path) -> Hello:
 
 
 def lifetime_text(hello: Hello) -> str:
-    """For who leaves a session running: how long it goes on."""
+    """How long a session that is left running goes on."""
     if hello.status.state in (RunState.STOPPING, RunState.ENDED):
         return f"{hello.session} is ending"
     if hello.viewers:

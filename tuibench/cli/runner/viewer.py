@@ -1,4 +1,4 @@
-"""Opens the screen on a session, and says in the terminal what is left to be said when it closes.
+"""Opens the screen on a session; when it closes, reports the rest in the terminal.
 
 A viewer that attaches imports this before its first picture: no load, no server and no recorder in here.
 """

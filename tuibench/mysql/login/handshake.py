@@ -2,7 +2,7 @@
 
 The driver would ask for TLS whether or not the server offers it, and would move the socket to another
 transport, which loses packets under uvloop. Here the server is asked first, and the transport in place is
-upgraded. Plugins that the driver has not, or would send a password in plain sight with, are told in words.
+upgraded. Plugins that the driver lacks, or that would send a password unencrypted, are refused by name.
 """
 
 import ssl

@@ -1,4 +1,4 @@
-"""Passwords that a command prints anew, for servers whose tokens expire.
+"""Passwords printed by a command, for servers whose tokens expire.
 
 The command runs in a shell, once for all logins that come together: what it printed is good for a few
 seconds. Its output goes to the server and nowhere else.
@@ -63,7 +63,7 @@ class PasswordCache:
         return self._running[command]
 
     def _ended(self, command: str, task: "asyncio.Task[str]") -> None:
-        """Looks at the error, too: nobody may be left to wait for it."""
+        """Retrieves the error, too: nothing else may be waiting for it."""
         del self._running[command]
         if not task.cancelled():
             task.exception()

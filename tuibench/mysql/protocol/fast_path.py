@@ -3,7 +3,7 @@
 Quicker by far than `answer`, which reads all others and would find the same. The header of every packet is
 looked at, so that nothing within a row passes for the end.
 
-A single row mostly stands between the same bytes as another before it: the columns, and the end. Such frames
+A single row is mostly enclosed by the same bytes as the row before it: the columns, and the end. Such frames
 are remembered, once for all connections of a process, and compared whole.
 """
 
@@ -40,7 +40,7 @@ header is besides their number."""
 
 
 def try_parse(data: bytes) -> int | None:
-    """The rows affected, or returned, if this is a whole answer that can be told at a glance; else None.
+    """The rows affected, or returned, if this is a complete response of a known form; else None.
 
     Results are those of a server that leaves out EOFs (DEPRECATE_EOF).
     """

@@ -2,7 +2,7 @@
 
 The same SELECT on the same rows gives the same bytes, and to compare them takes a fraction of reading them.
 One answer is remembered for all connections of a process, so that thousands of them cost no memory. What can
-be told at a glance never comes here.
+be recognized by the fast path never comes here.
 """
 
 from tuibench.errors import SQLError
@@ -13,7 +13,7 @@ MAX_CACHED_BYTES = 1 << 17
 
 
 class ResponseCache:
-    """The last answer that was read to its end, and what it said."""
+    """The last response that was read to its end, and its result."""
 
     __slots__ = ("affected", "answer")
 
@@ -33,12 +33,12 @@ def shared_cache(*, without_eof: bool) -> ResponseCache:
 class CachingParser:
     """Takes the place of an `Answer`, and has it read what is new."""
 
-    __slots__ = ("_answer", "_heard", "_is_known", "_is_whole", "_memory", "is_new")
+    __slots__ = ("_answer", "_is_known", "_is_whole", "_memory", "_received", "is_new")
 
     def __init__(self, answer: ResponseParser, memory: ResponseCache) -> None:
         self._answer = answer
         self._memory = memory
-        self._heard = b""
+        self._received = b""
         self._is_known = self._is_whole = True
         self._begin()
 
@@ -46,14 +46,14 @@ class CachingParser:
         """As `Answer.feed`."""
         self.is_new = False
         if self._is_whole:
-            self._heard += data
+            self._received += data
         if not self._is_known:
             return self._read(data)
-        memory, heard = self._memory, self._heard
-        if not memory.answer.startswith(heard):
+        memory, received = self._memory, self._received
+        if not memory.answer.startswith(received):
             self._is_known = False
-            return self._read(heard)
-        if len(heard) < len(memory.answer):
+            return self._read(received)
+        if len(received) < len(memory.answer):
             return None
         self._begin()
         return memory.affected
@@ -65,14 +65,14 @@ class CachingParser:
             self._begin()
             raise
         if affected is not None:
-            if self._is_whole and self._answer.is_new and len(self._heard) <= MAX_CACHED_BYTES:
-                self._memory.answer, self._memory.affected = self._heard, affected
+            if self._is_whole and self._answer.is_new and len(self._received) <= MAX_CACHED_BYTES:
+                self._memory.answer, self._memory.affected = self._received, affected
             self._begin()
-        elif len(self._heard) > MAX_CACHED_BYTES:
-            self._heard, self._is_whole = b"", False
+        elif len(self._received) > MAX_CACHED_BYTES:
+            self._received, self._is_whole = b"", False
         return affected
 
     def _begin(self) -> None:
         """The next answer is a new one; what has come of it already is the reader's."""
-        self._heard = b""
+        self._received = b""
         self.is_new = self._is_known = self._is_whole = self._answer.is_new

@@ -163,11 +163,11 @@ class ResponseParser:
             return self._is_over(data, _status_offset(data, body))
         if kind == LOCAL_INFILE:
             raise ProtocolError("it asks for a file")
-        columns, told = read_length_encoded_int(data, body)
+        columns, end = read_length_encoded_int(data, body)
         if columns > MOST_COLUMNS:
             raise ProtocolError(f"it announces {columns:,} columns")
         self._in_rows = True
-        self._skip = (columns if told == following or data[told] else 0) + self._has_eof
+        self._skip = (columns if end == following or data[end] else 0) + self._has_eof
         return False
 
     def _is_over(self, data: bytes, status: int) -> bool:

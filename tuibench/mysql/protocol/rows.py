@@ -1,4 +1,4 @@
-"""The rows of an answer, for those who want them: bytes in, tuples out; no I/O.
+"""The rows of a response: bytes in, tuples out; no I/O.
 
 `answer` has found where the answer ends, and that it is no refusal; here it is read once more, packet by
 packet. What comes before the rows is mostly what it was the last time, and is not read again.
@@ -96,8 +96,8 @@ class ResultReader:
         place = (header & MAX_PAYLOAD_BYTES) + HEADER_BYTES
         if kind == OK:
             return b""
-        width, told = read_length_encoded_int(answer, HEADER_BYTES)
-        if told == place or answer[told]:
+        width, end = read_length_encoded_int(answer, HEADER_BYTES)
+        if end == place or answer[end]:
             self._definitions = []
             for _ in range(width):
                 start = place + HEADER_BYTES

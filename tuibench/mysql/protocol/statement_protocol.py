@@ -81,7 +81,7 @@ Request = bytes | CaptureResponse | AsyncCall | None
 TransactionLoop = Generator[Request, Any, None]
 
 MOST_UNREAD_BYTES = 1 << 26
-"""What a server sends and nobody has asked for is kept up to here, then the connection is dropped."""
+"""A server may send this much without a request, then the connection is dropped."""
 
 CR_SERVER_GONE_ERROR, CR_SERVER_LOST = 2006, 2013
 SERVER_GONE_MESSAGE = "connection lost: the server has gone away"
@@ -107,7 +107,7 @@ class StatementProtocol(asyncio.Protocol):
         self._transport.set_protocol(self)
 
     async def run(self, script: TransactionLoop, answer: Any = None) -> AsyncCall | None:
-        """Plays a script on from where it stands, with the `answer` to its wish, or the error.
+        """Continues a script with the `answer` to its request, or the error.
 
         Returns its next wish; None at its end. Raises what the script raises. Cancelled while the server owes
         an answer, it drops the connection.
@@ -140,11 +140,11 @@ class StatementProtocol(asyncio.Protocol):
         if not self._is_waiting:
             self._forward(data)
             return
-        told: int | bytes | None = try_parse(data) if self._answer.is_new else None
-        if told is None and (told := self._feed(data)) is None:
+        result: int | bytes | None = try_parse(data) if self._answer.is_new else None
+        if result is None and (result := self._feed(data)) is None:
             return
         try:
-            request = self._script.send(told)
+            request = self._script.send(result)
         except StopIteration:
             self._end(None)
         except Exception as error:
@@ -156,17 +156,17 @@ class StatementProtocol(asyncio.Protocol):
                 self._execute(request)
 
     def _feed(self, data: bytes) -> int | bytes | None:
-        """Reads what cannot be told at a glance; None while there is more to come.
+        """Reads what the fast path does not recognize; None until the response is complete.
 
-        None, too, for an error: the script has heard it.
+        None, too, for an error, which the script has received.
         """
         try:
             return self._answer.feed(data)
         except SQLError as error:
             if isinstance(error, ConnectionLostError):
                 self._drop()
-            told = error.at(self._where) if isinstance(error, ProtocolError) else error
-            self._go_on(self._script.throw, told)
+            result = error.at(self._where) if isinstance(error, ProtocolError) else error
+            self._go_on(self._script.throw, result)
             return None
 
     def _go_on(self, resume: Callable[[Any], Request], answer: Any) -> None:
@@ -228,7 +228,7 @@ class StatementProtocol(asyncio.Protocol):
             self._ended.set_exception(error)
 
     def _drop(self) -> None:
-        """Closes the connection: what comes next on it is nobody's."""
+        """Closes the connection: a later response would have no request."""
         self._is_waiting = False
         self._raw.close_on_cancel()
 

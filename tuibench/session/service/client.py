@@ -54,7 +54,7 @@ class _Opening(msgspec.Struct, tag="hello"):
 
 
 class SessionClient:
-    """Connected to one session. `hello` is what it said of itself; a viewer's has the history."""
+    """Connected to one session. `hello` is its first message; a viewer's has the history."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hello: Hello) -> None:
         self.hello = hello
@@ -68,7 +68,7 @@ class SessionClient:
 
     @classmethod
     async def connect(cls, path: Path, timeout_seconds: float = CONNECT_TIMEOUT_SECONDS) -> "SessionClient":
-        """Calls the session behind a socket, to ask or steer. Raises SessionAwayError if nobody answers."""
+        """Connects to a session by its socket. Raises SessionAwayError if it does not answer."""
         try:
             reader, writer = await asyncio.open_unix_connection(
                 sock=unix_sockets.connect_unix(path), limit=LONGEST_LINE_BYTES

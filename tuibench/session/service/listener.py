@@ -1,4 +1,4 @@
-"""The way into a session: a socket that is put up again when somebody sweeps it away.
+"""A session's listening socket, which is reopened if its file is removed.
 
 The folder for sockets goes when its user's last login ends, though a session outlives that; at the next
 login the session must be found again.
@@ -44,7 +44,7 @@ class SocketListener:
             await self.check()
 
     async def check(self) -> None:
-        """Opens anew when the socket has gone; not yet, when its folder cannot be made now."""
+        """Reopens a removed socket; later, if its folder cannot be created now."""
         if self._is_there():
             return
         if self._server is not None:
@@ -53,7 +53,7 @@ class SocketListener:
             await self.open()
 
     def close(self) -> None:
-        """Listens no more; those who are in stay."""
+        """Stops listening; open connections stay."""
         if self._server is not None:
             self._server.close()
         if self._is_there():

@@ -19,7 +19,7 @@ from tuibench.session.service.unix_sockets import SUFFIX, connect_unix, peer_of
 
 HELLO_TIMEOUT_SECONDS = 2.0
 DEAD = frozenset({errno.ECONNREFUSED, errno.ENOENT})
-"""How the system says that nobody listens."""
+"""The system's errors for a socket without a listener."""
 
 
 class SessionEntry(NamedTuple):
@@ -82,7 +82,7 @@ async def _ask(path: Path, timeout_seconds: float) -> SessionEntry | None:
 
 
 def _listener(path: Path) -> int | None:
-    """The process that listens there, 0 if the system does not tell; None if nobody listens."""
+    """The process that listens there, 0 if unknown; None without a listener."""
     try:
         with connect_unix(path) as sock:
             return peer_of(sock).pid

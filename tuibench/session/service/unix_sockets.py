@@ -57,7 +57,7 @@ def socket_address(path: Path) -> Iterator[str]:
 def listen_unix(path: Path) -> socket.socket:
     """A socket that listens there, for its owner only. Raises RunError when that is not possible.
 
-    It gets its name when it listens: one that is there and answers nobody would be taken for a dead one's.
+    It gets its name when it listens: one that does not answer would be taken for that of a dead session.
     """
     sock, unnamed = socket.socket(socket.AF_UNIX), path.with_name(f"{path.name}.new")
     try:
@@ -79,7 +79,7 @@ def listen_unix(path: Path) -> socket.socket:
 
 
 def connect_unix(path: Path) -> socket.socket:
-    """A socket connected to who listens there; never waits. Raises OSError when nobody can take the call."""
+    """A socket connected to the listener; never waits. Raises OSError if there is none."""
     sock = socket.socket(socket.AF_UNIX)
     try:
         sock.setblocking(False)

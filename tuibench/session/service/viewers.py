@@ -1,10 +1,10 @@
-"""One line into the session: what may be said on it, and how what is sent leaves without anybody waiting.
+"""A client's connection to a session: its requests, and an outbox that never blocks the session.
 
 What waits to be sent to one viewer, and what is left out when it reads too slowly.
 
-Samples give way, the oldest first, and the viewer is told how many it missed. Of the status only the newest
-is kept, and of where a probe stands. Events, answers and the last word are never left out: a viewer that lets
-too many of them wait is overfull, and can be dropped.
+Samples are dropped, the oldest first, and the viewer gets the number of those it missed. Only the newest
+status and probe state are kept. Events, replies and the end are never dropped: a viewer with too many of them
+waiting is overfull, and can be dropped.
 """
 
 import asyncio
@@ -139,7 +139,7 @@ class Viewer:
             self._writer.transport.abort()
 
     async def serve(self, submit: _Submit, join: Callable[[JoinSession], None]) -> None:
-        """Answers until the other end leaves. A line that is no command is told so, and passed over."""
+        """Replies until the client disconnects. A line that is no command gets an error reply."""
         running = self._running
         while (line := await self._line()) is not None:
             match self._request(line):

@@ -109,7 +109,7 @@ class SlapRunner:
         return _Iteration(played, grown)
 
     async def _fill(self, engine: StorageEngine | None) -> None:
-        """The schema anew, with what belongs in it."""
+        """Recreates the schema and its contents."""
         script = self._spec.script
         if self._spec.drops or self._schema.is_ours:
             await self._schema.drop()
@@ -153,7 +153,7 @@ class SlapRunner:
             ) from error
 
     async def _shell(self, command: str, name: str) -> None:
-        """Runs a command of the user's; its failure is told, and ends nothing, as in mysqlslap."""
+        """Runs a command of the user's; its failure is reported and ends nothing, as in mysqlslap."""
         if not command:
             return
         process = await asyncio.create_subprocess_shell(command, stdout=sys.stderr)

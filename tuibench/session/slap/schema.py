@@ -6,7 +6,7 @@ dropped only if it is mysqlslap's by its name, holds nothing but mysqlslap's tab
 How a slap ends: its schema goes, whatever happened, and over a new connection if the old one is lost.
 
 A lost connection ends the test, as in mysqlslap. Whether the server is back in time decides what that is: a
-run that failed, or a server that is away. In the latter case the schema stays, and it is said which one, and
+run that failed, or a server that is away. In the latter case the schema stays, and a message names it, and
 what removes it.
 """
 
@@ -210,18 +210,18 @@ class SchemaCleanup:
 
     async def _back(self) -> Connection:
         """A new connection, as soon as there is one."""
-        told = False
+        is_reported = False
         while True:
             try:
                 return await self._dial()
             except (ServerUnreachableError, SQLError) as error:
                 if isinstance(error, SQLError) and error.code not in TRANSIENT_CODES:
                     raise
-                if not told:
+                if not is_reported:
                     self._say(
                         f"waiting up to {CLEANUP_TIMEOUT_SECONDS:.0f} s for the server: {error.message}"
                     )
-                told = True
+                is_reported = True
             await self._clock.sleep(RETRY_SECONDS)
 
     def _report_leftover(self) -> None:

@@ -1,6 +1,6 @@
 """The cells of a sweep and their order. Pure: a plan in, cells out.
 
-Cells on the same tables stand together, for only one size of a table can be there at a time. Among
+Cells on the same tables are adjacent, as only one size of a table can exist at a time. Among
 themselves they are ordered as the plan says.
 
 How long a sweep will take: from its plan first, then from the cells that are done.
@@ -63,7 +63,7 @@ def _side_by_side(cells: Iterable[Cell]) -> list[Cell]:
 def cells_by_start(plan: SweepPlan) -> tuple[Cell, ...]:
     """All cells of a start of a private server together; the variants' starts alternate, to and fro.
 
-    Within a start, cells on the same tables stand together, else in the order of the plan.
+    Within a start, cells on the same tables are adjacent, else in the order of the plan.
     """
     cells = all_cells(plan)
     tables = list(dict.fromkeys(case.data for case in plan.cases))

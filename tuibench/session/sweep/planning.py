@@ -134,8 +134,10 @@ def _check_once(values: Sequence[tuple[str, str]]) -> bool:
     return True
 
 
-def _combined(preset: SweepVariant, values: Sequence[tuple[str, str]], told: Collection[str]) -> SweepVariant:
-    settings = [f"{name}={value}" for name, value in values if name in told]
+def _combined(
+    preset: SweepVariant, values: Sequence[tuple[str, str]], names: Collection[str]
+) -> SweepVariant:
+    settings = [f"{name}={value}" for name, value in values if name in names]
     words = [*([preset.name] * bool(preset.name)), *settings]
     return replace(preset, name=", ".join(words), settings=dict(values))
 

@@ -68,7 +68,7 @@ class PrivateServers:
         """Tables go with their server."""
 
     async def reach(self) -> None:
-        """Starts a server that crashed anew. Raises ServerUnavailableError if it does not answer."""
+        """Restarts a server that crashed. Raises ServerUnavailableError if it does not answer."""
         try:
             await (await connect(self.target)).close()
         except ServerUnavailableError:

@@ -169,18 +169,18 @@ class SweepRunner:
     async def _server_back(self, error: TuibenchError | None) -> None:
         """Waits until the server answers. Raises ServerUnavailableError when it stays away too long."""
         deadline_ns = self._clock.now_ns() + int(SERVER_TIMEOUT_SECONDS * NS_PER_SECOND)
-        told = False
+        is_reported = False
         while True:
             try:
                 return await self._reach()
             except ServerUnavailableError as away:
                 if self._clock.now_ns() > deadline_ns:
                     raise away from error
-                if not told:
+                if not is_reported:
                     self._listener.tell(
                         f"waiting up to {SERVER_TIMEOUT_SECONDS:.0f} s for the server: {away.message}"
                     )
-                told = True
+                is_reported = True
             await self._clock.sleep(RETRY_SECONDS)
 
     def _count(self, result: CellResult) -> None:
@@ -232,7 +232,7 @@ async def check_same_server(folder: SweepFolder, target: Target, clock: Clock | 
 def check_same_plan(there: SweepPlan, here: SweepPlan, *, any_seed: bool) -> None:
     """Raises UsageError with each difference between a sweep's plan and the one that was asked for now.
 
-    With `any_seed` nobody asked for a seed: the sweep's own is meant.
+    With `any_seed` no seed was given: the sweep keeps its own.
     """
     found = struct_differences(there, here, ("base.seed",) if any_seed else ())
     if found:

@@ -33,7 +33,7 @@ from tuibench.workload.datasets import build_data_set
 from tuibench.workload.program.program import Program
 
 TABLESPACES = {Flavour.MARIADB: "innodb_sys_tablespaces", Flavour.MYSQL: "innodb_tablespaces"}
-"""Where the size of the files is told, to whoever has the PROCESS privilege."""
+"""The tables with the size of the files; they need the PROCESS privilege."""
 
 
 async def read_surroundings(target: Target, clock: Clock) -> SweepEnvironment:

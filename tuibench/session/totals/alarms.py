@@ -1,4 +1,4 @@
-"""What an operator must be told about errors, lost connections and refused ones, without being flooded."""
+"""Events about errors, lost and refused connections, limited in number."""
 
 from collections.abc import Sequence
 
@@ -44,16 +44,16 @@ class Alarms:
     def look(self, load: LoadSample) -> list[tuple[EventKind, str]]:
         """What happened in this tick that an operator should know."""
         self._tick += 1
-        told = [(EventKind.WARNING, text) for text in self._pending]
+        alarms = [(EventKind.WARNING, text) for text in self._pending]
         self._pending = []
         errors, transactions = load.errors_per_second, load.transactions_per_second
         if errors > ERROR_SHARE * (transactions + errors):
             codes = ", ".join(f"{error_text(code)} × {times}" for code, times in load.errors_by_code.items())
-            told += self._once(EventKind.ERRORS, f"errors: {codes}")
+            alarms += self._once(EventKind.ERRORS, f"errors: {codes}")
         if load.reconnects_per_second:
             count = round(load.reconnects_per_second * load.seconds)
-            told += self._once(EventKind.RECONNECT, f"{count} connections came back")
-        return told
+            alarms += self._once(EventKind.RECONNECT, f"{count} connections came back")
+        return alarms
 
     def report_unresponsive(self, overdue: Sequence[int], silent: Sequence[int]) -> None:
         """These workers owe a report, and some of them do not run; `look` says so, once for each."""
@@ -64,9 +64,9 @@ class Alarms:
                 self._report_once(pid, LATE)
 
     def _report_once(self, pid: int, text: str) -> None:
-        told = self._reported_unresponsive.setdefault(pid, set())
-        if text not in told:
-            told.add(text)
+        reported = self._reported_unresponsive.setdefault(pid, set())
+        if text not in reported:
+            reported.add(text)
             self._pending.append(text.format(pid=pid))
 
     def lost(self, losses: Sequence[Loss]) -> None:
@@ -91,10 +91,10 @@ class Alarms:
         refused = _refused(reports)
         new = {code: times - self._refused_before.get(code, 0) for code, times in refused.items()}
         self._refused_before = refused
-        told = [f"{new[code]} refused: {words}" for code, words in REFUSALS.items() if new.get(code)]
+        alarms = [f"{new[code]} refused: {words}" for code, words in REFUSALS.items() if new.get(code)]
         if new.get(PREPARED_LIMIT):
-            told.append(f"{new[PREPARED_LIMIT]} statements are sent as text: {PREPARED_LIMIT_WORDS}")
-        return "; ".join(told)
+            alarms.append(f"{new[PREPARED_LIMIT]} statements are sent as text: {PREPARED_LIMIT_WORDS}")
+        return "; ".join(alarms)
 
     def _once(self, kind: EventKind, text: str) -> list[tuple[EventKind, str]]:
         if self._tick < self._quiet_until.get(kind, 0):

@@ -85,7 +85,7 @@ class ReportAggregate:
 
     @property
     def is_empty(self) -> bool:
-        """True when nobody has reported."""
+        """True if no worker has reported."""
         return not self._shares
 
     @property

@@ -45,7 +45,7 @@ class ServerReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def counter_deltas(before: ServerReading | None, after: ServerReading | None) -> dict[str, int] | None:
-    """How much each counter grew; None if a reading is missing or the counters began anew in between."""
+    """How much each counter grew; None if a reading is missing or the counters were reset in between."""
     if before is None or after is None or after.uptime_seconds < before.uptime_seconds:
         return None
     grown = {

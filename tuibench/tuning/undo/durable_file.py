@@ -1,7 +1,7 @@
 """A file that survives a crash and says whether its owner lives: whole lines, synced, and a lock.
 
 It appears under its name complete and locked, and the kernel drops the lock with its owner, however that
-ended; so unlike a process id, a lock is never mistaken for somebody else's. Raises OSError.
+ended; so unlike a process id, a lock is never mistaken for that of another process. Raises OSError.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""The guardian's own process: wait for the session's end, then put back what its journal still holds.
+"""The guardian's own process: waits for the session's end, then restores what its journal still holds.
 
 The order comes as one line on stdin; stdin's end is the session's end, however it came. Signals that end a
 terminal's programs are ignored: being there afterwards is this process's only purpose.
@@ -28,14 +28,14 @@ _IGNORED_SIGNALS = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT
 
 
 class GuardianRequest(msgspec.Struct, frozen=True):
-    """What a guardian is told: where the server is, password and all, and which journal to watch over."""
+    """The input of a guardian: the server, with its password, and the journal."""
 
     target: Target
     journal: str
 
 
 def main() -> int:
-    """The process: 0 if nothing is left to put back, 1 otherwise."""
+    """The process: 0 if nothing is left to restore, 1 otherwise."""
     for number in _IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     line = _read_line()

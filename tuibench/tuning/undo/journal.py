@@ -33,7 +33,7 @@ DAMAGED_SUFFIX = ".damaged"
 """Is put behind the name of a journal that had unreadable lines, once all else in it is settled."""
 
 CLAIM_ATTEMPTS, CLAIM_PAUSE_SECONDS = 20, 0.01
-"""Somebody who only looks whether a journal is held holds it himself for a moment."""
+"""A check whether a journal is locked locks it for a moment."""
 
 
 class JournalBusyError(JournalError):
@@ -61,7 +61,7 @@ class Journal:
     def claim(cls, path: Path) -> "Journal | None":
         """Takes over a journal whose session is gone; None if there is no such file (any more).
 
-        Lines that cannot be read are in `faults`. Raises JournalBusyError when somebody alive holds it,
+        Lines that cannot be read are in `faults`. Raises JournalBusyError if a live process holds it,
         JournalError when it cannot be used.
         """
         with _translated(path):
@@ -129,9 +129,9 @@ class Journal:
             self._append(ChangeHandedOver(seqs=seqs, successor=successor, at=at), sync=True)
 
     def close(self) -> None:
-        """Lets go of the journal. A file with changes to put back stays, one without goes.
+        """Unlocks the journal. A file with changes to restore stays, one without is removed.
 
-        One that cannot be taken away harms nobody; whoever looks next tries again.
+        One that cannot be removed is harmless; the next check tries again.
         """
         with self._lock:
             if self._fd < 0:

@@ -2,9 +2,9 @@
 
 Line 1 is a `JournalHeader`. Each `Change` is written before the server is asked; `ChangeConfirmed` says the
 server confirmed it; `ChangeHandedOver` leaves it to another session; `ChangeSettled` closes it for good. A
-change that is not settled is one to put back. docs/journal.md describes the format.
+change that is not settled is to be restored. docs/journal.md describes the format.
 
-What one journal still has to put back: entries in, open changes out. No I/O.
+What one journal still has to restore: entries in, open changes out. No I/O.
 """
 
 from collections.abc import Iterable
@@ -69,7 +69,7 @@ class ChangeHandedOver(msgspec.Struct, frozen=True, tag="handed", kw_only=True):
 
 
 class Settlement(StrEnum):
-    """Why changes need not be put back any more."""
+    """Why changes need no restore any more."""
 
     RESTORED = "restored"
     UNCHANGED = "unchanged"
@@ -197,7 +197,7 @@ class Ledger:
 
     @property
     def open_settings(self) -> tuple[str, ...]:
-        """The settings with changes to put back, in the order of their first one."""
+        """The settings with changes to restore, in the order of their first one."""
         return tuple(dict.fromkeys(change.setting for change in self._changes()))
 
     def changes_of(self, setting: str) -> list[OpenChange]:
@@ -209,12 +209,12 @@ class Ledger:
         ]
 
     def original(self, setting: str) -> str | None:
-        """The value to go back to, as far as this journal knows; None when there is nothing to put back."""
+        """The value to go back to, as far as this journal knows; None if there is nothing to restore."""
         changes = self.changes_of(setting)
         return original_and_ours(changes)[0] if changes else None
 
     def last(self, setting: str) -> str | None:
-        """The value we asked for last; None when there is nothing to put back."""
+        """The value we asked for last; None if there is nothing to restore."""
         changes = self.changes_of(setting)
         return changes[-1].change.new if changes else None
 

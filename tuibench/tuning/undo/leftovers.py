@@ -18,7 +18,7 @@ from tuibench.tuning.undo.restore import Notify, RestoreResult, restore_settings
 
 
 class LeftoverSetting(msgspec.Struct, frozen=True):
-    """A setting that a session changed from `original` to `last` and did not put back."""
+    """A setting that a session changed from `original` to `last` and did not restore."""
 
     name: str
     original: str
@@ -53,9 +53,9 @@ class Leftover(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def leftovers(directory: Path | None = None) -> list[Leftover]:
-    """The journals that no live process holds, the oldest name first. Those with nothing to put back go.
+    """The journals that no live process holds, the oldest name first. Empty ones are removed.
 
-    What a live session will put back along with its own changes is none of them.
+    What a live session will restore along with its own changes is not included.
     """
     found = []
     directory = directory or paths.journal_dir()
@@ -88,7 +88,7 @@ async def restore_leftover(
     retry_seconds: float = 0.0,
     notify: Notify = lambda _: None,
 ) -> list[RestoreResult]:
-    """Puts the settings of a leftover back, logged in as `target` says; empty if somebody else just did.
+    """Restores the settings of a leftover, logged in as `target` says; empty if another process just did.
 
     While the server is away it tries again for so long, and tells of it. Raises JournalBusyError when a
     guardian is at it now, JournalError when the journal cannot be used.

@@ -29,16 +29,16 @@ def next_seq(journal: Journal) -> int:
 
 
 def is_restored_by_other_session(journal: Journal, setting: str) -> bool:
-    """True if somebody else will put this setting back: whoever wants its value to stay must say so."""
+    """True if another session will restore this setting: its value stays only by a further change."""
     return any(setting in other.ledger.open_settings for other in other_sessions(journal))
 
 
 def settle_for_session(
     journal: Journal, session: str, seqs: tuple[int, ...], how: Settlement, at: float
 ) -> None:
-    """Closes changes of a session that is gone, which this one has put back along with its own.
+    """Closes changes of a session that is gone, which this one has restored along with its own.
 
-    If somebody holds that journal just now, it stays as it is: whoever looks next finds the value in order.
+    If that journal is locked, it stays as it is: the next check finds the value restored.
     """
     try:
         other = Journal.claim(journal.path.with_name(f"{session}{SUFFIX}"))

@@ -1,10 +1,10 @@
 """Who puts a setting back, and to what, when several sessions have changed it: changes in, a decision out.
 
-The changes of all journals of one server stand in one order. The last session that lives restores what was
-before the first of them. A session that ends earlier puts back what the others expect to find if its own
+The changes of all journals of one server have one order. The last session that lives restores what was
+before the first of them. A session that ends earlier restores what the others expect to find if its own
 value is on top; changes of its own that lie below theirs it leaves to them ("handed over"). No I/O.
 
-What became of a setting that was to be put back, in words; what is to be done by hand, in SQL.
+Messages about restored settings, with the SQL for what is left to do by hand.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ class RestoreAction(StrEnum):
 
 
 class ChangeOwner(StrEnum):
-    """Who looks after a change: we ourselves, another session that lives, or nobody any more."""
+    """The owner of a change: this session, another live session, or none."""
 
     OURS = "ours"
     LIVE = "live"
@@ -33,7 +33,7 @@ class ChangeOwner(StrEnum):
 
 
 class OtherSession(msgspec.Struct, frozen=True):
-    """Another session's journal on the same server. `is_live` while somebody holds it."""
+    """Another session's journal on the same server. `is_live` while it is locked."""
 
     session: str
     ledger: Ledger
@@ -41,7 +41,7 @@ class OtherSession(msgspec.Struct, frozen=True):
 
 
 class OwnedChange(msgspec.Struct, frozen=True):
-    """An open change, and who looks after it."""
+    """An open change and its owner."""
 
     session: str
     owner: ChangeOwner

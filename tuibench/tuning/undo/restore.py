@@ -1,6 +1,6 @@
 """Putting settings back: the one way, for the session's own end, the guardian and `tuibench restore`.
 
-Trying again while the server is away: how long, how often, and what is said meanwhile.
+Retries while the server is away: their duration, interval and messages.
 """
 
 import asyncio
@@ -65,16 +65,16 @@ class RestoreResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def pending(self) -> bool:
-        """True if it is still to be put back."""
+        """True if it is still to be restored."""
         return self.outcome in PENDING
 
 
 async def restore_settings(
     control: AdminConnection, journal: Journal, clock: Clock, only: Collection[str] = ()
 ) -> list[RestoreResult]:
-    """Puts back what the journal holds (or `only` these of it) and nobody changed since.
+    """Restores what the journal holds (or `only` these of it), unless it was changed since.
 
-    What fails is told, not raised.
+    Failures are reported, not raised.
     """
     names = tuple(name for name in journal.ledger.open_settings if not only or name in only)
     done: list[RestoreResult] = []
@@ -181,7 +181,7 @@ async def _settle_or_note(journal: Journal, clock: Clock, decision: RestoreDecis
 
 
 async def _check_pair(control: AdminConnection, decision: RestoreDecision) -> None:
-    """Raises UsageError where putting it back would move its partner, which is somebody else's by now."""
+    """Raises UsageError if restoring it would change its partner, which another client has changed since."""
     partner = setting_lookup.paired_setting(decision.setting)
     if partner:
         other = (await control.values([partner])).get(partner)

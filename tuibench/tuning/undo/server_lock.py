@@ -65,7 +65,7 @@ def _open(folder: Path, identity: str) -> int:
 
 
 def _readable(path: Path) -> int:
-    """What all agree on who can only read, so that settings go back: the lock, or else the folder above."""
+    """The lock that read-only users share for restoring settings, or else its parent folder."""
     place = path if path.exists() else path.parent.parent
     return os.open(place, os.O_RDONLY | os.O_CLOEXEC)
 

@@ -1,4 +1,4 @@
-"""How a session stands, in words and for programs."""
+"""The status of a session, as text and JSON."""
 
 from typing import Literal
 
@@ -24,9 +24,9 @@ class ServerSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How a session stands, for programs: what holds now, and the newest sample, None before the first.
+    """The status of a session as JSON, with the newest sample, None before the first.
 
-    `rate` is in transactions a second, 0 for as many as can be; `plan` is where a planned load stands,
+    `rate` is in transactions a second, 0 for no limit; `plan` is the progress of a planned load,
     `ab` the result so far of an A/B test.
     """
 

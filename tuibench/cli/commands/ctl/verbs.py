@@ -1,4 +1,4 @@
-"""What `tuibench ctl` can ask of a session: a table of words and the Commands they stand for."""
+"""The verbs of `tuibench ctl` and the commands that they send."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
@@ -61,7 +61,7 @@ class Verb(NamedTuple):
 
 
 def no_argument(make: Callable[[], Command]) -> VerbParser:
-    """For verbs that stand alone."""
+    """For verbs without an argument."""
 
     def read(words: Arguments) -> Command:
         if words:
@@ -180,7 +180,7 @@ VERBS = (
 VERBS_BY_NAME = {verb.name: verb for verb in VERBS}
 
 STATUS = "status"
-"""The one word that is no Command: a session says how it stands unasked."""
+"""The one verb that is no command: a session sends its status unasked."""
 
 
 def split_words(words: Arguments) -> tuple[str, str, list[str]]:

@@ -115,9 +115,9 @@ def _plan_from_options(
     if profile or adhoc.is_given:
         return axes.plan(*adhoc.profile_and_options(profile, context.args), options, adhoc)
     of_plan = [one.name for group in (AdhocSqlOptions, SweepOptions, RunOptions) for one in fields(group)]
-    told = [name for name in of_plan if name not in OPTIONS_OUTSIDE_PLAN and _is_given(context, name)]
-    if told or context.args:
-        option = context.args[0] if context.args else f"--{told[0].replace('_', '-')}"
+    given = [name for name in of_plan if name not in OPTIONS_OUTSIDE_PLAN and _is_given(context, name)]
+    if given or context.args:
+        option = context.args[0] if context.args else f"--{given[0].replace('_', '-')}"
         raise UsageError(
             f"{option} is part of a plan, but no profile is named", "give the whole plan, or none"
         )

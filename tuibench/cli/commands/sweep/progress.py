@@ -16,7 +16,7 @@ from tuibench.session.sweep.matrix import all_cells, remaining_seconds, starting
 from tuibench.units import pluralize
 
 REPORTED_CELL_EVENTS = frozenset({EventKind.RESTART, EventKind.FOREIGN, EventKind.RECONNECT})
-"""Events of a cell that its operator is told of at once."""
+"""Events of a cell that are reported at once."""
 
 SWEEP_WORDS = ("cell", "case", "variant", "run")
 VERSIONS_WORDS = ("run", "test", "server", "start")

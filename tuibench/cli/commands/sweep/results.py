@@ -1,4 +1,4 @@
-"""What is done with the results of sweeps: which are meant, how they are written, what is told of them."""
+"""Results of sweeps: selection, output and notes."""
 
 from dataclasses import dataclass
 from os.path import exists
@@ -68,7 +68,7 @@ def sweep_warnings(known: Sweep) -> list[str]:
     for result in known.done:
         for warning in result.warnings:
             kinds.setdefault(warning.partition(":")[0], []).append(warning)
-    return [f"warning: {told[0]} ({len(told)} of {len(known.done)} cells)" for told in kinds.values()]
+    return [f"warning: {same[0]} ({len(same)} of {len(known.done)} cells)" for same in kinds.values()]
 
 
 def recorded_sweeps_text(places: list[str], results: ResultOptions) -> str:
