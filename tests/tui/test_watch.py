@@ -93,3 +93,15 @@ async def test_keys_of_the_server_work() -> None:
         offered = {action.name for action in ACTIONS if is_offered(action, view)}
         assert {"durability", "mark", "stop", "leave"} <= offered
         assert not {"more", "rate", "pause", "probe", "delay", "type_plan"} & offered
+
+
+async def test_the_cost_of_an_operation_is_one_key_away() -> None:
+    async with viewer(watching(), size=SMALL) as screen:
+        await screen.hear(seen(TIMED, 1), seen(TIMED, 2))
+        await screen.press("o")
+        shown = screen.shown("cost")
+        assert "per query" in shown
+        assert "server CPU" in shown
+        assert "–" in shown
+        await screen.press("o")
+        assert "QPS" in screen.shown("figure-qps")

@@ -228,6 +228,8 @@ class Counter(StrEnum):
         "fsyncs by InnoDB: data files and, in MariaDB, the redo log",
         metric="server_data_fsyncs",
     )
+    DATA_READS = _Row("Innodb_data_reads", "read operations by InnoDB")
+    DATA_WRITES = _Row("Innodb_data_writes", "write operations by InnoDB")
     DATA_READ = _Row("Innodb_data_read", "bytes read by InnoDB", unit=BYTES, metric="server_data_read_bytes")
     DATA_WRITTEN = _Row(
         "Innodb_data_written", "bytes written by InnoDB", unit=BYTES, metric="server_data_written_bytes"

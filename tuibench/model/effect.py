@@ -4,6 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
+from tuibench.model.operation_cost import OperationCost
+
 
 class Verdict(StrEnum):
     """What an interval says about a difference."""
@@ -82,6 +84,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     `markers` are the numbers of the changes, `change` says them in words. `window_seconds` is the length of
     either window; `settling_seconds` lie between the last change and the second window. `settled` is False
     when the load was still moving after the longest time it is given. What was not measured is absent.
+    `cost_before` and `cost_after` are what an operation cost in the windows, None where that is unknown.
     """
 
     markers: tuple[int, ...]
@@ -91,6 +94,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     settling_seconds: float
     settled: bool
     comparisons: tuple[Comparison, ...]
+    cost_before: OperationCost | None = None
+    cost_after: OperationCost | None = None
 
     def comparison(self, figure: EffectFigure) -> Comparison | None:
         return next((one for one in self.comparisons if one.figure is figure), None)
@@ -161,7 +166,8 @@ class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
 
     `left_out` counts cycles that were disturbed, `disturbances` says by what; `comparisons` is empty where
     too few pairs remain for an interval. `verdict` is that on the primary figure; without one, `more_seconds`
-    estimates how much longer it takes, None where that is unknown. `sentence` says it all in words.
+    estimates how much longer it takes, None where that is unknown. `sentence` says it all in words. `cost_a`
+    and `cost_b` are what an operation cost under either value.
     """
 
     subject: str
@@ -178,3 +184,5 @@ class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
     is_sequential: bool = False
     tolerance_percent: float = 2.0
     more_seconds: float | None = None
+    cost_a: OperationCost | None = None
+    cost_b: OperationCost | None = None

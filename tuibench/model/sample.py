@@ -129,6 +129,10 @@ class HostSample(msgspec.Struct, frozen=True, kw_only=True):
     percentage. `disk_read_ms` and `disk_write_ms` are how long a read or write took from queue to end, None
     where there was none. `cpu_steal` is what the hypervisor gave to other guests, a part of `cpu_rest`;
     `cpu_throttled` is how much of the time the CPU limit of our control group held its threads back.
+
+    `seconds` is the interval. `server_voluntary_switches` and `server_involuntary_switches` are context
+    switches of the server's threads in it, `server_read_bytes` and `server_written_bytes` what its process
+    read from storage and wrote to it; None where they cannot be read.
     """
 
     cores: int
@@ -151,6 +155,11 @@ class HostSample(msgspec.Struct, frozen=True, kw_only=True):
     disk_write_ms: float | None = None
     cpu_steal: float = 0.0
     cpu_throttled: float = 0.0
+    seconds: float = 0.0
+    server_voluntary_switches: int | None = None
+    server_involuntary_switches: int | None = None
+    server_read_bytes: int | None = None
+    server_written_bytes: int | None = None
 
 
 class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):

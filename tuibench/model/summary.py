@@ -7,6 +7,7 @@ import msgspec
 from tuibench.model.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.event import Event
 from tuibench.model.headline import HeadlineTotals
+from tuibench.model.operation_cost import OperationCost
 from tuibench.model.probe import ProbeResult
 from tuibench.model.sample import Latency
 from tuibench.model.steadiness import Steadiness
@@ -132,6 +133,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     of the last probe, if there was one. `headline` is the figure that the profile is known by, if it has one.
     `steadiness` is None where no tick was measured.
 
+    `operation_cost` is what a transaction and a query cost, as far as it is known.
+
     With `watched` it is that of a session without load: transactions, queries and latencies are those of the
     server's own traffic, and what only a load knows (errors, retries, reconnects, fairness) is not known.
     """
@@ -173,6 +176,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     headline: HeadlineTotals | None = None
     steadiness: Steadiness | None = None
     watched: WatchedTotals | None = None
+    operation_cost: OperationCost = OperationCost()
 
 
 OWN_QUERIES = "query"

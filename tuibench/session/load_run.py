@@ -317,6 +317,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             costs=self.effect_tracker.costs,
             ab=self.effect_tracker.ab,
             steadiness=self.effect_tracker.steadiness,
+            operation_cost=self.effect_tracker.operation_cost,
             probe=self.probe_runner.result,
             headline=load.headline,
             kinds=tuple(load.weights),

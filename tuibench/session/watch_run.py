@@ -198,4 +198,5 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
             costs=tracker.costs,
             ab=tracker.ab,
             steadiness=tracker.steadiness,
+            operation_cost=tracker.operation_cost,
         )

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from tuibench.metrics.series.cost_wording import cost_lines, effect_cost_lines
 from tuibench.model.event import EventKind
 from tuibench.model.sql_errors import error_text
 from tuibench.model.summary import Summary, engine_text
@@ -39,7 +40,10 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
     ]
     if summary.steadiness is not None:
         lines += [steadiness_line(summary.steadiness), stalls_line(summary.steadiness)]
-    lines += [effect_line(effect) for effect in summary.effects]
+    lines += [
+        line for effect in summary.effects for line in (effect_line(effect), *effect_cost_lines(effect))
+    ]
+    lines += cost_lines(summary.operation_cost)
     if summary.queries.write:
         lines += cost_table(summary.costs)
     if engine := engine_text(summary.client):
@@ -56,7 +60,8 @@ def watch_notes(summary: Summary, run_directory: str) -> list[str]:
     lines = [
         f"failed: {summary.failure}" if summary.failure else "",
         *((steadiness_line(steadiness), stalls_line(steadiness)) if steadiness is not None else ()),
-        *(effect_line(effect) for effect in summary.effects),
+        *(line for effect in summary.effects for line in (effect_line(effect), *effect_cost_lines(effect))),
+        *cost_lines(summary.operation_cost),
         *cost_table(summary.costs),
         *(f"warning: {warning}" for warning in summary.warnings),
         _record_note(Path(run_directory)),

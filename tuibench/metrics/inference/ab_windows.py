@@ -10,9 +10,11 @@ from collections.abc import Sequence
 
 from tuibench.metrics.inference.effect import window_figures
 from tuibench.metrics.inference.sequential import random_orders
+from tuibench.metrics.series.operation_cost import window_cost
 from tuibench.metrics.series.settling import is_at_rest
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.effect import AbTestPair, AbTestPlan
+from tuibench.model.operation_cost import OperationCost
 
 ROUNDING_SECONDS = 1e-3
 FEWEST_SLOTS = 3
@@ -81,6 +83,12 @@ class TrialWindows:
         cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))
         over = cycles[: self.over(until_seconds)]
         return tuple(self._pair(first, second) for first, second in over if is_usable(first, second))
+
+    def cost(self, value: str, until_seconds: float) -> OperationCost | None:
+        """What an operation cost under a value, in the cycles that count."""
+        cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))[: self.over(until_seconds)]
+        windows = [window for pair in cycles if is_usable(*pair) for window in pair]
+        return window_cost(slot for window in windows if window.value == value for slot in window.settled)
 
     def left_out(self, until_seconds: float) -> int:
         """How many cycles are over, but of no use."""

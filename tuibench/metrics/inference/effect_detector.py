@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from tuibench.metrics.inference.attribution import MOST_BEFORE
 from tuibench.metrics.inference.effect import compare_windows
+from tuibench.metrics.series.operation_cost import window_cost
 from tuibench.metrics.series.settling import settled_at
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.effect import Effect
@@ -129,6 +130,8 @@ class EffectDetector:
             settling_seconds=max(0.0, after[0].start_seconds - pending.at_seconds),
             settled=start is not None,
             comparisons=compare_windows(pending.before, after),
+            cost_before=window_cost(pending.before[-len(after) :]),
+            cost_after=window_cost(after),
         )
 
 

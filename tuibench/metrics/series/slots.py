@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from tuibench.metrics.histogram import US_PER_MS, Histogram, bucket_upper_bound, merge_histograms, rank_of
+from tuibench.model.operation_cost import ResourceUse
 
 P95 = 0.95
 
@@ -15,7 +16,7 @@ class Slot(NamedTuple):
 
     `latency` is None where only `p95_ms` is known (a record); both are None when nothing finished.
     `log_fsyncs` is None where the server did not tell. `queries` is None where a load is measured: its
-    transactions say as much.
+    transactions say as much. `use` is what its operations used of server and client.
     """
 
     end_seconds: float
@@ -25,6 +26,7 @@ class Slot(NamedTuple):
     p95_ms: float | None = None
     log_fsyncs: float | None = None
     queries: float | None = None
+    use: ResourceUse | None = None
 
     @property
     def start_seconds(self) -> float:

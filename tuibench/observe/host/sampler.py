@@ -11,6 +11,7 @@ import psutil
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.metrics.series.rates import growth, ratio
 from tuibench.model.sample import HostSample
+from tuibench.observe.host.process_io import grown_pair, grown_switches, storage_bytes, thread_switches
 from tuibench.observe.host.server_process import ServerProcess
 from tuibench.observe.host.totals import (
     CpuTime,
@@ -34,6 +35,8 @@ class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
     disk: DiskTotals | None
     net: tuple[int, int] | None
     throttled_seconds: float | None = None
+    switches: dict[int, tuple[int, int]] | None = None
+    storage: tuple[int, int] | None = None
 
 
 class HostSampler:
@@ -78,7 +81,14 @@ class HostSampler:
         read, written = pair_per_second(_bytes(before.disk), _bytes(after.disk), seconds)
         read_ms, write_ms = request_ms(before.disk, after.disk)
         received, sent = pair_per_second(before.net, after.net, seconds)
+        voluntary, involuntary = grown_switches(before.switches, after.switches)
+        stored = grown_pair(before.storage, after.storage)
         return HostSample(
+            seconds=seconds,
+            server_voluntary_switches=voluntary,
+            server_involuntary_switches=involuntary,
+            server_read_bytes=stored[0],
+            server_written_bytes=stored[1],
             cores=self._cores,
             cpu_total=total,
             cpu_server=server,
@@ -102,8 +112,11 @@ class HostSampler:
         )
 
     def _totals(self, own: set[int]) -> HostTotals:
-        watched = own if self._server.pid is None else own | {self._server.pid}
+        pid = self._server.pid
+        watched = own if pid is None else own | {pid}
         return HostTotals(
+            switches=None if pid is None else thread_switches(pid),
+            storage=None if pid is None else storage_bytes(pid),
             at_ns=self._clock.now_ns(),
             machine=cpu_time(),
             cores=core_cpu_times(),

@@ -16,6 +16,7 @@ from tuibench.model.comparison import (
     SetupDifference,
 )
 from tuibench.model.event import CHANGE_KINDS, EventKind
+from tuibench.model.operation_cost import Resource, ResourceUnit
 from tuibench.model.sample import Sample
 from tuibench.model.steadiness import Steadiness
 from tuibench.record.compare.starts import Side, by_start, compare_sides, side_value, start_warnings
@@ -78,7 +79,7 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[RelativeThreshold] = ()
         starts=tuple(map(len, ticks)),
         differences=_telling(list(setup_differences([side[0] for side in sides]))),
         doubts=(*start_warnings(sides, names), *comparability_warnings(sides, every, rows)),
-        rows=(*rows, *steadiness_rows([side[0] for side in sides])) if len(every) == len(sides) else rows,
+        rows=(*rows, *_single_rows([side[0] for side in sides])) if len(every) == len(sides) else rows,
         crossed=tuple(crossed_relative_thresholds(bounds, rows, names)),
     )
 
@@ -91,6 +92,31 @@ def side_names(sides: Sequence[Side], every: Sequence[str]) -> tuple[str, ...]:
 
 def _ticks(run: Run) -> TickSeries:
     return merge_ticks(contrast_ticks(run), len(run.measured))
+
+
+def _single_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
+    """Figures of which each run has one."""
+    yield from steadiness_rows(runs)
+    yield from operation_cost_rows(runs)
+
+
+def operation_cost_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
+    """What an operation cost in each run: a transaction, or a query where no run had transactions."""
+    costs = [run.summary.operation_cost for run in runs]
+    is_transaction = any(cost.per_transaction for cost in costs)
+    kind = "transaction" if is_transaction else "query"
+    tables = [cost.per_transaction if is_transaction else cost.per_query for cost in costs]
+    for resource in Resource:
+        values = [table.get(resource) for table in tables]
+        if any(value is not None for value in values):
+            yield ComparisonRow(
+                metric=f"{resource}_per_{kind}",
+                title=f"{resource.facts.label} per {kind}",
+                unit="" if resource.facts.unit is ResourceUnit.COUNT else resource.facts.unit,
+                better="lower",
+                first=values[0],
+                others=tuple(_unjudged(values[0], value) for value in values[1:]),
+            )
 
 
 def steadiness_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:

@@ -6,6 +6,8 @@ The top of a report: what it is of, the figures everybody looks for, and what sp
 from collections.abc import Iterator, Mapping
 
 from tuibench import units
+from tuibench.metrics.series.cost_wording import resource_text
+from tuibench.model.operation_cost import Resource
 from tuibench.model.sample import Latency
 from tuibench.model.summary import StatementTotals
 from tuibench.mysql.errors import error_name
@@ -45,6 +47,27 @@ def results_section(run: Run) -> Markup:
         _totals("Kinds of transactions, ms", "transaction", summary.by_transaction),
         _totals("Statements, ms", "statement", summary.statements),
         _errors(run),
+        _operation_cost(run),
+    )
+
+
+def _operation_cost(run: Run) -> Markup | None:
+    """What a transaction and a query cost."""
+    cost = run.summary.operation_cost
+    rows = [
+        (
+            resource.facts.label,
+            resource_text(resource, cost.per_transaction.get(resource)),
+            resource_text(resource, cost.per_query[resource]),
+        )
+        for resource in Resource
+        if resource in cost.per_query
+    ]
+    if not rows:
+        return None
+    return join_markup(
+        tag("h3", "Cost of an operation"),
+        figure_table(("", "per transaction", "per query"), rows, wide=False),
     )
 
 

@@ -15,6 +15,7 @@ import msgspec
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.counters import Counter
 from tuibench.model.message import Status
+from tuibench.model.operation_cost import Resource, ResourceUse
 from tuibench.model.plan import RunPlan
 from tuibench.model.sample import HostSample, LoadSample, Sample, ServerSample
 from tuibench.model.server import ServerInfo
@@ -53,7 +54,8 @@ class MetricsSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """One moment. `sample` is the newest, None before the first; `events` are counted by their kind.
 
     `where` is the target in words, `started_at` the Unix time at which the session began. Either `totals` or
-    `traffic` is None: a session has a load, or watches the server's own traffic.
+    `traffic` is None: a session has a load, or watches the server's own traffic. `use` is what its operations
+    used so far.
     """
 
     version: str
@@ -67,6 +69,34 @@ class MetricsSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     traffic: TrafficTotals | None = None
     sample: Sample | None
     events: dict[str, int]
+    use: ResourceUse = ResourceUse()
+
+
+class ResourceCounter(NamedTuple):
+    """One metric of what operations used; `labels` tell apart the members of one family."""
+
+    name: str
+    help: str
+    resource: Resource
+    factor: float = 1.0
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+_SWITCHES = ("server_context_switches", "Context switches of the server's threads.")
+_STORAGE = ("server_storage_bytes", "Bytes that the server's process read from storage and wrote to it.")
+
+RESOURCE_COUNTERS = (
+    ResourceCounter(
+        "server_cpu_seconds", "Processor time of the server's process.", Resource.SERVER_CPU, 1e-6
+    ),
+    ResourceCounter("client_cpu_seconds", "Processor time of tuibench.", Resource.CLIENT_CPU, 1e-6),
+    ResourceCounter(*_SWITCHES, Resource.VOLUNTARY_SWITCHES, labels=(("kind", "voluntary"),)),
+    ResourceCounter(*_SWITCHES, Resource.INVOLUNTARY_SWITCHES, labels=(("kind", "involuntary"),)),
+    ResourceCounter(*_STORAGE, Resource.DISK_READ_BYTES, labels=(("direction", "read"),)),
+    ResourceCounter(*_STORAGE, Resource.DISK_WRITTEN_BYTES, labels=(("direction", "written"),)),
+)
+"""Divided by the growth of transactions or queries, they are the cost of an operation. The server's own
+counters tell of the rest."""
 
 
 class LoadCounter(NamedTuple):

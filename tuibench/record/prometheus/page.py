@@ -29,6 +29,7 @@ from tuibench import sanitize
 from tuibench.metrics.histogram import Histogram, bucket_upper_bound
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
+from tuibench.model.operation_cost import ResourceUse
 from tuibench.mysql.errors import error_name
 from tuibench.record.prometheus import metrics
 from tuibench.record.prometheus.metrics import MetricsSnapshot, RunTotals, TrafficTotals
@@ -102,6 +103,7 @@ def metric_families(snapshot: MetricsSnapshot) -> Iterator[Metric]:
             yield _service(snapshot.totals.service)
     if snapshot.traffic is not None:
         yield from _traffic(snapshot.traffic)
+    yield from _resources(snapshot.use)
     yield _events(snapshot.events)
     yield from _read(metrics.STATUS_GAUGES, snapshot.status)
     sample = snapshot.sample
@@ -161,6 +163,20 @@ def _load(totals: RunTotals) -> Iterator[Metric]:
     for code, times in sorted(totals.errors.items()):
         errors.add_metric([str(code), error_name(code)], times)
     yield errors
+
+
+def _resources(use: ResourceUse) -> Iterator[Metric]:
+    """What operations used; what is not known is absent."""
+    families: dict[str, CounterMetricFamily] = {}
+    for counter in metrics.RESOURCE_COUNTERS:
+        if counter.resource not in use.used:
+            continue
+        names, values = [name for name, _ in counter.labels], [value for _, value in counter.labels]
+        family = families.setdefault(
+            counter.name, CounterMetricFamily(PREFIX + counter.name, counter.help, labels=names)
+        )
+        family.add_metric(values, use.used[counter.resource] * counter.factor)
+    yield from families.values()
 
 
 def _traffic(totals: TrafficTotals) -> Iterator[Metric]:

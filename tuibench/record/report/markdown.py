@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from tuibench import sanitize
+from tuibench.metrics.series.cost_wording import resource_text
 from tuibench.model.environment import Environment
 from tuibench.model.event import CHANGE_KINDS, EventKind
+from tuibench.model.operation_cost import Resource
 from tuibench.model.sample import Latency
 from tuibench.model.summary import StatementTotals, Summary, engine_text
 from tuibench.record.files.run import Run
@@ -17,7 +19,15 @@ Row = Sequence[str]
 
 def run_markdown(run: Run) -> str:
     """The whole report, ending in a newline."""
-    parts = (_head(run), _warnings(run), _setting(run), _results(run), _latencies(run), _happened(run))
+    parts = (
+        _head(run),
+        _warnings(run),
+        _setting(run),
+        _results(run),
+        _latencies(run),
+        _cost(run),
+        _happened(run),
+    )
     return "\n".join(line for part in parts for line in part).rstrip("\n") + "\n"
 
 
@@ -96,6 +106,23 @@ def _latencies(run: Run) -> Iterator[str]:
     for title, kinds in (("transaction", figures.by_transaction), ("statement", figures.statements)):
         if kinds:
             yield from _table((title, "count", "p50", "p95", "p99", "max"), map(_totals, kinds.items()))
+
+
+def _cost(run: Run) -> Iterator[str]:
+    """What a transaction and a query cost."""
+    cost = run.summary.operation_cost
+    rows = [
+        (
+            resource.facts.label,
+            resource_text(resource, cost.per_transaction.get(resource)),
+            resource_text(resource, cost.per_query[resource]),
+        )
+        for resource in Resource
+        if resource in cost.per_query
+    ]
+    if rows:
+        yield "## Cost of an operation\n"
+        yield from _table(("", "per transaction", "per query"), rows)
 
 
 def _cells(latency: Latency) -> Row:

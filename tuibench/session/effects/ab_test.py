@@ -128,6 +128,8 @@ class AbTest:
                 window_seconds=self._trial.window_seconds,
                 pairs=pairs,
                 left_out=self._windows.left_out(until),
+                cost_a=self._windows.cost(trial.a, until),
+                cost_b=self._windows.cost(trial.b, until),
                 disturbances=self._windows.disturbances(until),
                 comparisons=comparisons,
                 sentence="",

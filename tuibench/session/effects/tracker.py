@@ -11,10 +11,12 @@ import msgspec
 
 from tuibench.metrics.inference.effect_detector import FEWEST_SLOTS, EffectDetector
 from tuibench.metrics.series.commit_cost import CostLedger
+from tuibench.metrics.series.operation_cost import operation_cost, resource_use, total_use
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.effect import AbTestResult, CommitCost, CommitCosts, Effect
 from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import SessionMessage
+from tuibench.model.operation_cost import OperationCost, ResourceUse
 from tuibench.model.plan import RunPlan
 from tuibench.model.sample import Sample, TrafficSample
 from tuibench.model.steadiness import Steadiness
@@ -44,6 +46,8 @@ BOUNDARIES = frozenset(
 )
 """Events that end a window; nothing is compared across them."""
 
+MOST_USES = 64
+
 COMPARED = CHANGE_KINDS - BOUNDARIES
 
 SHORTEST_STALL_SECONDS = 0.95
@@ -51,7 +55,7 @@ SHORTEST_STALL_SECONDS = 0.95
 
 
 class EffectTracker:
-    """One run's effects, costs and A/B test."""
+    """One run's effects, costs and A/B test. `total_use` is what its operations used since the start."""
 
     def __init__(
         self,
@@ -80,6 +84,19 @@ class EffectTracker:
         self._begun: list[float] = []
         self._steadiness = SteadinessLog()
         self._stalls = StallLog()
+        self._before: Sample | None = None
+        self._uses: list[ResourceUse] = []
+        self.total_use = ResourceUse()
+
+    @property
+    def operation_cost(self) -> OperationCost:
+        """What an operation cost since the figures last began."""
+        return operation_cost(total_use(self._uses))
+
+    def _compact_uses(self) -> None:
+        """Memory stays bounded for sessions of any length."""
+        if len(self._uses) > MOST_USES:
+            self._uses = [total_use(self._uses)]
 
     @property
     def steadiness(self) -> Steadiness | None:
@@ -120,6 +137,8 @@ class EffectTracker:
         """Something happened."""
         self._steadiness.on_event(event.kind)
         self._stalls.on_event(event.kind)
+        if event.kind is EventKind.RESET:
+            self._uses, self._before = [], None
         if event.kind in COST_CHANGE_KINDS:
             self._ledger.changed()
         if self._trial is not None:
@@ -140,6 +159,7 @@ class EffectTracker:
 
     def gap(self, why: str = WORKER_SILENT) -> None:
         """A tick without figures, for this reason: what was done in it comes with a later one."""
+        self._before = None
         if self._trial is None:
             self._interrupt(why)
 
@@ -156,7 +176,12 @@ class EffectTracker:
 
     def tick(self, sample: Sample, interval: IntervalCounts) -> None:
         """One sample of the measured run."""
-        slot = _slot(sample, interval, self._log.elapsed_seconds())
+        use = resource_use(self._before, sample)
+        self._before = sample
+        self.total_use = total_use((self.total_use, use))
+        self._uses.append(use)
+        self._compact_uses()
+        slot = _slot(sample, interval, self._log.elapsed_seconds())._replace(use=use)
         self._steadiness.tick(slot)
         stall = self._stalls.tick(slot, sample)
         if stall is not None and stall.seconds >= SHORTEST_STALL_SECONDS:

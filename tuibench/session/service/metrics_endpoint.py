@@ -80,6 +80,7 @@ class MetricsExporter:
             traffic=traffic_totals(run.totals) if isinstance(run, WatchRun) else None,
             sample=self._sample,
             events=dict(self._events),
+            use=run.effect_tracker.total_use,
         )
 
     def _totals(self, *, measured: bool) -> RunTotals | None:

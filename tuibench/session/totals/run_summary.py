@@ -12,6 +12,7 @@ from tuibench.model.counters import Counter
 from tuibench.model.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.event import Event
 from tuibench.model.headline import Headline, HeadlineTotals
+from tuibench.model.operation_cost import OperationCost
 from tuibench.model.probe import ProbeResult
 from tuibench.model.server import ServerInfo
 from tuibench.model.steadiness import Steadiness
@@ -96,6 +97,7 @@ class RunEnding(msgspec.Struct, frozen=True, kw_only=True):
     costs: tuple[CommitCost, ...] = ()
     ab: AbTestResult | None = None
     steadiness: Steadiness | None = None
+    operation_cost: OperationCost = OperationCost()
     is_complete: bool = True
     probe: ProbeResult | None = None
     headline: Headline | None = None
@@ -157,6 +159,7 @@ def build_summary(
         costs=ending.costs,
         ab=ending.ab,
         steadiness=ending.steadiness,
+        operation_cost=ending.operation_cost,
         probe=ending.probe,
         headline=_headline(ending.headline, accounting, seconds),
     )

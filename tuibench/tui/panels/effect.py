@@ -10,6 +10,7 @@ from tuibench.metrics.inference.wording import (
     attribution_text,
     short_text,
 )
+from tuibench.metrics.series.cost_wording import change_parts
 from tuibench.model.effect import AbTestResult, Comparison, Effect, EffectFigure, Verdict
 from tuibench.tui.charts.chart_state import SpanComparison
 from tuibench.tui.text.spans import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
@@ -34,6 +35,7 @@ _DIRECTIONS = {
 """Which way a figure should go."""
 
 _LEVELS_WIDTH = 20
+_COST_NAME_WIDTH = 20
 PAIR = 2
 """Effects that are pinned for a comparison."""
 
@@ -57,6 +59,7 @@ def effect_lines(effect: Effect, width: int, height: int) -> list[TextLine]:
         *(_effect_row(one) for one in effect.comparisons),
         *_attribution_lines(effect, width),
         _windows_line(effect),
+        *_cost_rows(effect),
     ]
     return [pad_line(line, width) for line in lines[:height]]
 
@@ -150,6 +153,14 @@ def percent_text(one: Comparison) -> str:
     if one.percent is None:
         return signed(one.delta, 2)
     return f"{signed(one.percent, digits_for(one.percent))} %"
+
+
+def _cost_rows(effect: Effect) -> list[TextLine]:
+    """What an operation cost before and after, as far as there is room below the rest."""
+    return [
+        (TextSpan(f"{resource.facts.label:<{_COST_NAME_WIDTH}}", "muted"), TextSpan(text, "strong"))
+        for resource, text in change_parts(effect.cost_before, effect.cost_after)
+    ]
 
 
 def _attribution_lines(effect: Effect, width: int) -> list[TextLine]:

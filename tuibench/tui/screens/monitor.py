@@ -46,6 +46,7 @@ from tuibench.tui.panels.measures import (
     measures_of,
     small_figure,
 )
+from tuibench.tui.panels.operation_cost import operation_cost_panel
 from tuibench.tui.panels.plots.cpu_chart import cpu_chart, cpu_figure
 from tuibench.tui.panels.plots.heat_map import heat_map, heat_map_legend
 from tuibench.tui.panels.plots.level_chart import LATENCY, THROUGHPUT, level_axis, probe_chart
@@ -209,6 +210,16 @@ class SaturationScreen(MainScreen):
     def action_jump(self) -> None:
         if self.view.is_probing:
             self.post_message(self.CommandRequested(NextStep()))
+
+
+class CostScreen(MainScreen):
+    """What a query and a transaction cost."""
+
+    KEYS = (("esc", "back"),)
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "app.go('live')", "Back", show=False)]
+
+    def body(self) -> ComposeResult:
+        yield self.panel(operation_cost_panel, id="cost")
 
 
 class BigScreen(MainScreen):

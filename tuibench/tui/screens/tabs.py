@@ -14,6 +14,7 @@ from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.screens.events import EventsScreen
 from tuibench.tui.screens.monitor import (
     BigScreen,
+    CostScreen,
     HostScreen,
     LatencyScreen,
     LiveScreen,
@@ -73,6 +74,15 @@ SCREEN_TABS = (
         SaturationScreen,
         offered=lambda view: view.probe is not None,
         absent="no probe was run yet: P starts one",
+    ),
+    ScreenTab(
+        "o",
+        "cost",
+        "Cost",
+        "Cost",
+        "CPU, switches, disk, bytes per query and transaction",
+        CostScreen,
+        on_tabs=False,
     ),
     ScreenTab("b", "big", "Big", "Big", "numbers for a projector", BigScreen, on_tabs=False),
 )

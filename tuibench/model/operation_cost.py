@@ -1,0 +1,77 @@
+"""What each operation costs: the resources that a query and a transaction use, on server and client.
+
+`Resource` is the table of what is measured, with its name, its unit and where it comes from.
+"""
+
+from enum import StrEnum
+from typing import Self
+
+import msgspec
+
+
+class ResourceUnit(StrEnum):
+    """What one of a resource's units is."""
+
+    MICROSECONDS = "µs"
+    BYTES = "bytes"
+    COUNT = "count"
+
+
+class ResourceFacts(msgspec.Struct, frozen=True):
+    """One row of the table. `why` is the usual reason where it is not known."""
+
+    name: str
+    label: str
+    unit: ResourceUnit
+    why: str
+
+
+_HOST = "the server's process cannot be read: it runs on another host, or belongs to another user"
+_COUNTER = "not counted by this server"
+_US, _BYTES, _COUNT = ResourceUnit.MICROSECONDS, ResourceUnit.BYTES, ResourceUnit.COUNT
+
+
+class Resource(StrEnum):
+    """All resources that are measured."""
+
+    facts: ResourceFacts
+
+    def __new__(cls, facts: ResourceFacts) -> Self:
+        member = str.__new__(cls, facts.name)
+        member._value_ = facts.name
+        member.facts = facts
+        return member
+
+    SERVER_CPU = ResourceFacts("server_cpu_us", "server CPU", _US, _HOST)
+    CLIENT_CPU = ResourceFacts("client_cpu_us", "client CPU", _US, "the session has no load")
+    VOLUNTARY_SWITCHES = ResourceFacts("voluntary_switches", "voluntary switches", _COUNT, _HOST)
+    INVOLUNTARY_SWITCHES = ResourceFacts("involuntary_switches", "involuntary switches", _COUNT, _HOST)
+    DISK_READS = ResourceFacts("disk_reads", "InnoDB reads", _COUNT, _COUNTER)
+    DISK_READ_BYTES = ResourceFacts("disk_read_bytes", "disk read", _BYTES, _HOST)
+    DISK_WRITES = ResourceFacts("disk_writes", "InnoDB writes", _COUNT, _COUNTER)
+    DISK_WRITTEN_BYTES = ResourceFacts("disk_written_bytes", "disk written", _BYTES, _HOST)
+    FSYNCS = ResourceFacts("log_fsyncs", "log fsyncs", _COUNT, _COUNTER)
+    REDO_BYTES = ResourceFacts("redo_bytes", "redo", _BYTES, _COUNTER)
+    BINLOG_BYTES = ResourceFacts("binlog_bytes", "binlog", _BYTES, "not counted, or the binary log is off")
+    NETWORK_BYTES = ResourceFacts("network_bytes", "network", _BYTES, _COUNTER)
+
+
+class ResourceUse(msgspec.Struct, frozen=True, kw_only=True):
+    """What was used in an interval by the operations done in it. A resource that is not known is absent.
+
+    `transactions` and `queries` are those over which each resource was measured: a gap of the host's figures
+    is no gap of the counters.
+    """
+
+    used: dict[str, float] = {}
+    transactions: dict[str, float] = {}
+    queries: dict[str, float] = {}
+
+
+class OperationCost(msgspec.Struct, frozen=True, kw_only=True):
+    """Each resource for one transaction and for one query, by the names of `Resource`; what is not known is
+    absent.
+    """
+
+    per_transaction: dict[str, float] = {}
+    per_query: dict[str, float] = {}
