@@ -23,6 +23,7 @@ SECTION_ORDER = (
     "A/B trial",
     "In the background",
     "Screen",
+    "Scene",
     OTHER_OPTIONS,
 )
 """The sections. A command's own options have none, and come first; what most commands have comes last."""
