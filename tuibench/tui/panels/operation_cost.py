@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from tuibench.metrics.series.cost_wording import resource_text
 from tuibench.metrics.series.operation_cost import operation_cost, resource_use, total_use
-from tuibench.model.operation_cost import OperationCost, Resource
+from tuibench.model.operation_cost import OperationCost, Resource, ResourceUse
 from tuibench.model.sample import Sample
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten
 from tuibench.tui.view import View
@@ -18,27 +18,30 @@ _NAME, _VALUE = 22, 16
 
 def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
     """A row for each resource: for a query, for a transaction, and why it is missing."""
-    cost = recent_cost(view.recent)
+    use = recent_use(view.recent)
+    cost = operation_cost(use)
     heading = (
         TextSpan(f"{'COST OF AN OPERATION':<{_NAME}}", "title"),
         TextSpan(f"{'per query':>{_VALUE}}{'per transaction':>{_VALUE}}", "muted"),
     )
     note = f"over the last {WINDOW_SAMPLES} samples; a query is every statement, a transaction a commit"
-    rows = [_row(resource, cost, width) for resource in Resource]
+    rows = [_row(resource, use, cost, width) for resource in Resource]
     lines = [heading, *rows, (), (TextSpan(note, "muted"),)]
     return [pad_line(line, width) for line in lines][:height]
 
 
-def recent_cost(samples: Sequence[Sample]) -> OperationCost:
-    """The cost over the newest samples."""
+def recent_use(samples: Sequence[Sample]) -> ResourceUse:
+    """What was used over the newest samples."""
     newest = samples[-WINDOW_SAMPLES - 1 :]
-    return operation_cost(total_use(resource_use(before, after) for before, after in pairwise(newest)))
+    return total_use(resource_use(before, after) for before, after in pairwise(newest))
 
 
-def _row(resource: Resource, cost: OperationCost, width: int) -> TextLine:
+def _row(resource: Resource, use: ResourceUse, cost: OperationCost, width: int) -> TextLine:
     query, transaction = cost.per_query.get(resource), cost.per_transaction.get(resource)
     cells = "".join(f"{resource_text(resource, value):>{_VALUE}}" for value in (query, transaction))
-    why = resource.facts.why if query is None else "no transactions" if transaction is None else ""
+    why = "" if transaction is not None else "no transactions"
+    if query is None:
+        why = "no queries" if resource in use.used else resource.facts.why
     room = width - _NAME - 2 * _VALUE - 3
     return (
         TextSpan(f"{resource.facts.label:<{_NAME}}", "muted"),
