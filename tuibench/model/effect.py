@@ -17,12 +17,13 @@ class Verdict(StrEnum):
 
 
 class MovementKind(StrEnum):
-    """How a level moves while nothing is changed."""
+    """How a level moves while nothing is changed; HOST is a host that lost more or less CPU to others."""
 
     TREND = "trend"
     STEP = "step"
     SAWTOOTH = "sawtooth"
     WANDERING = "wandering"
+    HOST = "host"
 
 
 class LevelMovement(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +31,7 @@ class LevelMovement(msgspec.Struct, frozen=True, kw_only=True):
 
     `percent` is the slope per second of a trend, the height of a step, else the largest difference of two
     windows without a change. `seconds` is when a step happened, from the change, negative before it; or the
-    period of a sawtooth.
+    period of a sawtooth. Of a host `percent` is by how many points of its CPU others used more, or less.
     """
 
     kind: MovementKind

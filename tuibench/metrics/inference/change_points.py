@@ -32,7 +32,7 @@ FEWEST_BASELINE = 8
 EVIDENCE = 4.1
 """The logarithm of the likelihood ratio at which the newest runs raise an alarm.
 
-It does so 0.9 times in 200 runs without a change. A fall of 5 % in noise of 3 % is then found within five
+It does so once in 200 runs without a change. A fall of 5 % in noise of 3 % is then found within five
 runs in 77, 81 and 84 % (after 20, 40 and 100 runs). A sum that knows the level and its noise, which is
 optimal (Moustakides, Annals of Statistics 14, 1986), finds it in 86 % at the same rate of alarms.
 """

@@ -12,6 +12,8 @@ import math
 from collections.abc import Sequence
 from statistics import median
 
+import msgspec
+
 from tuibench.metrics.inference.attribution import (
     FEWEST_AFTER,
     FEWEST_BEFORE,
@@ -20,11 +22,16 @@ from tuibench.metrics.inference.attribution import (
     logarithms,
 )
 from tuibench.metrics.series.slots import P95, Ranks, Slot
-from tuibench.model.effect import Comparison, EffectFigure, LevelMovement, MovementKind
+from tuibench.model.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
 
 SlotWindow = Sequence[Slot]
 TOLERANCE_PERCENT = 5.0
 """A change that is known to have done less than that left the figure equal."""
+
+HOST_SHIFT = 10.0
+"""Points of the host's CPU that others must use more, or less, to count."""
+
+HOST_MARGIN = 2.0
 
 
 def compare_windows(history: SlotWindow, after: SlotWindow) -> tuple[Comparison, ...]:
@@ -35,12 +42,35 @@ def compare_windows(history: SlotWindow, after: SlotWindow) -> tuple[Comparison,
     levels = (window_figures(history[-len(after) :]), window_figures(after))
     seconds = math.fsum(slot.seconds for slot in after) / len(after)
     gap = max(0, round((after[0].start_seconds - history[-1].end_seconds) / seconds))
+    before = history[-len(after) :]
     found = []
     for figure in EffectFigure:
         old, new = _series(figure, history), _series(figure, after)
         if figure in levels[0] and figure in levels[1] and _is_enough(old, new):
             found.append(_comparison(figure, levels[0][figure], levels[1][figure], (old, new), gap, seconds))
-    return tuple(found)
+    return tuple(_unless_host(one, before, after) for one in found)
+
+
+def _unless_host(one: Comparison, before: SlotWindow, after: SlotWindow) -> Comparison:
+    """The comparison, unless it may come from what others used of the host's CPU.
+
+    If others use 30 % and then 10 %, there is 90 : 70 as much left: a difference is attributed to the change
+    only if its logarithm is more than `HOST_MARGIN` times that.
+    """
+    old, new = _foreign_cpu(before), _foreign_cpu(after)
+    if old is None or new is None or abs(new - old) < HOST_SHIFT or one.verdict is Verdict.CANNOT_TELL:
+        return one
+    explained = HOST_MARGIN * abs(math.log(max(100 - new, 1.0) / max(100 - old, 1.0)))
+    is_small = min(one.before, one.after) > 0 and abs(math.log(one.after / one.before)) <= explained
+    if not is_small:
+        return one
+    movement = LevelMovement(kind=MovementKind.HOST, percent=new - old)
+    return msgspec.structs.replace(one, verdict=Verdict.CANNOT_TELL, movement=movement)
+
+
+def _foreign_cpu(window: SlotWindow) -> float | None:
+    known = [slot.foreign_cpu for slot in window if slot.foreign_cpu is not None]
+    return math.fsum(known) / len(known) if known else None
 
 
 def window_figures(window: SlotWindow) -> dict[EffectFigure, float]:

@@ -44,7 +44,8 @@ def attribution_text(one: Comparison) -> str:
     """Why the difference cannot be attributed to the change; empty where it can."""
     if one.movement is None:
         return ""
-    return f"cannot be attributed: {FIGURE_NAMES[one.figure]} {movement_text(one.movement)}"
+    subject = "" if one.movement.kind is MovementKind.HOST else f"{FIGURE_NAMES[one.figure]} "
+    return f"cannot be attributed: {subject}{movement_text(one.movement)}"
 
 
 def movement_text(movement: LevelMovement) -> str:
@@ -63,3 +64,6 @@ def movement_text(movement: LevelMovement) -> str:
             return f"was swinging by {amount} % every {movement.seconds:.0f} s before the change"
         case MovementKind.WANDERING:
             return f"was wandering by {amount} % before the change"
+        case MovementKind.HOST:
+            direction = "less" if movement.percent < 0 else "more"
+            return f"other programs or guests used {amount} % of the host's CPU {direction} after the change"

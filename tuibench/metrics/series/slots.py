@@ -16,7 +16,9 @@ class Slot(NamedTuple):
 
     `latency` is None where only `p95_ms` is known (a record); both are None when nothing finished.
     `log_fsyncs` is None where the server did not tell. `queries` is None where a load is measured: its
-    transactions say as much. `use` is what its operations used of server and client.
+    transactions say as much. `use` is what its operations used of server and client. `foreign_cpu` is the
+    percentage of this host's CPU that was lost to other programs, other guests or a CPU limit; None where it
+    is not known.
     """
 
     end_seconds: float
@@ -27,6 +29,7 @@ class Slot(NamedTuple):
     log_fsyncs: float | None = None
     queries: float | None = None
     use: ResourceUse | None = None
+    foreign_cpu: float | None = None
 
     @property
     def start_seconds(self) -> float:

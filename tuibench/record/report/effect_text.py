@@ -17,6 +17,9 @@ from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, 
 STILL_MOVING = "still moving"
 
 
+MINUTES_TO_HOURS = 120
+
+
 def changes_text(comparisons: Iterable[Comparison]) -> str:
     """Every figure with verdict, difference and interval: `TPS higher: +43 % (38..49 %), p95 …`."""
     return ", ".join(f"{FIGURE_NAMES[one.figure]} {comparison_text(one)}" for one in comparisons)
@@ -119,8 +122,14 @@ def _more(result: AbTestResult) -> str:
         return ""
     if result.more_seconds is None:
         return "; undecided: how much longer it needs is not known"
-    minutes = result.more_seconds / 60
-    return f"; undecided: needs about {max(minutes, 0.1):.2g} more minutes"
+    return f"; undecided: needs about {_duration_text(result.more_seconds / 60)}"
+
+
+def _duration_text(minutes: float) -> str:
+    """In two digits: 0.8 more minutes, 12 more minutes, 3 more hours."""
+    if minutes < MINUTES_TO_HOURS:
+        return f"{max(minutes, 0.1):.2g} more minutes" if minutes < 10 else f"{minutes:.0f} more minutes"
+    return f"{minutes / 60:,.0f} more hours"
 
 
 def _so_far(result: AbTestResult) -> str:

@@ -18,7 +18,7 @@ from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKi
 from tuibench.model.message import SessionMessage
 from tuibench.model.operation_cost import OperationCost, ResourceUse
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample, TrafficSample
+from tuibench.model.sample import HostSample, Sample, TrafficSample
 from tuibench.model.steadiness import Steadiness
 from tuibench.record.report.effect_text import effect_text
 from tuibench.record.report.steadiness_text import stall_event_text
@@ -239,7 +239,18 @@ def _slot(sample: Sample, interval: IntervalCounts, end_seconds: float) -> Slot:
         latency=interval.latency,
         p95_ms=latency.p95 if latency else None,
         log_fsyncs=None if each is None else each * interval.transactions,
+        foreign_cpu=_foreign_cpu(sample.host),
     )
+
+
+def _foreign_cpu(host: HostSample | None) -> float | None:
+    """What other programs, other guests and our CPU limit took; without the server's own CPU, only the latter
+    two are known.
+    """
+    if host is None:
+        return None
+    others = host.cpu_steal if host.cpu_server is None else max(host.cpu_rest, host.cpu_steal)
+    return others + host.cpu_throttled
 
 
 def _traffic_slot(

@@ -183,3 +183,39 @@ def test_ranks_agree_with_the_histogram(latencies: list[int], share: float) -> N
     histogram = Histogram.of(latencies)
     at = Ranks([histogram]).bucket_at(share)
     assert min(bucket_upper_bound(at), histogram.max_us) == histogram.percentiles((100 * share,))[0]
+
+
+# A host that others use
+
+
+def on_host(rates: list[float], foreign_cpu: float | None, start: float = 0.0) -> list[Slot]:
+    rng = random.Random(4)
+    return [
+        Slot(start + place + 1, 1.0, rate * math.exp(rng.gauss(0, 0.01)), foreign_cpu=foreign_cpu)
+        for place, rate in enumerate(rates)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("factor", "before", "after", "verdict"),
+    [
+        (1.2, 30.0, 10.0, Verdict.CANNOT_TELL),
+        (1.2, 30.0, 25.0, Verdict.HIGHER),
+        (1.2, None, None, Verdict.HIGHER),
+        (3.0, 30.0, 10.0, Verdict.HIGHER),
+        (1.0, 10.0, 40.0, Verdict.CANNOT_TELL),
+        (1.0, 10.0, 12.0, Verdict.EQUAL),
+    ],
+)
+def test_what_others_took_of_the_host_is_not_the_changes_doing(
+    factor: float, before: float | None, after: float | None, verdict: Verdict
+) -> None:
+    old = on_host([100.0] * 60, before)
+    found = of(EffectFigure.TPS, old, on_host([100.0 * factor] * WINDOW, after, start=62.0))
+    assert found.verdict is verdict
+    is_host = found.movement is not None and found.movement.kind is MovementKind.HOST
+    assert is_host == (verdict is Verdict.CANNOT_TELL)
+    if is_host:
+        direction = "less" if (after or 0) < (before or 0) else "more"
+        assert attribution_text(found).startswith("cannot be attributed: other programs or guests used ")
+        assert attribution_text(found).endswith(f" % of the host's CPU {direction} after the change")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.tui.script import COSTS, EFFECT
@@ -151,3 +152,18 @@ def test_small_numbers(value: float | None, text: str) -> None:
 )
 def test_a_difference_with_its_interval(values: tuple[float, float, float], text: str) -> None:
     assert units.with_interval(*values, " %") == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.0, "about 0.1 more minutes"),
+        (47.0, "about 0.78 more minutes"),
+        (720.0, "about 12 more minutes"),
+        (12_600.0, "about 4 more hours"),
+        (None, "how much longer it needs is not known"),
+    ],
+)
+def test_an_undecided_test_says_how_much_longer_it_takes(seconds: float | None, words: str) -> None:
+    undecided = msgspec.structs.replace(result(), is_sequential=True, more_seconds=seconds)
+    assert with_sentence(undecided).sentence.endswith(words)
