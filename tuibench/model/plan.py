@@ -11,6 +11,9 @@ from tuibench.model.schedule import Schedule, most_threads
 OptionValue = bool | int | float | str
 
 
+GRACE_SECONDS = 60.0
+"""How long a session continues without a viewer."""
+
 IGNORED_ERRORS = (1213, 1020, 1205)
 """sysbench's default --mysql-ignore-errors: deadlock, record changed, lock wait timeout."""
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tuibench.model.plan import RunPlan
+from tuibench.model.plan import GRACE_SECONDS, RunPlan
 from tuibench.model.target import Target
 
 
@@ -46,7 +46,7 @@ class ServiceSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     session: SessionSpec
     socket: str
-    grace_seconds: float | None = 60.0
+    grace_seconds: float | None = GRACE_SECONDS
 
 
 class Launched(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from tuibench.cli.parsing.declarations import Option
 from tuibench.errors import UsageError
+from tuibench.model.plan import GRACE_SECONDS
 
 if TYPE_CHECKING:
     from tuibench.session.spec import Address, SessionSpec
 
-GRACE_SECONDS = 60.0
 MAX_GRACE_SECONDS = 10.0**9
 
 
@@ -28,7 +28,10 @@ class BackgroundOptions:
     ] = False
     grace: Annotated[
         float | None,
-        Option("--grace", help="Seconds it continues without a viewer [60; with --detach: no limit]."),
+        Option(
+            "--grace",
+            help=f"Seconds it continues without a viewer [{GRACE_SECONDS:g}; with --detach: no limit].",
+        ),
     ] = None
 
     def validate(self) -> None:

@@ -4,7 +4,7 @@ from tuibench.metrics.inference.wording import FIGURE_NAMES, comparison_text
 from tuibench.model.effect import Effect
 from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.panels.effect import before_after_text
-from tuibench.tui.panels.measures import FSYNCS, P95, PERCENTILES, QPS, TPS, Measure, measures_of
+from tuibench.tui.panels.measures import FSYNCS, PERCENTILES, QPS, TPS, Measure, measures_of
 from tuibench.tui.view import View
 from tuibench.units import hms, local_time
 
@@ -55,10 +55,8 @@ def _run_line(view: View, point: ChartPoint) -> str:
 
 def _measures_line(view: View, point: ChartPoint) -> str:
     """Every figure that is known, with its name."""
-    p50, _, p99, most = PERCENTILES
     shown: list[tuple[str, Measure]] = [
-        (each.title, each)
-        for each in (*measures_of(view.headline)[:1], TPS, QPS, p50, P95, p99, most, FSYNCS)
+        (each.title, each) for each in (*measures_of(view.headline)[:1], TPS, QPS, *PERCENTILES, FSYNCS)
     ]
     texts = {name: _written(measure, point) for name, measure in shown}
     return ", ".join(f"{name} {text}" for name, text in texts.items() if text)

@@ -19,7 +19,6 @@ from tuibench.cli.commands.start.form_values import (
     form_target,
     is_private_server,
 )
-from tuibench.cli.options.session_options import GRACE_SECONDS
 from tuibench.cli.runner.new_session import new_session_spec, start_session
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
@@ -28,6 +27,7 @@ from tuibench.load.tables.inspect_tables import check_tables_absent
 from tuibench.load.tables.loader import LoadOptions, LoadProgress
 from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.finding import Finding, Severity
+from tuibench.model.plan import GRACE_SECONDS
 from tuibench.model.target import Target
 from tuibench.mysql.session_defaults import connect_with_defaults
 from tuibench.session.preflight import diagnose
