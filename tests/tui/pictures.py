@@ -92,6 +92,7 @@ SCREENS: Mapping[str, Scene | Form] = {
     "events": Scene(keys=("7",)),
     "saturation": Scene(msgspec.structs.replace(CALM, probe=OVER), ("8",)),
     "big": Scene(keys=("b",)),
+    "cost": Scene(keys=("o",)),
     "start": Form(MISSING, ("down", "enter")),
     "help": Scene(WARNED, ("question_mark",)),
     "confirm": Scene(CALM, ("d", "down", "down", "enter")),

@@ -99,7 +99,7 @@ sys.addaudithook(watch)
 """
 """Writes down, at each import, where the password can be read by others."""
 
-OURS = {"tuibench", "tuibench.credentials"}
+OURS = {"tuibench", "tuibench._version", "tuibench.credentials"}
 HEAVY = {"asyncio", "typing", "inspect", "dataclasses", "logging", "ssl", "socket", "subprocess"}
 """What of the standard library takes its time."""
 

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import msgspec
 from textual.app import SystemCommand
@@ -23,7 +23,6 @@ from tuibench.errors import RunError, TuibenchError
 from tuibench.model.command import Command, Stop, WatchActivity
 from tuibench.model.message import READ_ONLY_REFUSAL, SessionEnded, Status
 from tuibench.model.sample import Sample
-from tuibench.session.service.client import SessionClient
 from tuibench.tui.bridge import Connect, ReplayPlayer, SessionUpdate, UpdateInbox, ViewerClient
 from tuibench.tui.commands import chart_view
 from tuibench.tui.commands.actions import (
@@ -53,9 +52,6 @@ from tuibench.tui.terminal.svg import with_shapes
 from tuibench.tui.view import View, initial_view, next_view, visible_view, with_note
 from tuibench.tui.widgets.chart import TimePanel
 
-if TYPE_CHECKING:
-    from tuibench.session.replay import ReplayClient
-
 SCENE_SECONDS = 0.5
 """How often a scene looks whether it goes on."""
 LEAVE_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
@@ -63,38 +59,6 @@ SESSION_LOST = (
     "the session ended without a summary",
     "its guardian puts the settings back; `tuibench restore` says what is left",
 )
-
-
-def run_viewer(
-    socket: Path,
-    look: DisplayOptions,
-    *,
-    owner: bool = True,
-    read_only: bool = False,
-    scene: ScenePlayer | None = None,
-) -> SessionEnded | None:
-    """Show the session behind `socket` until the operator leaves; its last word, or None if it goes on.
-
-    The `owner` has started it: the key that stops it does not ask back. Who is `read_only` cannot steer it.
-    A `scene` is played from the first sample on.
-
-    Raises RunError when no session answers or when it vanishes without a word (the terminal is restored).
-    """
-    connect = partial(SessionClient.join, socket, read_only=read_only)
-    app = TuibenchApp(connect, look, owner=owner, read_only=read_only, scene=scene)
-    ended = app.run(mouse=look.mouse)
-    if app.failure is not None:
-        raise app.failure
-    return ended
-
-
-def run_replay(client: "ReplayClient", look: DisplayOptions) -> None:
-    """Show a recorded run until the operator leaves."""
-
-    async def connect() -> ViewerClient:
-        return client
-
-    TuibenchApp(connect, look, player=client).run(mouse=look.mouse)
 
 
 class TuibenchApp(StyledApp[SessionEnded]):
@@ -346,24 +310,23 @@ class TuibenchApp(StyledApp[SessionEnded]):
     def _open_copy(self, view: View) -> None:
         """By the terminal's own clipboard (OSC 52); whether it took the text, it does not say."""
         text = self._main.copied(visible_view(view)) if self._main is not None else ""
-        if not text:
+        if text:
+            self.copy_to_clipboard(text)
+            first, *more = text.splitlines()
+            self._tell(f"copied, if this terminal allows it: {first}{' …' if more else ''}")
+        else:
             self._say("there is nothing to copy here yet")
-            return
-        self.copy_to_clipboard(text)
-        first = text.splitlines()[0]
-        self._tell(f"copied, if this terminal allows it: {first}{' …' if text.count(chr(10)) > 1 else ''}")
 
     def _open_save(self, view: View) -> None:
         """In the folder where the viewer was started; in a browser as a download."""
-        here = next(
-            name for name in tabs.TABS_BY_NAME if self.is_screen_installed(name) and self._is_shown(name)
-        )
+        made = filter(self.is_screen_installed, tabs.TABS_BY_NAME)
+        here = next(name for name in made if self.get_screen(name) is self._main)
         name = f"tuibench-{here}-{view.elapsed_seconds:.0f}s"
         svg = with_shapes(self.export_screenshot(title=f"tuibench {view.plan.profile}"))
         if self.is_web:
             self.deliver_text(io.StringIO(svg), save_filename=f"{name}.svg", mime_type="image/svg+xml")
-            return
-        self.run_worker(self._save(svg, name), name="picture")
+        else:
+            self.run_worker(self._save(svg, name), name="picture")
 
     async def _save(self, svg: str, name: str) -> None:
         try:
@@ -372,9 +335,6 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._say(str(error))
         else:
             self._tell(f"saved {', '.join(map(str, paths))}")
-
-    def _is_shown(self, name: str) -> bool:
-        return self.is_screen_installed(name) and self.get_screen(name, MainScreen) is self._main
 
     def _open_leave(self, view: View) -> None:
         self.exit()
@@ -423,7 +383,6 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._show(with_note(self.view, refusal, ok=False))
 
     def _tell(self, text: str) -> None:
-        """That something was done."""
         if self.view is not None:
             self._show(with_note(self.view, text, ok=True))
 

@@ -24,16 +24,16 @@ from tuibench.cli.runner.new_session import new_session_spec, start_detached, st
 from tuibench.cli.runner.viewer import is_on_terminal, open_viewer, print_result, report_left_running
 from tuibench.demo.binaries import inspect_binary
 from tuibench.demo.server import PrivateServer
-from tuibench.errors import ExitCode, UsageError
+from tuibench.errors import ExitCode
 from tuibench.load.tables.loader import LoadOptions
 from tuibench.model.plan import EngineChoice, OptionValue
 from tuibench.session.spec import SessionSpec
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import known_options
-from tuibench.workload.language.profile_schema import Profile
 
 if TYPE_CHECKING:
     from tuibench.tui.scenes.player import ScenePlayer
+    from tuibench.tui.scenes.scene import Scene
     from tuibench.tui.terminal.styled_app import DisplayOptions
 
 __all__ = ["CONTEXT", "demo"]
@@ -87,20 +87,11 @@ def demo(
     ] = False,
 ) -> None:
     on_screen = not headless and is_on_terminal()
-    scene = scenes.load()
+    scene = scenes.load(is_possible=on_screen and not background.detach and not adhoc.is_given)
     text = ""
     if scene is not None:
-        if not on_screen or background.detach or adhoc.is_given:
-            raise UsageError(
-                "a scene is played on a terminal, with its own load", "leave out the other options"
-            )
         profile, text, threads = scene.profile, scene.profile_text, threads or scene.threads
-    parsed = library.parse_profile(text, profile) if text else library.load_profile(profile)
-    options = {
-        **_data_options(parsed),
-        **(scene.options if scene is not None else {}),
-        **parse_profile_options(context.args),
-    }
+    options = _load_options(profile, text, scene, context.args)
     program = library.load_program(profile, options, text)
     given = RunOptions(
         threads=THREADS if threads is None and not (plan_text or ramp) else threads,
@@ -125,10 +116,11 @@ def demo(
     raise click.exceptions.Exit(code)
 
 
-def _data_options(profile: Profile) -> dict[str, OptionValue]:
-    """How large the tables are made, where the profile's data set asks for that."""
-    known = known_options(profile)
-    return DEMO_DATA if set(DEMO_DATA) <= set(known) else {}
+def _load_options(profile: str, text: str, scene: "Scene | None", words: list[str]) -> dict[str, OptionValue]:
+    """The profile's options: the demo's size of tables, then the scene's, then those of the command line."""
+    parsed = library.parse_profile(text, profile) if text else library.load_profile(profile)
+    data = DEMO_DATA if set(DEMO_DATA) <= set(known_options(parsed)) else {}
+    return {**data, **(scene.options if scene is not None else {}), **parse_profile_options(words)}
 
 
 @contextmanager

@@ -57,9 +57,9 @@ def replay(
     require_terminal(f"tuibench report {run}")
     look = screen.look()
     from tuibench.session.replay import ReplayClient
-    from tuibench.tui import app
+    from tuibench.tui import viewer
 
-    app.run_replay(ReplayClient(found, speed), look)
+    viewer.run_replay(ReplayClient(found, speed), look)
 
 
 def parse_size(text: str) -> tuple[int, int]:

@@ -30,13 +30,19 @@ class SceneOptions:
     )
     loop: Annotated[bool, Option("--loop", help="Play the scene again and again.")] = False
 
-    def load(self) -> "Scene | None":
-        """The checked scene. Raises UsageError for one that is unknown or has a mistake."""
+    def load(self, *, is_possible: bool) -> "Scene | None":
+        """The checked scene. Raises UsageError for one that is unknown or has a mistake, or if none can be
+        played here.
+        """
         if not self.scene:
             for given, option in ((self.by_space, "--by-space"), (self.loop, "--loop")):
                 if given:
                     raise UsageError(f"{option} plays a scene", "name one: --scene durability")
             return None
+        if not is_possible:
+            raise UsageError(
+                "a scene is played on a terminal, with its own load", "leave out the other options"
+            )
         from tuibench.tui.scenes.library import load_scene
 
         scene = load_scene(self.scene)

@@ -41,9 +41,9 @@ def open_viewer(
     scene: "ScenePlayer | None" = None,
 ) -> SessionEnded | None:
     """Opens the screen on a session; its last word, or None if it was left running."""
-    from tuibench.tui import app
+    from tuibench.tui import viewer
 
-    return app.run_viewer(socket, look, owner=owner, read_only=read_only, scene=scene)
+    return viewer.run_viewer(socket, look, owner=owner, read_only=read_only, scene=scene)
 
 
 def report_left_running(socket: Path) -> ExitCode:

@@ -167,10 +167,10 @@ class MainScreen(Screen[None]):
 
     def _size_caption(self, view: View) -> None:
         """A scene has as many lines as its text needs; without one there are none."""
-        caption = self.query_one("#caption")
         lines = caption_height(view, self.size.width - 2)
-        caption.display = lines > 0
-        caption.styles.height = lines
+        for caption in self.query("#caption"):
+            caption.display = lines > 0
+            caption.styles.height = lines
 
     def _tell_size(self, size: Size) -> None:
         """The notice, where there is room for nothing else."""

@@ -1,7 +1,7 @@
 """The user's own keys: the section [keys] of the configuration file, checked against our tables of keys.
 
 [keys]
-pause = "o"
+pause = "i"
 double = "f5 )"
 
 A key is a character as it is typed, or Textual's name of it (f5, space, ctrl+t); several stand side by side.

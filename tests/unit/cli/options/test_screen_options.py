@@ -21,9 +21,9 @@ def configured(text: str) -> None:
 
 
 def test_what_an_option_does_not_say_the_file_does(tuibench_home: Path) -> None:
-    configured('[screen]\ntheme = "ansi-light"\nfps = 4\nmouse = false\n[keys]\npause = "o"\n')
+    configured('[screen]\ntheme = "ansi-light"\nfps = 4\nmouse = false\n[keys]\npause = "i"\n')
     look = ScreenOptions().look()
-    assert (look.theme, look.mouse, look.keymap.shown) == ("ansi-light", False, {"pause": "o"})
+    assert (look.theme, look.mouse, look.keymap.shown) == ("ansi-light", False, {"pause": "i"})
     assert os.environ[FPS_VARIABLE] == "4"
     look = ScreenOptions(theme="ansi-dark", fps=10, no_mouse=True).look()
     assert (look.theme, look.mouse) == ("ansi-dark", False)

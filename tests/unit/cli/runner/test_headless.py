@@ -203,7 +203,7 @@ def test_all_that_sysbench_has_no_place_for(tmp_path: Path) -> None:
     )
     assert run_notes(figures, str(tmp_path)) == [
         "failed: the server went away",
-        "errors by code: 1205 LOCK_WAIT_TIMEOUT × 2, 1213 LOCK_DEADLOCK × 3; transactions tried again: 4",
+        "errors by code: 1205 lock wait timeout × 2, 1213 deadlock × 3; transactions tried again: 4",
         "abandoned, in flight or due: 2",
         "the server counted the same 3,195 statements",
         "warning: client-limited",

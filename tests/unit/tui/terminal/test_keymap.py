@@ -12,16 +12,16 @@ from tuibench.tui.terminal import keymap
 
 def test_a_key_is_a_character_or_a_name_and_several_stand_side_by_side() -> None:
     found = keymap.parse_keymap(
-        {"pause": "o", "double": "f5 )", "fewer": "(", "halve": "Space", "mark": "M"}, "c.toml"
+        {"pause": "i", "double": "f5 )", "fewer": "(", "halve": "Space", "mark": "M"}, "c.toml"
     )
     assert found.bound == {
-        "pause": "o",
+        "pause": "i",
         "double": "f5,right_parenthesis",
         "fewer": "left_parenthesis",
         "halve": "space",
         "mark": "M",
     }
-    assert found.shown == {"pause": "o", "double": "f5", "fewer": "(", "halve": "space", "mark": "M"}
+    assert found.shown == {"pause": "i", "double": "f5", "fewer": "(", "halve": "space", "mark": "M"}
 
 
 def test_keys_can_change_places() -> None:
@@ -40,7 +40,7 @@ def test_keys_can_change_places() -> None:
         ({"pause": "spcae"}, "c.toml: keys.pause: there is no key 'spcae' (did you mean 'space'?)"),
         ({"pause": "Enter"}, "c.toml: keys.pause: Enter confirms and goes back everywhere"),
         ({"pause": "q"}, "c.toml: keys.pause: q is the key of 'stop', too (give that another one: stop = "),
-        ({"stop": "o", "pause": "o"}, "c.toml: keys.pause: o is the key of 'stop', too"),
+        ({"stop": "i", "pause": "i"}, "c.toml: keys.pause: i is the key of 'stop', too"),
     ],
 )
 def test_faults_are_named(given: dict[str, Any], fault: str) -> None:

@@ -1,0 +1,47 @@
+"""Runs the viewer of a session, or of a recorded run, until the operator leaves it."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuibench.model.message import SessionEnded
+from tuibench.session.service.client import SessionClient
+from tuibench.tui.app import TuibenchApp
+from tuibench.tui.bridge import ViewerClient
+from tuibench.tui.scenes.player import ScenePlayer
+from tuibench.tui.terminal.styled_app import DisplayOptions
+
+if TYPE_CHECKING:
+    from tuibench.session.replay import ReplayClient
+
+
+def run_viewer(
+    socket: Path,
+    look: DisplayOptions,
+    *,
+    owner: bool = True,
+    read_only: bool = False,
+    scene: ScenePlayer | None = None,
+) -> SessionEnded | None:
+    """Show the session behind `socket` until the operator leaves; its last word, or None if it goes on.
+
+    The `owner` has started it: the key that stops it does not ask back. Who is `read_only` cannot steer it.
+    A `scene` is played from the first sample on.
+
+    Raises RunError when no session answers or when it vanishes without a word (the terminal is restored).
+    """
+    connect = partial(SessionClient.join, socket, read_only=read_only)
+    app = TuibenchApp(connect, look, owner=owner, read_only=read_only, scene=scene)
+    ended = app.run(mouse=look.mouse)
+    if app.failure is not None:
+        raise app.failure
+    return ended
+
+
+def run_replay(client: "ReplayClient", look: DisplayOptions) -> None:
+    """Show a recorded run until the operator leaves."""
+
+    async def connect() -> ViewerClient:
+        return client
+
+    TuibenchApp(connect, look, player=client).run(mouse=look.mouse)
