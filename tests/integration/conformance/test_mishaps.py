@@ -110,7 +110,8 @@ statements = [{ name = "wait", sql = "UPDATE t SET n = n + 1 WHERE id = ?", bind
         await drive.until(lambda counters: counters.retries == 1)
         await connection.execute("COMMIT")
         await drive.completes(5)
-        assert (drive.last.failure, drive.last.counters.errors) == ("", {1317: 1})
+        assert drive.last.failure == ""
+        assert drive.last.counters.errors in ({1317: 1}, {1205: 1}), "MariaDB may name the lock, not the kill"
 
 
 async def _is_at_work(connection: Connection, id: int) -> None:
