@@ -21,6 +21,7 @@ from tuibench.model.finding import Finding
 from tuibench.model.probe import ProbeResult
 from tuibench.model.summary import SlapBenchmark, Summary
 from tuibench.model.sweep import SweepLine, SweepRecord
+from tuibench.model.tune import TuneResult
 from tuibench.model.watch import WatchReport
 from tuibench.record.files.schema import PlanRecord, ReportLine, StatusLine
 from tuibench.record.files.store import RecordedEntry
@@ -58,6 +59,7 @@ SCHEMAS = {
     "compare": Schema("tuibench compare --format json", RunComparison),
     "history": Schema("tuibench history --format json", History),
     "probe": Schema("tuibench probe --format json", ProbeResult),
+    "tune": Schema("tuibench tune --format json", TuneResult),
     "slap": Schema("tuibench slap --format json", list[SlapBenchmark]),
     "check": Schema("tuibench check --format json", list[ConditionResult]),
     "sessions": Schema("tuibench sessions --format json", list[sessions.SessionLine]),

@@ -13,7 +13,14 @@ from tuibench.model.server import Flavour
 from tuibench.model.settings import SettingState
 from tuibench.mysql.connection import connect
 from tuibench.tuning.admin_connection import AdminConnection, admin_connector
-from tuibench.tuning.catalogue.setting_lookup import SETTINGS, SETTINGS_BY_NAME, SettingScope, ValueKind
+from tuibench.tuning.catalogue import setting_lookup
+from tuibench.tuning.catalogue.setting_lookup import (
+    SETTINGS,
+    SETTINGS_BY_NAME,
+    Setting,
+    SettingScope,
+    ValueKind,
+)
 from tuibench.tuning.change.settings_manager import SettingsManager, WorkloadSettings
 from tuibench.tuning.undo.journal import journal_path
 from tuibench.tuning.undo.restore import RestoreOutcome
@@ -27,6 +34,9 @@ OTHERWISE = {
     "innodb_io_capacity_max": ("40000", "25000"),
     "innodb_log_file_size": ("64M",),
     "innodb_redo_log_capacity": ("64M", "100000000"),
+    "innodb_max_dirty_pages_pct_lwm": ("0", "5"),
+    "query_cache_size": ("0", "1M"),
+    "innodb_log_buffer_size": ("16M", "20000000"),
 }
 """Values to try where those that are offered would take too much of a test's host."""
 
@@ -37,8 +47,13 @@ BEYOND = {
     "innodb_redo_log_capacity": "as much disk as there is",
     "innodb_log_file_size": "as much disk as there is",
     "table_open_cache": "takes files",
+    "innodb_max_dirty_pages_pct": "each other's limits are tried with the pair",
+    "innodb_max_dirty_pages_pct_lwm": "each other's limits are tried with the pair",
 }
 """Where the limits themselves are not tried, and why."""
+
+
+NUMBERS = (ValueKind.INTEGER, ValueKind.DECIMAL, ValueKind.PERCENT)
 
 
 @pytest.fixture
@@ -66,7 +81,7 @@ async def test_what_is_called_dynamic_is_changed_read_back_and_restored(
     before = await everything(admin)
     tuner = await opened(server.target)
     tried = changeable(tuner)
-    assert len(tried) > 12
+    assert len(tried) > 60
     for state in tried:
         values = OTHERWISE.get(state.name, tuple(state.choices))
         for value in values:
@@ -91,7 +106,8 @@ async def test_limits_are_the_servers_own(server: Server, admin: AdminConnection
         if (
             state.name in BEYOND
             or support is None
-            or SETTINGS_BY_NAME[state.name].kind not in (ValueKind.INTEGER, ValueKind.DECIMAL)
+            or SETTINGS_BY_NAME[state.name].kind
+            not in (ValueKind.INTEGER, ValueKind.DECIMAL, ValueKind.PERCENT)
         ):
             continue
         for value in (support.low, support.high):
@@ -126,13 +142,33 @@ async def test_what_cannot_be_changed_says_why(server: Server, admin: AdminConne
     tuner = await opened(server.target)
     mariadb = server.binary.flavour is Flavour.MARIADB
     reasons = {state.name: state.unavailable for state in tuner.known if state.unavailable}
-    only_mysql = {"binlog_order_commits", "innodb_redo_log_enabled", "innodb_redo_log_capacity"}
+    flavours = {
+        setting.name: {support.flavour for support in setting.supported}
+        for setting in setting_lookup.SETTINGS
+    }
+    other = Flavour.MYSQL if mariadb else Flavour.MARIADB
+    only_there = {name for name, found in flavours.items() if found == {other}}
+    assert all(reasons[name].startswith(f"only {other}") for name in only_there)
     if mariadb:
-        assert reasons.keys() == only_mysql | {"innodb_doublewrite", "innodb_thread_concurrency"}
-        assert all(reasons[name].startswith("only MySQL") for name in only_mysql)
+        assert reasons.keys() - only_there == {
+            "innodb_doublewrite",
+            "innodb_thread_concurrency",
+            "innodb_thread_sleep_delay",
+            "innodb_concurrency_tickets",
+            "innodb_log_buffer_size",
+            "innodb_log_write_ahead_size",
+            "query_cache_type",
+        }
         assert reasons["innodb_doublewrite"] == "it is read only on this server: only a restart changes it"
+        assert reasons["query_cache_type"] == "it is OFF, and only a restart changes that"
     else:
-        assert reasons.keys() == {"innodb_log_file_size"}
+        assert reasons.keys() - only_there == {
+            "innodb_log_file_size",
+            "innodb_doublewrite_pages",
+            "innodb_purge_threads",
+            "innodb_read_io_threads",
+            "innodb_write_io_threads",
+        }
     for name, reason in reasons.items():
         with pytest.raises(UsageError) as caught:
             await tuner.change(name, SETTINGS_BY_NAME[name].offered[0])
@@ -167,8 +203,9 @@ async def refused_all(tuner: SettingsManager, before: dict[str, str]) -> dict[st
         for setting in ON_SERVER
         if setting.name in before and setting.support(info)
     }
-    if info.flavour is Flavour.MARIADB:
-        del wanted["innodb_doublewrite"]
+    fixed = await tuner.control.read_only(wanted) if info.flavour is Flavour.MARIADB else set()
+    for name in {*fixed, *(setting.name for setting in SETTINGS if _is_fixed(setting, tuner, before))}:
+        wanted.pop(name, None)
     for name in wanted:
         with pytest.raises(UsageError, match="cannot be changed here: this login may not change it"):
             await tuner.change(name, before[name])
@@ -177,6 +214,13 @@ async def refused_all(tuner: SettingsManager, before: dict[str, str]) -> dict[st
         assert caught.value.code == 1227
     await tuner.close()
     return wanted
+
+
+def _is_fixed(setting: Setting, tuner: SettingsManager, before: dict[str, str]) -> bool:
+    """True for what only a restart changes, whatever the privileges."""
+    support = setting.support(tuner.server)
+    is_stuck = support is not None and before.get(setting.name) in support.stuck
+    return is_stuck or bool(setting_lookup.unsupported_reason(setting, tuner.server))
 
 
 async def test_the_workloads_own_settings_touch_nobody_else(server: Server, admin: AdminConnection) -> None:

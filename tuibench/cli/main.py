@@ -25,6 +25,7 @@ SECTIONS = {
         "live": "Open the live monitor on a given server.",
         "run": "Drive a load without a screen: interval lines, then the summary.",
         "probe": "Find the saturation point: step the load up, and say what limits it.",
+        "tune": "Try settings on the running server by A/B tests, and rank them by effect.",
         "sweep": "Run a load under every combination of threads and settings: one table.",
         "versions": "Compare server programs on private servers: each test relative to the first.",
         "slap": "Run mysqlslap's test: many clients, so many queries, how many seconds.",

@@ -122,6 +122,7 @@ class Counter(StrEnum):
     THREADS_RUNNING = _Row("Threads_running", "threads that execute a statement now", FIELD)
     THREADS_CONNECTED = _Row("Threads_connected", "connections that are open now", FIELD)
     THREADS_CACHED = _Row("Threads_cached", "threads in the thread cache", GAUGE)
+    THREADPOOL_THREADS = _Row("Threadpool_threads", "threads in the thread pool", GAUGE, flavour=MARIADB)
     THREADS_CREATED = _Row(
         "Threads_created",
         "threads created because the thread cache was empty",
@@ -157,6 +158,9 @@ class Counter(StrEnum):
         "tables closed because the table cache was full",
         metric="server_table_cache_overflows",
     )
+    OPENED_TABLE_DEFINITIONS = _Row("Opened_table_definitions", "table definitions read from the dictionary")
+    QCACHE_HITS = _Row("Qcache_hits", "results taken from the query cache", flavour=MARIADB)
+    QCACHE_INSERTS = _Row("Qcache_inserts", "results put into the query cache", flavour=MARIADB)
     TMP_TABLES = _Row("Created_tmp_tables", "internal temporary tables", metric="server_temporary_tables")
     TMP_DISK_TABLES = _Row(
         "Created_tmp_disk_tables",
@@ -164,6 +168,7 @@ class Counter(StrEnum):
         metric="server_temporary_disk_tables",
     )
     SORT_MERGE_PASSES = _Row("Sort_merge_passes", "merge passes of sorts that exceeded the sort buffer")
+    SELECT_FULL_JOIN = _Row("Select_full_join", "joins that scanned a table completely for each row")
     SELECT_SCAN = _Row("Select_scan", "joins that scanned their first table completely")
     ROWS_READ = _Row("Rows_read", "rows read", flavour=MARIADB)
     HANDLER_COMMIT = _Row(
@@ -211,6 +216,7 @@ class Counter(StrEnum):
         "page requests that had to read from disk",
         metric="server_buffer_pool_reads",
     )
+    READ_AHEAD = _Row("Innodb_buffer_pool_read_ahead", "pages read ahead of their use")
     POOL_WAIT_FREE = _Row("Innodb_buffer_pool_wait_free", "waits for a free page in the buffer pool")
     POOL_PAGES_FLUSHED = _Row(
         "Innodb_buffer_pool_pages_flushed",

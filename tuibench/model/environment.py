@@ -12,7 +12,9 @@ class HostConditions(msgspec.Struct, frozen=True, kw_only=True):
     """Limits and habits of this host that matter to a measurement; None or empty where it does not tell.
 
     `files_soft` and `files_hard` are the open files a process of ours may have, None without a limit. Disk
-    figures are those of the file system that holds the server's data directory.
+    figures are those of the file system that holds the server's data directory. `busy_share` is how much of
+    all cores was in use while nothing of ours ran, `steal_share` what the hypervisor gave to others, of 1;
+    `load_average` is of one minute.
     """
 
     files_soft: int | None = None
@@ -24,6 +26,10 @@ class HostConditions(msgspec.Struct, frozen=True, kw_only=True):
     governors: tuple[str, ...] = ()
     clocksource: str = ""
     fine_timers: bool = True
+    cores: int = 0
+    load_average: float | None = None
+    busy_share: float | None = None
+    steal_share: float | None = None
 
 
 class DiskFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +45,23 @@ class DiskFacts(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = ""
     total_bytes: int | None = None
     free_bytes: int | None = None
+
+
+class DiskSpeed(msgspec.Struct, frozen=True, kw_only=True):
+    """What the disk below a folder does; reads are None where they could not be measured.
+
+    A flush is a write of 4 KiB with its fdatasync, one after the other; a read is of 16 KiB at random.
+    """
+
+    folder: str
+    flushes_per_second: float
+    flush_p50_us: float
+    flush_p95_us: float
+    flush_p99_us: float
+    flush_max_us: float
+    reads_per_second: float | None = None
+    reads_per_second_parallel: float | None = None
+    readers: int = 1
 
 
 class HostFacts(msgspec.Struct, frozen=True, kw_only=True):

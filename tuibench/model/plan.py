@@ -7,6 +7,7 @@ import msgspec
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Schedule, most_threads
+from tuibench.model.tune import TunePlan
 
 OptionValue = bool | int | float | str
 
@@ -62,10 +63,10 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     is None to choose by cores. `opening_seconds` is how long the connections may take to open.
     `schedule` is how threads and rate are to change on the way, from the start of measuring on.
     `client_delay_ms` is a make-believe network: how much later the answer to each statement is handed on.
-    A `trial` alternates two values by itself. `checkpoints` are the seconds after which a full report is made
-    of the time since the one before. With a `probe` the run is
-    one, and ends with it. `report_seconds` and `histogram` are how it is told as text: the time
-    between interval lines, 0 for none, and whether the distribution of latencies is part of it.
+    A `trial` alternates two values by itself, a `tune` many of them. `checkpoints` are the seconds after
+    which a full report is made of the time since the one before. With a `probe` the run is one, and ends
+    with it. `report_seconds` and `histogram` are how it is told as text: the time between interval lines,
+    0 for none, and whether the distribution of latencies is part of it.
     `profile_text` is the profile itself where it is in no file; `sql_words` are the options of a command line
     that made it of SQL. `engine` is what is to run the transactions. A session that `is_watch` has no load:
     it watches the server's own traffic, and most of this is of no account.
@@ -92,6 +93,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     workers: int | None = None
     client_delay_ms: float = 0.0
     trial: AbTestPlan | None = None
+    tune: TunePlan | None = None
     checkpoints: tuple[int, ...] = ()
     schedule: Schedule = ()
     probe: ProbeOrder | None = None

@@ -22,6 +22,43 @@ class SettingGroup(StrEnum):
     TUNING = "tuning"
 
 
+class SettingTopic(StrEnum):
+    """What part of the server a setting is about, in the order of lists and screens."""
+
+    DURABILITY = "durability"
+    BINLOG = "binlog"
+    REDO = "redo"
+    FLUSHING = "flushing"
+    PURGE = "purge"
+    MEMORY = "memory"
+    CACHES = "caches"
+    READING = "reading"
+    THREADS = "threads"
+    LOCKING = "locking"
+    OPTIMIZER = "optimizer"
+    LOGGING = "logging"
+
+    @property
+    def heading(self) -> str:
+        return _TOPIC_TITLES[self]
+
+
+_TOPIC_TITLES = {
+    SettingTopic.DURABILITY: "Durability: what survives a crash",
+    SettingTopic.BINLOG: "Binary log and group commit",
+    SettingTopic.REDO: "Redo log",
+    SettingTopic.FLUSHING: "Flushing of dirty pages",
+    SettingTopic.PURGE: "Purge of old row versions",
+    SettingTopic.MEMORY: "Memory",
+    SettingTopic.CACHES: "Caches",
+    SettingTopic.READING: "Reading of pages",
+    SettingTopic.THREADS: "Threads and waiting",
+    SettingTopic.LOCKING: "Locks and isolation",
+    SettingTopic.OPTIMIZER: "Optimizer",
+    SettingTopic.LOGGING: "Logs and statistics",
+}
+
+
 class SettingRole(StrEnum):
     """Where a setting appears without having been changed."""
 
@@ -118,8 +155,8 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     "workload" (the workload's connections only). `takes` describes the values it takes, `risk` what
     changing it can cost, `counters` are the status counters that show its effect. `began` is the value at
     the start of the session, `changed_by` the origin of the value now: "us", "others", or empty if it has
-    not changed. A login needs one of `needs` to change it. `short_name` is for narrow panels, empty for
-    `name`; a setting that `is_size` counts bytes.
+    not changed. `topic` is a `SettingTopic`. A login needs one of `needs` to change it. `short_name` is
+    for narrow panels, empty for `name`; a setting that `is_size` counts bytes.
     """
 
     name: str
@@ -131,6 +168,7 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     risky: tuple[str, ...] = ()
     unavailable: str = ""
     group: str = ""
+    topic: str = ""
     scope: str = "server"
     takes: str = ""
     risk: str = ""

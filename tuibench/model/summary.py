@@ -11,6 +11,7 @@ from tuibench.model.operation_cost import OperationCost
 from tuibench.model.probe import ProbeResult
 from tuibench.model.sample import Latency
 from tuibench.model.steadiness import Steadiness
+from tuibench.model.tune import TuneResult
 
 RunOutcome = Literal["done", "stopped", "interrupted", "failed", "cut short"]
 """Time was up, the operator or a signal ended it, it could not go on, or its session ended without a word."""
@@ -126,12 +127,13 @@ class WatchedTotals(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"):
     """The whole run in figures. Latencies are milliseconds, `seconds` is the measured time of the load.
 
-    With the outcome "failed", `failure` says why. `latency_histogram` holds all transaction latencies in µs,
-    in HdrHistogram's compressed encoding (base64), so that runs can be merged and compared. `by_transaction`
-    is empty for a profile with one kind of transaction. `client_delay_ms` is the longest make-believe network
-    delay that the run had on each round trip. `ab` is the result of a trial, if the run was one; `probe` that
-    of the last probe, if there was one. `headline` is the figure that the profile is known by, if it has one.
-    `steadiness` is None where no tick was measured.
+    With the outcome "failed", `failure` says why. `latency_histogram` holds all transaction latencies in
+    µs, in HdrHistogram's compressed encoding (base64), so that runs can be merged and compared.
+    `by_transaction` is empty for a profile with one kind of transaction. `client_delay_ms` is the longest
+    make-believe network delay that the run had on each round trip. `ab` is the result of a trial, `tune`
+    that of a screening, if the run was one; `probe` that of the last probe, if there was one. `headline`
+    is the figure that the profile is known by, if it has one. `steadiness` is None where no tick was
+    measured.
 
     `operation_cost` is what a transaction and a query cost, as far as it is known.
 
@@ -172,6 +174,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     effects: tuple[Effect, ...] = ()
     costs: tuple[CommitCost, ...] = ()
     ab: AbTestResult | None = None
+    tune: TuneResult | None = None
     probe: ProbeResult | None = None
     headline: HeadlineTotals | None = None
     steadiness: Steadiness | None = None

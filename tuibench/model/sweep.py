@@ -48,11 +48,15 @@ class SweepCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweepVariant(msgspec.Struct, frozen=True, kw_only=True):
-    """Server settings: a preset, and values over it. Without either the server is taken as it stands."""
+    """Server settings: a preset, and values over it. Without either the server is taken as it stands.
+
+    `load` are values of the run's plan, by their fields, where a sweep has several of them.
+    """
 
     name: str
     preset: str = ""
     settings: dict[str, str] = {}
+    load: dict[str, OptionValue] = {}
 
 
 class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ are written. An error of tuibench itself makes the outcome "failed", as an error
 """
 
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -34,6 +35,7 @@ from tuibench.session.probe.runner import LoadLevel, ProbeRunner
 from tuibench.session.spec import SessionSpec
 from tuibench.session.totals.report_aggregation import LoadTotals
 from tuibench.session.totals.run_summary import RunEnding, ServerReading, build_summary
+from tuibench.session.tune.runner import TuneRun
 from tuibench.session.watcher import Watcher
 from tuibench.workload import library
 from tuibench.workload.datasets import build_data_set
@@ -166,7 +168,15 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             lambda: watcher.settings.states,
         )
         self.effect_tracker = EffectTracker(
-            plan, self.load, watcher.settings, lifecycle, log, publish, self.submit, watcher.tasks.start
+            plan,
+            self.load,
+            watcher.settings,
+            lifecycle,
+            log,
+            publish,
+            self.submit,
+            watcher.tasks.start,
+            tune=self._tune_run(),
         )
         self.measuring = MeasuringLoop(
             watcher, self.load, self.engine, self.plan_runner, self.effect_tracker, self.probe_runner
@@ -179,6 +189,22 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         )
         watcher.bus.event_listeners += (self.effect_tracker.on_event, self.probe_runner.on_event)
         watcher.extend_status = self._extend_status
+
+    def _tune_run(self) -> TuneRun | None:
+        watcher, plan = self.watcher, self.spec.plan
+        if plan.tune is None:
+            return None
+        return TuneRun(
+            plan.tune,
+            plan,
+            watcher.server,
+            Path(self.spec.run_directory),
+            watcher.settings,
+            watcher.lifecycle,
+            watcher.log,
+            self.submit,
+            watcher.tasks.start,
+        )
 
     async def _open_connections(self) -> None:
         """Opens the connections while the load is held."""
@@ -316,6 +342,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             effects=tuple(self.effect_tracker.effects),
             costs=self.effect_tracker.costs,
             ab=self.effect_tracker.ab,
+            tune=self.effect_tracker.tune,
             steadiness=self.effect_tracker.steadiness,
             operation_cost=self.effect_tracker.operation_cost,
             probe=self.probe_runner.result,

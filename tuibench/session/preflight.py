@@ -16,7 +16,7 @@ from tuibench.demo import layout
 from tuibench.errors import DeniedError, RunError, ServerUnavailableError, SQLError, TuibenchError
 from tuibench.load.tables.inspect_tables import check_statements_allowed, check_tables_ready
 from tuibench.model.environment import HostConditions
-from tuibench.model.finding import Finding, Severity
+from tuibench.model.finding import Finding, Severity, note
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
@@ -24,9 +24,11 @@ from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import FORBIDDEN_BY_OPTION, AccessDeniedError
 from tuibench.mysql.info import server_info
 from tuibench.mysql.session_defaults import connect_with_defaults
-from tuibench.observe.host.facts import host_conditions
+from tuibench.observe.host.disk_speed import measure_disk
+from tuibench.observe.host.facts import CpuWatch, disk_facts, host_conditions
 from tuibench.session.load_controller import max_workers
 from tuibench.tuning.preflight import checks
+from tuibench.tuning.preflight.disk_checks import disk_findings
 from tuibench.tuning.preflight.facts import DataFacts, Facts, ServerFacts, load_requirements
 from tuibench.tuning.preflight.reader import read_server, read_writes_again
 from tuibench.workload.datasets import build_data_set
@@ -99,15 +101,23 @@ async def identify_server(target: Target, clock: Clock) -> tuple[ServerInfo, tup
         await connection.close()
 
 
-async def diagnose(target: Target, plan: RunPlan, program: Program, clock: Clock) -> tuple[Finding, ...]:
-    """All findings. Raises ServerUnavailableError when the server is away or does not let us in."""
+async def diagnose(
+    target: Target, plan: RunPlan, program: Program, clock: Clock, *, disk: str | None = None
+) -> tuple[Finding, ...]:
+    """All findings. Raises ServerUnavailableError when the server is away or does not let us in.
+
+    `disk` is a folder whose disk is measured, empty for the server's data directory, None for none.
+    """
     connection, missing = await _connect(target)
     try:
         info = await server_info(connection)
         data = await _data_facts(connection, program, missing)
         facts = await gather_facts(connection, info, plan, program, data)
+        cpu = CpuWatch()
         await clock.sleep(BETWEEN_LOOKS_SECONDS)
-        return checks.run_all_checks(await _watched(connection, facts))
+        facts = _with_cpu(facts, cpu.shares())
+        found = checks.run_all_checks(await _watched(connection, facts))
+        return found + await asyncio.to_thread(_disk_findings, info, disk) if disk is not None else found
     finally:
         await connection.close()
 
@@ -122,6 +132,25 @@ async def gather_facts(
         requirements=load_requirements(plan, program, max_workers(plan, is_local=info.is_local)),
         data=data,
     )
+
+
+def _with_cpu(facts: Facts, shares: tuple[float, float] | None) -> Facts:
+    if shares is None:
+        return facts
+    machine = msgspec.structs.replace(facts.machine, busy_share=shares[0], steal_share=shares[1])
+    return msgspec.structs.replace(facts, machine=machine)
+
+
+def _disk_findings(info: ServerInfo, folder: str) -> tuple[Finding, ...]:
+    """Measures the disk, for some seven seconds."""
+    if not folder and not info.is_local:
+        return (note("disk_flush", "the server's disk cannot be measured from another host", "run it there"),)
+    place = folder or info.datadir
+    try:
+        speed = measure_disk(place)
+    except RunError as error:
+        return (note("disk_flush", error.message, error.hint),)
+    return disk_findings(disk_facts(place), speed)
 
 
 def _production_signs(server: ServerFacts, stems: tuple[str, ...]) -> tuple[str, ...]:

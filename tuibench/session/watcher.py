@@ -107,6 +107,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self.settings.author_of,
             with_traffic=self.spec.plan.is_watch,
         )
+        self.sampler.own_changes = lambda: self.settings.changes
         self.activity_monitor = ActivityMonitor.of(
             self.spec,
             self.server,

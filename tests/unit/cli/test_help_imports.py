@@ -36,7 +36,9 @@ LIBRARIES = {
 }
 
 
-@pytest.mark.parametrize("command", ["run", "live", "probe", "prepare", "cleanup", "doctor", "attach"])
+@pytest.mark.parametrize(
+    "command", ["run", "live", "probe", "tune", "prepare", "cleanup", "doctor", "attach"]
+)
 def test_help_imports_the_options_only(command: str) -> None:
     code = (
         "import atexit, sys; from tuibench.cli.main import main; "

@@ -16,13 +16,15 @@ from tests.unit.cli.served import serving
 from tests.unit.record.steady import steady
 from tests.unit.record.written import SYNC, written
 from tests.unit.session.probe.test_result import answered, probed
+from tests.unit.session.tune.examples import evaluated
 from tests.validation import check_valid, check_valid_lines
 from tuibench import paths
 from tuibench.cli.commands import settings
 from tuibench.cli.commands.probe import probe_output
+from tuibench.cli.commands.tune import tune_output
 from tuibench.cli.main import command_module
 from tuibench.cli.output.formats import echo_json
-from tuibench.errors import ExitCode, ServerUnavailableError
+from tuibench.errors import ExitCode, RunError, ServerUnavailableError
 from tuibench.model.finding import Finding, Severity
 from tuibench.model.settings import PresetState
 from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark, WatchedTotals
@@ -168,6 +170,14 @@ def test_with_an_error_there_is_nothing_on_stdout(
     replace_run_async(monkeypatch, command, answering(away))
     ended = tuibench(*line, "--format=json")
     assert ended == (ExitCode.SERVER_UNAVAILABLE, "", "tuibench: nobody is there\n")
+
+
+def test_of_a_screening() -> None:
+    found = evaluated({1: 1.3, 2: 1.0}).result(60.0)
+    check_valid("tune", tune_output(summary(tune=found), "json"))
+    assert tune_output(summary(tune=found), "text").startswith("Tune: 2 values")
+    with pytest.raises(RunError, match="ended before its first window"):
+        tune_output(summary(), "json")
 
 
 def test_of_a_probe() -> None:

@@ -14,7 +14,14 @@ from tuibench.metrics.series.commit_cost import CostLedger
 from tuibench.model.counters import Counter
 from tuibench.model.message import Status
 from tuibench.model.server import Flavour
-from tuibench.model.settings import COMMIT_ROLES, CostFigure, ServerVariable, SettingGroup, SettingState
+from tuibench.model.settings import (
+    COMMIT_ROLES,
+    CostFigure,
+    ServerVariable,
+    SettingGroup,
+    SettingState,
+    SettingTopic,
+)
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import StatusAt
 from tuibench.record.html.setup import environment_section
@@ -60,6 +67,7 @@ def test_a_name_that_is_no_setting_would_be_found(tmp_path: Path) -> None:
 THIRD = Setting(
     name="innodb_third_setting_that_matters",
     group=SettingGroup.DURABILITY,
+    topic=SettingTopic.DURABILITY,
     kind=ValueKind.SWITCH,
     supported=(FlavourSupport(Flavour.MARIADB),),
     meanings={ON: "the third log is flushed", OFF: "the third log is lost"},

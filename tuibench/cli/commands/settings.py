@@ -18,7 +18,7 @@ from tuibench.cli.runner.event_loop import run_async
 from tuibench.clock import SystemClock
 from tuibench.errors import UsageError
 from tuibench.model.server import ServerInfo
-from tuibench.model.settings import PresetState, SettingState
+from tuibench.model.settings import PresetState, SettingState, SettingTopic
 from tuibench.model.target import Target
 from tuibench.mysql.info import server_info
 from tuibench.mysql.session_defaults import connect_with_defaults
@@ -36,15 +36,15 @@ SCOPE_TEXT = {
 
 
 def settings_text(settings: Sequence[SettingState], presets: Iterable[PresetState]) -> str:
-    """The settings by groups, then the presets; ends in a line's end."""
+    """The settings by topic, then the presets; ends in a line's end."""
     return "\n".join(map(sanitize.text, [*_setting_lines(settings), *_preset_lines(presets)])) + "\n"
 
 
 def _setting_lines(settings: Sequence[SettingState]) -> Iterator[str]:
     name_width = max(len(setting.name) for setting in settings)
     value_width = max(len(setting.value) for setting in settings)
-    for group, members in groupby(settings, key=lambda setting: setting.group):
-        yield f"{group}:"
+    for topic, members in groupby(settings, key=lambda setting: setting.topic):
+        yield f"{SettingTopic(topic).heading}:"
         for setting in members:
             value = setting.value or DASH
             yield f"  {setting.name:{name_width}}  {value:{value_width}}  {setting.meaning}".rstrip()

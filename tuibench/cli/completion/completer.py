@@ -21,7 +21,7 @@ Commands = Mapping[str, str]
 """What each command does, by its name."""
 
 PROFILE_COMMANDS = frozenset(
-    {"run", "live", "probe", "sweep", "prepare", "prewarm", "cleanup", "check", "doctor"}
+    {"run", "live", "probe", "tune", "sweep", "prepare", "prewarm", "cleanup", "check", "doctor"}
 )
 LONG_PREFIX = "--"
 HELP = Candidate("--help", "Show what it does, and exit.")

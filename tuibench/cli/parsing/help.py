@@ -144,6 +144,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "slap": ("-a --auto-generate-sql-add-autoincrement --concurrency=16,32 --number-of-queries=10000",),
     "probe": ("oltp_read_write --slo 'p95<20ms' -h db1 -u app -p", "oltp_read_only --by rate --threads=64"),
+    "tune": (
+        "oltp_write_only --threads=8 --budget 30m -h db1 -u app -p",
+        "oltp_read_write --only durability,flushing --allow-risk --slo 'p95<20ms'",
+    ),
     "prepare": (
         "oltp_read_write --tables=4 --table-size=100000 --create-database -h db1 -u app -p",
         "tpcc --warehouses=10 --threads=8",
@@ -157,7 +161,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "-h db1 -u app -p --time=60 --format=json",
         "-h db1 -u app -p --ab innodb_flush_log_at_trx_commit=1,2 --until ±5%",
     ),
-    "doctor": ("oltp_read_write --tables=4 --table-size=100000 --threads=64 -h db1 -u app -p",),
+    "doctor": ("oltp_read_write --tables=4 --table-size=100000 --threads=64 -h db1 -u app -p", "--disk"),
     "settings": ("list -h db1 -u app -p",),
     "sessions": ("", "--format json"),
     "attach": ("", "1132 --read-only"),

@@ -70,7 +70,7 @@ def compare_so_far(
         for figure, alpha in figure_levels(pairs, primary).items()
     )
     return tuple(
-        _comparison(figure, pairs, seen.interval, seen.verdict, tolerance)
+        figure_comparison(figure, pairs, seen.interval, seen.verdict, tolerance)
         for figure, seen in found
         if math.isfinite(seen.interval.percent.high) and not math.isnan(seen.interval.estimate)
     )
@@ -143,10 +143,10 @@ def _at_the_end(
     scale = Scale.of((pair.a for pair in seen), (pair.b for pair in seen))
     found = without_drift(window_differences(pairs, figure, scale.__call__), alpha)
     interval = scale.interval(found.value, found.margin)
-    return _comparison(figure, pairs, interval, interval.verdict(tolerance), tolerance)
+    return figure_comparison(figure, pairs, interval, interval.verdict(tolerance), tolerance)
 
 
-def _comparison(
+def figure_comparison(
     figure: EffectFigure,
     pairs: Sequence[AbTestPair],
     interval: Interval,

@@ -36,6 +36,8 @@ def host_conditions(datadir: str = "", sys_folder: Path = Path("/sys")) -> HostC
         governors=tuple(sorted({_first_line(path) for path in sys_folder.glob(GOVERNORS)} - {""})),
         clocksource=_first_line(sys_folder / CLOCKSOURCE),
         fine_timers=sys.platform.startswith("linux"),
+        cores=os.cpu_count() or 0,
+        load_average=_load_average(),
     )
 
 
@@ -259,3 +261,35 @@ def _kind(disk: Path) -> str:
         return "virtual disk"
     turns = _text(disk / "queue/rotational")
     return {"0": "SSD", "1": "HDD"}.get(turns, "")
+
+
+def free_memory_bytes() -> int:
+    """Memory that programs may still take without swapping."""
+    return int(psutil.virtual_memory().available)
+
+
+class CpuWatch:
+    """How busy the processors are from its making on."""
+
+    def __init__(self) -> None:
+        self._before = psutil.cpu_times()
+
+    def shares(self) -> tuple[float, float] | None:
+        """In use and stolen, of 1; None if no time has passed."""
+        now = psutil.cpu_times()
+        grown = {name: getattr(now, name) - getattr(self._before, name) for name in now._fields}
+        for guest in ("guest", "guest_nice"):
+            grown.pop(guest, None)
+        total = sum(grown.values())
+        if total <= 0:
+            return None
+        idle = grown.get("idle", 0.0) + grown.get("iowait", 0.0)
+        steal = grown.get("steal", 0.0)
+        return max(0.0, total - idle - steal) / total, max(0.0, steal) / total
+
+
+def _load_average() -> float | None:
+    try:
+        return os.getloadavg()[0]
+    except (OSError, AttributeError):
+        return None

@@ -16,6 +16,7 @@ from tuibench.record.html.latency_chart import latency_chart
 from tuibench.record.html.markup import Child, Markup, join_markup, tag
 from tuibench.record.html.saturation import saturation_section
 from tuibench.record.html.series import TimeAxis
+from tuibench.record.html.tornado import tornado_section
 
 HINT = (
     "All charts share one time axis. Numbers mark changes; point at a chart to read all of them at that time."
@@ -52,6 +53,7 @@ def _sections(run: Run, pictures: dict[str, DrawnChart]) -> Iterator[tuple[str, 
     yield "Over time", _charts(pictures)
     yield "Changes", changes.changes_section(run)
     yield "A against B", changes.ab_test_section(run)
+    yield "Screening of settings", tornado_section(run)
     yield "Saturation", saturation_section(run)
     yield "Result", results.results_section(run)
     yield "Latency distribution", latency_chart(run.latencies())

@@ -9,6 +9,7 @@ from tuibench.model.headline import HeadlineTotals
 from tuibench.model.summary import KindTotals, Summary
 from tuibench.record.report.effect_text import trial_text
 from tuibench.record.report.probe_text import probe_text
+from tuibench.record.report.tune_text import tune_text
 
 TITLE = "Transactions (ms):"
 COLUMNS = ("completed", "rollbacks", "retries", "p50", "p90", "p95", "p99", "max")
@@ -46,4 +47,5 @@ def kinds_lines(kinds: Mapping[str, KindTotals]) -> Iterator[str]:
 def addenda(summary: Summary) -> str:
     """All of it; empty for a run that has none."""
     trial = trial_text(summary.ab) if summary.ab else ""
-    return headline_text(summary) + trial + (probe_text(summary.probe) if summary.probe else "")
+    tune = "\n" + tune_text(summary.tune) if summary.tune else ""
+    return headline_text(summary) + trial + tune + (probe_text(summary.probe) if summary.probe else "")

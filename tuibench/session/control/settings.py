@@ -5,7 +5,7 @@ one die. A server that looks like production is changed only after it was confir
 confirmation.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import assert_never
 
@@ -62,6 +62,7 @@ class Settings:
         self._touched: set[str] = set()
         self._clock = clock
         self._restarted = False
+        self._changes = 0
 
     @classmethod
     async def open(
@@ -168,6 +169,7 @@ class Settings:
         """Sets one setting; says from what to what."""
         before = self._values()
         state = await self._manager.change(name, value)
+        self._changes += 1
         self._touched.add(state.name)
         rounding = self._manager.rounding(name, value, state.value)
         change = f"{state.name} {before.get(state.name, '')} → {state.value}"
@@ -177,6 +179,7 @@ class Settings:
         """Sets a preset; says from what to what."""
         before = self._values()
         states = await self._manager.apply(preset)
+        self._changes += 1
         self._touched.update(state.name for state in states)
         old = "·".join(before.get(state.name, "") for state in states)
         return f"preset {preset}: {old} → {'·'.join(state.value for state in states)}"
@@ -188,8 +191,18 @@ class Settings:
         """
         wanted = {setting_lookup.find_setting(name).name for name in names}
         restored = await self._manager.restore(wanted)
+        self._changes += 1
         self._touched.update(one.setting for one in restored)
         return tuple(one.text for one in restored)
+
+    @property
+    def changes(self) -> tuple[int, bool]:
+        """How many changes this session has made, and whether one is under way."""
+        return self._changes, self._manager.is_busy
+
+    async def variables(self, names: Iterable[str]) -> dict[str, str]:
+        """Variables of the server that are not in the catalogue, too, as far as it has them."""
+        return await self._manager.control.values(names)
 
     async def catch_up(self, *, restarted: bool) -> list[str]:
         """Reads the settings again after others changed some; settles what a restart has reset.

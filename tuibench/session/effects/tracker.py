@@ -20,6 +20,7 @@ from tuibench.model.operation_cost import OperationCost, ResourceUse
 from tuibench.model.plan import RunPlan
 from tuibench.model.sample import HostSample, Sample, TrafficSample
 from tuibench.model.steadiness import Steadiness
+from tuibench.model.tune import TuneResult
 from tuibench.record.report.effect_text import effect_text
 from tuibench.record.report.steadiness_text import stall_event_text
 from tuibench.record.sysbench_report import IntervalCounts
@@ -33,6 +34,7 @@ from tuibench.session.lifecycle import Lifecycle
 from tuibench.session.load_controller import LoadController
 from tuibench.session.sampling.sampler import VARIABLES_EVERY_TICKS
 from tuibench.session.tasks import StartTask
+from tuibench.session.tune.runner import TuneRun
 
 BOUNDARIES = frozenset(
     {
@@ -67,12 +69,15 @@ class EffectTracker:
         publish: Callable[[SessionMessage], None],
         submit: Submit,
         start_task: StartTask,
+        *,
+        tune: TuneRun | None = None,
     ) -> None:
         self.effects: list[Effect] = []
         self._settings = settings
-        self._trial = (
-            AbTest(plan.trial, load, settings, lifecycle, log, submit, start_task) if plan.trial else None
-        )
+        self._tune = tune
+        self._trial: AbTest | TuneRun | None = tune
+        if plan.trial:
+            self._trial = AbTest(plan.trial, load, settings, lifecycle, log, submit, start_task)
         self._log = log
         self._publish = publish
         self._watch = EffectDetector(plan.interval_seconds)
@@ -110,7 +115,12 @@ class EffectTracker:
     @property
     def ab(self) -> AbTestResult | None:
         """The result of the A/B test so far, if there is one."""
-        return self._trial.result if self._trial else None
+        return self._trial.result if isinstance(self._trial, AbTest) else None
+
+    @property
+    def tune(self) -> TuneResult | None:
+        """The result of the screening so far, if there is one."""
+        return self._tune.result if self._tune else None
 
     @property
     def ab_so_far(self) -> AbTestResult | None:
@@ -119,7 +129,7 @@ class EffectTracker:
         return None if result is None else msgspec.structs.replace(result, pairs=())
 
     async def dry_run(self) -> None:
-        """Before the load starts: a refusal of one of the values of an A/B test comes now."""
+        """Before the load starts: what an A/B test or a screening cannot try is refused now."""
         if self._trial is not None:
             await self._trial.dry_run()
 

@@ -37,7 +37,10 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sampler:
-    """Samples server and host, and keeps the first and the last reading for the reconciliation."""
+    """Samples server and host, and keeps the first and the last reading for the reconciliation.
+
+    `own_changes` are how many settings this session has changed, and whether it is changing one now.
+    """
 
     def __init__(
         self,
@@ -45,6 +48,7 @@ class Sampler:
         host: HostSampler | None,
         author_of: Callable[[str, str], str] = lambda setting, value: UNKNOWN_AUTHOR,
     ) -> None:
+        self.own_changes: Callable[[], tuple[int, bool]] = lambda: (0, False)
         self._author_of = author_of
         self._sampler = sampler
         self._host = host
@@ -102,13 +106,14 @@ class Sampler:
 
         `transactions_total` is None without a load.
         """
+        changes = self.own_changes()
         observation = self._with_pending(await self._sample(transactions_total, steering_statements))
         events = self._noticed(observation)
         foreign: list[tuple[EventKind, str]] = []
         if observation.restarted:
             await self._follow()
         elif tick % VARIABLES_EVERY_TICKS == 0:
-            foreign = await self._foreign_changes(ours)
+            foreign = await self._foreign_changes(ours, changes)
         return TickObservation(
             server=observation.sample,
             host=self._host.sample() if self._host is not None else None,
@@ -182,9 +187,12 @@ class Sampler:
             told.append((EventKind.WARNING, "the server's counters were reset (FLUSH STATUS)"))
         return told
 
-    async def _foreign_changes(self, ours: Mapping[str, str]) -> list[tuple[EventKind, str]]:
+    async def _foreign_changes(
+        self, ours: Mapping[str, str], changes: tuple[int, bool]
+    ) -> list[tuple[EventKind, str]]:
+        """Changes by others. What is read while we change a setting is compared the next time."""
         before, after = self._variables, await self._sampler.variables()
-        if after is None:
+        if after is None or changes[1] or self.own_changes() != changes:
             return []
         self._variables = after
         return [

@@ -11,6 +11,7 @@ from itertools import cycle, product
 from random import Random
 from statistics import fmean
 
+import msgspec
 from msgspec.structs import replace
 
 from tuibench.model.plan import RunPlan
@@ -84,8 +85,11 @@ def cells_by_start(plan: SweepPlan) -> tuple[Cell, ...]:
 
 def cell_plan(plan: SweepPlan, cell: Cell) -> RunPlan:
     """What a session runs for a cell; each repeat has values of its own."""
+    base = plan.base
+    if cell.variant.load:
+        base = msgspec.convert({**msgspec.to_builtins(base), **cell.variant.load}, RunPlan)
     return replace(
-        plan.base,
+        base,
         profile=cell.case.profile,
         options=cell.case.options,
         threads=cell.threads,

@@ -16,13 +16,14 @@ from tuibench.workload.datasets import build_data_set
 from tuibench.workload.language.options import ProfileOption, canonical_name, command_line_name
 
 DURABILITY = tuple(preset_lookup.BUILTIN_PRESETS[0].values)
-NUMBERS = ("integer", "number")
+SEVERAL = ("integer", "number", "choice")
+"""Types of options of which commas separate several values."""
 
 
 def build_cases(
     profiles: Sequence[str], given: Mapping[str, OptionValue], most_threads: int, text: str = ""
 ) -> tuple[SweepCase, ...]:
-    """Each profile with each combination of its options. A number may be several: `--table-size=1000,10000`.
+    """Each profile with each combination of its options. Commas separate values: `--table-size=1000,9000`.
 
     A profile takes those of the options that it knows. Raises UsageError for one that none of them knows.
     With `text`, that is the profile, and what is named is only what it is called.
@@ -61,9 +62,9 @@ def _plain(profile: str) -> str:
 
 
 def _values(name: str, value: OptionValue, option: ProfileOption) -> tuple[OptionValue, ...]:
-    if not isinstance(value, str) or option.type not in NUMBERS or "," not in value:
+    if not isinstance(value, str) or option.type not in SEVERAL or "," not in value:
         return (value,)
-    parts = _words(command_line_name(name), value)
+    parts = parse_words(command_line_name(name), value)
     if any(part.isdigit() and part != str(int(part)) for part in parts):
         raise UsageError(
             f"{command_line_name(name)}={value}: commas separate values here",
@@ -85,7 +86,7 @@ def build_variants(preset_names: str, settings: Sequence[str]) -> tuple[SweepVar
     Raises UsageError for presets and settings that do not exist.
     """
     named = (
-        [_preset(name) for name in _words("--preset", preset_names)]
+        [_preset(name) for name in parse_words("--preset", preset_names)]
         if preset_names
         else [SweepVariant(name="")]
     )
@@ -98,6 +99,17 @@ def build_variants(preset_names: str, settings: Sequence[str]) -> tuple[SweepVar
         for preset in named
         for values in product(*axes)
         if _check_once(values)
+    )
+
+
+def with_loads(
+    variants: Sequence[SweepVariant], loads: Sequence[tuple[str, Mapping[str, OptionValue]]]
+) -> tuple[SweepVariant, ...]:
+    """Each variant with each load: its name, and the fields of the plan that are its own."""
+    return tuple(
+        replace(variant, name=", ".join(word for word in (variant.name, name) if word), load=dict(load))
+        for variant in variants
+        for name, load in loads
     )
 
 
@@ -123,7 +135,7 @@ def _setting(text: str) -> list[tuple[str, str]]:
     if not equals:
         raise UsageError(f"--setting takes NAME=V1,V2, not '{text}'", "for example --setting sync_binlog=1,0")
     setting = setting_lookup.find_setting(name)
-    return [(setting.name, value) for value in _words(f"--setting {setting.name}", values)]
+    return [(setting.name, value) for value in parse_words(f"--setting {setting.name}", values)]
 
 
 def _check_once(values: Sequence[tuple[str, str]]) -> bool:
@@ -142,7 +154,7 @@ def _combined(
     return replace(preset, name=", ".join(words), settings=dict(values))
 
 
-def _words(option: str, text: str) -> list[str]:
+def parse_words(option: str, text: str) -> list[str]:
     """The words between commas. Raises UsageError for none, an empty one, or one that comes twice."""
     words = [word.strip() for word in text.split(",")]
     if not all(words):
@@ -155,13 +167,13 @@ def _words(option: str, text: str) -> list[str]:
 
 def parse_profiles(text: str) -> tuple[str, ...]:
     """The profiles of `oltp_read_only,oltp_write_only`."""
-    return tuple(_words("the profiles", text))
+    return tuple(parse_words("the profiles", text))
 
 
 def parse_threads(text: str) -> tuple[int, ...]:
     """The numbers of `4,8,16`. Raises UsageError for what is none."""
     try:
-        return tuple(int(word) for word in _words("--threads", text))
+        return tuple(int(word) for word in parse_words("--threads", text))
     except ValueError as error:
         raise UsageError(
             f"--threads takes whole numbers separated by commas, not '{text}'", "for example 4,8,16,32"

@@ -28,6 +28,7 @@ from tuibench.model.summary import (
     Summary,
     TransactionTotals,
 )
+from tuibench.model.tune import TuneResult
 from tuibench.record.files.hdr_log import encode_histogram, kind_totals, statement_totals
 from tuibench.record.sysbench_report import FullReport
 from tuibench.session.spec import SessionSpec
@@ -96,6 +97,7 @@ class RunEnding(msgspec.Struct, frozen=True, kw_only=True):
     effects: tuple[Effect, ...] = ()
     costs: tuple[CommitCost, ...] = ()
     ab: AbTestResult | None = None
+    tune: TuneResult | None = None
     steadiness: Steadiness | None = None
     operation_cost: OperationCost = OperationCost()
     is_complete: bool = True
@@ -158,6 +160,7 @@ def build_summary(
         effects=ending.effects,
         costs=ending.costs,
         ab=ending.ab,
+        tune=ending.tune,
         steadiness=ending.steadiness,
         operation_cost=ending.operation_cost,
         probe=ending.probe,

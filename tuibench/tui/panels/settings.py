@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tuibench.model.settings import SettingState
+from tuibench.model.settings import SettingState, SettingTopic
 from tuibench.tui.panels.selection import Selection, first_visible
 from tuibench.tui.text.spans import TextLine, TextSpan, fit_line, pad_line, shorten, wrap_text
 from tuibench.units import DASH
@@ -14,7 +14,7 @@ WIDEST = 150
 """From this width on a value has WIDE_VALUE_WIDTH cells."""
 
 NAME_WIDTH, VALUE_WIDTH, WIDE_VALUE_WIDTH, STATE_WIDTH = 31, 16, 22, 12
-GROUP_TITLES = {"durability": "Durability: what survives a crash", "tuning": "Tuning"}
+TOPIC_TITLES = {str(topic): topic.heading for topic in SettingTopic}
 CHANGED_BY_TEXT = {"us": ("tuibench", "warn"), "others": ("▲ others", "risk")}
 SCOPE_TEXT = {
     "server": "for all sessions of the server",
@@ -39,7 +39,7 @@ def matching_settings(settings: Sequence[SettingState], words: str) -> list[int]
 def settings_table(
     settings: Sequence[SettingState], shown: Sequence[int], selection: Selection, width: int, height: int
 ) -> list[TextLine]:
-    """Column heads, then the settings by group, with the chosen one in sight."""
+    """Column heads, then the settings by topic, with the chosen one in sight."""
     if not shown:
         return [_column_heads(width), pad_line((TextSpan("  no setting has these words", "muted"),), width)][
             :height
@@ -57,9 +57,9 @@ def _table_body(
     chosen, group = 0, None
     for number in shown:
         setting = settings[number]
-        if setting.group != group:
-            group = setting.group
-            lines.append(pad_line((TextSpan(f" {GROUP_TITLES.get(group, group)}", "title"),), width))
+        if setting.topic != group:
+            group = setting.topic
+            lines.append(pad_line((TextSpan(f" {TOPIC_TITLES.get(group, group)}", "title"),), width))
         if number == selection.id:
             chosen = len(lines)
         lines.append(_setting_row(setting, number, width, chosen=number == selection.id))
@@ -166,5 +166,5 @@ def _padded_cell(text: str, width: int) -> str:
 
 def _search_text(setting: SettingState) -> str:
     changed = f"changed by {CHANGED_BY_TEXT[setting.changed_by][0]}" if setting.changed_by else ""
-    words = (setting.name, setting.group, setting.value, setting.meaning, setting.risk, changed)
+    words = (setting.name, setting.topic, setting.value, setting.meaning, setting.risk, changed)
     return " ".join((*words, "read-only" if setting.unavailable else "")).lower()

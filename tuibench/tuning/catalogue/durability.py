@@ -2,7 +2,14 @@
 
 from tuibench.model.counters import LOG_FSYNCS, Counter
 from tuibench.model.server import Flavour
-from tuibench.model.settings import COMMIT_ROLES, CostFigure, ServerVariable, SettingGroup, SettingRole
+from tuibench.model.settings import (
+    COMMIT_ROLES,
+    CostFigure,
+    ServerVariable,
+    SettingGroup,
+    SettingRole,
+    SettingTopic,
+)
 from tuibench.tuning.catalogue import privileges
 from tuibench.tuning.catalogue.setting import (
     OFF,
@@ -10,6 +17,7 @@ from tuibench.tuning.catalogue.setting import (
     FlavourSupport,
     Setting,
     SettingScope,
+    TrialRule,
     ValueKind,
 )
 
@@ -20,6 +28,7 @@ DURABILITY = (
     Setting(
         name=ServerVariable.FLUSH_LOG,
         group=SettingGroup.DURABILITY,
+        topic=SettingTopic.DURABILITY,
         kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, 3), FlavourSupport(MYSQL, 0, 2)),
         meanings={
@@ -41,6 +50,7 @@ DURABILITY = (
     Setting(
         name=ServerVariable.SYNC_BINLOG,
         group=SettingGroup.DURABILITY,
+        topic=SettingTopic.DURABILITY,
         kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, 2**32 - 1), FlavourSupport(MYSQL, 0, 2**32 - 1)),
         meanings={
@@ -53,12 +63,14 @@ DURABILITY = (
         risk="A crash of the host can lose the latest of the binary log, and replicas then differ.",
         needs=privileges.BINARY_LOG,
         counters=_BINLOG,
+        acts_with={ServerVariable.LOG_BIN: (ON,)},
         roles=COMMIT_ROLES,
         cost=CostFigure.BINARY_LOG,
     ),
     Setting(
         name="innodb_flush_log_at_timeout",
         group=SettingGroup.DURABILITY,
+        topic=SettingTopic.DURABILITY,
         kind=ValueKind.INTEGER,
         supported=(
             FlavourSupport(MARIADB, 0, 2700, since=(10,)),
@@ -74,10 +86,12 @@ DURABILITY = (
         risk="With innodb_flush_log_at_trx_commit 0 or 2, a crash can lose that many seconds of commits.",
         needs=privileges.GLOBAL_VARIABLE,
         counters=LOG_FSYNCS,
+        acts_with={ServerVariable.FLUSH_LOG: ("0", "2")},
     ),
     Setting(
         name="innodb_doublewrite",
         group=SettingGroup.DURABILITY,
+        topic=SettingTopic.DURABILITY,
         kind=ValueKind.CHOICE,
         supported=(
             FlavourSupport(MARIADB, values=(ON, OFF, "FAST")),
@@ -101,6 +115,7 @@ DURABILITY = (
     Setting(
         name="binlog_order_commits",
         group=SettingGroup.DURABILITY,
+        topic=SettingTopic.DURABILITY,
         kind=ValueKind.SWITCH,
         supported=(FlavourSupport(MYSQL, since=(5, 6)),),
         meanings={
@@ -112,10 +127,13 @@ DURABILITY = (
         risk="A backup taken while it is off may not fit any position of the binary log.",
         needs=privileges.GLOBAL_VARIABLE,
         counters=(Counter.HANDLER_COMMIT,),
+        trial=TrialRule.RISKY,
+        acts_with={ServerVariable.LOG_BIN: (ON,)},
     ),
     Setting(
         name=ServerVariable.SQL_LOG_BIN,
         group=SettingGroup.DURABILITY,
+        topic=SettingTopic.DURABILITY,
         kind=ValueKind.SWITCH,
         scope=SettingScope.WORKLOAD,
         supported=(FlavourSupport(MARIADB), FlavourSupport(MYSQL)),
@@ -129,10 +147,12 @@ DURABILITY = (
         risk="Replicas and point-in-time recovery never see what the workload writes while it is off.",
         needs=privileges.SESSION_LOG_BIN,
         counters=(*_BINLOG, Counter.BINLOG_CACHE_USE),
+        acts_with={ServerVariable.LOG_BIN: (ON,)},
     ),
     Setting(
         name=ServerVariable.REDO_LOG_ENABLED,
         group=SettingGroup.DURABILITY,
+        topic=SettingTopic.DURABILITY,
         kind=ValueKind.SWITCH,
         supported=(FlavourSupport(MYSQL, since=(8, 0, 21)),),
         meanings={
@@ -146,5 +166,6 @@ DURABILITY = (
         "does not start again; a restart leaves it off.",
         needs=privileges.REDO_LOG,
         counters=(Counter.OS_LOG_WRITTEN, Counter.OS_LOG_FSYNCS),
+        trial=TrialRule.NEVER,
     ),
 )

@@ -2,15 +2,17 @@
 
 from tuibench.model.counters import Counter
 from tuibench.model.server import Flavour
-from tuibench.model.settings import ServerVariable, SettingGroup, SettingRole
+from tuibench.model.settings import ServerVariable, SettingGroup, SettingRole, SettingTopic
 from tuibench.tuning.catalogue import privileges
 from tuibench.tuning.catalogue.setting import (
     NEVER,
     OFF,
     ON,
     FlavourSupport,
+    MemoryUse,
     Setting,
     SettingScope,
+    TrialRule,
     ValueKind,
 )
 
@@ -27,6 +29,7 @@ PERFORMANCE = (
     Setting(
         name=ServerVariable.BUFFER_POOL_SIZE,
         group=SettingGroup.TUNING,
+        topic=SettingTopic.MEMORY,
         kind=ValueKind.SIZE,
         supported=(
             FlavourSupport(MARIADB, 5 * MIB, _MOST, dynamic_since=(10, 2, 2)),
@@ -37,6 +40,7 @@ PERFORMANCE = (
         risk="Too large and the host swaps or kills the server; resizing may stall transactions for seconds.",
         needs=privileges.GLOBAL_VARIABLE,
         roles=(SettingRole.REPORT,),
+        memory=MemoryUse.ONCE,
         counters=_READS,
         rounding="it is rounded to whole chunks of the buffer pool",
         slow=True,
@@ -44,6 +48,7 @@ PERFORMANCE = (
     Setting(
         name=ServerVariable.IO_CAPACITY,
         group=SettingGroup.TUNING,
+        topic=SettingTopic.FLUSHING,
         kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 100, 2**32 - 1), FlavourSupport(MYSQL, 100, 2**32 - 1)),
         otherwise="background flushing may use about {value} writes a second",
@@ -55,6 +60,7 @@ PERFORMANCE = (
     Setting(
         name=ServerVariable.IO_CAPACITY_MAX,
         group=SettingGroup.TUNING,
+        topic=SettingTopic.FLUSHING,
         kind=ValueKind.INTEGER,
         supported=(
             FlavourSupport(MARIADB, 100, 2**32 - 1, since=(10,)),
@@ -69,6 +75,7 @@ PERFORMANCE = (
     Setting(
         name=ServerVariable.TABLE_OPEN_CACHE,
         group=SettingGroup.TUNING,
+        topic=SettingTopic.CACHES,
         kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 10, 2**20), FlavourSupport(MYSQL, 1, 2**19)),
         otherwise="up to {value} tables kept open",
@@ -80,6 +87,7 @@ PERFORMANCE = (
     Setting(
         name="thread_cache_size",
         group=SettingGroup.TUNING,
+        topic=SettingTopic.CACHES,
         kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, 16384), FlavourSupport(MYSQL, 0, 16384)),
         meanings={"0": "every connection gets a new thread"},
@@ -92,17 +100,20 @@ PERFORMANCE = (
     Setting(
         name=ServerVariable.MAX_CONNECTIONS,
         group=SettingGroup.TUNING,
+        topic=SettingTopic.THREADS,
         kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 10, 100_000), FlavourSupport(MYSQL, 1, 100_000)),
         otherwise="up to {value} clients at a time",
         offered=("151", "500", "1000", "5000"),
         risk="Too few and clients are turned away, tuibench among them; too many can take all memory.",
         needs=privileges.CONNECTIONS,
+        trial=TrialRule.NEVER,
         counters=(Counter.CONNECTIONS, Counter.ABORTED_CONNECTS),
     ),
     Setting(
         name=ServerVariable.LONG_QUERY_TIME,
         group=SettingGroup.TUNING,
+        topic=SettingTopic.LOGGING,
         kind=ValueKind.DECIMAL,
         scope=SettingScope.DEFAULT,
         supported=(FlavourSupport(MARIADB, 0, YEAR_SECONDS), FlavourSupport(MYSQL, 0, YEAR_SECONDS)),
@@ -111,11 +122,13 @@ PERFORMANCE = (
         offered=("10", "1", "0.1", "0"),
         risk="With the slow query log on, a low value writes a line for every statement.",
         needs=privileges.GLOBAL_VARIABLE,
+        trial=TrialRule.NEVER,
         counters=(Counter.SLOW_QUERIES,),
     ),
     Setting(
         name=ServerVariable.SLOW_QUERY_LOG,
         group=SettingGroup.TUNING,
+        topic=SettingTopic.LOGGING,
         kind=ValueKind.SWITCH,
         supported=(FlavourSupport(MARIADB), FlavourSupport(MYSQL)),
         meanings={ON: "slow statements are written to a log", OFF: "slow statements are only counted"},
@@ -123,11 +136,13 @@ PERFORMANCE = (
         offered=(OFF, ON),
         risk="The log grows on the server's disk, and each line costs time.",
         needs=privileges.GLOBAL_VARIABLE,
+        tried=(OFF,),
         counters=(Counter.SLOW_QUERIES,),
     ),
     Setting(
         name="innodb_redo_log_capacity",
         group=SettingGroup.TUNING,
+        topic=SettingTopic.REDO,
         kind=ValueKind.SIZE,
         supported=(
             FlavourSupport(MYSQL, 8 * MIB, 128 * GIB, since=(8, 0, 30), until=(8, 0, 34)),
@@ -138,12 +153,14 @@ PERFORMANCE = (
         risk="Too small and flushing stalls the load; large ones take disk space and make recovery longer.",
         needs=privileges.GLOBAL_VARIABLE,
         roles=(SettingRole.REPORT,),
+        memory=MemoryUse.DISK,
         counters=(Counter.OS_LOG_WRITTEN, Counter.LOG_WAITS, Counter.POOL_PAGES_FLUSHED),
         rounding="it is rounded to whole MiB",
     ),
     Setting(
         name="innodb_log_file_size",
         group=SettingGroup.TUNING,
+        topic=SettingTopic.REDO,
         kind=ValueKind.SIZE,
         supported=(
             FlavourSupport(MARIADB, 4 * MIB, 512 * GIB, dynamic_since=(10, 9)),
@@ -154,6 +171,7 @@ PERFORMANCE = (
         risk="Too small and flushing stalls the load; large ones take disk space and make recovery longer.",
         needs=privileges.GLOBAL_VARIABLE,
         roles=(SettingRole.REPORT,),
+        memory=MemoryUse.DISK,
         counters=(Counter.OS_LOG_WRITTEN, Counter.LOG_WAITS, Counter.POOL_PAGES_FLUSHED),
         rounding="it is rounded to whole blocks of 4 KiB",
         slow=True,
@@ -161,6 +179,7 @@ PERFORMANCE = (
     Setting(
         name="innodb_adaptive_hash_index",
         group=SettingGroup.TUNING,
+        topic=SettingTopic.READING,
         kind=ValueKind.SWITCH,
         supported=(FlavourSupport(MARIADB), FlavourSupport(MYSQL)),
         meanings={
@@ -176,6 +195,7 @@ PERFORMANCE = (
     Setting(
         name="innodb_flush_neighbors",
         group=SettingGroup.TUNING,
+        topic=SettingTopic.FLUSHING,
         kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, 2), FlavourSupport(MYSQL, 0, 2)),
         meanings={
@@ -192,6 +212,7 @@ PERFORMANCE = (
     Setting(
         name="innodb_thread_concurrency",
         group=SettingGroup.TUNING,
+        topic=SettingTopic.THREADS,
         kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, 1000, until=(10, 6)), FlavourSupport(MYSQL, 0, 1000)),
         meanings={"0": "as many threads inside InnoDB as want to"},
@@ -204,6 +225,7 @@ PERFORMANCE = (
     Setting(
         name="innodb_lock_wait_timeout",
         group=SettingGroup.TUNING,
+        topic=SettingTopic.LOCKING,
         kind=ValueKind.INTEGER,
         scope=SettingScope.DEFAULT,
         supported=(FlavourSupport(MARIADB, 0, 100_000_000), FlavourSupport(MYSQL, 1, 2**30)),
@@ -212,11 +234,13 @@ PERFORMANCE = (
         offered=("50", "10", "5", "1"),
         risk="A short one makes transactions fail with error 1205 that would have got their lock.",
         needs=privileges.GLOBAL_VARIABLE,
+        trial=TrialRule.NEVER,
         counters=(Counter.ROW_LOCK_WAITS, Counter.ROW_LOCK_TIME),
     ),
     Setting(
         name=ServerVariable.ISOLATION,
         group=SettingGroup.TUNING,
+        topic=SettingTopic.LOCKING,
         kind=ValueKind.CHOICE,
         scope=SettingScope.WORKLOAD,
         supported=(
@@ -234,6 +258,7 @@ PERFORMANCE = (
         risk="Locks and results of the workload differ; with a binary log by statement, writes are refused "
         "below REPEATABLE-READ.",
         needs=privileges.NONE_NEEDED,
+        trial=TrialRule.RISKY,
         counters=(Counter.ROW_LOCK_WAITS, Counter.DEADLOCKS),
     ),
 )

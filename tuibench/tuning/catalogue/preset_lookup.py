@@ -26,10 +26,29 @@ def _builtin_preset(name: str, flush_log: str, sync_binlog: str, risk: str) -> P
     return PresetState(name=name, values=values, risk=risk)
 
 
+def _grouped(name: str, delay_us: int, count: int) -> PresetState:
+    """1/1 with a delay of group commit; each flavour takes the names that it has."""
+    values: dict[str, str] = {
+        ServerVariable.FLUSH_LOG: "1",
+        ServerVariable.SYNC_BINLOG: "1",
+        "binlog_commit_wait_usec": str(delay_us),
+        "binlog_commit_wait_count": str(count),
+        "binlog_group_commit_sync_no_delay_count": str(count),
+        "binlog_group_commit_sync_delay": str(delay_us),
+    }
+    risk = (
+        f"A crash loses nothing; a commit may wait {delay_us / 1000:g} ms longer for others to flush with, "
+        "and holds its locks for it."
+    )
+    return PresetState(name=name, values=values, risk=risk)
+
+
 BUILTIN_PRESETS = (
     _builtin_preset(
         "durable", "1", "1", "Every commit is on disk before the client hears of it: a crash loses nothing."
     ),
+    _grouped("grouped", 1000, 16),
+    _grouped("batched", 5000, 64),
     _builtin_preset(
         "relaxed",
         "2",
@@ -46,13 +65,22 @@ BUILTIN_PRESETS = (
 )
 """Those that come with tuibench, the safest first."""
 
+_BUILTIN_NAMES = frozenset(preset.name for preset in BUILTIN_PRESETS)
+
 
 def presets_for_server(presets: Iterable[PresetState], server: ServerInfo) -> tuple[PresetState, ...]:
-    """The presets with their values as this server will say them, where it can take them at all."""
+    """The presets with their values as this server will say them, where it can take them at all.
+
+    A built-in preset leaves out what only another flavour or version has.
+    """
     return tuple(
         PresetState(
             name=preset.name,
-            values={name: _canonical_if_valid(name, value, server) for name, value in preset.values.items()},
+            values={
+                name: _canonical_if_valid(name, value, server)
+                for name, value in preset.values.items()
+                if preset.name not in _BUILTIN_NAMES or setting_lookup.find_setting(name).support(server)
+            },
             risk=preset.risk,
         )
         for preset in presets

@@ -23,6 +23,7 @@ GLOBAL_VARIABLE = (_SUPER, *_MYSQL)
 """For any global variable without a privilege of its own."""
 
 BINARY_LOG = (*_mariadb_also("BINLOG ADMIN"), *_MYSQL)
+REPLICA = (*_mariadb_also("REPLICATION SLAVE ADMIN"), *_MYSQL)
 CONNECTIONS = (*_mariadb_also("CONNECTION ADMIN"), *_MYSQL)
 SESSION_LOG_BIN = (
     *BINARY_LOG,

@@ -5,6 +5,7 @@ themselves are data, in `durability` and `performance`.
 """
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
 
@@ -13,7 +14,7 @@ import msgspec
 from tuibench import units
 from tuibench.errors import UsageError
 from tuibench.model.server import Flavour, ServerInfo
-from tuibench.model.settings import CostFigure, SettingGroup, SettingRole
+from tuibench.model.settings import CostFigure, SettingGroup, SettingRole, SettingTopic
 
 Version = tuple[int, ...]
 
@@ -21,6 +22,9 @@ NEVER: Version = (1000,)
 """A version that will not come."""
 
 ON, OFF = "ON", "OFF"
+ABOVE_ZERO = "above 0"
+"""In `Setting.acts_with`, for any number but 0."""
+
 _SWITCH = {"on": ON, "1": ON, "true": ON, "yes": ON, "off": OFF, "0": OFF, "false": OFF, "no": OFF}
 _UNIT_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,40}")
@@ -37,9 +41,13 @@ class ValueKind(StrEnum):
 
     INTEGER = "integer"
     DECIMAL = "decimal"
+    PERCENT = "percent"
     SIZE = "size"
     SWITCH = "switch"
     CHOICE = "choice"
+
+
+_WITH_DECIMALS = (ValueKind.DECIMAL, ValueKind.PERCENT)
 
 
 class SettingScope(StrEnum):
@@ -54,11 +62,34 @@ class SettingScope(StrEnum):
     WORKLOAD = "workload"
 
 
+class TrialRule(StrEnum):
+    """Whether `tune` may try other values without being asked to."""
+
+    FREE = "free"
+    """The results of statements and what survives a crash stay the same."""
+
+    RISKY = "risky"
+    """Only with `--allow-risk`: other results or locks, lost checks, or transactions that wait or fail."""
+
+    NEVER = "never"
+    """A limit or a log that is no question of speed."""
+
+
+class MemoryUse(StrEnum):
+    """What a larger value takes: nothing that counts, memory once or for each connection, or disk."""
+
+    NONE = ""
+    ONCE = "once"
+    PER_CONNECTION = "per connection"
+    DISK = "disk"
+
+
 class FlavourSupport(msgspec.Struct, frozen=True):
     """A setting as a flavour has it in the versions from `since` up to, but without, `until`.
 
     Numbers (bytes for sizes) run from `low` to `high`; `values` are the words of a choice. Before
     `dynamic_since` only a restart of the server changes it, and later too from a value that is `stuck`.
+    `kind` is set where the flavour writes values in a way of its own.
     """
 
     flavour: Flavour
@@ -69,6 +100,7 @@ class FlavourSupport(msgspec.Struct, frozen=True):
     until: Version = ()
     dynamic_since: Version = ()
     stuck: tuple[str, ...] = ()
+    kind: ValueKind | None = None
 
     def has(self, server: ServerInfo) -> bool:
         version = server.version_tuple
@@ -96,11 +128,13 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     may round what it is asked for: `rounding` says how, and is empty where it takes a value or refuses it.
     `slow` is True where a change goes on in the background, and another one is not taken before it is done.
     `roles` are where it appears without having been changed, `cost` is what a commit pays for it,
-    `short_name` is for narrow panels.
+    `short_name` is for narrow panels. `trial`, `tried` (None for those offered) and `memory` say which values
+    `tune` may try; `acts_with` are variables that need these values for the setting to have any effect.
     """
 
     name: str
     group: SettingGroup
+    topic: SettingTopic
     kind: ValueKind
     supported: tuple[FlavourSupport, ...]
     meanings: dict[str, str] = {}
@@ -117,6 +151,14 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[SettingRole, ...] = ()
     cost: CostFigure = CostFigure.NONE
     short_name: str = ""
+    trial: TrialRule = TrialRule.FREE
+    tried: tuple[str, ...] | None = None
+    memory: MemoryUse = MemoryUse.NONE
+    acts_with: Mapping[str, tuple[str, ...]] = {}
+
+    def kind_of(self, support: FlavourSupport | None) -> ValueKind:
+        """How this flavour writes values."""
+        return (support and support.kind) or self.kind
 
     def support(self, server: ServerInfo) -> FlavourSupport | None:
         """How this server has it; None if it has not."""
@@ -131,7 +173,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         match self.kind:
             case ValueKind.SIZE if _WHOLE.fullmatch(value):
                 return units.binary_size(int(value))
-            case ValueKind.DECIMAL if _DECIMAL.fullmatch(value):
+            case ValueKind.DECIMAL | ValueKind.PERCENT if _DECIMAL.fullmatch(value):
                 return f"{Decimal(value).normalize():f}"
             case _:
                 return value
@@ -155,11 +197,13 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     def takes(self, support: FlavourSupport) -> str:
         """Which values it takes, in words."""
-        match self.kind:
+        match self.kind_of(support):
             case ValueKind.INTEGER:
                 return f"whole numbers from {support.low} to {support.high}"
             case ValueKind.DECIMAL:
                 return f"seconds from {support.low} to {support.high}, with up to six decimals"
+            case ValueKind.PERCENT:
+                return f"percentages from {support.low} to {support.high}, with up to six decimals"
             case ValueKind.SIZE:
                 most = f" to {units.binary_size(support.high)}" if support.high < BOUNDLESS else " up"
                 return f"sizes from {units.binary_size(support.low)}{most}, in bytes or like 256M"
@@ -171,7 +215,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     def canonical(self, support: FlavourSupport, text: str) -> str:
         """The value as the server will say it. Raises UsageError with what is taken, and the nearest."""
         words = text.strip()
-        match self.kind:
+        match self.kind_of(support):
             case ValueKind.SWITCH:
                 value = _SWITCH.get(words.lower())
             case ValueKind.CHOICE:
@@ -184,23 +228,25 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     def _choice(self, support: FlavourSupport, text: str) -> str | None:
         word = re.sub(r"[\s_-]+", "-", text.upper())
-        known = {re.sub(r"[_-]+", "-", value): value for value in support.values}
+        known = {re.sub(r"[_-]+", "-", value.upper()): value for value in support.values}
         return known.get(word) or self.aliases.get(text.upper())
 
     def _number(self, support: FlavourSupport, text: str) -> str:
-        number = _parse_number(self.kind, text)
+        kind = self.kind_of(support)
+        number = _parse_number(kind, text)
         if number is None:
             raise self._refusal(support, text, "for example " + ", ".join(self.choices(support)))
         nearest = min(max(number, Decimal(support.low)), Decimal(support.high))
         if number != nearest:
-            raise self._refusal(support, text, f"the nearest is {self._written(nearest)}")
-        return self._written(number)
-
-    def _written(self, number: Decimal) -> str:
-        return str(number.quantize(MICRO)) if self.kind is ValueKind.DECIMAL else str(int(number))
+            raise self._refusal(support, text, f"the nearest is {_written(kind, nearest)}")
+        return _written(kind, number)
 
     def _refusal(self, support: FlavourSupport, text: str, hint: str) -> UsageError:
         return UsageError(f"{self.name} takes {self.takes(support)} on {support.flavour}, not '{text}'", hint)
+
+
+def _written(kind: ValueKind, number: Decimal) -> str:
+    return str(number.quantize(MICRO)) if kind in _WITH_DECIMALS else str(int(number))
 
 
 def _parse_number(kind: ValueKind, text: str) -> Decimal | None:
@@ -208,7 +254,7 @@ def _parse_number(kind: ValueKind, text: str) -> Decimal | None:
     if kind is ValueKind.SIZE:
         found = _SIZE.fullmatch(text)
         return Decimal(int(found[1]) * _UNIT_BYTES[found[2].lower()]) if found else None
-    pattern = _DECIMAL if kind is ValueKind.DECIMAL else _WHOLE
+    pattern = _DECIMAL if kind in _WITH_DECIMALS else _WHOLE
     return Decimal(text) if pattern.fullmatch(text) and text.isascii() else None
 
 

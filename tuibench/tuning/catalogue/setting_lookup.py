@@ -7,13 +7,17 @@ for and nobody would put back. So the limit is kept here, and settings are chang
 """
 
 from collections.abc import Mapping
+from decimal import Decimal
 
 from tuibench import suggestions
 from tuibench.errors import UsageError
 from tuibench.model.server import ServerInfo
-from tuibench.model.settings import ServerVariable, SettingState
+from tuibench.model.settings import ServerVariable, SettingState, SettingTopic
+from tuibench.tuning.catalogue.connections import CACHES, LOCKING, LOGGING, MEMORY, OPTIMIZER, THREADS
 from tuibench.tuning.catalogue.durability import DURABILITY
+from tuibench.tuning.catalogue.innodb_pages import FLUSHING, PURGE, READING
 from tuibench.tuning.catalogue.performance import PERFORMANCE
+from tuibench.tuning.catalogue.redo_and_binlog import BINLOG, REDO
 from tuibench.tuning.catalogue.setting import (
     NEVER,
     FlavourSupport,
@@ -35,7 +39,29 @@ __all__ = [
     "unsupported_reason",
 ]
 
-SETTINGS = (*DURABILITY, *PERFORMANCE)
+_TOPICS = tuple(SettingTopic)
+SETTINGS = tuple(
+    sorted(
+        (
+            *DURABILITY,
+            *PERFORMANCE,
+            *BINLOG,
+            *REDO,
+            *FLUSHING,
+            *PURGE,
+            *MEMORY,
+            *CACHES,
+            *READING,
+            *THREADS,
+            *LOCKING,
+            *OPTIMIZER,
+            *LOGGING,
+        ),
+        key=lambda setting: _TOPICS.index(setting.topic),
+    )
+)
+"""All settings, by topic."""
+
 SETTINGS_BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 SETTING_ALIASES = {
@@ -120,6 +146,7 @@ def setting_state(
         risky=tuple(choice for choice in offered if setting.at_risk(choice)),
         unavailable=unavailable,
         group=setting.group,
+        topic=setting.topic,
         scope=setting.scope,
         takes=setting.takes(support) if support else "",
         risk=setting.risk,
@@ -134,7 +161,10 @@ def setting_state(
     )
 
 
-LIMIT_PAIRS: tuple[tuple[str, str], ...] = ((ServerVariable.IO_CAPACITY, ServerVariable.IO_CAPACITY_MAX),)
+LIMIT_PAIRS: tuple[tuple[str, str], ...] = (
+    (ServerVariable.IO_CAPACITY, ServerVariable.IO_CAPACITY_MAX),
+    ("innodb_max_dirty_pages_pct_lwm", "innodb_max_dirty_pages_pct"),
+)
 """The lower one first."""
 
 
@@ -151,9 +181,9 @@ def check_pair_limit(name: str, value: str, other: str | None) -> None:
     for lower, upper in LIMIT_PAIRS:
         if other is None or name not in (lower, upper):
             continue
-        if name == lower and int(value) > int(other):
+        if name == lower and Decimal(value) > Decimal(other):
             raise UsageError(f"{lower} may not be above {upper}, which is {other}", f"raise {upper} first")
-        if name == upper and int(value) < int(other):
+        if name == upper and Decimal(value) < Decimal(other):
             raise UsageError(f"{upper} may not be below {lower}, which is {other}", f"lower {lower} first")
 
 
@@ -162,7 +192,7 @@ def order_by_limits(wanted: Mapping[str, str], now: Mapping[str, str]) -> list[s
     names = list(wanted)
     for lower, upper in LIMIT_PAIRS:
         if lower in wanted and upper in wanted:
-            raised = int(wanted[upper]) >= int(now.get(upper, "0"))
+            raised = Decimal(wanted[upper]) >= Decimal(now.get(upper, "0"))
             _put_before(names, *((upper, lower) if raised else (lower, upper)))
     return names
 

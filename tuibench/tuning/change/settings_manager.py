@@ -128,6 +128,11 @@ class SettingsManager:
         return self.control.connection_ids
 
     @property
+    def is_busy(self) -> bool:
+        """True while the settings are read or changed."""
+        return self._lock.locked()
+
+    @property
     def known(self) -> tuple[SettingState, ...]:
         """All settings as last read, without asking the server."""
         return tuple(self._state(setting) for setting in SETTINGS)

@@ -45,6 +45,7 @@ CHECKS = (
     Check(host_checks.check_clock_offset),
     Check(host_checks.check_clocksource),
     Check(host_checks.check_timers),
+    Check(host_checks.check_busy),
     Check(host_checks.check_swap),
     Check(host_checks.check_governor),
 )

@@ -13,6 +13,9 @@ STEADY_CLOCKS = frozenset({"tsc", "kvm-clock", "arch_sys_counter", "hyperv_clock
 STEADY_GOVERNORS = frozenset({"performance"})
 TOLERATED_OFFSET_SECONDS = 1.0
 SWAP_SHARE = 0.05
+BUSY_SHARE, STEAL_SHARE = 0.25, 0.02
+"""Of all processor time, from which on figures are not those of the load alone."""
+
 DISK_SHARE = 0.05
 GROWTH_BYTES = 2 << 30
 """Redo log, binary log and temporary tables while a load runs for minutes."""
@@ -73,6 +76,32 @@ def check_clock_offset(facts: Facts) -> Finding:
         f"the server's clock is {abs(ahead):,.1f} s {way} this host's: times in its logs differ from ours",
         "timedatectl set-ntp true (on both hosts)",
     )
+
+
+def check_busy(facts: Facts) -> Finding:
+    """Other work on this host takes processor time from the load, and its noise goes into every figure."""
+    name, machine = "host_busy", facts.machine
+    busy, steal = machine.busy_share, machine.steal_share
+    if busy is None or steal is None:
+        return not_visible(name, "how busy this host is")
+    load = "" if machine.load_average is None else f", load average {machine.load_average:.1f}"
+    said = (
+        f"{percent(100 * busy)} of {machine.cores} cores are in use before the load begins, "
+        f"{percent(100 * steal)} are stolen{load}"
+    )
+    if steal > STEAL_SHARE:
+        return warning(
+            name,
+            f"{said}: the hypervisor gives this host's time to others, and all figures vary with it",
+            "measure at another time, or on a host of its own",
+        )
+    if busy > BUSY_SHARE:
+        return warning(
+            name,
+            f"{said}: throughput is lower and intervals are wider by what others take",
+            "see who it is (top), and stop it for the measurement",
+        )
+    return ok(name, said)
 
 
 def check_clocksource(facts: Facts) -> Finding:

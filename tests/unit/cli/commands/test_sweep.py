@@ -7,14 +7,16 @@ import pytest
 from tests import examples, sweeps
 from tests.unit.cli.program import Program
 from tuibench import paths
+from tuibench.cli.commands.sweep.options import SweepOptions
 from tuibench.cli.commands.sweep.progress import SweepProgress
 from tuibench.cli.commands.sweep.results import sweep_notes
+from tuibench.cli.options.run_options import RunOptions
 from tuibench.model.sweep import Sweep
 from tuibench.mysql.errors import NoDatabaseError
 from tuibench.record.files.sweep_folder import SweepFolder
 from tuibench.record.sweep.formats import sweep_text
 from tuibench.session.sweep import runner as sweeping
-from tuibench.session.sweep.matrix import all_cells
+from tuibench.session.sweep.matrix import all_cells, cell_plan
 
 CELLS = all_cells(sweeps.PLAN)
 
@@ -38,6 +40,11 @@ def recorded(tuibench_home: Path) -> Path:
         (("oltp_read_only", "--threads=4,x"), "--threads takes whole numbers"),
         (("oltp_read_only", "--threads=0"), "threads must be between"),
         (("oltp_read_only", "--repeat=0"), "--repeat must be between"),
+        (("oltp_read_only", "--rate=100,x"), "--rate takes numbers separated by commas, not '100,x'"),
+        (("oltp_read_only", "--rate=100,100"), "--rate: 100 is given twice"),
+        (("oltp_read_only", "--client-delay=0,fast"), "--client-delay: 'fast' is not a length of time"),
+        (("oltp_read_only", "--isolation=serial,"), "--isolation takes values separated by commas"),
+        (("oltp_read_only", "--engine=native,fast"), "--engine is one of auto, native, asyncio, not 'fast'"),
         (("oltp_read_only", "--time=0"), "each cell of a sweep must come to an end"),
         (("oltp_read_only", "--order=rnadom"), "random"),
         (("oltp_read_only", "--cleanup"), "--cleanup drops what --prepare has made"),
@@ -148,3 +155,25 @@ def test_what_the_tables_have_no_place_for() -> None:
         "6 cells are left; go on with: tuibench sweep --resume /sweeps/one",
         "recorded in /sweeps/one",
     ]
+
+
+def test_every_option_of_a_load_may_have_several_values() -> None:
+    axes = SweepOptions(
+        rate="0,50", client_delay="0,5ms,20ms", isolation="serializable", db_ps_mode="auto,disable"
+    )
+    plan = axes.plan("oltp_read_only", {}, RunOptions())
+    assert plan.cell_count == 2 * 3 * 2
+    assert [variant.name for variant in plan.variants[:3]] == [
+        "rate=0, client-delay=0, db-ps-mode=auto",
+        "rate=0, client-delay=0, db-ps-mode=disable",
+        "rate=0, client-delay=5ms, db-ps-mode=auto",
+    ]
+    plans = [cell_plan(plan, cell) for cell in all_cells(plan)]
+    assert {(one.rate, one.client_delay_ms, one.prepared) for one in plans} == {
+        (rate, delay, prepared)
+        for rate in (0.0, 50.0)
+        for delay in (0.0, 5.0, 20.0)
+        for prepared in (True, False)
+    }
+    assert {one.isolation for one in plans} == {"serializable"}
+    assert {one.seed for one in plans} == {plan.base.seed}

@@ -7,7 +7,13 @@ import pytest
 from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue
 from tuibench.model.sweep import SweepVariant
-from tuibench.session.sweep.planning import build_cases, build_variants, parse_profiles, parse_threads
+from tuibench.session.sweep.planning import (
+    build_cases,
+    build_variants,
+    parse_profiles,
+    parse_threads,
+    with_loads,
+)
 
 
 def test_each_value_of_an_option_makes_a_case_of_its_own() -> None:
@@ -89,3 +95,26 @@ def test_what_cannot_be_is_refused_with_what_helps(ask: Callable[[], object], sa
     with pytest.raises(UsageError) as refusal:
         ask()
     assert said in str(refusal.value)
+
+
+def test_choices_of_a_profile_are_values_of_their_own() -> None:
+    cases = build_cases(["oltp_read_only"], {"rand_type": "uniform,zipfian"}, 1)
+    assert [case.options for case in cases] == [{"rand_type": "uniform"}, {"rand_type": "zipfian"}]
+    assert [case.name for case in cases] == [
+        "oltp_read_only, rand_type=uniform",
+        "oltp_read_only, rand_type=zipfian",
+    ]
+
+
+def test_loads_are_combined_with_settings() -> None:
+    variants = with_loads(
+        build_variants("durable,unsafe", []), [("rate=100", {"rate": 100.0}), ("rate=200", {"rate": 200.0})]
+    )
+    assert [variant.name for variant in variants] == [
+        "durable 1/1, rate=100",
+        "durable 1/1, rate=200",
+        "unsafe 0/0, rate=100",
+        "unsafe 0/0, rate=200",
+    ]
+    assert variants[3].load == {"rate": 200.0}
+    assert with_loads(build_variants("", []), [("", {})]) == build_variants("", [])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.tuning.fakes import INFO
 from tuibench.errors import UsageError
 from tuibench.model.server import Flavour, ServerInfo
+from tuibench.model.settings import ServerVariable, SettingTopic
 from tuibench.tuning.catalogue import preset_lookup, setting_lookup
 from tuibench.tuning.catalogue.preset_lookup import BUILTIN_PRESETS
 from tuibench.tuning.catalogue.setting_lookup import (
@@ -184,6 +185,9 @@ def test_an_entry_is_whole(setting: setting_lookup.Setting) -> None:
     assert setting.risk.endswith(".")
     assert setting.counters
     assert setting.needs or setting.name == "transaction_isolation"
+    assert setting.topic.heading
+    assert set(setting.tried or ()) <= set(setting.offered)
+    assert not setting.acts_with.keys() - SETTINGS_BY_NAME.keys() - set(ServerVariable) - {"thread_handling"}
     assert any(setting.support(here) for here in (MARIADB, MYSQL))
     for here in SERVERS:
         support = setting.support(here)
@@ -197,6 +201,25 @@ def test_an_entry_is_whole(setting: setting_lookup.Setting) -> None:
         )
         if setting.kind in (ValueKind.INTEGER, ValueKind.SIZE, ValueKind.DECIMAL):
             assert Decimal(support.low) < Decimal(support.high)
+
+
+def test_there_are_sixty_on_each_flavour_and_topics_are_in_one_piece() -> None:
+    for here in (MARIADB, MYSQL):
+        dynamic = [setting for setting in SETTINGS if not setting_lookup.unsupported_reason(setting, here)]
+        assert len(dynamic) >= 60
+    topics = [setting.topic for setting in SETTINGS]
+    assert [topic for topic, before in zip(topics, [None, *topics], strict=False) if topic != before] == list(
+        SettingTopic
+    )
+
+
+def test_a_flavour_may_write_a_value_in_its_own_way() -> None:
+    lwm = SETTINGS_BY_NAME["innodb_adaptive_flushing_lwm"]
+    assert setting_lookup.canonical_value(lwm, MARIADB, "30") == "30.000000"
+    assert setting_lookup.canonical_value(lwm, MYSQL, "30") == "30"
+    assert lwm.meaning("30.000000") == lwm.meaning("30")
+    with pytest.raises(UsageError, match="percentages from 0 to 70"):
+        setting_lookup.canonical_value(lwm, MARIADB, "71")
 
 
 def test_only_the_workloads_own_settings_stay_off_the_server() -> None:
@@ -230,12 +253,18 @@ def test_privileges_by_flavour_and_version(
     assert SETTINGS_BY_NAME[name].privileges(flavour, version) == needed
 
 
-def test_presets_are_valid_on_both_flavours_and_only_durable_is_safe() -> None:
+def test_presets_are_valid_on_both_flavours_and_what_they_risk_is_said() -> None:
     for here in SERVERS:
-        assert preset_lookup.presets_for_server(BUILTIN_PRESETS, here) == BUILTIN_PRESETS
+        for preset, there in zip(
+            BUILTIN_PRESETS, preset_lookup.presets_for_server(BUILTIN_PRESETS, here), strict=True
+        ):
+            assert there.values == {
+                name: value for name, value in preset.values.items() if SETTINGS_BY_NAME[name].support(here)
+            }
+            assert list(there.values)[:2] == ["innodb_flush_log_at_trx_commit", "sync_binlog"]
     for preset in BUILTIN_PRESETS:
         risky = [setting_lookup.find_setting(name).at_risk(value) for name, value in preset.values.items()]
-        assert any(risky) is (preset.name != "durable")
+        assert any(risky) is (preset.name not in ("durable", "grouped", "batched"))
         assert preset.risk.endswith(".")
 
 

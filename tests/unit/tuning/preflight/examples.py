@@ -38,6 +38,10 @@ MACHINE = HostConditions(
     disk_total_bytes=100 * GIB,
     governors=("performance",),
     clocksource="tsc",
+    cores=4,
+    load_average=0.2,
+    busy_share=0.03,
+    steal_share=0.0,
 )
 SERVER = ServerFacts(
     info=examples.SERVER,

@@ -89,7 +89,7 @@ class MovingServer(FakeServer):
         answer = super().answer(sql)
         if sql.startswith("SET GLOBAL"):
             for lower, upper in LIMIT_PAIRS:
-                if int(self.settings[lower]) > int(self.settings[upper]):
+                if lower in self.settings and int(self.settings[lower]) > int(self.settings[upper]):
                     moved = lower if f" {upper} " in sql else upper
                     self.settings[moved] = "66666"
         return answer

@@ -10,7 +10,7 @@ from typing import Annotated
 import click
 
 from tuibench import paths, units
-from tuibench.cli.commands.sweep.options import SweepOptions
+from tuibench.cli.commands.sweep.options import LOAD_AXES, SweepOptions
 from tuibench.cli.commands.sweep.progress import show_sweep_progress
 from tuibench.cli.commands.sweep.results import ResultOptions, recorded_sweeps_text, sweep_folder, sweep_notes
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
@@ -37,14 +37,16 @@ __all__ = ["CONTEXT", "sweep"]
 
 DETAILS = (
     "Several profiles are separated by commas, and so are several values of a profile's option: "
-    "--table-size=10000,100000. A sweep that was cut short goes on with --resume DIR."
+    "--table-size=10000,100000, --rand-type=uniform,zipfian. A sweep that was cut short goes on with "
+    "--resume DIR."
 )
 
 OPTIONS_OUTSIDE_PLAN = ("yes_this_server", "run_dir")
 """Options of a load that are not part of a sweep's plan."""
 
 LoadOptions = Annotated[
-    RunOptions, OmitOptions("threads", "time", "events", "warmup_time", "plan_text", "ramp", "ramp_rate")
+    RunOptions,
+    OmitOptions("threads", "time", "events", "warmup_time", "plan_text", "ramp", "ramp_rate", *LOAD_AXES),
 ]
 
 

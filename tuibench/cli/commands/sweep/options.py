@@ -1,22 +1,47 @@
 """What `tuibench sweep` is asked for: the axes of the matrix, and how its results are shown."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from itertools import product
+from typing import Annotated, Any
+
+import msgspec
 
 from tuibench import suggestions
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
 from tuibench.cli.options.run_options import RunOptions
 from tuibench.cli.parsing.declarations import Option
 from tuibench.errors import UsageError
-from tuibench.model.plan import OptionValue
+from tuibench.model.plan import EngineChoice, OptionValue
 from tuibench.model.sweep import CellOrder, SweepPlan
 from tuibench.session.control.limits import checked_threads
-from tuibench.session.sweep.planning import build_cases, build_variants, parse_profiles, parse_threads
+from tuibench.session.sweep.planning import (
+    build_cases,
+    build_variants,
+    parse_profiles,
+    parse_threads,
+    parse_words,
+    with_loads,
+)
 
 CELL_SECONDS = 10.0
 WARMUP_SECONDS = 2.0
 MAX_REPEATS = 1000
 MAX_CELLS = 10_000
+
+
+LOAD_AXES = {
+    "rate": "rate",
+    "client_delay": "client_delay_ms",
+    "isolation": "isolation",
+    "db_ps_mode": "prepared",
+    "engine": "engine",
+}
+"""Options of a load that take several values in a sweep, and the field of the plan that each one sets."""
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 @dataclass(frozen=True)
@@ -33,6 +58,20 @@ class SweepOptions:
         list[str] | None,
         Option("--setting", help="A setting and its values: sync_binlog=0,1; may be given again."),
     ] = None
+    rate: Annotated[
+        str,
+        Option("--rate", "--tx-rate", help="Transactions per second: 100,200; 0: no limit."),
+    ] = "0"
+    client_delay: Annotated[
+        str, Option("--client-delay", help="Simulated networks: 0,5ms,20ms more on each round trip.")
+    ] = "0"
+    isolation: Annotated[
+        str, Option("--isolation", help="Isolation levels: read-committed,repeatable-read.")
+    ] = ""
+    db_ps_mode: Annotated[
+        str, Option("--db-ps-mode", help="auto: statements are prepared; disable: sent as text; or both.")
+    ] = "auto"
+    engine: Annotated[str, Option("--engine", help="Load engines: native,asyncio.")] = EngineChoice.AUTO
     repeat: Annotated[int, Option("--repeat", help="Runs of each combination.")] = 1
     order: Annotated[
         str,
@@ -68,8 +107,11 @@ class SweepOptions:
         threads = parse_threads(self.threads)
         for each in threads:
             checked_threads(each)
-        load = RunOptions(**{**vars(options), "time": self.time, "warmup_time": self.warmup_time})
         names = parse_profiles(profiles)
+        told = {name: str(getattr(self, name)) for name in LOAD_AXES}
+        axes = {name: parse_words(_option(name), text) for name, text in told.items() if text}
+        first = {name: words[0] for name, words in axes.items()}
+        load = self._load(options, first)
         base = (adhoc or AdhocSqlOptions()).apply_to(load.plan(names[0], {}, CELL_SECONDS))
         if base.seconds is None:
             raise UsageError("each cell of a sweep must come to an end", "give --time, in seconds")
@@ -77,7 +119,9 @@ class SweepOptions:
             raise UsageError("SQL of one's own has no tables to --prepare", "tuibench prepare makes some")
         plan = SweepPlan(
             cases=build_cases(names, given, max(threads), base.profile_text),
-            variants=build_variants(self.preset, self.setting or ()),
+            variants=with_loads(
+                build_variants(self.preset, self.setting or ()), self._loads(options, axes, names[0])
+            ),
             threads=threads,
             repeats=self.repeat,
             order=CellOrder(self.order),
@@ -88,6 +132,33 @@ class SweepOptions:
         if plan.cell_count > MAX_CELLS:
             raise UsageError(f"a sweep has {MAX_CELLS:,} cells at most, this one {plan.cell_count:,}")
         return plan
+
+    def _load(self, options: RunOptions, words: Mapping[str, str]) -> RunOptions:
+        """The options of a load with these values of its axes."""
+        chosen: dict[str, Any] = dict(words)
+        if "rate" in chosen:
+            try:
+                chosen["rate"] = float(chosen["rate"])
+            except ValueError:
+                raise UsageError(
+                    f"--rate takes numbers separated by commas, not '{self.rate}'", "for example 100,200"
+                ) from None
+        return RunOptions(**{**vars(options), **chosen, "time": self.time, "warmup_time": self.warmup_time})
+
+    def _loads(
+        self, options: RunOptions, axes: Mapping[str, Sequence[str]], profile: str
+    ) -> list[tuple[str, dict[str, OptionValue]]]:
+        """Each combination of the axes with several values: its name, and its fields of the plan."""
+        varied = {name: words for name, words in axes.items() if len(words) > 1}
+        found = []
+        for combination in product(*varied.values()):
+            words = dict(zip(varied, combination, strict=True))
+            first = {name: each[0] for name, each in axes.items()}
+            plan = self._load(options, {**first, **words}).plan(profile, {}, CELL_SECONDS)
+            fields = msgspec.to_builtins(plan)
+            name = ", ".join(f"{axis.replace('_', '-')}={word}" for axis, word in words.items())
+            found.append((name, {LOAD_AXES[axis]: fields[LOAD_AXES[axis]] for axis in words}))
+        return found
 
     def _check(self) -> None:
         if not 1 <= self.repeat <= MAX_REPEATS:

@@ -1,0 +1,67 @@
+"""The tornado chart and the answer of a screening as text and as a picture."""
+
+import msgspec
+
+from tests.unit.session.tune.examples import candidate, evaluated
+from tuibench.model.tune import LeftOut, TuneResult
+from tuibench.record.html.tornado import tornado_chart
+from tuibench.record.report.tune_text import BAR_CELLS, bar, scale, tune_text
+
+
+def result() -> TuneResult:
+    candidates = (
+        candidate(1, "innodb_flush_log_at_trx_commit", "2", original="1", change="1 → 2", at_risk=True),
+        candidate(2, "innodb_flush_neighbors", "0", change="1 → 0"),
+        candidate(3, "innodb_io_capacity", "1000"),
+    )
+    evaluation = evaluated({1: 1.4, 2: 0.8, 3: 1.0}, candidates=candidates)
+    evaluation.left_out = (LeftOut(setting="sql_log_bin", why="only with --allow-risk"),)
+    evaluation.is_complete = True
+    return evaluation.result(240.0)
+
+
+def test_the_largest_effects_come_first_with_interval_and_bar() -> None:
+    lines = tune_text(result()).splitlines()
+    assert lines[0] == "Tune: 3 values in 4m, 12 blocks of windows of 5 s, 0 disturbed"
+    better = lines.index("Better")
+    assert "innodb_flush_log_at_trx_commit 1 → 2" in lines[better + 1]
+    assert "+40 % (" in lines[better + 1]
+    assert "p95 −2" in lines[better + 1]
+    assert "▲ can lose data" in lines[better + 1]
+    assert "innodb_flush_neighbors 1 → 0" in lines[lines.index("Worse") + 1]
+    assert "innodb_io_capacity 200 → 1000" in lines[lines.index("No effect within ±2 %") + 1]
+    assert "at most 10 % are false" in lines[1]
+
+
+def test_it_says_how_to_keep_the_winner_and_what_that_risks() -> None:
+    text = tune_text(result())
+    assert "  innodb_flush_log_at_trx_commit = 2\n" in text
+    assert "  SET GLOBAL innodb_flush_log_at_trx_commit = 2;\n" in text
+    assert "  innodb_flush_log_at_trx_commit: It may be too much.\n" in text
+    assert "  sql_log_bin  only with --allow-risk\n" in text
+
+
+def test_without_a_winner_nothing_is_recommended() -> None:
+    text = tune_text(msgspec.structs.replace(result(), winner=(), is_complete=False))
+    assert "Nothing that was tried is known to be better." in text
+    assert "SET GLOBAL" not in text
+    assert "--resume continues it" in text
+
+
+def test_a_bar_has_zero_in_its_middle_and_ends_at_its_edges() -> None:
+    one = result().results[0].comparisons[0]
+    drawn = bar(one, 50.0)
+    assert len(drawn) == BAR_CELLS
+    assert drawn[BAR_CELLS // 2] == "│"
+    assert drawn.index("●") == round(BAR_CELLS // 2 * (1 + 40 / 50))
+    far = msgspec.structs.replace(one, percent=900.0, percent_low=800.0, percent_high=1000.0)
+    assert bar(far, 50.0).endswith("●")
+
+
+def test_the_picture_has_a_bar_for_each_candidate() -> None:
+    drawing = str(tornado_chart(result()))
+    assert drawing.count("<circle") == drawing.count("<rect") == 3
+    assert "innodb_flush_log_at_trx_commit 1 → 2: better, +40 %" in drawing
+    most = scale(result())
+    assert f"{most:+g} %" in drawing
+    assert drawing.index("innodb_flush_log") < drawing.index("innodb_io_capacity")

@@ -1,0 +1,239 @@
+"""A screening as a session sees it: the right commands at the right time, and what disturbs a window."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tests.examples import PLAN, SERVER
+from tests.unit.session.tune.test_candidates import VALUES, VARIABLES, states
+from tuibench.errors import ConnectionLostError, TuibenchError, UsageError
+from tuibench.metrics.series.slots import Slot
+from tuibench.model.command import ChangeSetting, Command, RestoreSettings
+from tuibench.model.event import Event, EventKind
+from tuibench.model.summary import RunOutcome
+from tuibench.model.tune import BASELINE, TOGETHER, TunePlan, TuneVerdict
+from tuibench.record.files.tune_log import read_tune_log
+from tuibench.session.control.settings import Settings
+from tuibench.session.tune.runner import TuneRun
+
+WINDOW = 6
+GOOD, BAD, NONE = "innodb_io_capacity", "innodb_flush_neighbors", "innodb_adaptive_flushing"
+THREE = {"innodb_flush_neighbors": "0", "innodb_adaptive_flushing": "ON", "innodb_io_capacity": "200"}
+FACTORS = {GOOD: 1.5, BAD: 0.7, NONE: 1.0}
+
+
+class Session:
+    """Takes the screening's commands, each of them at once, and makes slots for it."""
+
+    def __init__(self, directory: Path, **order: Any) -> None:
+        made = {
+            "budget_seconds": 2000.0,
+            "window_seconds": WINDOW,
+            "only": tuple(THREE),
+            "values": 1,
+            "candidates_per_block": 2,
+        }
+        self.guard = self
+        self.states = states(SERVER, {**VALUES, **THREE, "innodb_io_capacity_max": "2000"})
+        self.submitted: list[Command] = []
+        self.told: list[str] = []
+        self.failure: Exception | None = None
+        self.refusals: dict[str, TuibenchError] = {}
+        self.stopped: RunOutcome | None = None
+        self.now = 0.0
+        self.current: dict[str, str] = {}
+        played: Any = self
+        self.run = TuneRun(
+            TunePlan(**{**made, **order}),
+            PLAN,
+            SERVER,
+            directory,
+            cast(Settings, self),
+            lifecycle=played,
+            log=played,
+            submit=self.submit,
+            start_task=lambda work, name: asyncio.create_task(work, name=name),
+        )
+
+    def require_confirmation(self) -> None:
+        return
+
+    async def variables(self, names: tuple[str, ...]) -> dict[str, str]:
+        return {**VARIABLES, "datadir": "/"}
+
+    def elapsed_seconds(self) -> float:
+        return self.now
+
+    async def submit(self, command: Command) -> str:
+        self.submitted.append(command)
+        if isinstance(command, ChangeSetting):
+            if error := self.refusals.get(command.name):
+                raise error
+            self.current[command.name] = command.value
+        if isinstance(command, RestoreSettings):
+            for name in command.names:
+                self.current.pop(name, None)
+        self.event(EventKind.SETTING)
+        return ""
+
+    def emit(self, kind: EventKind, text: str) -> None:
+        self.told.append(text)
+
+    def request_stop(self, outcome: RunOutcome = "stopped") -> None:
+        self.stopped = outcome
+
+    def publish_status(self) -> None:
+        return
+
+    def fail(self, error: Exception) -> None:
+        self.failure = error
+
+    def event(self, kind: EventKind, text: str = "") -> None:
+        self.run.on_event(Event(at=0, elapsed_seconds=self.now, kind=kind, text=text, marker=1))
+
+    async def begin(self) -> None:
+        await self.run.dry_run()
+        self.event(EventKind.START)
+        await asyncio.sleep(0)
+
+    async def drive(self, seconds: int, *, disturbance: str = "") -> None:
+        for _ in range(seconds):
+            if self.stopped:
+                return
+            self.now += 1.0
+            rate = 100.0
+            for name in self.current:
+                rate *= FACTORS.get(name, 1.0)
+            rate *= 1 + 0.002 * (int(self.now) % 3)
+            self.run.tick(Slot(self.now, 1.0, rate, p95_ms=1000 / rate), disturbance=disturbance)
+            for _ in range(8):
+                await asyncio.sleep(0)
+
+
+async def test_it_finds_what_matters_and_ends_with_everything_restored(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    await session.begin()
+    await session.drive(2000)
+    result = session.run.result
+    verdicts = {one.candidate.setting: one.verdict for one in result.results}
+    assert verdicts == {
+        GOOD: TuneVerdict.BETTER,
+        BAD: TuneVerdict.WORSE,
+        NONE: TuneVerdict.NO_EFFECT,
+    }
+    assert session.stopped == "done"
+    assert result.is_complete
+    assert [result.result_of(number).candidate.setting for number in result.winner] == [GOOD]
+    assert result.together is None
+    assert any(line.startswith("innodb_io_capacity 200 → ") for line in session.told)
+    assert session.failure is None
+
+
+async def test_each_window_has_one_value_and_a_block_one_baseline(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    await session.begin()
+    for _ in range(60):
+        await session.drive(1)
+        assert len(session.current) <= 1
+    head, blocks = read_tune_log(tmp_path)
+    assert [one.setting for one in head.candidates] == [GOOD, NONE, BAD] or len(head.candidates) == 3
+    assert len(blocks) >= 2
+    for block in blocks:
+        assert [window.candidate for window in block.windows].count(BASELINE) == 1
+        assert len(block.windows) == 3
+        assert not any(window.disturbance for window in block.windows)
+
+
+async def test_a_disturbed_window_gives_no_pairs(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    await session.begin()
+    await session.drive(3)
+    await session.drive(1, disturbance="the host was busy")
+    await session.drive(3 * (WINDOW + 1))
+    (first, *_) = read_tune_log(tmp_path)[1]
+    assert [window.disturbance for window in first.windows].count("the host was busy") == 1
+    session.event(EventKind.FOREIGN, "somebody set sync_binlog")
+    await session.drive(3 * (WINDOW + 1))
+    second = read_tune_log(tmp_path)[1][1]
+    assert "somebody set sync_binlog" in {window.disturbance for window in second.windows}
+
+
+async def test_what_the_server_refuses_is_told_and_left(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    session.refusals[BAD] = TuibenchError("the server refuses it")
+    await session.begin()
+    await session.drive(2000)
+    refused = next(one for one in session.run.result.results if one.candidate.setting == BAD)
+    assert (refused.verdict, refused.failure) == (TuneVerdict.REFUSED, "the server refuses it")
+    assert session.failure is None
+    asked = [each for each in session.submitted if isinstance(each, ChangeSetting) and each.name == BAD]
+    assert len(asked) == 1
+
+
+async def test_a_server_that_is_away_disturbs_the_window_only(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    session.refusals = dict.fromkeys(THREE, ConnectionLostError(2013, "lost"))
+    await session.begin()
+    await session.drive(2 * (WINDOW + 1))
+    session.refusals = {}
+    await session.drive(2000)
+    assert session.stopped == "done"
+    assert not any(one.failure for one in session.run.result.results)
+
+
+async def test_with_apply_the_winner_stays_until_the_run_ends(tmp_path: Path) -> None:
+    session = Session(tmp_path, apply=True)
+    await session.begin()
+    await session.drive(2000)
+    assert session.stopped is None
+    assert set(session.current) == {GOOD}
+    assert session.run.result.is_complete
+
+
+async def test_a_budget_that_is_used_up_ends_it_with_what_is_known(tmp_path: Path) -> None:
+    session = Session(tmp_path, budget_seconds=200.0)
+    await session.begin()
+    await session.drive(400)
+    assert session.stopped == "done"
+    assert session.now <= 200 + 3 * (WINDOW + 1)
+
+
+async def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
+    first = Session(tmp_path)
+    await first.begin()
+    await first.drive(80)
+    earlier = read_tune_log(tmp_path)[1]
+    assert earlier
+    again = tmp_path / "again"
+    again.mkdir()
+    second = Session(again, resume=str(tmp_path))
+    await second.begin()
+    assert second.run.result.blocks == len(earlier)
+    assert second.run.result.seconds == pytest.approx(earlier[-1].end_seconds)
+    await second.drive(2000)
+    head, blocks = read_tune_log(again)
+    assert blocks[: len(earlier)] == earlier
+    assert head.candidates == first.run.candidates
+    assert second.run.result.is_complete
+
+
+async def test_it_is_resumed_only_where_it_began(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no tune\.jsonl"):
+        await Session(tmp_path, resume=str(tmp_path)).run.dry_run()
+    first = Session(tmp_path)
+    await first.begin()
+    second = Session(tmp_path / "again", resume=str(tmp_path))
+    second.states = states(SERVER, {**VALUES, **THREE, "innodb_io_capacity": "300"})
+    with pytest.raises(UsageError, match=r"innodb_io_capacity was 200 .*, and is 300 now"):
+        await second.run.dry_run()
+
+
+async def test_nothing_to_try_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is nothing to try: max_connections: a limit or a log"):
+        await Session(tmp_path, only=("max_connections",)).run.dry_run()
+
+
+def test_the_last_test_has_a_number_of_its_own() -> None:
+    assert TOGETHER < BASELINE

@@ -1,0 +1,239 @@
+"""`tuibench tune`: screens settings on a running server; talk to stderr, the answer to stdout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import click
+import msgspec
+
+from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
+from tuibench.cli.options.profile_options import CONTEXT
+from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format
+from tuibench.cli.output.log import info, timestamp
+from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.parsing.option_values import check_range
+from tuibench.errors import ExitCode, RunError, UsageError
+from tuibench.model.event import Event, EventKind
+from tuibench.model.message import SessionMessage
+from tuibench.model.notation import parse_duration
+from tuibench.model.plan import RunPlan
+from tuibench.model.summary import Summary
+
+if TYPE_CHECKING:
+    from tuibench.model.tune import TunePlan
+    from tuibench.session.load_run import LoadRun
+    from tuibench.session.spec import SessionSpec
+
+MIN_BUDGET, MAX_BUDGET = 20.0, 7 * 86_400.0
+MIN_WINDOW, MAX_WINDOW = 1.0, 600.0
+SLOTS_PER_WINDOW = 10
+WARMUP_SECONDS = 5.0
+MEASURED = ("tps", "p95")
+"""Figures of a window that an objective may be about."""
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """Options of `tune`."""
+
+    SECTION: ClassVar = "Screening"
+
+    budget: Annotated[str, Option("--budget", help="How long all of it may take: 90s, 30m, 2h.")] = "30m"
+    only: Annotated[
+        str,
+        Option("--only", help="Settings or topics to try: durability,flushing,innodb_io_capacity. [all]"),
+    ] = ""
+    allow_risk: Annotated[
+        bool,
+        Option("--allow-risk", help="Try values that can lose data or change results, too."),
+    ] = False
+    slo: Annotated[
+        list[str] | None,
+        Option("--slo", help='What a winner must meet: "p95<20ms", "tps>500"; may be given again.'),
+    ] = None
+    values: Annotated[int, Option("--values", help="Values of each setting to try.")] = 2
+    window: Annotated[float, Option("--window", help="Seconds of each window.")] = 5.0
+    tolerance: Annotated[float, Option("--tolerance", help="Percent within which a value has no effect.")] = (
+        2.0
+    )
+    apply: Annotated[
+        bool,
+        Option("--apply", help="Keep the winner and the load until the run is ended; then restore."),
+    ] = False
+    resume: Annotated[str, Option("--resume", help="Continue the screening of this recorded run.")] = ""
+
+    def plan(self, plan: RunPlan) -> RunPlan:
+        """The run that screens settings. Raises UsageError for what cannot be."""
+        if plan.schedule:
+            raise UsageError("tune does not go with a plan or a ramp", "its windows must have the same load")
+        order = self.order(plan)
+        return msgspec.structs.replace(
+            plan,
+            tune=order,
+            warmup_seconds=plan.warmup_seconds or WARMUP_SECONDS,
+            interval_seconds=max(0.1, min(plan.interval_seconds, self.window / SLOTS_PER_WINDOW)),
+        )
+
+    def order(self, plan: RunPlan) -> TunePlan:
+        from tuibench.model.effect import EffectFigure
+        from tuibench.model.tune import TunePlan
+        from tuibench.session.tune.candidates import wanted_settings
+
+        seconds = parse_budget(self.budget)
+        only = tuple(word.strip() for word in self.only.split(",") if word.strip())
+        wanted_settings(only)
+        check_range("--values", self.values, 1, 8)
+        check_range("--window", self.window, MIN_WINDOW, MAX_WINDOW)
+        check_range("--tolerance", self.tolerance, 0.1, 50)
+        return TunePlan(
+            budget_seconds=seconds,
+            window_seconds=self.window,
+            only=only,
+            values=self.values,
+            allow_risk=self.allow_risk,
+            objectives=checked_objectives(tuple(self.slo or ())),
+            tolerance_percent=self.tolerance,
+            primary=EffectFigure.P95 if plan.rate else EffectFigure.TPS,
+            apply=self.apply,
+            seed=plan.seed,
+            resume=recorded_run(self.resume) if self.resume else "",
+        )
+
+
+def parse_budget(text: str) -> float:
+    """The seconds of `30m`. Raises UsageError for what is none, or out of range."""
+    try:
+        seconds = parse_duration(text.strip())
+    except (UsageError, ValueError):
+        raise UsageError(f"--budget takes a duration, not '{text}'", "for example --budget 30m") from None
+    check_range("--budget (in seconds)", seconds, MIN_BUDGET, MAX_BUDGET)
+    return seconds
+
+
+def checked_objectives(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The objectives. Raises UsageError for one that windows do not measure."""
+    from tuibench.metrics.thresholds.absolute import parse_threshold
+
+    for text in texts:
+        if parse_threshold(text).figure not in MEASURED:
+            raise UsageError(
+                f"--slo: windows measure {' and '.join(MEASURED)}, not '{text}'", 'for example "p95<20ms"'
+            )
+    return texts
+
+
+def recorded_run(name: str) -> str:
+    """The folder of a recorded run."""
+    from tuibench.record.files.store import find_run
+
+    return str(find_run(name))
+
+
+__all__ = ["CONTEXT", "tune"]
+
+DETAILS = (
+    "Every value is alternated with the server as it is, in windows of random order, and has a verdict with "
+    "an interval: better, worse, no effect within ±2 %. Time is spent on what is undecided. At most 10 % of "
+    "all "
+    "verdicts are false on average. At the end the best are tested together, and the lines for my.cnf are "
+    "printed. Every setting is restored, also after kill -9. "
+    "Every option of the profile is taken, too: --tables=4 --table-size=100000 …; "
+    "tuibench profiles show PROFILE lists them."
+)
+REPORTED = frozenset(
+    {
+        EventKind.WARNING,
+        EventKind.RESTART,
+        EventKind.FOREIGN,
+        EventKind.RESTORE,
+        EventKind.ERRORS,
+        EventKind.EFFECT,
+    }
+)
+
+
+def tune(
+    context: click.Context,
+    adhoc: AdhocSqlOptions,
+    server: ServerOptions,
+    options: RunOptions,
+    screening: TuneOptions,
+    profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
+    output: TextOrJson = TEXT,
+    json_file: Annotated[str, Option("--json", help="Write the summary of the run to this file.")] = "",
+) -> None:
+    from tuibench.cli.runner.event_loop import run_async
+    from tuibench.cli.runner.headless import check_writable, warn_leftovers, write_summary_json
+    from tuibench.cli.runner.new_session import new_session_spec
+
+    check_format(output)
+    plan = adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args)))
+    plan = screening.plan(plan)
+    check_writable(json_file)
+    warn_leftovers()
+    spec = new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
+    summary, code = run_async(run_tune(spec))
+    click.echo(tune_output(summary, output), nl=False)
+    info(f"recorded in {spec.run_directory}")
+    if json_file:
+        write_summary_json(json_file, summary)
+    raise click.exceptions.Exit(code)
+
+
+def tune_output(summary: Summary, output: str) -> str:
+    """What goes to stdout. Raises RunError when the run ended before there was anything to answer."""
+    from tuibench.record.report.tune_text import tune_text
+
+    if summary.tune is None:
+        raise RunError(summary.failure or "the screening ended before its first window")
+    if output == JSON:
+        from tuibench.record.files.recorder import pretty_json
+
+        return pretty_json(summary.tune).decode()
+    return tune_text(summary.tune)
+
+
+async def run_tune(spec: SessionSpec) -> tuple[Summary, ExitCode]:
+    """Runs the session in this process. A signal ends it early, with what it has."""
+    import asyncio
+
+    from tuibench.cli.runner.event_loop import ENDING_SIGNALS
+    from tuibench.session.load_run import LoadRun
+
+    run = LoadRun(spec)
+    run.watcher.bus.listeners.append(on_message)
+    lifecycle = run.watcher.lifecycle
+    async with run:
+        loop = asyncio.get_running_loop()
+        for number in ENDING_SIGNALS:
+            loop.add_signal_handler(number, run.request_stop, "interrupted")
+        announce(run)
+        summary = await run.run()
+    if lifecycle.error is not None and not summary.seconds:
+        raise lifecycle.error
+    return summary, lifecycle.exit_code
+
+
+def announce(run: LoadRun) -> None:
+    """What is going to be tried, and for how long."""
+    from tuibench import units
+
+    result = run.effect_tracker.tune
+    if result is None:
+        return
+    settings = len({one.candidate.setting for one in result.results})
+    server = run.watcher.server
+    info(f"{server.version_text} at {server.where}, {run.data_set}")
+    info(
+        f"{units.pluralize(len(result.results), 'value')} of {units.pluralize(settings, 'setting')}, "
+        f"at most {units.duration(result.plan.budget_seconds)}; {len(result.left_out)} left out"
+    )
+
+
+def on_message(message: SessionMessage) -> None:
+    if isinstance(message, Event) and message.kind in REPORTED:
+        info(f"{timestamp(message.elapsed_seconds)} {message.text}")

@@ -1,0 +1,147 @@
+"""What `tune` is asked for, what it measures, and what it finds."""
+
+from enum import StrEnum
+
+import msgspec
+
+from tuibench.model.effect import AbTestPair, Comparison, EffectFigure
+
+BASELINE, TOGETHER = 0, -1
+"""Numbers of windows without and with all of the best; candidates are numbered from 1."""
+
+
+class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """How settings are screened.
+
+    `only` are names of settings and topics, empty for all; `values` is how many values of a setting are
+    tried; `allow_risk` admits values that can lose data or change results. `objectives` are thresholds such
+    as `p95<20ms` that a winner must meet. Windows last `window_seconds`; the one baseline window of a block
+    serves `candidates_per_block`. `false_rate` is the false discovery rate. With `apply` the load goes on
+    with the winner. `resume` is the folder of a run to continue.
+    """
+
+    budget_seconds: float = 1800.0
+    window_seconds: float = 5.0
+    only: tuple[str, ...] = ()
+    values: int = 2
+    allow_risk: bool = False
+    objectives: tuple[str, ...] = ()
+    tolerance_percent: float = 2.0
+    false_rate: float = 0.1
+    candidates_per_block: int = 4
+    primary: EffectFigure = EffectFigure.TPS
+    apply: bool = False
+    seed: int = 0
+    resume: str = ""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """One value of one setting. `change` is from what to what, in words; with `at_risk` committed data can be
+    lost.
+    """
+
+    number: int
+    setting: str
+    topic: str
+    value: str
+    original: str
+    change: str
+    meaning: str
+    risk: str
+    at_risk: bool = False
+    scope: str = "server"
+
+
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting, or a value of it, that is not tried, and why."""
+
+    setting: str
+    why: str
+
+
+class TuneWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """One window: a candidate's number, its figures, and what disturbed it (empty if nothing did)."""
+
+    candidate: int
+    figures: dict[EffectFigure, float] = {}
+    disturbance: str = ""
+
+
+class TuneBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """Windows beside each other in random order, one of them with the baseline.
+
+    `end_seconds` counts from the beginning of the screening, over all of its runs.
+    """
+
+    end_seconds: float
+    windows: tuple[TuneWindow, ...]
+
+
+class TuneLogHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line of a screening's log: what the blocks after it are about."""
+
+    profile: str
+    server: str
+    threads: int
+    candidates: tuple[Candidate, ...]
+
+
+class TuneVerdict(StrEnum):
+    """What is known of a candidate."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    NO_EFFECT = "no effect"
+    CANNOT_TELL = "cannot tell"
+    REFUSED = "refused"
+
+
+class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate against the server as it was.
+
+    `comparisons` are of TPS, p95 and fsyncs as far as they were measured. `misses` names the objective that
+    its windows did not meet, `failure` is the server's refusal. `sql` and `option_line` make it permanent.
+    """
+
+    candidate: Candidate
+    verdict: TuneVerdict
+    pairs: int
+    comparisons: tuple[Comparison, ...] = ()
+    misses: str = ""
+    failure: str = ""
+    sql: str = ""
+    option_line: str = ""
+
+    def comparison(self, figure: EffectFigure) -> Comparison | None:
+        return next((one for one in self.comparisons if one.figure is figure), None)
+
+
+class TogetherResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The best candidates at the same time. `product_percent` is what they promise by themselves."""
+
+    candidates: tuple[int, ...]
+    verdict: TuneVerdict
+    pairs: tuple[AbTestPair, ...]
+    comparisons: tuple[Comparison, ...]
+    product_percent: float
+    misses: str = ""
+
+    def comparison(self, figure: EffectFigure) -> Comparison | None:
+        return next((one for one in self.comparisons if one.figure is figure), None)
+
+
+class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A screening so far. `disturbed` counts blocks; `winner` are the numbers of the candidates to keep."""
+
+    plan: TunePlan
+    seconds: float
+    blocks: int
+    disturbed: int
+    results: tuple[CandidateResult, ...]
+    left_out: tuple[LeftOut, ...]
+    together: TogetherResult | None = None
+    winner: tuple[int, ...] = ()
+    is_complete: bool = False
+
+    def result_of(self, number: int) -> CandidateResult:
+        return next(one for one in self.results if one.candidate.number == number)

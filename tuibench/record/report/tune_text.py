@@ -1,0 +1,180 @@
+"""A screening of settings as text: a tornado chart, what each candidate does, and the lines to keep it."""
+
+from collections.abc import Iterable, Iterator
+
+from tuibench import units
+from tuibench.metrics.inference.wording import FIGURE_NAMES, comparison_text, difference_text
+from tuibench.model.effect import Comparison, EffectFigure
+from tuibench.model.tune import Candidate, CandidateResult, TuneResult, TuneVerdict
+
+BAR_CELLS = 41
+"""Odd, so that zero has a cell of its own."""
+
+MOST_PERCENT = 400.0
+"""Bars end here: the figures beside them are exact."""
+
+METHOD = (
+    "Each value was alternated with the server as it was, in random order. Intervals are confidence "
+    "sequences at the level of e-BY: of all verdicts on {figure}, at most {rate:.0f} % are false on average."
+)
+HEADINGS = {
+    TuneVerdict.BETTER: "Better",
+    TuneVerdict.WORSE: "Worse",
+    TuneVerdict.NO_EFFECT: "No effect within ±{tolerance:g} %",
+    TuneVerdict.CANNOT_TELL: "Cannot tell yet",
+    TuneVerdict.REFUSED: "Refused by the server",
+}
+
+
+def change_text(candidate: Candidate) -> str:
+    """`innodb_flush_log_at_trx_commit 1 → 2`, sizes in words."""
+    return f"{candidate.setting} {candidate.change}"
+
+
+def in_order(result: TuneResult, verdict: TuneVerdict) -> list[CandidateResult]:
+    """The candidates with this verdict, the largest difference first."""
+    found = [one for one in result.results if one.verdict is verdict]
+    return sorted(found, key=lambda one: -abs(_percent(one.comparison(result.plan.primary))))
+
+
+def _percent(comparison: Comparison | None) -> float:
+    return 0.0 if comparison is None or comparison.percent is None else comparison.percent
+
+
+def tune_text(result: TuneResult) -> str:
+    """All of it; ends in a line's end."""
+    lines = [*_head(result), *_tornado(result), *_together(result), *_keep(result), *_left_out(result)]
+    return "\n".join(lines) + "\n"
+
+
+def _head(result: TuneResult) -> Iterator[str]:
+    plan = result.plan
+    tried = units.pluralize(len(result.results), "value")
+    yield (
+        f"Tune: {tried} in {units.duration(result.seconds)}, {units.pluralize(result.blocks, 'block')} of "
+        f"windows of {plan.window_seconds:g} s, {result.disturbed} disturbed"
+    )
+    yield METHOD.format(figure=FIGURE_NAMES[plan.primary], rate=100 * plan.false_rate)
+    if not result.is_complete:
+        yield "It ended early: --resume continues it."
+
+
+def _tornado(result: TuneResult) -> Iterator[str]:
+    shown = [one for one in result.results if one.comparison(result.plan.primary)]
+    most = scale(result)
+    width = max((len(change_text(one.candidate)) for one in result.results), default=0)
+    if shown:
+        yield ""
+        axis = (
+            f"{'−' + format(most, 'g') + ' %':<{BAR_CELLS // 2}}0{format(most, 'g') + ' %':>{BAR_CELLS // 2}}"
+        )
+        yield f"{f'Effect on {FIGURE_NAMES[result.plan.primary]}':{width + 2}}  {axis}"
+    for verdict, heading in HEADINGS.items():
+        found = in_order(result, verdict)
+        if not found:
+            continue
+        yield ""
+        yield heading.format(tolerance=result.plan.tolerance_percent)
+        for one in found:
+            yield _line(one, result, width, most)
+
+
+def scale(result: TuneResult) -> float:
+    """The percentage at the ends of the chart: a round number beyond all verdicts' intervals."""
+    decided = (TuneVerdict.BETTER, TuneVerdict.WORSE, TuneVerdict.NO_EFFECT)
+    edges = [
+        abs(edge)
+        for one in result.results
+        if one.verdict in decided and (found := one.comparison(result.plan.primary)) is not None
+        for edge in (found.percent_low, found.percent_high)
+        if edge is not None
+    ]
+    return min(MOST_PERCENT, units.axis_maximum(max([*edges, 5.0])))
+
+
+def _line(one: CandidateResult, result: TuneResult, width: int, most: float) -> str:
+    found = one.comparison(result.plan.primary)
+    name = f"  {change_text(one.candidate):{width}}"
+    if one.failure:
+        return f"{name}  {one.failure}"
+    if found is None:
+        return f"{name}  {' ' * BAR_CELLS}  {units.pluralize(one.pairs, 'pair')}"
+    others = [
+        f"{FIGURE_NAMES[other.figure]} {difference_text(other)}"
+        for other in one.comparisons
+        if other.figure is not found.figure and other.figure is not EffectFigure.FSYNCS
+    ]
+    words = [f"{difference_text(found)}", *others]
+    words += [f"misses {one.misses}"] * bool(one.misses) + ["▲ can lose data"] * one.candidate.at_risk
+    return f"{name}  {bar(found, most)}  {', '.join(words)}"
+
+
+def bar(found: Comparison, most: float) -> str:
+    """The interval as a line with its estimate, zero in the middle: `·········│──●───·····`."""
+    low, middle, high = (
+        _cell(percent, most) for percent in (found.percent_low, found.percent, found.percent_high)
+    )
+    cells = ["─" if low <= place <= high else " " for place in range(BAR_CELLS)]
+    cells[BAR_CELLS // 2] = "│"
+    cells[middle] = "●"
+    return "".join(cells)
+
+
+def _cell(percent: float | None, most: float) -> int:
+    share = 0.0 if percent is None else max(-1.0, min(1.0, percent / most))
+    return round((BAR_CELLS - 1) / 2 * (1 + share))
+
+
+def _together(result: TuneResult) -> Iterator[str]:
+    both = result.together
+    if both is None:
+        return
+    yield ""
+    names = ", ".join(change_text(result.result_of(number).candidate) for number in both.candidates)
+    yield f"The best together: {names}"
+    for one in both.comparisons:
+        yield f"  {FIGURE_NAMES[one.figure]} {comparison_text(one)}"
+    found = both.comparison(result.plan.primary)
+    if found is not None and found.percent is not None:
+        yield (
+            f"  by themselves they promise {units.signed(both.product_percent)} %: "
+            + ("they add up" if _adds_up(found, both.product_percent) else "they depend on each other")
+        )
+    if both.misses:
+        yield f"  misses {both.misses}"
+
+
+def _adds_up(found: Comparison, product: float) -> bool:
+    low, high = found.percent_low, found.percent_high
+    return low is not None and high is not None and low <= product <= high
+
+
+def _keep(result: TuneResult) -> Iterator[str]:
+    """The lines of my.cnf, the statements and the risks of the winner."""
+    yield ""
+    winners = [result.result_of(number) for number in result.winner]
+    if not winners:
+        yield "Nothing that was tried is known to be better. Every setting is as it was."
+        return
+    yield "To keep it, below [mysqld] in my.cnf:"
+    yield from (f"  {one.option_line}" for one in winners if one.option_line)
+    yield "and until the next restart:"
+    yield from (f"  {one.sql};" for one in winners)
+    yield "What it risks:"
+    yield from (f"  {one.candidate.setting}: {one.candidate.risk}" for one in winners)
+    yield "Every setting is as it was; the statements above were not left in effect."
+
+
+def _left_out(result: TuneResult) -> Iterable[str]:
+    if not result.left_out:
+        return ()
+    width = max(len(one.setting) for one in result.left_out)
+    rows = [f"  {one.setting:{width}}  {one.why}" for one in result.left_out]
+    return ("", "Not tried:", *rows)
+
+
+def candidate_line(one: CandidateResult, result: TuneResult) -> str:
+    """A candidate that has a verdict, for the log of a run."""
+    found = one.comparison(result.plan.primary)
+    effect = f": {FIGURE_NAMES[result.plan.primary]} {difference_text(found)}" if found else ""
+    return f"{change_text(one.candidate)}: {one.verdict}{effect}"

@@ -1,0 +1,1 @@
+"""Screening of settings on the running server: candidates, windows, verdicts."""

@@ -1,0 +1,255 @@
+"""Which values of which settings `tune` tries on a server: those that are safe and may have an effect.
+
+A value is left out, with the reason, if it could lose data or change results (without `--allow-risk`), if
+there is not enough memory or disk for it, if another setting keeps it from having any effect, or if the
+budget is too short for it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from tuibench import suggestions
+from tuibench.errors import UsageError
+from tuibench.metrics.inference.screening import FIRST_PAIRS
+from tuibench.model.server import ServerInfo
+from tuibench.model.settings import SettingState, SettingTopic
+from tuibench.model.tune import Candidate, LeftOut, TunePlan
+from tuibench.tuning.catalogue import setting_lookup
+from tuibench.tuning.catalogue.setting import ABOVE_ZERO, MemoryUse, Setting, TrialRule, ValueKind
+
+NUMBERS = (ValueKind.INTEGER, ValueKind.DECIMAL, ValueKind.PERCENT, ValueKind.SIZE)
+MEMORY_SHARE, CONNECTIONS_SHARE, DISK_SHARE = 0.5, 0.25, 0.25
+"""Of what is free: for one large allocation, for buffers of all connections, for the redo log."""
+
+SCREENING_SHARE = 0.8
+"""Of the budget; the rest is for the best together."""
+
+USUAL_PAIRS = FIRST_PAIRS + 2
+NO_OTHER_VALUE = "there is no other value to try"
+SMALLER = "less than it has now"
+
+
+class Room(NamedTuple):
+    """What is free on the server's host, None where it is another one; and the number of connections."""
+
+    memory_bytes: int | None
+    disk_bytes: int | None
+    connections: int
+
+
+def wanted_settings(only: Sequence[str]) -> tuple[Setting, ...]:
+    """The settings named, by name or topic; all without names. Raises UsageError for an unknown name."""
+    if not only:
+        return setting_lookup.SETTINGS
+    names: set[str] = set()
+    for word in only:
+        topic = word.strip().lower()
+        if topic in tuple(SettingTopic):
+            names |= {setting.name for setting in setting_lookup.SETTINGS if setting.topic == topic}
+            continue
+        try:
+            names.add(setting_lookup.find_setting(word).name)
+        except UsageError as error:
+            near = suggestions.did_you_mean(topic, tuple(map(str, SettingTopic)))
+            topics = f"topics are {', '.join(SettingTopic)}"
+            raise UsageError(f"--only: {error.message}", near or error.hint or topics) from None
+    return tuple(setting for setting in setting_lookup.SETTINGS if setting.name in names)
+
+
+def find_candidates(
+    states: Iterable[SettingState],
+    server: ServerInfo,
+    variables: Mapping[str, str],
+    room: Room,
+    plan: TunePlan,
+) -> tuple[tuple[Candidate, ...], tuple[LeftOut, ...]]:
+    """The candidates in the catalogue's order, numbered from 1, and what is left out.
+
+    `variables` are the server's, as far as settings depend on them.
+    """
+    by_name = {state.name: state for state in states}
+    values = {state.name: state.value for state in by_name.values()} | dict(variables)
+    found: list[tuple[SettingState, str]] = []
+    left_out: list[LeftOut] = []
+    for setting in wanted_settings(plan.only):
+        state = by_name[setting.name]
+        why = _obstacle(setting, state, values, plan)
+        if why and _goes_without_saying(setting, state) and setting.name not in plan.only:
+            continue
+        chosen, reasons = ((), (why,)) if why else _values(setting, state, server, values, room, plan)
+        found += [(state, value) for value in chosen]
+        left_out += [LeftOut(setting=setting.name, why=reason) for reason in reasons]
+    kept, cut = _within_budget(found, plan)
+    return _numbered(kept), (*left_out, *cut)
+
+
+def _obstacle(setting: Setting, state: SettingState, values: Mapping[str, str], plan: TunePlan) -> str:
+    """Why no value of it is tried; empty if some may be."""
+    if state.unavailable:
+        return state.unavailable
+    if setting.trial is TrialRule.NEVER:
+        return "a limit or a log: it is no question of speed, or too dangerous to try"
+    if setting.trial is TrialRule.RISKY and not plan.allow_risk:
+        return f"only with --allow-risk: {setting.risk}"
+    for name, needed in setting.acts_with.items():
+        if not _acts(values.get(name, ""), needed):
+            return f"it has an effect only with {name}={'|'.join(needed)}, which is {values.get(name, '–')}"
+    return ""
+
+
+def _goes_without_saying(setting: Setting, state: SettingState) -> bool:
+    """True for what this server does not have or cannot change, and for what is no question of speed."""
+    return bool(state.unavailable) or setting.trial is TrialRule.NEVER
+
+
+def _acts(value: str, needed: Sequence[str]) -> bool:
+    if ABOVE_ZERO in needed:
+        return value.isdigit() and int(value) > 0
+    return value.upper() in {each.upper() for each in needed}
+
+
+def _values(
+    setting: Setting,
+    state: SettingState,
+    server: ServerInfo,
+    values: Mapping[str, str],
+    room: Room,
+    plan: TunePlan,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The values to try, and why others are not."""
+    support = setting.support(server)
+    if support is None:
+        return (), (NO_OTHER_VALUE,)
+    named = setting.choices(support) if setting.tried is None else setting.tried
+    offered = [setting.canonical(support, value) for value in named]
+    others = [value for value in offered if not _same(setting, value, state.value)]
+    is_number = setting.kind in NUMBERS
+    reasons: dict[str, None] = {}
+    usable = []
+    for value in others:
+        why = _unsafe(setting, value, state, values, room, plan)
+        if not why:
+            usable.append(value)
+        elif why != SMALLER:
+            reasons[f"{value}: {why}"] = None
+    if not usable:
+        return (), tuple(reasons) or (NO_OTHER_VALUE,)
+    chosen = spread(usable, state.value, plan.values) if is_number else usable[: plan.values]
+    return tuple(chosen), tuple(reasons)
+
+
+def _same(setting: Setting, one: str, other: str) -> bool:
+    if setting.kind in NUMBERS:
+        try:
+            return Decimal(one) == Decimal(other)
+        except ArithmeticError:
+            return False
+    return one.upper() == other.upper()
+
+
+def _unsafe(
+    setting: Setting,
+    value: str,
+    state: SettingState,
+    values: Mapping[str, str],
+    room: Room,
+    plan: TunePlan,
+) -> str:
+    """Why this value is not tried; empty if it is safe."""
+    if setting.at_risk(value) and not plan.allow_risk:
+        return "only with --allow-risk: committed data can be lost"
+    try:
+        setting_lookup.check_pair_limit(
+            setting.name, value, values.get(setting_lookup.paired_setting(setting.name) or "")
+        )
+    except UsageError as error:
+        return error.message
+    if setting.memory is MemoryUse.NONE:
+        return ""
+    growth = int(Decimal(value)) - int(Decimal(state.value))
+    if growth < 0:
+        return "" if setting.memory is MemoryUse.PER_CONNECTION else SMALLER
+    return _too_large(setting.memory, growth, room)
+
+
+def _too_large(memory: MemoryUse, growth: int, room: Room) -> str:
+    free = room.disk_bytes if memory is MemoryUse.DISK else room.memory_bytes
+    what = "disk space" if memory is MemoryUse.DISK else "memory"
+    if free is None:
+        return f"the {what} of the server's host is not known here"
+    if memory is MemoryUse.PER_CONNECTION:
+        fits = growth * room.connections <= CONNECTIONS_SHARE * free
+    else:
+        fits = growth <= (DISK_SHARE if memory is MemoryUse.DISK else MEMORY_SHARE) * free
+    return "" if fits else f"not enough {what} is free"
+
+
+def spread(values: Sequence[str], present: str, count: int) -> list[str]:
+    """So many of the numbers, from above and below the present one, spread evenly over each side."""
+    now = Decimal(present)
+    ordered = sorted(values, key=Decimal)
+    above = [value for value in ordered if Decimal(value) > now]
+    below = [value for value in ordered if Decimal(value) < now]
+    upper = min(len(above), max(count - len(below), (count + 1) // 2))
+    lower = min(len(below), count - upper)
+    return [*_evenly(above, upper), *_evenly(below, lower)]
+
+
+def _evenly(values: Sequence[str], count: int) -> list[str]:
+    size = len(values)
+    return [values[(2 * place + 1) * size // (2 * count)] for place in range(count)] if count else []
+
+
+def most_candidates(plan: TunePlan) -> int:
+    """How many the budget is enough for."""
+    share = plan.candidates_per_block
+    pair_seconds = plan.window_seconds * (share + 1) / share
+    return max(1, int(SCREENING_SHARE * plan.budget_seconds / (USUAL_PAIRS * pair_seconds)))
+
+
+def _within_budget(
+    found: Sequence[tuple[SettingState, str]], plan: TunePlan
+) -> tuple[list[tuple[SettingState, str]], list[LeftOut]]:
+    """All of them if there is time; else one value of each setting first."""
+    most = most_candidates(plan)
+    if len(found) <= most:
+        return list(found), []
+    first: dict[str, tuple[SettingState, str]] = {}
+    for state, value in found:
+        first.setdefault(state.name, (state, value))
+    kept = list(first.values())[:most]
+    for state, value in found:
+        if len(kept) < most and (state, value) not in kept:
+            kept.append((state, value))
+    why = f"the budget of {plan.budget_seconds:g} s is enough for {most} values"
+    places = {(state.name, value) for state, value in kept}
+    cut = [
+        LeftOut(setting=state.name, why=f"{value}: {why}")
+        for state, value in found
+        if (state.name, value) not in places
+    ]
+    return kept, cut
+
+
+def _numbered(found: Sequence[tuple[SettingState, str]]) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate(
+            number=number,
+            setting=state.name,
+            topic=state.topic,
+            value=value,
+            original=state.value,
+            change=_change(state, value),
+            meaning=setting_lookup.find_setting(state.name).meaning(value),
+            risk=state.risk,
+            at_risk=setting_lookup.find_setting(state.name).at_risk(value),
+            scope=state.scope,
+        )
+        for number, (state, value) in enumerate(found, 1)
+    )
+
+
+def _change(state: SettingState, value: str) -> str:
+    spoken = setting_lookup.find_setting(state.name).spoken
+    return f"{spoken(state.value)} → {spoken(value)}"

@@ -1,0 +1,237 @@
+"""What the blocks of a screening say: the verdict on each candidate, the best of them, and what comes next.
+
+Pure: blocks in, a `TuneResult` out. The verdicts are on the primary figure; the other figures' intervals are
+read at the same level, and hold for each figure by itself.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from tuibench.metrics.inference import sequential
+from tuibench.metrics.inference.paired import compare_so_far, figure_comparison, figure_pairs
+from tuibench.metrics.inference.screening import Look, Sums, next_candidates, screen
+from tuibench.metrics.thresholds.absolute import OPERATORS, parse_threshold
+from tuibench.model.effect import AbTestPair, Comparison, EffectFigure, Verdict
+from tuibench.model.tune import (
+    BASELINE,
+    TOGETHER,
+    Candidate,
+    CandidateResult,
+    LeftOut,
+    TogetherResult,
+    TuneBlock,
+    TunePlan,
+    TuneResult,
+    TuneVerdict,
+)
+from tuibench.tuning.statements import manual_statement, session_sql
+
+MOST_TOGETHER = 6
+"""Settings in the last test: more are hard to defend."""
+
+NO_OPTION = frozenset({"sql_log_bin", "innodb_redo_log_enabled"})
+"""Settings that have no line in an option file."""
+
+
+def pairs_of(blocks: Sequence[TuneBlock], number: int) -> tuple[AbTestPair, ...]:
+    """The undisturbed windows of a candidate, each with the baseline of its block."""
+    found = []
+    for cycle, block in enumerate(blocks, 1):
+        places = {window.candidate: place for place, window in enumerate(block.windows)}
+        if number not in places or BASELINE not in places:
+            continue
+        base, other = block.windows[places[BASELINE]], block.windows[places[number]]
+        if base.disturbance or other.disturbance:
+            continue
+        order = "AB" if places[BASELINE] < places[number] else "BA"
+        found.append(
+            AbTestPair(cycle=cycle, order=order, a=base.figures, b=other.figures, settling_seconds=0.0)
+        )
+    return tuple(found)
+
+
+class Evaluation:
+    """The blocks so far, seen as verdicts. `failures` are candidates that the server refused."""
+
+    def __init__(self, plan: TunePlan, candidates: Sequence[Candidate]) -> None:
+        self.plan = plan
+        self.candidates = tuple(candidates)
+        self.blocks: list[TuneBlock] = []
+        self.failures: dict[int, str] = {}
+        self.left_out: tuple[LeftOut, ...] = ()
+        self.together: tuple[int, ...] = ()
+        self.is_complete = False
+        self._looks: dict[int, Look] = {}
+        self._looked_at = (-1, 0)
+
+    @property
+    def tolerance(self) -> float:
+        return self.plan.tolerance_percent / 100
+
+    @property
+    def is_higher_better(self) -> bool:
+        return self.plan.primary is EffectFigure.TPS
+
+    def looks(self) -> dict[int, Look]:
+        """What is known of each candidate that the server takes; computed once for each block."""
+        state = (len(self.blocks), len(self.failures))
+        if state != self._looked_at:
+            self._looks, self._looked_at = self._screened(), state
+        return self._looks
+
+    def _screened(self) -> dict[int, Look]:
+        pairs = {
+            one.number: _with(self.plan.primary, pairs_of(self.blocks, one.number))
+            for one in self.candidates
+            if one.number not in self.failures
+        }
+        return screen(
+            {number: figure_pairs(each, self.plan.primary) for number, each in pairs.items()},
+            rate=self.plan.false_rate,
+            tolerance=self.tolerance,
+            of=len(self.candidates),
+        )
+
+    def next_block(self) -> list[int]:
+        """The candidates to measure next; none if all have a verdict."""
+        return next_candidates(
+            self.looks(),
+            self.plan.candidates_per_block,
+            tolerance=self.tolerance,
+            is_higher_better=self.is_higher_better,
+        )
+
+    def result(self, seconds: float) -> TuneResult:
+        looks = self.looks()
+        results = tuple(self._result(one, looks.get(one.number)) for one in self.candidates)
+        together = self._together(results)
+        return TuneResult(
+            plan=self.plan,
+            seconds=seconds,
+            blocks=len(self.blocks),
+            disturbed=sum(any(window.disturbance for window in block.windows) for block in self.blocks),
+            results=results,
+            left_out=self.left_out,
+            together=together,
+            winner=self._winner(results, together),
+            is_complete=self.is_complete,
+        )
+
+    def best(self, results: Sequence[CandidateResult]) -> tuple[int, ...]:
+        """The best value of each setting that is better and meets the objectives; the largest first."""
+        found: dict[str, tuple[float, int]] = {}
+        for one in results:
+            gain = gain_percent(one.comparison(self.plan.primary), self.plan.primary)
+            if one.verdict is not TuneVerdict.BETTER or one.misses or gain is None:
+                continue
+            name = one.candidate.setting
+            found[name] = max(found.get(name, (-math.inf, 0)), (gain, one.candidate.number))
+        return tuple(number for _, number in sorted(found.values(), reverse=True)[:MOST_TOGETHER])
+
+    def _winner(self, results: Sequence[CandidateResult], together: TogetherResult | None) -> tuple[int, ...]:
+        """The candidates to keep: the best together if that is better, else the single best; or none."""
+        if together is not None and together.verdict is TuneVerdict.BETTER and not together.misses:
+            return together.candidates
+        return self.best(results)[:1]
+
+    def _result(self, candidate: Candidate, look: Look | None) -> CandidateResult:
+        pairs = pairs_of(self.blocks, candidate.number)
+        failure = self.failures.get(candidate.number, "")
+        comparisons = _comparisons(pairs, look.level, self.tolerance) if look and len(pairs) > 1 else ()
+        verdict = TuneVerdict.REFUSED if failure else self._verdict(look.verdict if look else None)
+        return CandidateResult(
+            candidate=candidate,
+            verdict=verdict,
+            pairs=len(pairs),
+            comparisons=comparisons,
+            misses=missed(self.plan.objectives, comparisons),
+            failure=failure,
+            sql=statement(candidate),
+            option_line=option_line(candidate),
+        )
+
+    def _verdict(self, verdict: Verdict | None) -> TuneVerdict:
+        match verdict:
+            case Verdict.EQUAL:
+                return TuneVerdict.NO_EFFECT
+            case Verdict.HIGHER | Verdict.LOWER:
+                is_better = (verdict is Verdict.HIGHER) == self.is_higher_better
+                return TuneVerdict.BETTER if is_better else TuneVerdict.WORSE
+            case _:
+                return TuneVerdict.CANNOT_TELL
+
+    def _together(self, results: Sequence[CandidateResult]) -> TogetherResult | None:
+        pairs = pairs_of(self.blocks, TOGETHER)
+        if not self.together or not pairs:
+            return None
+        comparisons = compare_so_far(pairs, tolerance=self.tolerance, primary=self.plan.primary)
+        verdict = next((one.verdict for one in comparisons if one.figure is self.plan.primary), None)
+        singles = [
+            one.comparison(self.plan.primary) for one in results if one.candidate.number in self.together
+        ]
+        product = math.prod(1 + (one.percent or 0.0) / 100 for one in singles if one is not None)
+        return TogetherResult(
+            candidates=self.together,
+            verdict=self._verdict(verdict),
+            pairs=pairs,
+            comparisons=comparisons,
+            product_percent=100 * (product - 1),
+            misses=missed(self.plan.objectives, comparisons),
+        )
+
+
+def gain_percent(comparison: Comparison | None, primary: EffectFigure) -> float | None:
+    """By how much it is better: more transactions, or a shorter p95."""
+    if comparison is None or comparison.percent is None:
+        return None
+    return comparison.percent if primary is EffectFigure.TPS else -comparison.percent
+
+
+def missed(objectives: Sequence[str], comparisons: Sequence[Comparison]) -> str:
+    """The first objective that the windows with the candidate did not meet; empty if they met all."""
+    levels: Mapping[str, float] = {
+        {EffectFigure.TPS: "tps", EffectFigure.P95: "p95"}.get(one.figure, ""): one.after
+        for one in comparisons
+    }
+    for text in objectives:
+        threshold = parse_threshold(text)
+        level = levels.get(threshold.figure)
+        if level is not None and not OPERATORS[threshold.operator](level, threshold.limit):
+            return text
+    return ""
+
+
+def statement(candidate: Candidate) -> str:
+    """The statement that sets the value until the next restart."""
+    if candidate.scope == "workload":
+        return session_sql(candidate.setting, candidate.value)
+    return manual_statement(candidate.setting, candidate.value)
+
+
+def option_line(candidate: Candidate) -> str:
+    """The line below [mysqld] that sets the value at each start; empty if there is none."""
+    return "" if candidate.setting in NO_OPTION else f"{candidate.setting} = {candidate.value}"
+
+
+def _with(figure: EffectFigure, pairs: Sequence[AbTestPair]) -> list[AbTestPair]:
+    return [pair for pair in pairs if figure in pair.a and figure in pair.b]
+
+
+def _comparisons(pairs: Sequence[AbTestPair], level: float, tolerance: float) -> tuple[Comparison, ...]:
+    """Every figure that all pairs have, at one level."""
+    found = []
+    for figure in EffectFigure:
+        if not all(figure in pair.a and figure in pair.b for pair in pairs):
+            continue
+        sums = Sums.of(figure_pairs(pairs, figure))
+        interval = sums.interval(level)
+        if math.isfinite(interval.percent.high) and not math.isnan(interval.estimate):
+            verdict = sums.verdict(level, tolerance)
+            found.append(figure_comparison(figure, pairs, interval, verdict, tolerance))
+    return tuple(found)
+
+
+def is_decided(result: TogetherResult | None) -> bool:
+    """True once the last test has a verdict."""
+    enough = result is not None and len(result.pairs) >= sequential.FEWEST_PAIRS
+    return enough and result is not None and result.verdict is not TuneVerdict.CANNOT_TELL

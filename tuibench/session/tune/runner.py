@@ -1,0 +1,314 @@
+"""Runs a screening of settings (`tune`): sets the value that is due, measures a window, decides what is next.
+
+    block:  │ candidate 4 │ baseline │ candidate 9 │ candidate 2 │   in random order
+    then:   │ all of the best │ baseline │ …                         until the budget is used, or all is known
+
+A window begins when its values are set, and its slots count once the load is at rest (`ab_windows`). Changes
+are commands like any other: journalled, emitted as events, restored at the end or by the guardian. Another
+change, a pause or an outage disturbs the window in which it happens, and its pairs do not count.
+"""
+
+import asyncio
+import random
+import shutil
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
+from tuibench.metrics.inference.ab_windows import FEWEST_SLOTS, ROUNDING_SECONDS, settling_slots
+from tuibench.metrics.inference.effect import window_figures
+from tuibench.metrics.series.slots import Slot
+from tuibench.model.command import ChangeSetting, Command, RestoreSettings
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.plan import RunPlan
+from tuibench.model.server import ServerInfo
+from tuibench.model.tune import (
+    BASELINE,
+    TOGETHER,
+    Candidate,
+    TuneBlock,
+    TuneLogHead,
+    TunePlan,
+    TuneResult,
+    TuneVerdict,
+    TuneWindow,
+)
+from tuibench.observe.host.facts import free_memory_bytes
+from tuibench.record.files.tune_log import TuneLog, read_tune_log
+from tuibench.record.report.tune_text import candidate_line
+from tuibench.session.control.settings import Settings
+from tuibench.session.disturbances import NO_ANSWER, OF_EVENTS
+from tuibench.session.events.event_log import EventLog
+from tuibench.session.lifecycle import Lifecycle
+from tuibench.session.tasks import StartTask
+from tuibench.session.tune.candidates import SCREENING_SHARE, Room, find_candidates
+from tuibench.session.tune.evaluation import Evaluation, is_decided
+from tuibench.tuning.catalogue.setting_lookup import SETTINGS
+
+TOGETHER_CANDIDATES = 2
+"""With fewer there is nothing to combine."""
+
+OTHER_VARIABLES = tuple(sorted({name for setting in SETTINGS for name in setting.acts_with} | {"datadir"}))
+TOO_SHORT = "too little was measured"
+
+Submit = Callable[[Command], Awaitable[str]]
+
+
+class _Window:
+    """One window under way. `number` is a candidate's, BASELINE or TOGETHER."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.changed_at = float("inf")
+        self.slots: list[Slot] = []
+        self.disturbance = ""
+
+    def disturb(self, why: str) -> None:
+        self.disturbance = self.disturbance or why
+
+    def record(self) -> TuneWindow:
+        kept = self.slots[settling_slots(self.slots) :]
+        if len(self.slots) < FEWEST_SLOTS or not sum(slot.transactions for slot in kept):
+            self.disturb(TOO_SHORT)
+        figures = {} if self.disturbance else window_figures(kept)
+        return TuneWindow(candidate=self.number, figures=figures, disturbance=self.disturbance)
+
+
+class TuneRun:
+    """Slots and events in; commands out, each as a task of its own: a tick does not wait for it."""
+
+    def __init__(
+        self,
+        order: TunePlan,
+        plan: RunPlan,
+        server: ServerInfo,
+        directory: Path,
+        settings: Settings,
+        lifecycle: Lifecycle,
+        log: EventLog,
+        submit: Submit,
+        start_task: StartTask,
+    ) -> None:
+        self._order = order
+        self._plan = plan
+        self._server = server
+        self._settings = settings
+        self._lifecycle = lifecycle
+        self._log = log
+        self._submit = submit
+        self._start_task = start_task
+        self._file = TuneLog(directory)
+        self._rng = random.Random(order.seed)
+        self._evaluation = Evaluation(order, ())
+        self._earlier_seconds = 0.0
+        self._queue: list[_Window] = []
+        self._done: list[_Window] = []
+        self._window: _Window | None = None
+        self._current: dict[str, str] = {}
+        self._setting = False
+        self._told: dict[int, TuneVerdict] = {}
+        self._ended_at: float | None = None
+        self._is_together_refused = False
+
+    async def dry_run(self) -> None:
+        """Finds the candidates before the load starts. Raises UsageError if there are none."""
+        self._settings.guard.require_confirmation()
+        if self._order.resume:
+            head, blocks = await asyncio.to_thread(read_tune_log, Path(self._order.resume))
+            self._check_resumable(head)
+            self._begin(head.candidates)
+            self._evaluation.blocks += blocks
+            self._earlier_seconds = blocks[-1].end_seconds if blocks else 0.0
+        else:
+            variables = await self._settings.variables(OTHER_VARIABLES)
+            found, left_out = find_candidates(
+                self._settings.states, self._server, variables, self._room(variables), self._order
+            )
+            if not found:
+                reasons = "; ".join(f"{one.setting}: {one.why}" for one in left_out[:3])
+                raise UsageError(f"there is nothing to try: {reasons}", "see tuibench settings list")
+            self._begin(found)
+            self._evaluation.left_out = left_out
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        return self._evaluation.candidates
+
+    @property
+    def result(self) -> TuneResult:
+        """What is known so far."""
+        until = self._log.elapsed_seconds() if self._ended_at is None else self._ended_at
+        return self._evaluation.result(self._earlier_seconds + max(0.0, until))
+
+    def on_event(self, event: Event) -> None:
+        """The load has started; or something else is changed during a window."""
+        if event.kind is EventKind.START:
+            head = TuneLogHead(
+                profile=self._plan.profile,
+                server=self._server.identity,
+                threads=self._plan.threads,
+                candidates=self.candidates,
+            )
+            self._file.begin(head, self._evaluation.blocks)
+            self._next_block()
+        elif event.kind in CHANGE_KINDS and self._window is not None and not self._is_ours(event):
+            self._window.disturb(OF_EVENTS.get(event.kind, event.text))
+
+    def _is_ours(self, event: Event) -> bool:
+        return self._setting and event.kind is EventKind.SETTING
+
+    def tick(self, slot: Slot, *, disturbance: str = "") -> None:
+        """One more slot. A `disturbance` is a reason why what was measured does not count."""
+        window = self._window
+        if window is None or self._ended_at is not None:
+            return
+        if disturbance:
+            window.disturb(disturbance)
+        if slot.start_seconds >= window.changed_at - ROUNDING_SECONDS:
+            window.slots.append(slot)
+        if slot.end_seconds >= window.changed_at + self._order.window_seconds - ROUNDING_SECONDS:
+            self._done.append(window)
+            self._advance()
+
+    def end(self) -> None:
+        """No more changes; the restore of the settings waits for one that is under way."""
+        if self._ended_at is None:
+            self._ended_at = self._log.elapsed_seconds()
+
+    # Blocks
+
+    def _begin(self, candidates: tuple[Candidate, ...]) -> None:
+        self._evaluation = Evaluation(self._order, candidates)
+
+    def _advance(self) -> None:
+        """The next window of the block, or the next block."""
+        if self._queue:
+            self._enter(self._queue.pop(0))
+            return
+        block = TuneBlock(
+            end_seconds=self._earlier_seconds + self._log.elapsed_seconds(),
+            windows=tuple(window.record() for window in self._done),
+        )
+        self._done = []
+        self._evaluation.blocks.append(block)
+        self._file.add(block)
+        self._tell()
+        self._lifecycle.publish_status()
+        self._next_block()
+
+    def _tell(self) -> None:
+        """Emits each verdict once, and progress after each block."""
+        result = self.result
+        for one in result.results:
+            is_known = one.verdict is not TuneVerdict.CANNOT_TELL
+            if is_known and self._told.get(one.candidate.number) is not one.verdict:
+                self._log.emit(EventKind.EFFECT, candidate_line(one, result))
+            self._told[one.candidate.number] = one.verdict
+
+    def _next_block(self) -> None:
+        numbers = self._due()
+        if not numbers:
+            self._finish()
+            return
+        order = [BASELINE, *numbers]
+        self._rng.shuffle(order)
+        self._queue = [_Window(number) for number in order]
+        self._enter(self._queue.pop(0))
+
+    def _due(self) -> list[int]:
+        """What the next block measures beside the baseline; nothing at the end."""
+        seconds = self._earlier_seconds + self._log.elapsed_seconds()
+        evaluation = self._evaluation
+        if not evaluation.together and seconds < SCREENING_SHARE * self._order.budget_seconds:
+            due = evaluation.next_block()
+            if due:
+                return due
+        if seconds >= self._order.budget_seconds or self._is_together_refused:
+            return []
+        result = evaluation.result(seconds)
+        evaluation.together = evaluation.together or evaluation.best(result.results)
+        if len(evaluation.together) < TOGETHER_CANDIDATES or is_decided(result.together):
+            return []
+        return [TOGETHER]
+
+    def _finish(self) -> None:
+        """All is known, or the budget is used: ends the run, or keeps the winner until it is ended."""
+        self._window = None
+        self._evaluation.is_complete = True
+        result = self.result
+        if self._order.apply and result.winner:
+            self._start_task(self._set(_Window(BASELINE), self._values(result.winner)), "tune")
+            return
+        self.end()
+        self._lifecycle.request_stop("done")
+
+    # Values
+
+    def _enter(self, window: _Window) -> None:
+        self._window = window
+        numbers = {BASELINE: (), TOGETHER: self._evaluation.together}.get(window.number, (window.number,))
+        self._start_task(self._set(window, self._values(numbers)), "tune")
+
+    def _values(self, numbers: tuple[int, ...]) -> dict[str, str]:
+        by_number = {one.number: one for one in self.candidates}
+        return {by_number[number].setting: by_number[number].value for number in numbers}
+
+    async def _set(self, window: _Window, wanted: Mapping[str, str]) -> None:
+        """Puts back what is not wanted any more, then sets what is."""
+        self._setting = True
+        try:
+            for name in [name for name in self._current if name not in wanted]:
+                await self._submit(RestoreSettings((name,)))
+                del self._current[name]
+            for name, value in wanted.items():
+                if self._current.get(name) != value and self._ended_at is None:
+                    self._current[name] = value
+                    await self._submit(ChangeSetting(name, value))
+        except (ServerUnreachableError, ConnectionLostError):
+            window.disturb(NO_ANSWER)
+        except TuibenchError as error:
+            if self._ended_at is None:
+                self._refused(window, error)
+        finally:
+            self._setting = False
+        window.changed_at = self._log.elapsed_seconds()
+
+    def _refused(self, window: _Window, error: TuibenchError) -> None:
+        """The server takes a candidate's value at no time, or a restore failed: that ends the run."""
+        window.disturb(error.message)
+        if window.number > 0:
+            self._evaluation.failures[window.number] = error.message
+        elif window.number == BASELINE:
+            self._lifecycle.fail(error)
+        else:
+            self._evaluation.together = ()
+            self._is_together_refused = True
+
+    # The beginning
+
+    def _room(self, variables: Mapping[str, str]) -> Room:
+        if not self._server.is_local:
+            return Room(None, None, self._plan.most_threads)
+        try:
+            disk: int | None = shutil.disk_usage(variables.get("datadir", "")).free
+        except OSError:
+            disk = None
+        return Room(free_memory_bytes(), disk, self._plan.most_threads)
+
+    def _check_resumable(self, head: TuneLogHead) -> None:
+        """Raises UsageError if the earlier blocks say nothing about this run."""
+        here = (self._plan.profile, self._server.identity, self._plan.threads)
+        if (head.profile, head.server, head.threads) != here:
+            raise UsageError(
+                f"{self._order.resume} was {head.profile} with {head.threads} threads on {head.server}, "
+                f"this is {here[0]} with {here[2]} threads on {here[1]}",
+                "resume it with the same profile, threads and server",
+            )
+        now = {state.name: state.value for state in self._settings.states}
+        for one in head.candidates:
+            if now.get(one.setting) != one.original:
+                raise UsageError(
+                    f"{one.setting} was {one.original} when the screening began, and is "
+                    f"{now.get(one.setting)} now",
+                    "set it back, or begin anew without --resume",
+                )

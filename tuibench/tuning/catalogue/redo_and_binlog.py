@@ -1,0 +1,289 @@
+"""The settings of the redo log and of the binary log, except those that decide what survives a crash.
+
+Group commit: transactions that commit while another one flushes are flushed together. A delay before the
+flush lets more of them gather. Nothing is lost by it: each commit still returns after its flush.
+"""
+
+from functools import partial
+
+from tuibench.model.counters import BINLOG_SYNCS, LOG_FSYNCS, Counter
+from tuibench.model.server import Flavour
+from tuibench.model.settings import SettingGroup, SettingTopic
+from tuibench.tuning.catalogue import privileges
+from tuibench.tuning.catalogue.setting import (
+    NEVER,
+    OFF,
+    ON,
+    FlavourSupport,
+    MemoryUse,
+    Setting,
+    SettingScope,
+    TrialRule,
+    ValueKind,
+)
+
+MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
+UNKNOWN = "a value this version of tuibench does not know"
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+_WORD = 2**32 - 1
+_LOG = (Counter.LOG_WRITES, *LOG_FSYNCS, Counter.LOG_WAITS)
+_BINLOG_BYTES = (Counter.BINLOG_BYTES_WRITTEN, Counter.PERFORMANCE_BINLOG_BYTES)
+_WITH_BINLOG = {"log_bin": (ON,)}
+
+_tuned = partial(Setting, group=SettingGroup.TUNING, needs=privileges.GLOBAL_VARIABLE)
+_binlog = partial(
+    Setting,
+    group=SettingGroup.TUNING,
+    topic=SettingTopic.BINLOG,
+    needs=privileges.BINARY_LOG,
+    acts_with=_WITH_BINLOG,
+)
+
+GROUP_COMMIT = (
+    _binlog(
+        name="binlog_group_commit_sync_delay",
+        kind=ValueKind.INTEGER,
+        supported=(FlavourSupport(MYSQL, 0, 1_000_000, since=(5, 7, 5)),),
+        meanings={"0": "the binary log is flushed without a delay"},
+        otherwise="the binary log waits {value} µs for more commits before it is flushed",
+        offered=("0", "500", "2000"),
+        risk="Each commit may take that much longer, and its locks are held for it.",
+        counters=BINLOG_SYNCS,
+        acts_with=_WITH_BINLOG,
+    ),
+    _binlog(
+        name="binlog_group_commit_sync_no_delay_count",
+        kind=ValueKind.INTEGER,
+        supported=(FlavourSupport(MYSQL, 0, 100_000, since=(5, 7, 5)),),
+        meanings={"0": "the delay of group commit is never cut short"},
+        otherwise="the delay of group commit ends when {value} transactions wait",
+        offered=("0", "8", "32"),
+        risk="A low value ends the delay early, and fewer commits share a flush.",
+        counters=BINLOG_SYNCS,
+        acts_with=_WITH_BINLOG,
+    ),
+    _binlog(
+        name="binlog_commit_wait_count",
+        kind=ValueKind.INTEGER,
+        supported=(FlavourSupport(MARIADB, 0, _WORD),),
+        meanings={"0": "the binary log is flushed without a delay"},
+        otherwise="the binary log waits for {value} commits before it is flushed",
+        offered=("0", "4", "16"),
+        risk="Each commit may take as much longer as binlog_commit_wait_usec, and its locks are held for it.",
+        counters=BINLOG_SYNCS,
+    ),
+    _binlog(
+        name="binlog_commit_wait_usec",
+        kind=ValueKind.INTEGER,
+        supported=(FlavourSupport(MARIADB, 0, _WORD),),
+        otherwise="the binary log waits at most {value} µs for binlog_commit_wait_count commits",
+        offered=("100000", "500", "2000"),
+        risk="With few clients each commit takes that much longer.",
+        counters=BINLOG_SYNCS,
+        acts_with={},
+        trial=TrialRule.NEVER,
+    ),
+)
+
+BINLOG = (
+    *GROUP_COMMIT,
+    _binlog(
+        name="binlog_row_image",
+        kind=ValueKind.CHOICE,
+        scope=SettingScope.DEFAULT,
+        supported=(
+            FlavourSupport(MARIADB, values=("FULL", "MINIMAL", "NOBLOB")),
+            FlavourSupport(MYSQL, values=("FULL", "MINIMAL", "NOBLOB"), since=(5, 6, 2)),
+        ),
+        meanings={
+            "FULL": "the binary log has all columns of a changed row, before and after",
+            "MINIMAL": "the binary log has the columns that identify a row, and those that changed",
+            "NOBLOB": "the binary log has all columns but BLOBs and TEXTs that did not change",
+        },
+        otherwise=UNKNOWN,
+        offered=("FULL", "MINIMAL", "NOBLOB"),
+        risk="Programs that read the binary log may need columns that are left out.",
+        counters=_BINLOG_BYTES,
+        trial=TrialRule.RISKY,
+    ),
+    _binlog(
+        name="binlog_checksum",
+        needs=privileges.GLOBAL_VARIABLE,
+        kind=ValueKind.CHOICE,
+        supported=(
+            FlavourSupport(MARIADB, values=("CRC32", "NONE")),
+            FlavourSupport(MYSQL, values=("CRC32", "NONE"), since=(5, 6, 2)),
+        ),
+        meanings={
+            "CRC32": "each event of the binary log has a checksum",
+            "NONE": "events of the binary log have no checksum",
+        },
+        otherwise=UNKNOWN,
+        offered=("CRC32", "NONE"),
+        risk="Without checksums a damaged binary log is replicated; a change starts a new binary log.",
+        counters=_BINLOG_BYTES,
+        trial=TrialRule.RISKY,
+    ),
+    _binlog(
+        name="binlog_transaction_compression",
+        kind=ValueKind.SWITCH,
+        scope=SettingScope.DEFAULT,
+        supported=(FlavourSupport(MYSQL, since=(8, 0, 20)),),
+        meanings={
+            ON: "transactions are compressed in the binary log",
+            OFF: "transactions are not compressed in the binary log",
+        },
+        otherwise=UNKNOWN,
+        offered=(OFF, ON),
+        risk="Compression takes processor time in each commit; old programs cannot read its events.",
+        counters=_BINLOG_BYTES,
+    ),
+    _binlog(
+        name="binlog_transaction_compression_level_zstd",
+        kind=ValueKind.INTEGER,
+        scope=SettingScope.DEFAULT,
+        supported=(FlavourSupport(MYSQL, 1, 22, since=(8, 0, 20)),),
+        otherwise="the binary log is compressed at zstd's level {value}",
+        offered=("3", "1", "9"),
+        risk="High levels take much processor time in each commit.",
+        counters=_BINLOG_BYTES,
+        acts_with={"log_bin": (ON,), "binlog_transaction_compression": (ON,)},
+    ),
+    _binlog(
+        name="log_bin_compress",
+        kind=ValueKind.SWITCH,
+        supported=(FlavourSupport(MARIADB, since=(10, 2, 3)),),
+        meanings={
+            ON: "large events are compressed in the binary log",
+            OFF: "events are not compressed in the binary log",
+        },
+        otherwise=UNKNOWN,
+        offered=(OFF, ON),
+        risk="Compression takes processor time in each commit; old programs cannot read its events.",
+        counters=_BINLOG_BYTES,
+    ),
+    _binlog(
+        name="log_bin_compress_min_len",
+        kind=ValueKind.INTEGER,
+        supported=(FlavourSupport(MARIADB, 10, 1024, since=(10, 2, 3)),),
+        otherwise="events of {value} bytes and more are compressed",
+        offered=("256", "64", "1024"),
+        risk="Compressing small events takes processor time and saves little.",
+        counters=_BINLOG_BYTES,
+        acts_with={"log_bin": (ON,), "log_bin_compress": (ON,)},
+    ),
+    _binlog(
+        name="binlog_cache_size",
+        kind=ValueKind.SIZE,
+        supported=(FlavourSupport(MARIADB, 4 * KIB, 64 * GIB), FlavourSupport(MYSQL, 4 * KIB, 64 * GIB)),
+        otherwise="{value} of a transaction are kept in memory before the binary log takes it",
+        offered=(str(32 * KIB), str(256 * KIB), str(MIB)),
+        risk="It is taken for each connection; what does not fit goes through a temporary file.",
+        counters=(Counter.BINLOG_CACHE_DISK_USE, Counter.BINLOG_CACHE_USE),
+        rounding="it is rounded to whole blocks of 4 KiB",
+        memory=MemoryUse.PER_CONNECTION,
+    ),
+    _binlog(
+        name="max_binlog_size",
+        kind=ValueKind.SIZE,
+        supported=(FlavourSupport(MARIADB, 4 * KIB, GIB), FlavourSupport(MYSQL, 4 * KIB, GIB)),
+        otherwise="a new binary log begins after {value}",
+        offered=(str(128 * MIB), str(512 * MIB), str(GIB)),
+        risk="Beginning a new binary log holds up commits; large ones are kept and copied as a whole.",
+        counters=_BINLOG_BYTES,
+        rounding="it is rounded to whole blocks of 4 KiB",
+    ),
+    _tuned(
+        name="sync_relay_log",
+        topic=SettingTopic.BINLOG,
+        kind=ValueKind.INTEGER,
+        supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD)),
+        meanings={
+            "0": "a replica's relay log is left to the operating system",
+            "1": "a replica's relay log is flushed after every event",
+        },
+        otherwise="a replica's relay log is flushed after every {value} events",
+        offered=("10000", "1", "0"),
+        needs=privileges.REPLICA,
+        risk="After a crash of the host a replica may have to fetch its relay log again.",
+        counters=(Counter.HANDLER_COMMIT,),
+        trial=TrialRule.NEVER,
+    ),
+)
+
+REDO = (
+    _tuned(
+        name="innodb_log_buffer_size",
+        topic=SettingTopic.REDO,
+        kind=ValueKind.SIZE,
+        supported=(
+            FlavourSupport(MARIADB, 2 * MIB, 2 * GIB - 4 * KIB, dynamic_since=NEVER),
+            FlavourSupport(MYSQL, 256 * KIB, 4 * GIB - 1, dynamic_since=(8, 0, 11)),
+        ),
+        otherwise="{value} of redo kept in memory before it is written",
+        offered=(str(16 * MIB), str(64 * MIB), str(256 * MIB)),
+        risk="Too small and transactions wait for the log to be written; a change holds up all commits.",
+        counters=(Counter.LOG_WAITS, Counter.LOG_WRITES),
+        rounding="it is rounded to whole KiB",
+        memory=MemoryUse.ONCE,
+    ),
+    _tuned(
+        name="innodb_log_writer_threads",
+        topic=SettingTopic.REDO,
+        kind=ValueKind.SWITCH,
+        supported=(FlavourSupport(MYSQL, since=(8, 0, 22)),),
+        meanings={
+            ON: "threads of their own write the redo log: for many connections",
+            OFF: "each connection writes the redo log for itself: for few connections",
+        },
+        otherwise=UNKNOWN,
+        offered=(OFF, ON),
+        risk="On, each commit waits for another thread; off, many connections get into each other's way.",
+        counters=_LOG,
+    ),
+    _tuned(
+        name="innodb_log_write_ahead_size",
+        topic=SettingTopic.REDO,
+        kind=ValueKind.SIZE,
+        supported=(
+            FlavourSupport(MARIADB, 512, 4 * KIB, dynamic_since=NEVER),
+            FlavourSupport(MYSQL, 512, 16 * KIB, dynamic_since=(5, 7, 4)),
+        ),
+        otherwise="the redo log is written in blocks of {value}",
+        offered=("512", "4096", "8192"),
+        risk="Smaller than a block of the file system, and the system reads it before each write.",
+        counters=(Counter.OS_LOG_WRITTEN, *_LOG),
+        rounding="it is rounded to a power of two",
+    ),
+    _tuned(
+        name="innodb_log_wait_for_flush_spin_hwm",
+        topic=SettingTopic.REDO,
+        kind=ValueKind.INTEGER,
+        supported=(FlavourSupport(MYSQL, 0, _WORD, since=(8, 0, 11)),),
+        meanings={"0": "commits never spin while they wait for the redo log"},
+        otherwise="commits spin for the redo log while a flush takes less than {value} µs on average",
+        offered=("400", "0", "2000"),
+        risk="Spinning takes processor time from other threads.",
+        counters=_LOG,
+    ),
+    _tuned(
+        name="innodb_log_spin_cpu_abs_lwm",
+        topic=SettingTopic.REDO,
+        kind=ValueKind.INTEGER,
+        supported=(FlavourSupport(MYSQL, 0, _WORD, since=(8, 0, 11)),),
+        otherwise="nothing spins for the redo log below {value} % of one core",
+        offered=("80", "0", "400"),
+        risk="Spinning takes processor time from other threads.",
+        counters=_LOG,
+    ),
+    _tuned(
+        name="innodb_log_spin_cpu_pct_hwm",
+        topic=SettingTopic.REDO,
+        kind=ValueKind.INTEGER,
+        supported=(FlavourSupport(MYSQL, 0, 100, since=(8, 0, 11)),),
+        otherwise="nothing spins for the redo log above {value} % of all cores",
+        offered=("50", "0", "90"),
+        risk="Spinning takes processor time from other threads.",
+        counters=_LOG,
+    ),
+)
