@@ -21,6 +21,7 @@ SECTION_ORDER = (
     "SQL of your own",
     "Private servers",
     "A/B trial",
+    "Screening",
     "In the background",
     "Screen",
     "Scene",

@@ -13,7 +13,8 @@ WIDE_SETTINGS = 100
 WIDEST = 150
 """From this width on a value has WIDE_VALUE_WIDTH cells."""
 
-NAME_WIDTH, VALUE_WIDTH, WIDE_VALUE_WIDTH, STATE_WIDTH = 31, 16, 22, 12
+NAME_WIDTH, WIDE_NAME_WIDTH = 31, 43
+VALUE_WIDTH, WIDE_VALUE_WIDTH, STATE_WIDTH = 16, 22, 12
 TOPIC_TITLES = {str(topic): topic.heading for topic in SettingTopic}
 CHANGED_BY_TEXT = {"us": ("tuibench", "warn"), "others": ("▲ others", "risk")}
 SCOPE_TEXT = {
@@ -66,13 +67,20 @@ def _table_body(
     return lines, chosen
 
 
+def _name_width(width: int) -> int:
+    """Every name fits where the meaning has room beside it."""
+    return WIDE_NAME_WIDTH if width >= WIDE_SETTINGS else NAME_WIDTH
+
+
 def _value_width(width: int) -> int:
     return WIDE_VALUE_WIDTH if width >= WIDEST else VALUE_WIDTH
 
 
 def _column_heads(width: int) -> TextLine:
     value = _value_width(width)
-    text = f"   {'setting':{NAME_WIDTH}}{'now':{value}}{'original':{value}}{'changed by':{STATE_WIDTH}}"
+    text = (
+        f"   {'setting':{_name_width(width)}}{'now':{value}}{'original':{value}}{'changed by':{STATE_WIDTH}}"
+    )
     return pad_line(
         (TextSpan(f"{text}meaning" if width >= WIDE_SETTINGS else text.rstrip(), "faint"),), width
     )
@@ -85,7 +93,7 @@ def _setting_row(setting: SettingState, number: int, width: int, *, chosen: bool
     action = f"screen.pick({number})"
     cells = (
         (
-            f" {'▸' if chosen else ' '} {_padded_cell(setting.name, NAME_WIDTH)}",
+            f" {'▸' if chosen else ' '} {_padded_cell(setting.name, _name_width(width))}",
             "muted" if setting.unavailable else "",
         ),
         (

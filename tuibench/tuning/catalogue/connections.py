@@ -1,8 +1,8 @@
-"""The settings of memory for statements, caches, threads, locks, the optimizer and logs."""
+"""The settings of memory for statements, of caches and of threads."""
 
 from functools import partial
 
-from tuibench.model.counters import DEADLOCKS, Counter
+from tuibench.model.counters import Counter
 from tuibench.model.server import Flavour
 from tuibench.model.settings import SettingGroup, SettingTopic
 from tuibench.tuning.catalogue import privileges
@@ -22,7 +22,6 @@ MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
 UNKNOWN = "a value this version of tuibench does not know"
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 _WORD = 2**32 - 1
-_BOTH = (FlavourSupport(MARIADB), FlavourSupport(MYSQL))
 _TEMPORARY = (Counter.TMP_DISK_TABLES, Counter.TMP_TABLES)
 _SPIN = (Counter.ROW_LOCK_WAITS, Counter.THREADS_RUNNING)
 _POOLED = {"thread_handling": ("pool-of-threads",)}
@@ -286,175 +285,5 @@ THREADS = (
         offered=("65536", "2000"),
         risk="When all of them wait, nobody is served, not even an administrator.",
         trial=TrialRule.NEVER,
-    ),
-)
-
-LOCKING = (
-    _tuned(
-        name="innodb_deadlock_detect",
-        topic=SettingTopic.LOCKING,
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MARIADB, since=(10, 2, 6)), FlavourSupport(MYSQL, since=(5, 7, 15))),
-        meanings={
-            ON: "deadlocks are found at once",
-            OFF: "a deadlock ends after innodb_lock_wait_timeout",
-        },
-        otherwise=UNKNOWN,
-        offered=(ON, OFF),
-        risk="Off, each deadlock blocks its rows for innodb_lock_wait_timeout: 50 s unless it was lowered.",
-        counters=(*DEADLOCKS, Counter.ROW_LOCK_TIME),
-        trial=TrialRule.RISKY,
-    ),
-    _tuned(
-        name="innodb_snapshot_isolation",
-        topic=SettingTopic.LOCKING,
-        kind=ValueKind.SWITCH,
-        scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, since=(10, 6, 18)),),
-        meanings={
-            ON: "a locking read of a row that was changed since the snapshot fails with error 1020",
-            OFF: "a locking read sees the latest version of a row, also past the snapshot",
-        },
-        otherwise=UNKNOWN,
-        offered=(OFF, ON),
-        risk="On, transactions fail that would have gone through; off, they may lose an update.",
-        counters=(*DEADLOCKS, Counter.COM_ROLLBACK),
-        trial=TrialRule.RISKY,
-    ),
-    _tuned(
-        name="lock_wait_timeout",
-        topic=SettingTopic.LOCKING,
-        kind=ValueKind.INTEGER,
-        scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, 0, 31_536_000), FlavourSupport(MYSQL, 1, 31_536_000)),
-        meanings={"0": "a table's lock is not waited for"},
-        otherwise="a table's lock is waited for up to {value} s",
-        offered=("86400", "60", "5"),
-        risk="A short one makes ALTER TABLE and the statements behind it fail.",
-        counters=(Counter.COM_ROLLBACK,),
-        trial=TrialRule.NEVER,
-    ),
-)
-
-OPTIMIZER = (
-    _tuned(
-        name="eq_range_index_dive_limit",
-        topic=SettingTopic.OPTIMIZER,
-        kind=ValueKind.INTEGER,
-        scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD, since=(5, 6, 5))),
-        meanings={"0": "the rows of each value of an IN list are estimated in the index"},
-        otherwise="from {value} values of an IN list on, rows are estimated from statistics",
-        offered=("200", "0", "10"),
-        risk="Estimates from statistics are quicker, and may lead to a worse plan.",
-        counters=(Counter.HANDLER_READ_KEY, Counter.POOL_READ_REQUESTS),
-    ),
-    _tuned(
-        name="optimizer_search_depth",
-        topic=SettingTopic.OPTIMIZER,
-        kind=ValueKind.INTEGER,
-        scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, 0, 62), FlavourSupport(MYSQL, 0, 62)),
-        meanings={"0": "the optimizer chooses how many tables ahead it plans"},
-        otherwise="the optimizer plans {value} tables ahead",
-        offered=("62", "0", "4"),
-        risk="A low value plans joins of many tables faster, and may miss the best plan.",
-        counters=(Counter.SELECT_FULL_JOIN, Counter.HANDLER_READ_KEY),
-    ),
-)
-
-LOGGING = (
-    _tuned(
-        name="general_log",
-        topic=SettingTopic.LOGGING,
-        kind=ValueKind.SWITCH,
-        supported=_BOTH,
-        meanings={ON: "every statement is written to a log", OFF: "statements are not written to a log"},
-        otherwise=UNKNOWN,
-        offered=(OFF, ON),
-        tried=(OFF,),
-        risk="On, every statement waits for its line, and the log fills the disk.",
-        counters=(Counter.QUESTIONS,),
-    ),
-    _tuned(
-        name="log_queries_not_using_indexes",
-        topic=SettingTopic.LOGGING,
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MYSQL),),
-        meanings={
-            ON: "the slow query log has statements without an index, too",
-            OFF: "the slow query log has slow statements only",
-        },
-        otherwise=UNKNOWN,
-        offered=(OFF, ON),
-        tried=(OFF,),
-        risk="With the slow query log on, each such statement writes a line.",
-        counters=(Counter.SLOW_QUERIES,),
-        acts_with={"slow_query_log": (ON,)},
-    ),
-    _tuned(
-        name="min_examined_row_limit",
-        topic=SettingTopic.LOGGING,
-        kind=ValueKind.INTEGER,
-        scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD)),
-        otherwise="the slow query log leaves out statements that examined fewer than {value} rows",
-        offered=("0", "100", "1000"),
-        risk="A high value hides slow statements that wait for locks.",
-        counters=(Counter.SLOW_QUERIES,),
-        trial=TrialRule.NEVER,
-    ),
-    _tuned(
-        name="log_slow_rate_limit",
-        topic=SettingTopic.LOGGING,
-        kind=ValueKind.INTEGER,
-        scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, 1, _WORD),),
-        meanings={"1": "each slow statement is written to the log"},
-        otherwise="one in {value} slow statements is written to the log",
-        offered=("1", "10", "100"),
-        risk="A high value hides rare slow statements.",
-        counters=(Counter.SLOW_QUERIES,),
-        acts_with={"slow_query_log": (ON,)},
-    ),
-    _tuned(
-        name="log_slow_extra",
-        topic=SettingTopic.LOGGING,
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MYSQL, since=(8, 0, 14)),),
-        meanings={
-            ON: "lines of the slow query log have counters",
-            OFF: "lines of the slow query log are short",
-        },
-        otherwise=UNKNOWN,
-        offered=(OFF, ON),
-        tried=(OFF,),
-        risk="Long lines take more of the disk.",
-        counters=(Counter.SLOW_QUERIES,),
-        acts_with={"slow_query_log": (ON,)},
-    ),
-    _tuned(
-        name="innodb_print_all_deadlocks",
-        topic=SettingTopic.LOGGING,
-        kind=ValueKind.SWITCH,
-        supported=_BOTH,
-        meanings={ON: "every deadlock is written to the error log", OFF: "only the latest deadlock is kept"},
-        otherwise=UNKNOWN,
-        offered=(OFF, ON),
-        tried=(OFF,),
-        risk="On, a load with many deadlocks fills the error log, and each waits for its lines.",
-        counters=DEADLOCKS,
-    ),
-    _tuned(
-        name="userstat",
-        topic=SettingTopic.LOGGING,
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MARIADB),),
-        meanings={ON: "statistics by user, client, table and index", OFF: "no statistics by user and table"},
-        otherwise=UNKNOWN,
-        offered=(OFF, ON),
-        tried=(OFF,),
-        risk="On, each statement takes a little longer.",
-        counters=(Counter.ROWS_READ,),
     ),
 )

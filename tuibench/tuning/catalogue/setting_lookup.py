@@ -13,9 +13,10 @@ from tuibench import suggestions
 from tuibench.errors import UsageError
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import ServerVariable, SettingState, SettingTopic
-from tuibench.tuning.catalogue.connections import CACHES, LOCKING, LOGGING, MEMORY, OPTIMIZER, THREADS
+from tuibench.tuning.catalogue.connections import CACHES, MEMORY, THREADS
 from tuibench.tuning.catalogue.durability import DURABILITY
 from tuibench.tuning.catalogue.innodb_pages import FLUSHING, PURGE, READING
+from tuibench.tuning.catalogue.locks_and_logs import LOCKING, LOGGING, OPTIMIZER
 from tuibench.tuning.catalogue.performance import PERFORMANCE
 from tuibench.tuning.catalogue.redo_and_binlog import BINLOG, REDO
 from tuibench.tuning.catalogue.setting import (
