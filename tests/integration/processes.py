@@ -6,7 +6,7 @@ from typing import IO
 
 import psutil
 
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 60.0
 STAYS_SECONDS = 0.3
 POLL_SECONDS = 0.02
 
