@@ -41,9 +41,9 @@ demo: setup-demo
 
 test: setup-test native
 	@$(MAKE) --no-print-directory lint
-	@$(STEP) "unit and screen tests" $(ONE_TEST) $(BIN)/pytest $(PARALLEL) tests/unit tests/tui $(ARGS)
+	@$(STEP) "unit and screen tests" $(ONE_TEST) .ci/tests $(PARALLEL) tests/unit tests/tui $(ARGS)
 	@$(STEP) "tests on real servers" $(ONE_TEST) \
-	    $(BIN)/pytest $(SIDE_BY_SIDE) -m "not whole" tests/integration tests/faults $(ARGS)
+	    .ci/tests $(SIDE_BY_SIDE) -m "not whole" tests/integration tests/faults $(ARGS)
 
 # Everything: also the whole fault suite, TPC-C at full size, and the oldest dependencies.
 test-all: test faults test-lowest tpcc

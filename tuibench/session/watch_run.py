@@ -146,7 +146,12 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
         self.watcher.lifecycle.set_state(RunState.STOPPING)
 
     async def _read_last(self) -> None:
-        self._readings = await self.watcher.sampler.end(self.watcher.own_statements, 0)
+        """Counts what the last tick has not seen: a short rest, or a tick without an answer."""
+        sampler = self.watcher.sampler
+        self._readings = await sampler.end(self.watcher.own_statements, 0)
+        for observed in sampler.last_observations:
+            if observed.traffic is not None and observed.sample is not None:
+                self.totals.add(observed.traffic, observed.sample.threads_running)
 
     async def _announce_end(self) -> None:
         lifecycle = self.watcher.lifecycle

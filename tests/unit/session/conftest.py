@@ -16,6 +16,17 @@ from tuibench.session.service import service as service_module
 from tuibench.session.service.service import SessionService
 
 
+@pytest.fixture(autouse=True)
+def _threads_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread's work is done at once: a clock that is not the machine's would run ahead of it."""
+
+    async def at_once(call: Callable[..., object], *args: Any, **more: Any) -> object:
+        await asyncio.sleep(0)
+        return call(*args, **more)
+
+    monkeypatch.setattr(asyncio, "to_thread", at_once)
+
+
 @pytest.fixture
 def serve(tuibench_home: Path, monkeypatch: pytest.MonkeyPatch) -> Serve:
     monkeypatch.setattr(service_module, "_send_to_launcher", lambda message: None)

@@ -74,8 +74,8 @@ async def test_the_traffic_of_a_server_is_sampled_and_summed_up(
     assert [each.transactions_per_second for each in traffic if each] == pytest.approx([COMMITS] * 4)
     assert [each.latency_note for each in traffic if each] == ["performance_schema is OFF"] * 4
     report = watch_report(summary)
-    assert (report.queries.total, report.transactions.total, report.latency_ms) == (4 * 200, 4 * 10, None)
-    assert (report.reads.total, report.writes.total, report.others.total) == (4 * 140, 4 * 40, 4 * 20)
+    assert (report.queries.total, report.transactions.total, report.latency_ms) == (5 * 200, 5 * 10, None)
+    assert (report.reads.total, report.writes.total, report.others.total) == (5 * 140, 5 * 40, 5 * 20)
     assert report.threads_running_avg == pytest.approx(3)
     fsyncs = [each.server.log_fsyncs_per_transaction for each in samples[1:] if each.server]
     assert fsyncs == [pytest.approx(1.2)] * 4
@@ -126,6 +126,20 @@ async def test_an_outage_is_a_gap(server: Server, tmp_path: Path) -> None:  # no
         await run.run()
     assert [sample.traffic is None for sample in samples][2:4] == [True, True]
     assert samples[-1].traffic is not None
+
+
+async def test_a_last_tick_without_an_answer_loses_no_traffic(
+    server: Server,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    samples: list[Sample] = []
+    async with run_on(server, spec(tmp_path, 6)) as run:
+        busy(run, server.status, samples)
+        at_sample(run.watcher, 5, lambda: setattr(server.status, "failure", UsageError("away")))
+        at_sample(run.watcher, 6, lambda: setattr(server.status, "failure", None))
+        summary = await run.run()
+    assert samples[-1].traffic is None
+    assert summary.queries.total == 6 * QUERIES
 
 
 def test_threads_cannot_be_compared(tmp_path: Path) -> None:

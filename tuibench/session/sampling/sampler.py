@@ -57,6 +57,8 @@ class Sampler:
         self._pending: ServerObservation | None = None
         self._away = False
         self._counters_restarted = False
+        self.last_observations: list[ServerObservation] = []
+        """What `end` has read: the traffic after the last tick that had an answer."""
 
     @classmethod
     def of(
@@ -135,7 +137,9 @@ class Sampler:
         """
         before, last = None, None
         for _ in range(LAST_LOOK_ATTEMPTS):
-            before, last = last, _reading(await self._sample(), steering_statements)
+            observation = await self._sample(steering_statements=steering_statements)
+            self.last_observations.append(observation)
+            before, last = last, _reading(observation, steering_statements)
             if before is None or last is None or _others(before) != _others(last):
                 continue
             first = None if self._counters_restarted else self._first
