@@ -1,6 +1,9 @@
 """Messages of a command on stderr, apart from its data. A closed stderr is no error."""
 
 import contextlib
+import os
+import sys
+from typing import TextIO
 
 import click
 
@@ -24,5 +27,15 @@ def timestamp(elapsed_seconds: float) -> str:
 
 def write_stderr(text: str) -> None:
     """A piece of talk as it is."""
-    with contextlib.suppress(OSError):
+    try:
         click.echo(text, nl=False, err=True)
+    except OSError:
+        discard(sys.stderr)
+
+
+def discard(stream: TextIO) -> None:
+    """What is still to be written to `stream` goes nowhere: the interpreter's last flush must not fail."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

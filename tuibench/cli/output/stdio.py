@@ -20,7 +20,7 @@ from typing import TextIO
 import click
 
 from tuibench import sanitize
-from tuibench.cli.output.log import info
+from tuibench.cli.output.log import discard, info
 from tuibench.errors import ExitCode, RunError
 
 STREAM_NAMES = ("stdin", "stdout", "stderr")
@@ -117,8 +117,5 @@ def output_error(error: OSError) -> RunError:
 
 
 def discard_output() -> None:
-    """What is still to be written goes nowhere, so that the interpreter's last flush does not complain."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+    """What is still to be written to stdout goes nowhere."""
+    discard(sys.stdout)
