@@ -200,16 +200,16 @@ class ClientLimit:
         return self._client, self._busy, self._disturbed
 
 
-def missing_worker_warnings(unresponsive: Collection[int]) -> tuple[str, ...]:
-    """The warning that workers, by their process ids, did not answer in the end."""
+def missing_worker_warnings(unresponsive: Collection[str]) -> tuple[str, ...]:
+    """The warning that workers or hosts, by their names, did not answer in the end."""
     return tuple(
-        f"incomplete: worker process {pid} did not answer in the end; no figure holds what it did last"
-        for pid in unresponsive
+        f"incomplete: {name} did not answer in the end; no figure holds what it did last"
+        for name in unresponsive
     )
 
 
 def measurement_warnings(
-    max_client_delay_ms: float, limit: ClientLimit, unresponsive: Collection[int] = ()
+    max_client_delay_ms: float, limit: ClientLimit, unresponsive: Collection[str] = ()
 ) -> tuple[str, ...]:
     """The warnings about the measurement as a whole."""
     return (

@@ -63,7 +63,7 @@ class LoadController:
         self.threads = plan.threads
         self.rate = plan.rate
         self.accepted_connections: int | None = None
-        self.unresponsive: tuple[int, ...] = ()
+        self.unresponsive: tuple[str, ...] = ()
         self.client_delay_ms = self.max_client_delay_ms = plan.client_delay_ms
         self.accounting = LoadTotals()
         self.alarms = Alarms()

@@ -38,10 +38,10 @@ class PlayedFleet:
         self.told: list[str] = []
         self.rate = 0.0
         self.pids: list[int] = []
-        self.overdue: tuple[int, ...] = ()
-        self.silent: tuple[int, ...] = ()
+        self.overdue: tuple[str, ...] = ()
+        self.silent: tuple[str, ...] = ()
         self.losses: list[Loss] = []
-        self.unresponsive: tuple[int, ...] = ()
+        self.unresponsive: tuple[str, ...] = ()
         self._play = play
 
     def __len__(self) -> int:

@@ -27,10 +27,10 @@ class FakeFleet:
 
     def __init__(self, *rounds: Round) -> None:
         self.told: list[str] = []
-        self.overdue: tuple[int, ...] = ()
-        self.silent: tuple[int, ...] = ()
+        self.overdue: tuple[str, ...] = ()
+        self.silent: tuple[str, ...] = ()
         self.losses: list[Loss] = []
-        self.unresponsive: tuple[int, ...] = ()
+        self.unresponsive: tuple[str, ...] = ()
         self._rounds = list(rounds)
 
     async def report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
@@ -240,7 +240,7 @@ async def test_a_silent_workers_figures_come_later_and_it_is_named_once() -> Non
     load, fleet, _ = loading([done(0, 0), done(1, 0)], [done(0, 5)], [done(0, 9)], [done(0, 12), done(1, 30)])
     load.alarms.refused([done(0, 0), done(1, 0)])
     await load.begin()
-    fleet.overdue = fleet.silent = (4711,)
+    fleet.overdue = fleet.silent = ("worker process 4711",)
     first = await load.tick()
     assert (first.part.transactions_total, first.part.connections, first.refused) == (5, 8, "")
     assert [text for _, text in load.alarms.look(first.part) if "4711" in text]

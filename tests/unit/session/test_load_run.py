@@ -65,7 +65,7 @@ def test_a_tick_without_any_answer_is_a_gap_and_the_next_one_makes_up_for_it(tmp
 
 def test_a_worker_that_never_told_of_its_end_is_named(tmp_path: Path) -> None:
     def play(fleet: PlayedFleet) -> list[WorkerReport]:
-        fleet.unresponsive = (17,)
+        fleet.unresponsive = ("worker process 17",)
         return ten_a_second(fleet)
 
     summary = simulate_session(MEASURED, play, tmp_path)

@@ -1,7 +1,6 @@
-"""Fleet of worker processes: their number, and the share of connections, rate and quota of each.
+"""Fleet of a run: its worker processes, and the share of connections, rate and quota of each.
 
-A connection's number determines its random stream, so any worker can run it. A connection stays with its
-worker; a new one goes to the worker with the fewest connections.
+`load.cluster.host_fleet` is the same for hosts: each of them has a fleet of its own.
 """
 
 import asyncio
@@ -25,52 +24,15 @@ from tuibench.load.messages import (
     execution_options,
 )
 from tuibench.load.worker_report import Reassign, WorkerReport
+from tuibench.load.workers.assignment import ConnectionAssignment, split_by_weight
+from tuibench.load.workers.link import WorkerGoneError, WorkerLink
 from tuibench.load.workers.pool import WorkerPool
 from tuibench.load.workers.replacement import SEED_STEP, Loss, can_begin_again, closed, loss_of
-from tuibench.load.workers.worker_process import WorkerGoneError, WorkerProcess
+from tuibench.load.workers.worker_process import WorkerProcess
 from tuibench.model.plan import RunPlan
 from tuibench.model.target import Target
 from tuibench.mysql.connection import CHARSET
 from tuibench.workload.program.program import Program, with_weights
-
-
-class ConnectionAssignment:
-    """Distribution of the connection numbers 0, 1, 2, … over workers."""
-
-    def __init__(self) -> None:
-        self._numbers: list[set[int]] = []
-
-    @property
-    def total(self) -> int:
-        return sum(map(len, self._numbers))
-
-    @property
-    def busiest(self) -> int:
-        """The worker with the most connections."""
-        return max(range(len(self._numbers)), key=lambda worker: len(self._numbers[worker]))
-
-    def spread(self, connections: int, workers: int) -> list[tuple[int, ...]]:
-        """The connection numbers of each worker. The number of workers never decreases."""
-        self._numbers += [set() for _ in range(workers - len(self._numbers))]
-        for numbers in self._numbers:
-            numbers.intersection_update(range(connections))
-        kept = set().union(*self._numbers)
-        for number in range(connections):
-            if number not in kept:
-                min(self._numbers, key=len).add(number)
-        return [tuple(sorted(numbers)) for numbers in self._numbers]
-
-
-def split_by_weight(whole: int, weights: list[int]) -> list[int]:
-    """Divides an integer in proportion to weights; the parts add up to it."""
-    total = sum(weights) or 1
-    done = 0
-    given: list[int] = []
-    for weight in weights:
-        done += weight
-        given.append(whole * done // total - sum(given))
-    return given
-
 
 LAST_REPORT_SECONDS = 5.0
 
@@ -107,9 +69,9 @@ class Fleet:
         self._is_over = False
         self._growing = asyncio.Lock()
         self._assignment = ConnectionAssignment()
-        self._workers: list[WorkerProcess] = []
-        self._known: dict[WorkerProcess, WorkerReport] = {}
-        self._scheduled_before: dict[WorkerProcess, int] = {}
+        self._workers: list[WorkerLink] = []
+        self._known: dict[WorkerLink, WorkerReport] = {}
+        self._scheduled_before: dict[WorkerLink, int] = {}
         self._limits_hold = not plan.warmup_seconds
         self._has_begun = False
         self.losses: list[Loss] = []
@@ -119,7 +81,8 @@ class Fleet:
 
     @property
     def pids(self) -> list[int]:
-        return [worker.process.pid for worker in self._workers]
+        """The processes on this host."""
+        return [worker.pid for worker in self._workers if worker.pid is not None]
 
     async def start(self) -> None:
         """Starts the processes for the plan's threads, without connections."""
@@ -131,16 +94,12 @@ class Fleet:
             await self._grow(threads)
         if self._is_over:
             return
-        spread = self._assignment.spread(threads, len(self._workers))
-        for worker, numbers in zip(self._workers, spread, strict=True):
-            worker.channel.send(AssignConnections(numbers))
-        self._pace([len(numbers) for numbers in spread])
+        self._send_spread(self._assignment.spread(threads, len(self._workers)))
 
     def set_rate(self, rate_per_second: float) -> None:
         """Sets the rate of the whole load; 0 for a closed loop."""
         self._rate = rate_per_second
-        spread = self._assignment.spread(self._assignment.total, len(self._workers))
-        self._pace([len(numbers) for numbers in spread])
+        self._pace(self._assignment.sizes or [0] * len(self._workers))
 
     def set_weights(self, weights: Sequence[float]) -> None:
         """Sets the weights of the program's transactions, in their order."""
@@ -196,7 +155,7 @@ class Fleet:
         reports = []
         for worker, answer in zip(list(self._workers), answers, strict=False):
             if isinstance(answer, WorkerGoneError):
-                reports.append(await self._replace(worker, answer))
+                reports.append(await self.replace(worker, answer))
             elif isinstance(answer, BaseException):
                 raise answer
             elif answer is not None:
@@ -205,7 +164,7 @@ class Fleet:
                 reports.append(answer)
         return reports
 
-    async def _replace(self, gone: WorkerProcess, error: WorkerGoneError) -> WorkerReport:
+    async def replace(self, gone: WorkerLink, error: WorkerGoneError) -> WorkerReport:
         """Replaces a process that ended; returns its final report.
 
         A process that ended before its first report is not replaced: the new one would end, too.
@@ -214,54 +173,56 @@ class Fleet:
         if known is None or self._is_over or not can_begin_again(self._program):
             raise error
         place = self._workers.index(gone)
-        new = await self._take()
+        new = await self.take()
         if self._has_ended():
             await self._release([new])
             raise error
-        self.losses.append(loss_of(gone.process.pid, known))
+        self.losses.append(loss_of(gone.name, known))
         self._workers[place] = new
-        self._introduce(new, self._heir_of(gone, place, known))
-        self._spread_again()
+        self.introduce(new, self._heir_of(gone, place, known))
+        self.spread_again()
         gone.finished.set()
         await gone.end()
         return closed(known)
 
-    def _heir_of(self, gone: WorkerProcess, place: int, known: WorkerReport) -> StartLoad:
+    def _heir_of(self, gone: WorkerLink, place: int, known: WorkerReport) -> StartLoad:
         """The new worker's first message: another seed, and the rest of the old worker's limit."""
         limits: list[int | None] = [None] * len(self._workers)
         if self._limits_hold:
             limits = _limits(self._plan, len(self._workers))
         limit, done = limits[place], known.counters.scheduled - self._scheduled_before.get(gone, 0)
-        begin = self._begin(place, limits)
+        begin = self.begin(place, limits)
         return msgspec.structs.replace(
             begin,
-            worker=len(self._workers) + len(self.losses) - 1,
+            worker=self.worker_number(len(self._workers) + len(self.losses) - 1),
             seed=begin.seed + SEED_STEP * len(self.losses),
             limit=None if limit is None else max(0, limit - done + known.counters.backlog),
             is_replacement=True,
         )
 
-    def _spread_again(self) -> None:
+    def spread_again(self) -> None:
         """Sends each worker its connections and its share of the rate again."""
-        spread = self._assignment.spread(self._assignment.total, len(self._workers))
+        self._send_spread(self._assignment.spread(self._assignment.total, len(self._workers)))
+
+    def _send_spread(self, spread: Sequence[tuple[int, ...]]) -> None:
         for worker, numbers in zip(self._workers, spread, strict=True):
-            worker.channel.send(AssignConnections(numbers))
+            worker.send(AssignConnections(numbers))
         self._pace([len(numbers) for numbers in spread])
 
     @property
-    def overdue(self) -> tuple[int, ...]:
-        """The processes with an overdue report."""
-        return tuple(worker.process.pid for worker in self._workers if worker.is_overdue)
+    def overdue(self) -> tuple[str, ...]:
+        """The names of those with an overdue report."""
+        return tuple(worker.name for worker in self._workers if worker.is_overdue)
 
     @property
-    def silent(self) -> tuple[int, ...]:
-        """The processes with an overdue report that do not run."""
-        return tuple(worker.process.pid for worker in self._workers if worker.is_silent)
+    def silent(self) -> tuple[str, ...]:
+        """The names of those with an overdue report that do not run."""
+        return tuple(worker.name for worker in self._workers if worker.is_silent)
 
     @property
-    def unresponsive(self) -> tuple[int, ...]:
-        """The processes that did not report the end of their load."""
-        return tuple(worker.process.pid for worker in self._workers if not worker.has_reported)
+    def unresponsive(self) -> tuple[str, ...]:
+        """The names of those that did not report the end of their load."""
+        return tuple(worker.name for worker in self._workers if not worker.has_reported)
 
     async def expect_kill(self, connection_id: int) -> None:
         """Makes the transaction of a killed query be retried; waits until all workers know."""
@@ -292,9 +253,8 @@ class Fleet:
         async with self._growing:
             await self._release(self._workers)
 
-    async def _release(self, workers: Sequence[WorkerProcess]) -> None:
-        release = self._pool.release if self._pool is not None else WorkerProcess.end
-        results = await asyncio.gather(*(release(worker) for worker in workers), return_exceptions=True)
+    async def _release(self, workers: Sequence[WorkerLink]) -> None:
+        results = await asyncio.gather(*map(self.release, workers), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
                 raise result
@@ -304,19 +264,23 @@ class Fleet:
 
         Raises the first error; then none was added.
         """
-        wanted = max(1, min(threads, self._most))
+        wanted = self.wanted_workers(threads)
         unlimited: list[int | None] = [None] * wanted
         limits = unlimited if self._plan.warmup_seconds else _limits(self._plan, wanted)
         async with self._growing:
             if self._is_over:
                 return
             for worker in await self._take_all(wanted - len(self._workers)):
-                self._introduce(worker, self._begin(len(self._workers), limits))
+                self.introduce(worker, self.begin(len(self._workers), limits))
                 self._workers.append(worker)
 
-    async def _take_all(self, count: int) -> list[WorkerProcess]:
+    def wanted_workers(self, threads: int) -> int:
+        """How many workers these threads need."""
+        return max(1, min(threads, self._most))
+
+    async def _take_all(self, count: int) -> list[WorkerLink]:
         """So many workers, or an error and none: those that started with a failed one are released."""
-        starting = [asyncio.create_task(self._take(), name="start a worker") for _ in range(count)]
+        starting = [asyncio.create_task(self.take(), name="start a worker") for _ in range(count)]
         try:
             return await asyncio.gather(*starting)
         except BaseException:
@@ -330,28 +294,42 @@ class Fleet:
         """Whether the fleet was ended; asked again after each wait for a process."""
         return self._is_over
 
-    async def _take(self) -> WorkerProcess:
-        acquire = self._pool.acquire if self._pool is not None else WorkerProcess.start
-        return await acquire(self._forward)
+    async def take(self) -> WorkerLink:
+        """A new worker."""
+        if self._pool is not None:
+            return await self._pool.acquire(self.forward)
+        return await WorkerProcess.start(self.forward)
 
-    def _introduce(self, worker: WorkerProcess, begin: StartLoad) -> None:
+    async def release(self, worker: WorkerLink) -> None:
+        """Ends a worker, or returns it to the pool."""
+        if self._pool is not None and isinstance(worker, WorkerProcess):
+            await self._pool.release(worker)
+        else:
+            await worker.end()
+
+    def worker_number(self, index: int) -> int:
+        """The number of the worker that is the index-th to start: it selects its stream of arrivals."""
+        return index
+
+    def introduce(self, worker: WorkerLink, begin: StartLoad) -> None:
         """Sends a new worker the present state."""
         worker.grant_quota(begin)
         if self._delay_ns:
-            worker.channel.send(ApplyDelay(self._delay_ns))
+            worker.send(ApplyDelay(self._delay_ns))
         if self._session.statements:
-            worker.channel.send(self._session)
+            worker.send(self._session)
         if self._paused:
-            worker.channel.send(PauseLoad())
+            worker.send(PauseLoad())
 
-    def _forward(self, work: Reassign) -> None:
+    def forward(self, work: Reassign) -> None:
         """Passes the work of a worker without connections to the worker with the most connections."""
         if not self._is_over:
             self._workers[self._assignment.busiest].grant_quota(work)
 
-    def _begin(self, number: int, limits: list[int | None]) -> StartLoad:
+    def begin(self, number: int, limits: list[int | None]) -> StartLoad:
+        """The first message of a worker."""
         return StartLoad(
-            worker=number,
+            worker=self.worker_number(number),
             workers=len(limits),
             target=self._target,
             program=self._program,
@@ -368,11 +346,11 @@ class Fleet:
         """Divides the rate in proportion to the connections."""
         total = sum(connections) or 1
         for worker, number in zip(self._workers, connections, strict=True):
-            worker.channel.send(ApplyRate(self._rate * number / total))
+            worker.send(ApplyRate(self._rate * number / total))
 
     def _broadcast(self, message: msgspec.Struct) -> None:
         for worker in self._workers:
-            worker.channel.send(message)
+            worker.send(message)
 
 
 def _limits(plan: RunPlan, workers: int) -> list[int | None]:

@@ -21,9 +21,9 @@ SEED_STEP = 1_000_003
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker process that ended, and the known losses."""
+    """A worker process that ended, by its name, and the known losses."""
 
-    pid: int
+    name: str
     connections: int
     abandoned: int
 
@@ -31,7 +31,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
     def event(self) -> str:
         """The message to the operator."""
         return (
-            f"worker process {self.pid} ended unexpectedly: another one opens its "
+            f"{self.name} ended unexpectedly: another one opens its "
             f"{pluralize(self.connections, 'connection')} again; {pluralize(self.abandoned, 'transaction')} "
             "in flight and its work since its last report are lost"
         )
@@ -40,15 +40,15 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
     def warning(self) -> str:
         """The message in the summary."""
         return (
-            f"incomplete: worker process {self.pid} ended unexpectedly and was replaced; its work "
+            f"incomplete: {self.name} ended unexpectedly and was replaced; its work "
             "after its last report is not counted"
         )
 
 
-def loss_of(pid: int, report: WorkerReport) -> Loss:
+def loss_of(name: str, report: WorkerReport) -> Loss:
     """The losses of a worker whose last report was this one."""
     counters = report.counters
-    return Loss(pid=pid, connections=report.connections, abandoned=counters.in_flight + counters.backlog)
+    return Loss(name=name, connections=report.connections, abandoned=counters.in_flight + counters.backlog)
 
 
 def closed(report: WorkerReport) -> WorkerReport:

@@ -23,9 +23,9 @@ REFUSALS = {
 PREPARED_LIMIT = 1461
 PREPARED_LIMIT_WORDS = "the server takes no more prepared ones (error 1461, max_prepared_stmt_count)"
 
-SILENT = "worker process {pid} does not answer: its figures are missing until it does"
+SILENT = "{name} does not answer: its figures are missing until it does"
 LATE = (
-    "worker process {pid} runs, but reports late: threads outnumber the processors of this host; "
+    "{name} runs, but reports late: threads outnumber the processors of this host; "
     "its figures come with a later report"
 )
 
@@ -37,7 +37,7 @@ class Alarms:
         self._quiet_until: dict[EventKind, int] = {}
         self._tick = 0
         self._refused_before: dict[int, int] = {}
-        self._reported_unresponsive: dict[int, set[str]] = {}
+        self._reported_unresponsive: dict[str, set[str]] = {}
         self._told_losses = 0
         self._pending: list[str] = []
 
@@ -55,19 +55,19 @@ class Alarms:
             alarms += self._once(EventKind.RECONNECT, f"{count} connections came back")
         return alarms
 
-    def report_unresponsive(self, overdue: Sequence[int], silent: Sequence[int]) -> None:
+    def report_unresponsive(self, overdue: Sequence[str], silent: Sequence[str]) -> None:
         """These workers owe a report, and some of them do not run; `look` says so, once for each."""
-        for pid in overdue:
-            if pid in silent:
-                self._report_once(pid, SILENT)
-            elif pid not in self._reported_unresponsive:
-                self._report_once(pid, LATE)
+        for name in overdue:
+            if name in silent:
+                self._report_once(name, SILENT)
+            elif name not in self._reported_unresponsive:
+                self._report_once(name, LATE)
 
-    def _report_once(self, pid: int, text: str) -> None:
-        reported = self._reported_unresponsive.setdefault(pid, set())
+    def _report_once(self, name: str, text: str) -> None:
+        reported = self._reported_unresponsive.setdefault(name, set())
         if text not in reported:
             reported.add(text)
-            self._pending.append(text.format(pid=pid))
+            self._pending.append(text.format(name=name))
 
     def lost(self, losses: Sequence[Loss]) -> None:
         """All workers that ended so far; `look` says so, once for each."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuibench.load.workers.fleet import ConnectionAssignment, split_by_weight
+from tuibench.load.workers.assignment import ConnectionAssignment, split_by_weight
 
 changes = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 3)), min_size=1, max_size=12)
 """Connections asked for, and workers added before."""

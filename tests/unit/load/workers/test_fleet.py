@@ -37,6 +37,7 @@ from tuibench.load.messages import (
 )
 from tuibench.load.worker_report import Counters, Finished, Reassign
 from tuibench.load.workers import fleet as fleet_room
+from tuibench.load.workers import link as link_room
 from tuibench.load.workers import worker_process as process_room
 from tuibench.load.workers.fleet import Fleet
 from tuibench.load.workers.worker_process import WorkerProcess
@@ -56,8 +57,12 @@ Told = TypeVar("Told")
 @pytest.fixture(autouse=True)
 def _workers_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that is busy elsewhere makes no worker silent; the tests of silence say how soon one is."""
-    monkeypatch.setattr(process_room, "REPORT_SECONDS", 2 * PATIENCE_SECONDS)
+    monkeypatch.setattr(link_room, "REPORT_SECONDS", 2 * PATIENCE_SECONDS)
     monkeypatch.setattr(fleet_room, "LAST_REPORT_SECONDS", PATIENCE_SECONDS)
+
+
+def named(pid: int) -> str:
+    return f"worker process {pid}"
 
 
 @asynccontextmanager
@@ -122,7 +127,7 @@ async def test_a_killed_worker_is_replaced_and_its_figures_end() -> None:
         os.kill(killed, signal.SIGKILL)
         last, _ = await workers.report()
         assert (last.worker, last.connections, last.counters.in_flight) == (0, 0, 0)
-        assert [loss.pid for loss in workers.losses] == [killed]
+        assert [loss.name for loss in workers.losses] == [named(killed)]
         assert workers.pids[1] == other
         assert workers.pids[0] != killed
         assert [report.worker for report in await workers.report()] == [2, 1]
@@ -381,10 +386,10 @@ async def test_a_halted_worker_is_left_out_until_it_goes_on_and_nobody_waits_twi
         await workers.report()
         halted = workers.pids[0]
         os.kill(halted, signal.SIGSTOP)
-        with mock.patch.object(process_room, "REPORT_SECONDS", 0.2):
-            while workers.silent != (halted,):
+        with mock.patch.object(link_room, "REPORT_SECONDS", 0.2):
+            while workers.silent != (named(halted),):
                 await workers.report()
-        assert workers.overdue == (halted,)
+        assert workers.overdue == (named(halted),)
         answers = await asyncio.wait_for(workers.report(), PATIENCE_SECONDS)
         assert [report.worker for report in answers] == [1]
         os.kill(halted, signal.SIGCONT)
@@ -399,21 +404,21 @@ async def test_a_halted_worker_that_is_killed_is_replaced() -> None:
     async with fleet(2) as workers:
         await workers.report()
         os.kill(workers.pids[1], signal.SIGSTOP)
-        with mock.patch.object(process_room, "REPORT_SECONDS", 0.2):
-            while workers.pids[1] not in workers.overdue:
+        with mock.patch.object(link_room, "REPORT_SECONDS", 0.2):
+            while named(workers.pids[1]) not in workers.overdue:
                 await workers.report()
         killed = workers.pids[1]
         os.kill(killed, signal.SIGKILL)
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not workers.losses:
                 await workers.report()
-        assert workers.losses[0].pid == killed
-        assert killed not in workers.overdue
+        assert workers.losses[0].name == named(killed)
+        assert named(killed) not in workers.overdue
 
 
 async def test_a_silent_worker_is_asked_once_and_its_late_report_and_its_last_both_count() -> None:
     async with pretended_fleet(1) as (workers, (end,)):
-        with mock.patch.object(process_room, "REPORT_SECONDS", 0.01):
+        with mock.patch.object(link_room, "REPORT_SECONDS", 0.01):
             assert await workers.report() == []
         assert await workers.report(checkpoint=True) == []
         end.send(REPORT)
@@ -427,29 +432,29 @@ async def test_a_silent_worker_is_asked_once_and_its_late_report_and_its_last_bo
 
 async def test_a_worker_that_runs_is_late_and_not_silent() -> None:
     with (
-        mock.patch.object(process_room, "REPORT_SECONDS", 0.01),
+        mock.patch.object(link_room, "REPORT_SECONDS", 0.01),
         mock.patch.object(process_room, "cpu_ticks", side_effect=range(100)),
     ):
         async with pretended_fleet(1) as (workers, (end,)):
             for _ in range(3):
                 assert await workers.report() == []
-                assert (workers.overdue, workers.silent) == (tuple(workers.pids), ())
+                assert (workers.overdue, workers.silent) == (tuple(map(named, workers.pids)), ())
             with mock.patch.object(process_room, "cpu_ticks", return_value=70):
                 await workers.report()
                 await workers.report()
-                assert workers.silent == tuple(workers.pids)
+                assert workers.silent == tuple(map(named, workers.pids))
             end.send(REPORT)
             await workers.finish(0)
 
 
 async def test_a_worker_that_does_not_run_is_silent_with_the_first_report_that_it_owes() -> None:
     with (
-        mock.patch.object(process_room, "REPORT_SECONDS", 0.01),
+        mock.patch.object(link_room, "REPORT_SECONDS", 0.01),
         mock.patch.object(process_room, "cpu_ticks", return_value=7),
     ):
         async with pretended_fleet(1) as (workers, (end,)):
             assert await workers.report() == []
-            assert workers.silent == tuple(workers.pids)
+            assert workers.silent == tuple(map(named, workers.pids))
             end.send(REPORT)
             await workers.finish(0)
 
@@ -466,7 +471,7 @@ async def test_the_last_report_of_a_worker_that_runs_is_waited_for() -> None:
 
     waits: list[int] = []
     with (
-        mock.patch.object(process_room, "REPORT_SECONDS", 0.01),
+        mock.patch.object(link_room, "REPORT_SECONDS", 0.01),
         mock.patch.object(fleet_room, "LAST_REPORT_SECONDS", 0.05),
         mock.patch.object(process_room, "cpu_ticks", has_run),
     ):

@@ -21,11 +21,11 @@ class ScriptedWorker:
     """A worker process that does nothing; `is_ended` tells whether it was ended."""
 
     def __init__(self) -> None:
-        self.channel = mock.Mock()
+        self.send = mock.Mock()
         self.is_ended = False
 
     def grant_quota(self, message: object) -> None:
-        self.channel.send(message)
+        self.send(message)
 
     async def end(self) -> None:
         self.is_ended = True
@@ -56,11 +56,6 @@ class ScriptedStarts:
 
 def fleet(threads: int = 1, most: int = 8) -> Fleet:
     return Fleet(RunPlan(profile="test", threads=threads), Target(), program(SINGLE), most)
-
-
-@pytest.fixture(autouse=True)
-def _scripted_workers_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WorkerProcess, "end", ScriptedWorker.end)
 
 
 async def test_two_changes_at_once_start_each_worker_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +128,7 @@ async def test_a_worker_that_cannot_be_ended_does_not_spare_the_others(
         await turns(3)
         worker.is_ended = True
 
-    monkeypatch.setattr(WorkerProcess, "end", end)
+    monkeypatch.setattr(ScriptedWorker, "end", end)
     growing = fleet(threads=3)
     await growing.start()
     with pytest.raises(RuntimeError, match="does not end"):

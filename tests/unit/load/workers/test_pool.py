@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tests.unit.load.programs import SINGLE, program
-from tuibench.load.workers import worker_process
+from tuibench.load.workers import link
 from tuibench.load.workers.fleet import Fleet
 from tuibench.load.workers.pool import WorkerPool
 from tuibench.model.plan import RunPlan
@@ -17,7 +17,7 @@ NOBODY = Target(host="127.0.0.1", port=1, user="ann")
 @pytest.fixture(autouse=True)
 def _workers_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that is busy elsewhere makes no worker late."""
-    monkeypatch.setattr(worker_process, "REPORT_SECONDS", 60.0)
+    monkeypatch.setattr(link, "REPORT_SECONDS", 60.0)
 
 
 async def started(pool: WorkerPool, workers: int) -> Fleet:

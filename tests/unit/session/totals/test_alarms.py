@@ -52,13 +52,13 @@ def test_one_trouble_does_not_hide_another() -> None:
 
 def test_a_worker_that_runs_is_late_and_one_that_does_not_is_silent_each_told_once() -> None:
     alarms = Alarms()
-    alarms.report_unresponsive([7, 8], [8])
+    alarms.report_unresponsive(["process 7", "process 8"], ["process 8"])
     late, silent = (text for _, text in alarms.look(CALM))
     assert "process 7 runs, but reports late" in late
     assert "process 8 does not answer" in silent
-    alarms.report_unresponsive([7, 8], [8])
+    alarms.report_unresponsive(["process 7", "process 8"], ["process 8"])
     assert alarms.look(CALM) == []
-    alarms.report_unresponsive([7], [7])
+    alarms.report_unresponsive(["process 7"], ["process 7"])
     assert ["process 7 does not answer" in text for _, text in alarms.look(CALM)] == [True]
 
 
@@ -94,7 +94,7 @@ def test_a_statement_that_is_sent_as_text_is_no_refused_connection() -> None:
 
 def test_a_lost_worker_is_told_once_with_what_is_lost() -> None:
     alarms = Alarms()
-    losses = [Loss(pid=4711, connections=8, abandoned=3)]
+    losses = [Loss(name="worker process 4711", connections=8, abandoned=3)]
     for _ in range(2):
         alarms.lost(losses)
     ((kind, text),) = alarms.look(load_part())
