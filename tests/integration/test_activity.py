@@ -70,7 +70,7 @@ async def test_a_viewer_sees_who_is_there_who_waits_and_kills_it(tables: Private
         answer = await watcher.submit(KillQuery(waiter.thread_id))
         assert (answer.ok, answer.text) == (
             True,
-            f"connection {waiter.thread_id} was told to end its query",
+            f"connection {waiter.thread_id} was asked to end its query",
         )
         with pytest.raises(SQLError) as ended:
             await waiting

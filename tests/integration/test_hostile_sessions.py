@@ -123,7 +123,7 @@ async def test_the_start_form_on_a_server(attack: Attack, tmp_path: Path, tuiben
             "[client]\n" + "".join(f"{line}\n" for line in [*lines, "password=x"])
         )
         choices.save_recent(RecentStart(profile="oltp_read_write", options="--tables=1", threads="1"))
-        steps = [(b"Private demo server", DOWN), (b"look at the server", ENTER), (SIGN.encode(), "\x11")]
+        steps = [(b"Private demo server", DOWN), (b"check the server", ENTER), (SIGN.encode(), "\x11")]
         shown = await terminal(env={"HOME": str(tmp_path)}, steps=steps)
     assert_screen_is_harmless(shown)
 

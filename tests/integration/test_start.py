@@ -38,11 +38,11 @@ async def test_the_form_looks_makes_the_tables_starts_the_run_and_q_ends_it(
         with terminal(env={"HOME": str(tmp_path)}) as form:
             assert form.shows("Private demo server"), form.text
             form.type(DOWN)
-            assert form.shows("enter look at the server"), form.text
+            assert form.shows("enter check the server"), form.text
             assert LAST.options in form.text
             assert "threads  2 " in form.text
             form.type(ENTER)
-            assert form.shows("Enter makes them: 2 × 300 rows"), form.text
+            assert form.shows("Enter creates them: 2 × 300 rows"), form.text
             form.type(ENTER)
             assert form.shows("enter start"), form.text
             assert [tuple(row) for row in await ask(target, "SELECT COUNT(*) FROM sbtest2")] == [(300,)]

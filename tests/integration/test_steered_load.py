@@ -107,5 +107,5 @@ async def test_a_plan_is_taken_over_by_hand_and_goes_on(tables: PrivateServer) -
         "plan 1/2: 3 threads for 1s",
         "plan 2/2: 6 threads for 1h",
         "threads 6 → 4",
-        "plan goes on with 6 threads",
+        "plan continues with 6 threads",
     ]

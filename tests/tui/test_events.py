@@ -56,7 +56,7 @@ async def test_kinds_can_be_looked_at_by_themselves() -> None:
         await it.press("f")
         assert len(listed(it)) == 1
         await it.press("f", "f")
-        assert listed(it) == ["No marks yet: space puts one."]
+        assert listed(it) == ["No marks yet: space adds one."]
         await it.press("enter", "down")
         assert isinstance(it.app.screen, EventsScreen)
         await it.press("f", "F", "F")

@@ -222,7 +222,7 @@ async def test_the_help_lists_keys_and_warnings() -> None:
 
 @pytest.mark.parametrize(
     ("key", "told"),
-    [("w", "one kind of transaction"), ("H", "T types one"), ("8", "P starts one"), ("comma", "")],
+    [("w", "one kind of transaction"), ("H", "T enters one"), ("8", "P starts one"), ("comma", "")],
 )
 async def test_a_key_that_does_nothing_here_says_why_unless_it_was_never_named(key: str, told: str) -> None:
     async with viewer(script.hello(60)) as it:

@@ -71,7 +71,7 @@ async def test_it_follows_the_probe_to_its_answer() -> None:
         assert it.shown("found").split()[0] == "16"
         await it.hear(OVER)
         assert OVER.result is not None
-        assert "done: the objective is kept up to 32 threads" in it.shown("probe")
+        assert "done: the objective is met up to 32 threads" in it.shown("probe")
         assert it.shown("answer").startswith("p95<40ms: kept up to 32 threads")
         assert it.shown("found").startswith("Saturated at ")
 

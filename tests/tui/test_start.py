@@ -85,10 +85,10 @@ async def test_a_server_that_is_not_ours_is_looked_at_first() -> None:
     backstage = FakeBackstage(start.READY)
     async with form(backstage) as it:
         await it.press("down")
-        assert "enter look at the server" in it.text
+        assert "enter check the server" in it.text
         await it.press("enter")
         assert [name for name, _ in backstage.asked] == ["examine"]
-        assert "All is well." in it.text
+        assert "All checks passed." in it.text
         assert "11 checks are well" in it.text
         assert "another session of 3 connections is idle" in it.text
         await it.press("enter")
@@ -101,10 +101,10 @@ async def test_missing_tables_are_made_and_looked_at_before_the_start() -> None:
     backstage = FakeBackstage(start.MISSING, start.READY)
     async with form(backstage, SMALL) as it:
         await it.press("down", "enter")
-        assert "Enter makes them: 4 × 100,000 rows." in it.text
+        assert "Enter creates them: 4 × 100,000 rows." in it.text
         assert "no such table" in it.text
         await it.press("enter")
-        assert "All is well." in it.text
+        assert "All checks passed." in it.text
         await it.press("enter")
     assert [name for name, _ in backstage.asked] == ["examine", "make", "examine", "launch"]
 
@@ -116,7 +116,7 @@ async def test_what_stops_a_run_does_not_start() -> None:
         assert "✗ the server is read only" in it.text
         assert "→ run on the primary" in it.text
         await it.press("enter")
-        assert "enter start all the same" in it.text
+        assert "enter start anyway" in it.text
         assert "▲ 2 replicas read the binary log" in it.text
     assert [name for name, _ in backstage.asked] == ["examine", "examine"]
 
@@ -129,7 +129,7 @@ async def test_a_change_makes_what_was_seen_void() -> None:
         it.screen.query_one("#field-threads").focus()
         await it.press("6")
         assert it.screen.answers.threads == "6"
-        assert "enter look at the server" in it.text
+        assert "enter check the server" in it.text
         await it.press("f5")
     assert [name for name, _ in backstage.asked] == ["examine", "examine"]
 
@@ -214,7 +214,7 @@ async def test_a_server_that_is_away_is_said_in_words_with_a_remedy() -> None:
         assert "✗ cannot reach a server at db1:3306" in it.text
         assert "→ is it running?" in it.text
         await it.press("enter")
-        assert "All is well." in it.text
+        assert "All checks passed." in it.text
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])

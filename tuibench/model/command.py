@@ -90,7 +90,7 @@ class Resume(msgspec.Struct, frozen=True, tag="resume"):
 
 
 class Mark(msgspec.Struct, frozen=True, tag="mark"):
-    """Put a numbered mark on the time axis."""
+    """Add a numbered mark to the time axis."""
 
     text: str = ""
 

@@ -10,7 +10,7 @@ def internal_error_text(error: Exception) -> str:
 
     The line names the crash log, or the place in the code where the log cannot be written.
     """
-    said = f"this is a mistake of tuibench, not yours: {type(error).__name__}: {error}"
+    said = f"this is a bug in tuibench: {type(error).__name__}: {error}"
     try:
         file = paths.ensure_private(paths.state_dir()) / "crash.log"
         with files.private(file, "wb") as stream:

@@ -29,7 +29,7 @@ from tuibench.units import pluralize
 def check_reset_possible(plan: RunPlan, *, is_over: bool) -> None:
     """Raises UsageError when the run is limited by its figures, or ends."""
     if plan.events is not None:
-        raise UsageError("a run of so many transactions cannot begin to count anew")
+        raise UsageError("the figures of a run with --events cannot be reset")
     if is_over:
         raise UsageError("the run is ending; nothing can be changed any more")
 

@@ -57,7 +57,7 @@ SCENE_SECONDS = 0.5
 LEAVE_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 SESSION_LOST = (
     "the session ended without a summary",
-    "its guardian puts the settings back; `tuibench restore` says what is left",
+    "its guardian restores the settings; `tuibench restore` lists those that remain",
 )
 
 

@@ -67,7 +67,7 @@ async def say(served: Served, said: list[bytes]) -> None:
     writer.write_eof()
     with contextlib.suppress(ConnectionError):
         for line in (await reader.read()).splitlines():
-            assert "a mistake of tuibench" not in json.loads(line).get("text", "")
+            assert "a bug in tuibench" not in json.loads(line).get("text", "")
     writer.close()
 
 

@@ -112,7 +112,7 @@ def test_the_summary_tells_of_the_time_since_the_figures_began_anew(tmp_path: Pa
 
     answers: list[object] = []
     summary = simulate_session(MEASURED, play, tmp_path, submitting([(3.5, ResetStats())], answers))
-    assert answers[1] == "the figures of the run begin anew"
+    assert answers[1] == "the figures of the run are reset"
     assert summary.seconds == pytest.approx(4.5)
     assert summary.transactions.total == 45
     assert summary.scheduled == 45
@@ -135,7 +135,7 @@ def test_a_paused_run_stays_paused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("plan", "at", "words"),
     [
-        (replace(MEASURED, events=1000), 3.5, "cannot begin to count anew"),
+        (replace(MEASURED, events=1000), 3.5, "cannot be reset"),
         (PLAN, 3.5, "nothing is measured yet"),
     ],
 )

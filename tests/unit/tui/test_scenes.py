@@ -202,7 +202,7 @@ def test_noise_is_not_taken_for_the_absence_of_an_effect() -> None:
     step = SceneStep(reveal="tps", expect="higher", otherwise="A fast disk.")
     one = msgspec.structs.replace(script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL)
     text, kind = verdict_on(step, one)
-    assert text.startswith("No difference can be told here and now: TPS")
+    assert text.startswith("No difference can be measured here: TPS")
     assert "A fast disk." not in text
     assert kind == "nothing"
 
@@ -223,7 +223,7 @@ def test_a_measurement_that_was_disturbed_or_never_came_is_told_with_its_reason(
     )
     stage.after(0)
     stage.after(31)
-    assert stage.text == "Not measured: the load did not come to rest in time."
+    assert stage.text == "Not measured: the load did not settle in time."
     told = Stage("set = { threads = 4 }", 'wait = "effect"', 'reveal = "p95"')
     told.after(0)
     text = "no effect of threads 64 → 4: the host was busy while it was measured"

@@ -63,9 +63,9 @@ def demo(
     screen: ScreenOptions,
     scenes: SceneOptions,
     profile: Annotated[
-        str, Option("--profile", help="Which load to drive; with --sql, whose tables to make.")
+        str, Option("--profile", help="Profile to run; with --sql, the profile whose tables to create.")
     ] = "oltp_read_write",
-    threads: Annotated[int | None, Option("--threads", help="Connections that work at a time [8].")] = None,
+    threads: Annotated[int | None, Option("--threads", help="Concurrent connections [8].")] = None,
     time: Annotated[
         float | None, Option("--time", help="Seconds to run [until q; 15 without a screen].")
     ] = None,
@@ -80,7 +80,7 @@ def demo(
         str, Option("--server", help="Server program, mariadbd or mysqld [the first one found].")
     ] = "",
     keep: Annotated[
-        bool, Option("--keep", help="Leave the server running, and say how to reach it.")
+        bool, Option("--keep", help="Keep the server running, and print how to connect to it.")
     ] = False,
     no_hints: Annotated[
         bool, Option("--no-hints", help="Do not suggest on the screen what to try first.")

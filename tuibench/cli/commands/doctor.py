@@ -19,7 +19,7 @@ from tuibench.model.plan import OptionValue
 __all__ = ["CONTEXT", "doctor"]
 
 DETAILS = (
-    "Every finding says how much it matters (ok, note, warning, stop), what was found, and what mends it. "
+    "Every finding says how much it matters (ok, note, warning, stop), what was found, and how to fix it. "
     "Nothing is changed. Exit code 1 if a run would be wrong, 3 if the server cannot be reached. Options of "
     "the profile are taken, too: --tables=4 --table-size=100000 …"
 )
@@ -29,13 +29,11 @@ DEFAULT_PROFILE = "oltp_read_write"
 def doctor(
     context: click.Context,
     server: ServerOptions,
-    profile: Annotated[
-        str, Argument(help="A profile's name or file: what the load is to be.")
-    ] = DEFAULT_PROFILE,
+    profile: Annotated[str, Argument(help="The planned load: a profile's name or file.")] = DEFAULT_PROFILE,
     threads: Annotated[
-        int, Option("--threads", "--num-threads", help="Connections that are to work at a time.")
+        int, Option("--threads", "--num-threads", help="Planned number of concurrent connections.")
     ] = 1,
-    rate: Annotated[float, Option("--rate", help="Transactions that are to start a second.")] = 0,
+    rate: Annotated[float, Option("--rate", help="Planned transactions per second.")] = 0,
     disk: Annotated[
         bool, Option("--disk", help="Measure the disk of the data directory, too: 10 s, 270 MB written.")
     ] = False,

@@ -30,7 +30,10 @@ def prepare(
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")],
     server: ServerOptions,
     threads: Annotated[
-        int, Option("--threads", "--num-threads", help="Connections that load at a time; 0: by cores.")
+        int,
+        Option(
+            "--threads", "--num-threads", help="Connections that load in parallel; 0: by number of cores."
+        ),
     ] = 0,
     load_with: Annotated[
         str,
@@ -40,7 +43,7 @@ def prepare(
         bool, Option("--without-binlog", help="Hide the rows from the binary log: replicas lack them.")
     ] = False,
     create_database: Annotated[
-        bool, Option("--create-database", help="Make the database if it is missing.")
+        bool, Option("--create-database", help="Create the database if it does not exist.")
     ] = False,
 ) -> None:
     from tuibench.cli.runner.event_loop import run_async

@@ -27,5 +27,5 @@ def prewarm(
     program = library.load_program(*split_profile_and_options(profile, context.args))
     tables = run_async(prewarm_tables(server.target(), program, lambda table: info(f"reading {table}")))
     if not tables:
-        raise UsageError("the tables of the data set are missing", f"make them: tuibench prepare {profile}")
+        raise UsageError("the tables of the data set are missing", f"create them: tuibench prepare {profile}")
     info(f"read {len(tables)} {'table' if len(tables) == 1 else 'tables'}")

@@ -40,22 +40,24 @@ RATE_THREADS = 64
 class ProbeOptions:
     """Options of `probe`."""
 
-    by: Annotated[str, Option("--by", help="What is stepped up: threads, or rate (of --threads).")] = (
-        Quantity.THREADS
-    )
+    by: Annotated[
+        str, Option("--by", help="What to increase: threads, or rate (with --threads connections).")
+    ] = Quantity.THREADS
     slo: Annotated[
         list[str] | None,
-        Option("--slo", help='What must hold: "p95<20ms", "errors<1%", "tps>500"; may be given again.'),
+        Option("--slo", help='Objective: "p95<20ms", "errors<1%", "tps>500"; repeatable.'),
     ] = None
-    max_step_time: Annotated[float, Option("--max-step-time", help="Seconds a step may take.")] = 8
-    max_time: Annotated[float, Option("--max-time", help="Seconds that all of it may take.")] = 85
+    max_step_time: Annotated[float, Option("--max-step-time", help="Time limit of a step in seconds.")] = 8
+    max_time: Annotated[float, Option("--max-time", help="Time limit of the probe in seconds.")] = 85
     min_threads: Annotated[int, Option("--min-threads", help="Threads to begin with.")] = 1
     max_threads: Annotated[
         int, Option("--max-threads", help="Threads to end with; 0: up to 1,024, or what the server allows.")
     ] = 0
     min_rate: Annotated[float, Option("--min-rate", help="With --by rate: the rate to begin with.")] = 0
     max_rate: Annotated[float, Option("--max-rate", help="With --by rate: the rate to end with.")] = 0
-    threads: Annotated[int, Option("--threads", help="With --by rate: connections that work.")] = RATE_THREADS
+    threads: Annotated[int, Option("--threads", help="With --by rate: concurrent connections.")] = (
+        RATE_THREADS
+    )
     warmup_time: Annotated[float, Option("--warmup-time", help="Seconds to run before the first step.")] = (
         WARMUP_SECONDS
     )
@@ -159,7 +161,7 @@ def probe(
     ] = "",
     output: TextOrJson = TEXT,
     yes_this_server: Annotated[
-        bool, Option("--yes-this-server", help="It may be loaded though it looks like production.")
+        bool, Option("--yes-this-server", help="Allow the load though the server looks like production.")
     ] = False,
 ) -> None:
     from tuibench.cli.runner.event_loop import run_async

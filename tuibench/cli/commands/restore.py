@@ -15,14 +15,16 @@ from tuibench.tuning.undo.leftovers import Leftover, leftovers, restore_leftover
 
 DETAILS = (
     "The journal knows the server and the user of each session; the password comes from -p, MYSQL_PWD or an "
-    "option file. Only values that tuibench set, and that nobody changed since, are put back."
+    "option file. Only values that tuibench set, and that nobody changed since, are restored."
 )
 
 
 def restore(
     server: ServerOptions,
-    wait: Annotated[float, Option("--wait", help="Seconds to try again for while the server is away.")] = 30,
-    dry_run: Annotated[bool, Option("--dry-run", help="Say what is left, change nothing.")] = False,
+    wait: Annotated[float, Option("--wait", help="Seconds to keep trying while the server is away.")] = 30,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="List what remains to be restored; change nothing.")
+    ] = False,
 ) -> None:
     found = leftovers()
     if not found:

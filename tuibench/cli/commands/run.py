@@ -34,7 +34,7 @@ JSON_LATER_HINT = "take it from its folder, or with tuibench ctl ID stop --wait 
 class ReportOptions:
     """Options of `run`."""
 
-    SECTION: ClassVar = "What it prints and leaves"
+    SECTION: ClassVar = "Output"
 
     report_interval: Annotated[
         float, Option("--report-interval", help="Seconds between interval lines; 0 for none.")

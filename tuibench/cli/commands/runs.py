@@ -40,7 +40,7 @@ from tuibench.units import DASH, binary_size, decimal, first_to_last, hms, local
 
 DETAILS = (
     "list: runs and sweeps that were recorded, the newest last. show RUN: its plan, where it was, its "
-    "result; of a sweep its table and how far it is. remove RUN …: takes records away for good. A run is "
+    "result; of a sweep its table and how far it is. remove RUN …: deletes records. A run is "
     "named by its id or a unique part of it, by its folder, or as 'latest', a sweep's cell as SWEEP/CELL. "
     "More of one: tuibench report, replay, sweep --show."
 )

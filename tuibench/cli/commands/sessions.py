@@ -23,9 +23,7 @@ from tuibench.session.service import registry
 from tuibench.session.service.registry import SessionEntry
 from tuibench.units import DASH, count, decimal, hms
 
-DETAILS = (
-    "Sessions that do not answer are listed with the reason; what dead ones left behind is cleared away."
-)
+DETAILS = "Sessions that do not answer are listed with the reason; files of ended ones are removed."
 NO_ANSWER = "no answer"
 
 

@@ -42,7 +42,7 @@ class TuneOptions:
 
     SECTION: ClassVar = "Screening"
 
-    budget: Annotated[str, Option("--budget", help="How long all of it may take: 90s, 30m, 2h.")] = "30m"
+    budget: Annotated[str, Option("--budget", help="Time limit of the screening: 90s, 30m, 2h.")] = "30m"
     only: Annotated[
         str,
         Option("--only", help="Settings or topics to try: durability,flushing,innodb_io_capacity. [all]"),
@@ -53,7 +53,7 @@ class TuneOptions:
     ] = False
     slo: Annotated[
         list[str] | None,
-        Option("--slo", help='What a winner must meet: "p95<20ms", "tps>500"; may be given again.'),
+        Option("--slo", help='Objective that a winner must meet: "p95<20ms", "tps>500"; may be given again.'),
     ] = None
     values: Annotated[int, Option("--values", help="Values of each setting to try.")] = 2
     window: Annotated[float, Option("--window", help="Seconds of each window.")] = 5.0
@@ -62,7 +62,9 @@ class TuneOptions:
     )
     apply: Annotated[
         bool,
-        Option("--apply", help="Keep the winner and the load until the run is ended; then restore."),
+        Option(
+            "--apply", help="Keep the winning values and the load until the run is stopped; then restore."
+        ),
     ] = False
     resume: Annotated[str, Option("--resume", help="Continue the screening of this recorded run.")] = ""
 

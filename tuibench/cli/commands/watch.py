@@ -38,11 +38,11 @@ MAX_SEED = 2**32
 class WatchOptions:
     """How long to watch, and how often to look."""
 
-    SECTION: ClassVar = "What it prints and leaves"
+    SECTION: ClassVar = "Output"
 
     time: Annotated[
         float | None,
-        Option("--time", help="Seconds to watch; 0 or nothing for no limit."),
+        Option("--time", help="Seconds to watch; 0 for no limit."),
     ] = None
     interval: Annotated[float, Option("--interval", help="Seconds between samples.")] = 1
     percentile: Annotated[

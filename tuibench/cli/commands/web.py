@@ -45,8 +45,8 @@ DETAILS = (
 def web(
     session: Annotated[str, Argument(metavar="[ID]", help="Which session.", show_default=False)] = "",
     host: Annotated[str, Option("--host", help="Address to listen on.")] = LOOPBACK,
-    port: Annotated[int, Option("--port", help="Port; 0 for any that is free.")] = PORT,
-    read_write: Annotated[bool, Option("--read-write", help="The page may steer the session, too.")] = False,
+    port: Annotated[int, Option("--port", help="Port; 0 for any free port.")] = PORT,
+    read_write: Annotated[bool, Option("--read-write", help="Let the page steer the session, too.")] = False,
 ) -> None:
     if not 0 <= port <= MAX_PORT:
         raise UsageError(f"--port must be between 0 and {MAX_PORT}, not {port}", "0 takes any that is free")

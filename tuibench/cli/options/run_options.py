@@ -91,7 +91,7 @@ def seed_or_random(given: int) -> int:
     return given or int.from_bytes(os.urandom(4)) >> 1
 
 
-TRANSACTIONS, FIGURES = "Transactions", "What it prints and leaves"
+TRANSACTIONS, FIGURES = "Transactions", "Output"
 """Sections of the help beside that of the class."""
 
 

@@ -39,10 +39,10 @@ class ScreenOptions:
         ),
     ] = ""
     fps: Annotated[
-        int, Option("--fps", help="Pictures a second at most, for slow lines [60].", show_default=False)
+        int, Option("--fps", help="Frames per second at most, for slow connections [60].", show_default=False)
     ] = 0
     no_mouse: Annotated[
-        bool, Option("--no-mouse", help="Leave the mouse to the terminal, to mark and copy.")
+        bool, Option("--no-mouse", help="Leave the mouse to the terminal, for selecting and copying.")
     ] = False
 
     def look(self) -> "DisplayOptions":

@@ -30,7 +30,7 @@ class BackgroundOptions:
         float | None,
         Option(
             "--grace",
-            help=f"Seconds it continues without a viewer [{GRACE_SECONDS:g}; with --detach: no limit].",
+            help=f"Seconds that it continues without a viewer [{GRACE_SECONDS:g}; with --detach: no limit].",
         ),
     ] = None
 
@@ -56,7 +56,7 @@ MAX_METRICS_PORT = 65_535
 class MetricsOptions:
     """The option of every command that starts a session."""
 
-    SECTION: ClassVar = "What it prints and leaves"
+    SECTION: ClassVar = "Output"
 
     prometheus: Annotated[
         str,

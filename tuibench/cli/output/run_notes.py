@@ -104,7 +104,7 @@ def _server_counters_note(summary: Summary) -> str:
     if summary.outcome == "cut short":
         return "the server's counters cannot be compared: the run was cut short"
     if counted.questions_server is not None and counted.foreign is None:
-        return "the server's counters cannot be compared: a worker did not tell what it did last"
+        return "the server's counters cannot be compared: a worker ended without its last report"
     if counted.questions_server is None or counted.foreign is None:
         was_restarted = any(event.kind is EventKind.RESTART for event in summary.events)
         why = "it was restarted" if was_restarted else "they were reset, or could not be read"
@@ -113,5 +113,5 @@ def _server_counters_note(summary: Summary) -> str:
         return f"the server counted the same {counted.questions_client:,} statements"
     counts = f"the server counted {counted.questions_server - counted.own:,} statements"
     if counted.foreign < 0:
-        return f"{counts}, {-counted.foreign:,} fewer than ours: it did not hear all of them"
-    return f"{counts}, {counted.foreign:,} more than ours: other clients are at work"
+        return f"{counts}, {-counted.foreign:,} fewer than ours: it did not receive all of them"
+    return f"{counts}, {counted.foreign:,} more than ours: other clients are active"

@@ -16,7 +16,7 @@ SECTION_ORDER = (
     OPTIONS,
     "Load",
     "Transactions",
-    "What it prints and leaves",
+    "Output",
     "Server",
     "SQL of your own",
     "Private servers",

@@ -243,5 +243,5 @@ def check_writable(path: str) -> None:
 def warn_leftovers() -> None:
     """Tells of settings that a crashed session left changed, before anything new is begun."""
     for leftover in leftovers():
-        remedy = "; `tuibench restore` puts it back" if leftover.settings else ""
+        remedy = "; `tuibench restore` restores it" if leftover.settings else ""
         info(f"tuibench: {leftover.warning}{remedy}")

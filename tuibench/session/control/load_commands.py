@@ -201,8 +201,8 @@ class LoadCommands:
         if self._lifecycle.state in (RunState.STARTING, RunState.WARMING):
             raise UsageError("nothing is measured yet")
         await self._reset_stats()
-        self._emit(EventKind.RESET, "figures of the run begin anew")
-        return "the figures of the run begin anew"
+        self._emit(EventKind.RESET, "figures of the run are reset")
+        return "the figures of the run are reset"
 
     def _pause(self) -> str:
         if self._lifecycle.state is RunState.STARTING:

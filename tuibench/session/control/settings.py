@@ -154,7 +154,7 @@ class Settings:
                 return self._reply(EventKind.SETTING, await self.apply(name))
             case RestoreSettings(names=names):
                 if not (texts := await self.restore_named(names)):
-                    return "nothing was changed, so there is nothing to put back"
+                    return "nothing was changed, so there is nothing to restore"
                 return self._reply(EventKind.SETTING, "; ".join(texts))
             case TrustServer():
                 return self._reply(EventKind.WARNING, self.guard.confirm())

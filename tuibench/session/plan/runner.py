@@ -54,7 +54,7 @@ class PlanRunner:
         timeline.hold(self._now, BY_HAND)
         self._log.emit(EventKind.PLAN, "plan held")
         self._changed.set()
-        return "the plan is held; it goes on from here when it is resumed"
+        return "the plan is held; resuming continues from here"
 
     def resume(self) -> str:
         """Resumes the plan where it was held. Raises UsageError if there is nothing to resume."""
@@ -63,7 +63,7 @@ class PlanRunner:
             return "the plan is not held"
         timeline.resume(self._measured_now)
         self._changed.set()
-        return "the plan goes on"
+        return "the plan continues"
 
     def on_manual_change(self, quantity: Quantity) -> str:
         """A change by hand holds a plan of the same quantity; what to add to the reply."""

@@ -243,7 +243,7 @@ class PlanTimeline:
 
 
 def _resumed_change(move: LevelChange) -> LevelChange:
-    return move._replace(text=f"plan goes on with {level_text(move.quantity, move.level)}")
+    return move._replace(text=f"plan continues with {level_text(move.quantity, move.level)}")
 
 
 def _newest(found: Iterable[LevelChange]) -> list[LevelChange]:

@@ -177,7 +177,7 @@ def probe_doubts(
         found.append("the noise leaves open where between these two levels throughput stops growing")
     foreign = [step.evidence.foreign_percent or 0.0 for step in progress.measured]
     if foreign and sorted(foreign)[len(foreign) // 2] > FOREIGN_PERCENT:
-        found.append("other clients are at work on the server")
+        found.append("other clients are active on the server")
     if recovery is not None and recovery.differs:
         later = "less" if recovery.percent < 0 else "more"
         why = "it has not recovered" if recovery.percent < 0 else "it was still warming up at first"

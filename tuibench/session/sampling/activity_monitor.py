@@ -106,7 +106,7 @@ class ActivityMonitor:
             raise kill_error(error, id) from error
         finally:
             self._until_ns = self._until_ns or 0
-        return f"connection {id} was told to end its query"
+        return f"connection {id} was asked to end its query"
 
     async def close(self) -> None:
         """Ends the query under way, and logs out. Nothing is asked any more."""

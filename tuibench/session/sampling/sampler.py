@@ -186,7 +186,7 @@ class Sampler:
             told.append((EventKind.WARNING, f"the server does not answer: {observation.last_error}"))
         self._away = observation.sample is None
         if observation.restarted:
-            told.append((EventKind.RESTART, "the server was restarted; its counters began anew"))
+            told.append((EventKind.RESTART, "the server was restarted; its counters restarted from zero"))
         elif observation.counters_reset:
             told.append((EventKind.WARNING, "the server's counters were reset (FLUSH STATUS)"))
         return told

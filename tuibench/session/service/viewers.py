@@ -200,7 +200,7 @@ class Viewer:
         except TuibenchError as error:
             self.send(CommandReply(id=request.id, ok=False, text=str(error)))
         except Exception as error:
-            self.send(CommandReply(id=request.id, ok=False, text=f"a mistake of tuibench: {error!r}"))
+            self.send(CommandReply(id=request.id, ok=False, text=f"a bug in tuibench: {error!r}"))
             raise
 
     async def _send(self) -> None:

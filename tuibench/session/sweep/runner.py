@@ -225,7 +225,7 @@ async def check_same_server(folder: SweepFolder, target: Target, clock: Clock | 
         raise UsageError(
             f"the sweep began on {there.flavour} {there.version_text} ({there.identity}), "
             f"this is {here.flavour} {here.version_text} ({here.identity})",
-            "begin a new one; tuibench sweep --compare DIR DIR puts both beside each other",
+            "start a new one; tuibench sweep --compare DIR DIR compares both",
         )
 
 

@@ -310,5 +310,5 @@ class TuneRun:
                 raise UsageError(
                     f"{one.setting} was {one.original} when the screening began, and is "
                     f"{now.get(one.setting)} now",
-                    "set it back, or begin anew without --resume",
+                    "set it back, or start again without --resume",
                 )

@@ -104,17 +104,15 @@ def _chart_action(name: str, keys: str, shown: str, label: str, help: str, look:
 
 
 CHART_ACTIONS = (
+    _chart_action("cursor_left", "left", "←", "cursor", "Scroll the charts back", chart_view.move_cursor(-1)),
     _chart_action(
-        "cursor_left", "left", "←", "cursor", "Read the charts further back", chart_view.move_cursor(-1)
-    ),
-    _chart_action(
-        "cursor_right", "right", "→", "cursor", "Read the charts further on", chart_view.move_cursor(1)
+        "cursor_right", "right", "→", "cursor", "Scroll the charts forward", chart_view.move_cursor(1)
     ),
     _chart_action(
         "cursor_far_left", "shift+left", "⇧←", "cursor", "Ten columns back", chart_view.move_cursor(-10)
     ),
     _chart_action(
-        "cursor_far_right", "shift+right", "⇧→", "cursor", "Ten columns on", chart_view.move_cursor(10)
+        "cursor_far_right", "shift+right", "⇧→", "cursor", "Ten columns forward", chart_view.move_cursor(10)
     ),
     _chart_action(
         "cursor_oldest",
@@ -221,7 +219,7 @@ ACTIONS = (
         command=_hold_or_resume_plan,
         rare=True,
         applies=lambda view: view.plan_under_way is not None,
-        absent="no plan is under way: T types one",
+        absent="no plan is running: T enters one",
     ),
     _load_action("type_plan", "T", "T", "plan", "Type a plan: threads and rate in stages", rare=True),
     UserAction(
@@ -261,7 +259,7 @@ ACTIONS = (
         "space",
         "space",
         "mark",
-        "Put a numbered mark on the time axis",
+        "Add a numbered mark to the time axis",
         command=lambda _: Mark(),
         rare=True,
     ),
@@ -270,7 +268,7 @@ ACTIONS = (
         "m",
         "m",
         "mark",
-        "Put a mark with a text of yours on the time axis",
+        "Add a mark with your own text to the time axis",
         rare=True,
         in_footer=False,
     ),

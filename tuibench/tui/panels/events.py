@@ -148,7 +148,7 @@ _EMPTY_TEXTS = {
     "all": "No events yet.",
     "effects": "No effects yet: each change is followed by one, once the load has settled.",
     "trouble": "No trouble: no errors, no reconnects, no restarts, no changes by others.",
-    "marks": "No marks yet: space puts one.",
+    "marks": "No marks yet: space adds one.",
 }
 
 

@@ -11,10 +11,10 @@ from tuibench.units import count, decimal, milliseconds
 
 PROBE_END_TEXTS = {
     ProbeEnd.KNEE: "throughput stopped growing",
-    ProbeEnd.SLO: "no level keeps the objective",
+    ProbeEnd.SLO: "no level meets the objective",
     ProbeEnd.COLLAPSE: "throughput collapsed",
-    ProbeEnd.CONNECTIONS: "no more connections were let in",
-    ProbeEnd.LIMIT: "the highest level was reached",
+    ProbeEnd.CONNECTIONS: "the server refused more connections",
+    ProbeEnd.LIMIT: "the upper limit was reached",
     ProbeEnd.TIME: "the time was up",
     ProbeEnd.ABORTED: "it was ended early",
 }
@@ -65,7 +65,7 @@ def probe_result(view: View, width: int, height: int) -> list[TextLine]:
         return []
     if state.result is None:
         lines = [_measured_step_line(step) for step in reversed(state.steps)] or [
-            (TextSpan("No step is over yet.", "muted"),)
+            (TextSpan("No step has finished yet.", "muted"),)
         ]
         return [pad_line(fit_line(line, width), width) for line in lines[:height]]
     formal = _formal_lines(state.result, width, max(height - 1, 2))
@@ -88,7 +88,7 @@ def _end_text(state: ProbeState, result: ProbeResult) -> str:
     """An objective that is kept by some level is found, however the way up ended."""
     if result.objective is not None and result.objective.most is not None:
         unit = "/s" if state.order.by is Quantity.RATE else " threads"
-        return f"the objective is kept up to {count(result.objective.most)}{unit}"
+        return f"the objective is met up to {count(result.objective.most)}{unit}"
     if is_inconclusive(state) and result.end is ProbeEnd.KNEE:
         return "inconclusive"
     return PROBE_END_TEXTS[result.end]

@@ -199,7 +199,7 @@ class ScenePlayer:
         effect = self._last_effect()
         one = effect.comparison(REVEALED[step.reveal]) if effect is not None and step.reveal else None
         if one is None:
-            reason = self._no_effect or "the load did not come to rest in time"
+            reason = self._no_effect or "the load did not settle in time"
             return f"Not measured: {reason}. {step.otherwise}".strip(), "nothing"
         return verdict_on(step, one)
 
@@ -222,7 +222,7 @@ def verdict_on(step: SceneStep, one: Comparison) -> tuple[str, str]:
     figures = f"{FIGURE_NAMES[one.figure]} {before_after_text(one)}, {short_text(one)}."
     expected = DIRECTIONS.get(step.expect)
     if one.verdict is Verdict.CANNOT_TELL:
-        return f"No difference can be told here and now: {figures} {_UNSTEADY}", "nothing"
+        return f"No difference can be measured here: {figures} {_UNSTEADY}", "nothing"
     if one.verdict is Verdict.EQUAL and expected is not Verdict.EQUAL:
         return f"On this machine it makes no difference: {figures} {step.otherwise}".strip(), "nothing"
     if expected is not None and one.verdict is not expected:

@@ -45,7 +45,7 @@ class ChangeDialog(ModalScreen[ChangePrompt | None]):
         with Vertical(classes="dialog", id="change-dialog") as dialog:
             dialog.border_title = Content(sanitize.text(setting.name))
             choose = "↑ ↓ choose · " if self._values else ""
-            dialog.border_subtitle = f"{choose}enter asks once more · esc goes back"
+            dialog.border_subtitle = f"{choose}enter asks to confirm · esc goes back"
             yield Static(
                 f"Takes {setting.takes}; {SCOPE_TEXT[setting.scope]}.", classes="quiet", markup=False
             )

@@ -76,9 +76,7 @@ class ConfirmDialog(ModalScreen[bool]):
 
 def production_question(caution: tuple[str, ...]) -> str:
     """Why this server deserves a second thought."""
-    return (
-        f"This looks like a production server: {sanitize.text('; '.join(caution))}. Change it all the same?"
-    )
+    return f"This looks like a production server: {sanitize.text('; '.join(caution))}. Change it anyway?"
 
 
 class StopChoice(Enum):

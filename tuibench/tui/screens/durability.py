@@ -44,7 +44,7 @@ class ChoiceGroup(NamedTuple):
 def durability_choices(view: View) -> list[ChoiceGroup]:
     """All that can be chosen, in the order of the dialog."""
     presets = ChoiceGroup(
-        f"Both together, now {' · '.join(setting.value for setting in view.durability)}",
+        f"Both settings, now {' · '.join(setting.value for setting in view.durability)}",
         tuple(_preset_choice(preset, view) for preset in view.status.presets),
     )
     return [presets, *(_setting_choices(setting) for setting in view.durability)]
@@ -144,7 +144,7 @@ class DurabilityDialog(ModalScreen[ChangePrompt | None]):
     def _keys(self) -> tuple[str, ...]:
         """Where nothing can be chosen no key says that it does."""
         back = "esc goes back"
-        return (back,) if self._obstacle else ("↑ ↓ choose", "enter asks once more", back)
+        return (back,) if self._obstacle else ("↑ ↓ choose", "enter asks to confirm", back)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         choice = self._choice(event.option_id)

@@ -35,7 +35,7 @@ class SettingsScreen(MainScreen):
         Binding("escape", "back", "Back", show=False),
         Binding("slash", "search", "Search", show=False),
         Binding("enter", "change", "Change", show=False),
-        Binding("u", "put_back", "Put this one back", show=False),
+        Binding("u", "put_back", "Restore this setting", show=False),
         Binding("U", "put_all_back", "Restore all settings that tuibench changed", show=False),
         *(Binding(key, f"move({by})", show=False) for key, by in MOVE_KEYS.items()),
     ]

@@ -41,7 +41,7 @@ class StartForm(Vertical):
     def compose(self) -> ComposeResult:
         with Horizontal(id="title"):
             yield Static(" tuibench ", id="brand", markup=False)
-            yield Static("  what shall run, and where?", id="question", markup=False)
+            yield Static("  what to run, and where", id="question", markup=False)
         yield Static("SERVER", classes="heading")
         yield self._list(SERVERS, [(offer.label, offer.detail) for offer in self._backstage.servers])
         yield from self._fields("login", LOGIN)

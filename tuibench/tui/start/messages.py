@@ -20,9 +20,9 @@ SEVERITY_GLYPHS = {
 
 _BAR_WIDTH = 40
 _NEXT_TEXTS = {
-    EnterAction.START: "All is well.",
-    EnterAction.START_ALL_THE_SAME: "The run works; what is marked ▲ falsifies its figures.",
-    EnterAction.MEND: "This has to be mended first.",
+    EnterAction.START: "All checks passed.",
+    EnterAction.START_ALL_THE_SAME: "The run can start; findings marked ▲ make its figures wrong.",
+    EnterAction.MEND: "Fix this first.",
 }
 
 
@@ -72,7 +72,7 @@ def muted_text(text: str) -> Content:
 
 def _next_line(seen: ServerCheck, coming: EnterAction) -> Content:
     words = (
-        f"Enter makes them: {sanitize.text(seen.creatable)}."
+        f"Enter creates them: {sanitize.text(seen.creatable)}."
         if coming is EnterAction.MAKE
         else _NEXT_TEXTS.get(coming, "")
     )

@@ -36,7 +36,7 @@ class StartScreen(Screen[None]):
     """Asks its backstage what is wrong after each change, and for work when the operator says so."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f5", "look", "Look at the server", show=False),
+        Binding("f5", "look", "Check the server", show=False),
         Binding("escape", "back", "Cancel, or leave", show=False),
     ]
 
@@ -151,7 +151,7 @@ class StartScreen(Screen[None]):
                 self._paint()
 
     async def _look(self) -> None:
-        self._step = WorkProgress(f"looking at {self.server.label}")
+        self._step = WorkProgress(f"checking {self.server.label}")
         self._outlook = await self._backstage.examine(self.answers)
 
     async def _make(self) -> None:
@@ -217,13 +217,13 @@ class StartScreen(Screen[None]):
     def _hint(self) -> str:
         if self.server.is_private:
             return "A server of your own, in a temporary directory: nothing else on this host is touched."
-        return "Enter looks at the server first; nothing is changed and no load begins."
+        return "Enter checks the server first: nothing is changed, and no load starts."
 
     def _keys(self, *, can_go: bool) -> str:
         if self.is_working:
             return "[b]esc[/] [$muted]cancel[/]"
         go = f"[@click=screen.go][b]enter[/] [$muted]{self.coming.value}[/][/]" if can_go else ""
-        look = "" if self.server.is_private else "[@click=screen.look][b]f5[/] [$muted]look again[/][/]"
+        look = "" if self.server.is_private else "[@click=screen.look][b]f5[/] [$muted]check again[/][/]"
         leave = "[@click=screen.back][b]esc[/] [$muted]leave[/][/]"
         moves = "[b]tab[/] [$muted]next field[/]"
         return "   ".join(part for part in (go, moves, look, leave) if part)

@@ -18,10 +18,10 @@ class EnterAction(Enum):
     """What enter does. The value is what the footer says."""
 
     START = "start"
-    LOOK = "look at the server"
-    MAKE = "make the tables"
+    LOOK = "check the server"
+    MAKE = "create the tables"
     MEND = "look again"
-    START_ALL_THE_SAME = "start all the same"
+    START_ALL_THE_SAME = "start anyway"
 
 
 def enter_action(outlook: ServerCheck | None, *, is_private: bool) -> EnterAction:

@@ -138,7 +138,7 @@ def _header(line: bytes, name: str, entries: list[JournalEntry]) -> JournalHeade
     except DECODE_ERRORS as error:
         raise JournalError(
             f"the settings journal {name} does not say its server: line 1 cannot be read: {error}",
-            f"put back by hand and remove the file: {rescue}",
+            f"restore it by hand and remove the file: {rescue}",
         ) from error
     if header.format != FORMAT:
         raise JournalError(

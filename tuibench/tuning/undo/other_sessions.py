@@ -92,5 +92,5 @@ class ChangeAttribution:
             return f"session {change.session} set"
         before = self._changes.pop(setting, None)
         if before is not None and before.original == value:
-            return f"session {before.session} put back"
+            return f"session {before.session} restored"
         return UNKNOWN_AUTHOR

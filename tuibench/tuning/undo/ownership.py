@@ -149,7 +149,7 @@ def already_original(decision: RestoreDecision) -> str:
 def handed_over(decision: RestoreDecision) -> str:
     return (
         f"{decision.setting} stays {decision.current}: session {decision.successor} has changed it, too, "
-        f"and puts it back to {decision.original} when it ends"
+        f"and restores {decision.original} when it ends"
     )
 
 
@@ -175,7 +175,7 @@ def without_effect(decision: RestoreDecision, value: str) -> str:
 
 
 def not_restored(name: str, original: str, error: TuibenchError) -> str:
-    return f"{name} could not be put back to {original}: {error.message}" + _by_hand(name, original)
+    return f"{name} could not be restored to {original}: {error.message}" + _by_hand(name, original)
 
 
 def journal_not_written(error: TuibenchError) -> str:
@@ -199,4 +199,4 @@ def reset_by_restart(decision: RestoreDecision) -> str:
 
 def unchanged_by_restart(decision: RestoreDecision) -> str:
     """After a restart of the server that did not reset the setting."""
-    return f"{decision.setting} is still {decision.current}, and is put back in the end"
+    return f"{decision.setting} is still {decision.current}, and is restored at the end"

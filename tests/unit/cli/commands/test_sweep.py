@@ -45,7 +45,7 @@ def recorded(tuibench_home: Path) -> Path:
         (("oltp_read_only", "--client-delay=0,fast"), "--client-delay: 'fast' is not a length of time"),
         (("oltp_read_only", "--isolation=serial,"), "--isolation takes values separated by commas"),
         (("oltp_read_only", "--engine=native,fast"), "--engine is one of auto, native, asyncio, not 'fast'"),
-        (("oltp_read_only", "--time=0"), "each cell of a sweep must come to an end"),
+        (("oltp_read_only", "--time=0"), "each cell of a sweep needs an end"),
         (("oltp_read_only", "--order=rnadom"), "random"),
         (("oltp_read_only", "--cleanup"), "--cleanup drops what --prepare has made"),
         (("oltp_read_only", "--create-database"), "--create-database is for the tables of --prepare"),

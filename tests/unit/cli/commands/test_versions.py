@@ -52,7 +52,7 @@ def test_what_cannot_be_is_refused(tuibench: Program, arguments: tuple[str, ...]
     [
         ("--starts=0", "--starts must be between"),
         ("--threads=0", "threads must be between"),
-        ("--time=0", "must come to an end"),
+        ("--time=0", "needs an end"),
         ("--profile=oltp", "oltp"),
         ("--warehouses=2", "warehouses"),
         ("--my-cnf=/none.cnf", "cannot read the option file /none.cnf"),

@@ -71,8 +71,8 @@ def test_going_on_takes_the_levels_up_again_in_words() -> None:
     made.hold(40, "by hand")
     made.resume(41)
     assert [(move.level, move.text) for move in made.due(41)] == [
-        (8, "plan goes on with 8 threads"),
-        (200, "plan goes on with 200/s"),
+        (8, "plan continues with 8 threads"),
+        (200, "plan continues with 200/s"),
     ]
     assert due(made, 42) == []
 

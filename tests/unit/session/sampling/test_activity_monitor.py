@@ -115,7 +115,7 @@ async def test_a_slow_look_is_not_doubled(watched: Watched) -> None:
 
 
 async def test_after_a_kill_without_a_viewer_it_leaves(watched: Watched) -> None:
-    assert await watched.watching.kill(9) == "connection 9 was told to end its query"
+    assert await watched.watching.kill(9) == "connection 9 was asked to end its query"
     await watched.tick()
     assert watched.sampler.done == ["spare 9", "kill 9", "close"]
 

@@ -70,7 +70,7 @@ def test_before_anything_was_measured() -> None:
     assert "P starts one" in plain_text(saturation.probe_status(seen(None), 80, 2)[0])
     began = ProbeState(order=UNDER_WAY.order)
     assert rows(level_chart.THROUGHPUT, began)
-    assert plain_text(saturation.probe_result(seen(began), 80, 3)[0]).strip() == "No step is over yet."
+    assert plain_text(saturation.probe_result(seen(began), 80, 3)[0]).strip() == "No step has finished yet."
 
 
 def braille_cells(rows: list[str]) -> int:
@@ -90,7 +90,7 @@ def test_a_step_that_is_known_badly_has_a_long_bar() -> None:
 
 def test_an_objective_that_some_level_keeps_is_found() -> None:
     view = seen(OVER)
-    assert "the objective is kept up to 32 threads" in plain_text(saturation.probe_status(view, 120, 1)[0])
+    assert "the objective is met up to 32 threads" in plain_text(saturation.probe_status(view, 120, 1)[0])
     answer = saturation.probe_answer(view, 100, 2)
     assert plain_text(answer[0]).startswith("p95<40ms: kept up to 32 threads")
     assert answer[0][0].role == "good"

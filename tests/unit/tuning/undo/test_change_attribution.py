@@ -26,7 +26,7 @@ async def test_a_value_that_comes_back_is_put_back_by_who_changed_it(tmp_path: P
     await other.change("sync_binlog", "0")
     authors.author_of("sync_binlog", "0")
     await ended(other)
-    assert authors.author_of("sync_binlog", "1") == "session theirs put back"
+    assert authors.author_of("sync_binlog", "1") == "session theirs restored"
     assert authors.author_of("sync_binlog", "1") == UNKNOWN_AUTHOR
 
 

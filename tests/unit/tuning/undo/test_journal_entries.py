@@ -97,7 +97,7 @@ def test_without_its_first_line_a_journal_says_what_can_be_done_by_hand(head: by
     )
     with pytest.raises(JournalError, match=r"/j/s1.jsonl does not say its server: line 1 cannot") as caught:
         journal_entries.decode_journal(head + CHANGE + REDO + other + settled, "/j/s1.jsonl")
-    assert caught.value.hint == f"put back by hand and remove the file: {BY_HAND}"
+    assert caught.value.hint == f"restore it by hand and remove the file: {BY_HAND}"
 
 
 @pytest.mark.parametrize("data", [b"", HEAD[:-1], b"half a line"])

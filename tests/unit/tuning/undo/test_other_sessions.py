@@ -36,7 +36,7 @@ async def test_the_one_below_leaves_it_to_the_one_on_top(server: FakeServer, tmp
     await a.change("sync_binlog", "0")
     await b.change("sync_binlog", "2")
     assert (await ended(a)).text == (
-        "sync_binlog stays 2: session b has changed it, too, and puts it back to 1 when it ends"
+        "sync_binlog stays 2: session b has changed it, too, and restores 1 when it ends"
     )
     assert server.settings["sync_binlog"] == "2"
     assert leftovers(a.journal.path.parent) == []
@@ -191,7 +191,7 @@ async def test_a_restart_into_another_configuration_is_no_restore(server: FakeSe
     server.settings["sync_binlog"] = "50"
     assert await a.after_restart() == [
         "sync_binlog is 50 now, as the server is configured; before tuibench it was 1",
-        "innodb_flush_log_at_trx_commit is still 0, and is put back in the end",
+        "innodb_flush_log_at_trx_commit is still 0, and is restored at the end",
     ]
     assert (await ended(a)).setting == "innodb_flush_log_at_trx_commit"
     assert server.settings["sync_binlog"] == "50"

@@ -102,7 +102,7 @@ async def _stop_and_wait(socket: Path) -> SessionEnded:
         stopping.cancel()
         await client.close()
     raise SessionUnreachableError(
-        "the session ended without a summary", "tuibench restore says what is left to do"
+        "the session ended without a summary", "tuibench restore lists the settings that remain"
     )
 
 

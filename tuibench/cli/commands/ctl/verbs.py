@@ -139,7 +139,7 @@ VERBS = (
     Verb(
         "rate",
         "N",
-        "start N transactions a second; 0: as many as can be",
+        "start N transactions per second; 0: no limit",
         one_argument(parse_number, SetRate),
     ),
     Verb("weights", "NAME=N …", "mix the profile's transactions by these weights", parse_weights),
@@ -152,13 +152,13 @@ VERBS = (
     Verb(
         "probe",
         "[rate] [SLO …]|next|stop",
-        'look for the saturation point: probe "p95<20ms"; next: go on to the next step',
+        'find the saturation point: probe "p95<20ms"; next: go on to the next step',
         parse_probe,
     ),
     Verb(
         "delay",
         "TIME",
-        "pretend each round trip takes so much longer: 20ms, 0",
+        "simulate a network delay on each round trip: 20ms, 0",
         one_argument(parse_delay_ms, SetDelay),
     ),
     Verb("set", "NAME=VALUE", "change a setting of the server", parse_setting),
@@ -166,15 +166,15 @@ VERBS = (
     Verb(
         "restore",
         "[NAME …]",
-        "put back what the session changed, or only these settings",
+        "restore what the session changed, or only these settings",
         lambda words: RestoreSettings(tuple(words)),
     ),
     Verb("yes-this-server", "", "allow changes though it looks like production", no_argument(TrustServer)),
-    Verb("kill", "ID", "end what a connection of the server is doing", one_argument(parse_int, KillQuery)),
-    Verb("pause", "", "hold the load", no_argument(Pause)),
+    Verb("kill", "ID", "end the query of a server connection", one_argument(parse_int, KillQuery)),
+    Verb("pause", "", "pause the load", no_argument(Pause)),
     Verb("resume", "", "go on", no_argument(Resume)),
-    Verb("mark", "[TEXT]", "put a mark on the time axis", free_text(Mark)),
-    Verb("reset", "", "begin the run's figures anew", no_argument(ResetStats)),
+    Verb("mark", "[TEXT]", "add a mark to the time axis", free_text(Mark)),
+    Verb("reset", "", "reset the run's figures", no_argument(ResetStats)),
     Verb("stop", "", "end the run, restore the settings; --wait: print the summary", no_argument(Stop)),
 )
 VERBS_BY_NAME = {verb.name: verb for verb in VERBS}
@@ -198,6 +198,6 @@ def split_words(words: Arguments) -> tuple[str, str, list[str]]:
 
 def verbs_help() -> str:
     """The table for help."""
-    lines = [(verb.usage, verb.help) for verb in VERBS] + [(STATUS, "say how it stands; --format json")]
+    lines = [(verb.usage, verb.help) for verb in VERBS] + [(STATUS, "print its status; --format json")]
     width = max(len(usage) for usage, _ in lines)
     return "\n".join(f"{usage:{width}}  {help}" for usage, help in lines)

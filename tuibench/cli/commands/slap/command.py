@@ -101,14 +101,14 @@ class ClientOptions:
     engine: Annotated[
         str, Option("-e", "--engine", help="Storage engines, one after the other: innodb,memory.")
     ] = ""
-    create_schema: Annotated[
-        str, Option("--create-schema", help=f"The schema to run in [{DEFAULT_SCHEMA}].")
-    ] = ""
+    create_schema: Annotated[str, Option("--create-schema", help=f"Schema to run in [{DEFAULT_SCHEMA}].")] = (
+        ""
+    )
     commit: Annotated[int, Option("--commit", help="Commit after this many queries.")] = 0
     detach: Annotated[int, Option("--detach", help="Reconnect after this many queries.")] = 0
-    no_drop: Annotated[bool, Option("--no-drop", help="Leave the schema there.")] = False
+    no_drop: Annotated[bool, Option("--no-drop", help="Keep the schema.")] = False
     drop_schema: Annotated[
-        bool, Option("--drop-schema", help="The schema may be dropped though it holds other tables.")
+        bool, Option("--drop-schema", help="Allow dropping the schema though it holds other tables.")
     ] = False
     pre_system: Annotated[str, Option("--pre-system", help="Shell command, run before the clients.")] = ""
     post_system: Annotated[str, Option("--post-system", help="Shell command, run after the clients.")] = ""
@@ -123,7 +123,7 @@ class ClientOptions:
         executed = generation.auto_generate_sql_execute_number if generated else 0
         if executed and self.number_of_queries:
             raise UsageError(
-                "how many queries?", "either --auto-generate-sql-execute-number or --number-of-queries"
+                "how many queries?", "use either --auto-generate-sql-execute-number or --number-of-queries"
             )
         schema = self.create_schema or DEFAULT_SCHEMA
         check_not_system_schema(schema)

@@ -127,8 +127,8 @@ class GenerationOptions:
 class StatementOptions:
     """A user's own statements."""
 
-    query: Annotated[str, Option("-q", "--query", help="The clients' queries: SQL, or a file of it.")] = ""
-    create: Annotated[str, Option("--create", help="What makes the tables: SQL, or a file of it.")] = ""
+    query: Annotated[str, Option("-q", "--query", help="Queries of the clients: SQL, or a file.")] = ""
+    create: Annotated[str, Option("--create", help="Statements that create the tables: SQL, or a file.")] = ""
     pre_query: Annotated[str, Option("--pre-query", help="SQL or a file, run before the clients.")] = ""
     post_query: Annotated[str, Option("--post-query", help="SQL or a file, run after the clients.")] = ""
     delimiter: Annotated[str, Option("-F", "--delimiter", help="Separator of statements [end of line].")] = (

@@ -189,7 +189,7 @@ def _leftover_findings() -> tuple[Finding, ...]:
             id="leftover",
             severity=Severity.WARNING,
             found=leftover.warning,
-            remedy="tuibench restore puts it back",
+            remedy="tuibench restore restores it",
         )
         for leftover in leftovers()
     )

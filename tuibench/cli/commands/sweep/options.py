@@ -49,11 +49,9 @@ class SweepOptions:
     """The axes, and what happens around them."""
 
     threads: Annotated[
-        str, Option("--threads", "--num-threads", help="Connections that work at a time: 4,8,16,32.")
+        str, Option("--threads", "--num-threads", help="Concurrent connections: 4,8,16,32.")
     ] = "1"
-    preset: Annotated[
-        str, Option("--preset", help="Settings by name, one after another: durable,relaxed,unsafe.")
-    ] = ""
+    preset: Annotated[str, Option("--preset", help="Presets to compare: durable,relaxed,unsafe.")] = ""
     setting: Annotated[
         list[str] | None,
         Option("--setting", help="A setting and its values: sync_binlog=0,1; may be given again."),
@@ -63,7 +61,7 @@ class SweepOptions:
         Option("--rate", "--tx-rate", help="Transactions per second: 100,200; 0: no limit."),
     ] = "0"
     client_delay: Annotated[
-        str, Option("--client-delay", help="Simulated networks: 0,5ms,20ms more on each round trip.")
+        str, Option("--client-delay", help="Simulated network delays per round trip: 0,5ms,20ms.")
     ] = "0"
     isolation: Annotated[
         str, Option("--isolation", help="Isolation levels: read-committed,repeatable-read.")
@@ -77,22 +75,22 @@ class SweepOptions:
         str,
         Option(
             "--order",
-            help="interleaved: settings side by side, rounds to and fro, against drift; "
+            help="interleaved: settings side by side, alternating direction against drift; "
             "random: shuffled rounds; given.",
         ),
     ] = CellOrder.INTERLEAVED
-    time: Annotated[float, Option("--time", "--max-time", help="Seconds that each cell is measured.")] = (
+    time: Annotated[float, Option("--time", "--max-time", help="Measured seconds of each cell.")] = (
         CELL_SECONDS
     )
-    warmup_time: Annotated[
-        float, Option("--warmup-time", help="Seconds each cell runs before it is measured.")
-    ] = WARMUP_SECONDS
-    prepare: Annotated[bool, Option("--prepare", help="Make the tables, once for each size of them.")] = False
+    warmup_time: Annotated[float, Option("--warmup-time", help="Warm-up seconds of each cell.")] = (
+        WARMUP_SECONDS
+    )
+    prepare: Annotated[bool, Option("--prepare", help="Create the tables, once for each table size.")] = False
     create_database: Annotated[
-        bool, Option("--create-database", help="With --prepare: make the database if it is missing.")
+        bool, Option("--create-database", help="With --prepare: create the database if it does not exist.")
     ] = False
     cleanup: Annotated[
-        bool, Option("--cleanup", help="Drop the tables that were made with --prepare, in the end.")
+        bool, Option("--cleanup", help="At the end, drop the tables that --prepare created.")
     ] = False
 
     def plan(
@@ -114,7 +112,7 @@ class SweepOptions:
         load = self._load(options, first)
         base = (adhoc or AdhocSqlOptions()).apply_to(load.plan(names[0], {}, CELL_SECONDS))
         if base.seconds is None:
-            raise UsageError("each cell of a sweep must come to an end", "give --time, in seconds")
+            raise UsageError("each cell of a sweep needs an end", "give --time, in seconds")
         if self.prepare and base.profile_text:
             raise UsageError("SQL of one's own has no tables to --prepare", "tuibench prepare makes some")
         plan = SweepPlan(

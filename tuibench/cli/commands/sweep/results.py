@@ -21,7 +21,7 @@ class ResultOptions:
     """What is done with results, and which sweep is meant."""
 
     resume: Annotated[
-        str, Option("--resume", help="Go on with the sweep in this folder; all else is known from it.")
+        str, Option("--resume", help="Resume the sweep in this folder, which holds its plan.")
     ] = ""
     show: Annotated[bool, Option("--show", help="Print the results of a sweep that was run: --show DIR.")] = (
         False

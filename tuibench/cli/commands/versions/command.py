@@ -51,7 +51,7 @@ LoadOptions = Annotated[
 class OutputOptions:
     """What is done with the result, and which comparison is meant."""
 
-    resume: Annotated[str, Option("--resume", help="Go on with the comparison in this folder.")] = ""
+    resume: Annotated[str, Option("--resume", help="Resume the comparison in this folder.")] = ""
     show: Annotated[str, Option("--show", help="Print the comparison in this folder.")] = ""
     form: Annotated[str, Option("--format", help="text, markdown, csv, json, or html.")] = "text"
     out: Annotated[str, Option("--out", help="Write the result to this file, not to stdout.")] = ""

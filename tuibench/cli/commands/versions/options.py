@@ -28,15 +28,15 @@ class VersionsOptions:
         Option("--profile", help="Tests: oltp_read_only,tpcc; without it the nine of the classic suite."),
     ] = ""
     starts: Annotated[int, Option("--starts", help="Starts of each server, each with new tables.")] = STARTS
-    threads: Annotated[
-        str, Option("--threads", "--num-threads", help="Connections that work at a time: 1,4,16.")
-    ] = "4"
-    time: Annotated[float, Option("--time", "--max-time", help="Seconds that each run is measured.")] = (
+    threads: Annotated[str, Option("--threads", "--num-threads", help="Concurrent connections: 1,4,16.")] = (
+        "4"
+    )
+    time: Annotated[float, Option("--time", "--max-time", help="Measured seconds of each run.")] = (
         CELL_SECONDS
     )
-    warmup_time: Annotated[
-        float, Option("--warmup-time", help="Seconds each run lasts before it is measured.")
-    ] = WARMUP_SECONDS
+    warmup_time: Annotated[float, Option("--warmup-time", help="Warm-up seconds of each run.")] = (
+        WARMUP_SECONDS
+    )
 
     def plan(self, names: Sequence[str], given: dict[str, OptionValue], options: RunOptions) -> SweepPlan:
         """The plan for servers of these names. Raises UsageError for what cannot be."""
@@ -48,7 +48,7 @@ class VersionsOptions:
         profiles = parse_profiles(self.profile) if self.profile else (SUITE[0][0],)
         base = load.plan(profiles[0], {}, CELL_SECONDS)
         if base.seconds is None:
-            raise UsageError("each run of a comparison must come to an end", "give --time, in seconds")
+            raise UsageError("each run of a comparison needs an end", "give --time, in seconds")
         most = max(threads)
         plan = SweepPlan(
             cases=build_cases(profiles, given, most) if self.profile else suite_cases(given, most),
