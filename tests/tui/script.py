@@ -385,6 +385,27 @@ def _sample(number: int, noise: float) -> Sample:
     )
 
 
+def afar(told: Hello) -> Hello:
+    """The same with a server whose host is read over ssh; the client has a host of its own."""
+    far = msgspec.structs.replace(
+        HOST,
+        origin="ssh:ann@db1",
+        cpu_tuibench=0.0,
+        cpu_rest=22.0,
+        cpu_steal=1.2,
+        cpu_limit=6.0,
+        memory_limit_bytes=16 * GIB,
+    )
+    client = msgspec.structs.replace(
+        HOST, cores=4, cpu_total=31.0, cpu_server=None, cpu_tuibench=24.0, cpu_rest=7.0, cpu_by_core=()
+    )
+    return msgspec.structs.replace(
+        told,
+        server=msgspec.structs.replace(told.server, is_local=False, where="db1:3306"),
+        samples=tuple(msgspec.structs.replace(each, host=far, client_host=client) for each in told.samples),
+    )
+
+
 def hello(
     length: int = LENGTH,
     state: Status | None = None,

@@ -66,7 +66,7 @@ def collect_evidence(
 
 def others_percent(hosts: Sequence[HostSample], *, is_local: bool) -> float | None:
     """The CPU share of other programs; None while the process of a server on this host is not found."""
-    known = [host for host in hosts if host.cpu_server is not None or not is_local]
+    known = [host for host in hosts if host.cpu_server is not None or not (is_local or host.origin)]
     return mean_of_known(known, lambda host: host.cpu_rest)
 
 

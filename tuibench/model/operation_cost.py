@@ -26,7 +26,7 @@ class ResourceFacts(msgspec.Struct, frozen=True):
     why: str
 
 
-_HOST = "the server's process cannot be read: it runs on another host, or belongs to another user"
+_HOST = "the server's process cannot be read: see the host's screen; another host needs --host-metrics=ssh:…"
 _COUNTER = "not counted by this server"
 _US, _BYTES, _COUNT = ResourceUnit.MICROSECONDS, ResourceUnit.BYTES, ResourceUnit.COUNT
 
@@ -43,6 +43,9 @@ class Resource(StrEnum):
         return member
 
     SERVER_CPU = ResourceFacts("server_cpu_us", "server CPU", _US, _HOST)
+    HOST_CPU = ResourceFacts(
+        "host_cpu_us", "CPU of its host", _US, "only where another host does not tell its processes"
+    )
     CLIENT_CPU = ResourceFacts("client_cpu_us", "client CPU", _US, "the session has no load")
     VOLUNTARY_SWITCHES = ResourceFacts("voluntary_switches", "voluntary switches", _COUNT, _HOST)
     INVOLUNTARY_SWITCHES = ResourceFacts("involuntary_switches", "involuntary switches", _COUNT, _HOST)

@@ -122,17 +122,21 @@ class ServerSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostSample(msgspec.Struct, frozen=True, kw_only=True):
-    """What this host did. CPU figures are percent of the whole machine (0 to 100).
+    """What a host did. CPU figures are percent of the whole machine (0 to 100).
 
     `cpu_server` is None when the server's process was not found (see `note`) or cannot be read;
     `memory_server_bytes`, the memory it holds (its resident set), likewise. `cpu_by_core` is each core's own
     percentage. `disk_read_ms` and `disk_write_ms` are how long a read or write took from queue to end, None
     where there was none. `cpu_steal` is what the hypervisor gave to other guests, a part of `cpu_rest`;
-    `cpu_throttled` is how much of the time the CPU limit of our control group held its threads back.
+    `cpu_throttled` is how much of the time the CPU limit of the control group held its threads back.
 
     `seconds` is the interval. `server_voluntary_switches` and `server_involuntary_switches` are context
     switches of the server's threads in it, `server_read_bytes` and `server_written_bytes` what its process
     read from storage and wrote to it; None where they cannot be read.
+
+    `cpu_limit` (in cores) and `memory_limit_bytes` are the limits of a control group, None without one: of
+    tuibench's on its own host, of the server's on another. `origin` says where the figures of another host
+    come from, as it was asked for; it is empty for this host.
     """
 
     cores: int
@@ -160,13 +164,17 @@ class HostSample(msgspec.Struct, frozen=True, kw_only=True):
     server_involuntary_switches: int | None = None
     server_read_bytes: int | None = None
     server_written_bytes: int | None = None
+    cpu_limit: float | None = None
+    memory_limit_bytes: int | None = None
+    origin: str = ""
 
 
 class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):
     """One tick: due `elapsed_seconds` after the start of the load, and `late_ms` late.
 
     `load` is the session's own load, `traffic` is all that a server does for its clients. A session has one
-    of them.
+    of them. `host` is the server's host; `host_note` says why it is missing, where another host was to be
+    read. `client_host` is this host where the server is on another one.
     """
 
     number: int
@@ -177,8 +185,24 @@ class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):
     server: ServerSample | None
     host: HostSample | None
     traffic: TrafficSample | None = None
+    client_host: HostSample | None = None
+    host_note: str = ""
+
+    @property
+    def shown_host(self) -> HostSample | None:
+        """The server's host; the client's where nothing reads the server's."""
+        return self.client_host if self.host is None and not self.host_note else self.host
+
+    @property
+    def client(self) -> HostSample | None:
+        """The host that tuibench itself runs on."""
+        return self.client_host if self.client_host is not None or _is_remote(self.host) else self.host
 
     @property
     def throughput(self) -> LoadSample | TrafficSample | None:
         """The figures of throughput and latency: those of the load, or those of the server's own traffic."""
         return self.load or self.traffic
+
+
+def _is_remote(host: HostSample | None) -> bool:
+    return host is not None and bool(host.origin)

@@ -155,7 +155,9 @@ class MeasuringLoop:
             late_ms=tick.late_ns / 1e6,
             load=measured.part if measured.has_reported else None,
             server=observed.server,
-            host=observed.host,
+            host=observed.hosts.host,
+            client_host=observed.hosts.client,
+            host_note=observed.hosts.note,
         )
         watcher.bus.sample(sample, measured.detail)
         watcher.activity_monitor.tick()
@@ -178,7 +180,7 @@ class MeasuringLoop:
         for kind, text in self._load.alarms.look(measured.part):
             self._watcher.emit(kind, text)
         if measured.has_reported:
-            self._check_client_limit(measured.part, observed.host)
+            self._check_client_limit(measured.part, observed.hosts.client or observed.hosts.host)
         self.emit_refused(measured.refused)
 
     def _check_client_limit(self, load: LoadSample, host: HostSample | None) -> None:

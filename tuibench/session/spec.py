@@ -25,7 +25,8 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     hold open too: a private server lives as long as somebody holds its line. `yes_this_server` allows
     settings to be changed though the server looks like production. `drain_seconds` is how long
     transactions in flight may take at the end before they are abandoned. `metrics_at` is where its metrics
-    are served for Prometheus, None for nowhere.
+    are served for Prometheus, None for nowhere. `host_metrics` is where the figures of the server's host come
+    from (`--host-metrics`), empty for this host.
     """
 
     session: str
@@ -36,6 +37,7 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     yes_this_server: bool = False
     drain_seconds: float = 2.0
     metrics_at: Address | None = None
+    host_metrics: str = ""
 
 
 class ServiceSpec(msgspec.Struct, frozen=True, kw_only=True):

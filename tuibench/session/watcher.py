@@ -106,6 +106,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self._own_pids,
             self.settings.author_of,
             with_traffic=self.spec.plan.is_watch,
+            host_metrics=self.spec.host_metrics,
         )
         self.sampler.own_changes = lambda: self.settings.changes
         self.activity_monitor = ActivityMonitor.of(
@@ -240,8 +241,10 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             late_ms=tick.late_ns / 1e6,
             load=None,
             server=observed.server,
-            host=observed.host,
+            host=observed.hosts.host,
             traffic=traffic.sample(self._commits) if traffic else None,
+            client_host=observed.hosts.client,
+            host_note=observed.hosts.note,
         )
         self.bus.sample(sample, tick_detail(traffic) if traffic else None)
         self.activity_monitor.tick()

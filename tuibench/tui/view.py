@@ -147,7 +147,19 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def host(self) -> HostSample | None:
-        return self.sample.host if self.sample else None
+        """The server's host; the client's where nothing reads the server's."""
+        return self.sample.shown_host if self.sample else None
+
+    @property
+    def client_host(self) -> HostSample | None:
+        """The client's host, where it is another one than that which is shown."""
+        return self.sample.client_host if self.sample and self.is_host_remote else None
+
+    @property
+    def is_host_remote(self) -> bool:
+        """True where the server's host is read from afar."""
+        sample = self.sample
+        return sample is not None and bool(sample.host_note or (sample.host and sample.host.origin))
 
     @property
     def elapsed_seconds(self) -> float:
@@ -298,7 +310,7 @@ def visible_view(view: View) -> View:
 def _chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
     load, slot = sample.throughput, slot_of(sample.elapsed_seconds, interval_seconds)
     fsyncs = sample.server.log_fsyncs_per_transaction if sample.server else None
-    cpu = _cpu_shares(sample.host)
+    cpu = _cpu_shares(sample.shown_host)
     if load is None:
         return ChartPoint(sample.elapsed_seconds, None, None, None, slot=slot, fsyncs=fsyncs, cpu=cpu)
     latency = load.latency

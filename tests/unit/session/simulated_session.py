@@ -22,6 +22,7 @@ from tuibench.session.control.settings import Settings
 from tuibench.session.events import event_bus
 from tuibench.session.load_run import LoadRun
 from tuibench.session.preflight import PreflightResult
+from tuibench.session.sampling.hosts import HostsObservation
 from tuibench.session.sampling.sampler import Sampler, TickObservation
 from tuibench.session.spec import SessionSpec
 from tuibench.workload.program.program import Program
@@ -88,7 +89,7 @@ class PlayedSampler:
         return
 
     async def observe(self, *_: object) -> TickObservation:
-        return TickObservation(server=None, host=None)
+        return TickObservation(server=None, hosts=HostsObservation())
 
     async def end(self, *_: int) -> tuple[None, None]:
         return None, None

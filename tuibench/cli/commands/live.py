@@ -10,7 +10,7 @@ from tuibench.cli.options.profile_options import CONTEXT
 from tuibench.cli.options.run_options import RunOptions
 from tuibench.cli.options.screen_options import ScreenOptions
 from tuibench.cli.options.server_options import ServerOptions
-from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
+from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions, SightOptions
 from tuibench.cli.parsing.declarations import Argument
 
 __all__ = ["CONTEXT", "live"]
@@ -31,6 +31,7 @@ def live(
     trial: AbTestOptions,
     background: BackgroundOptions,
     metrics: MetricsOptions,
+    sight: SightOptions,
     screen: ScreenOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
 ) -> None:
@@ -47,7 +48,7 @@ def live(
     warn_leftovers()
     look = None if background.detach else screen.look()
     spec = new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
-    spec = metrics.spec(spec)
+    spec = sight.spec(metrics.spec(spec))
     if look is None:
         raise click.exceptions.Exit(start_detached(spec, background))
     socket = run_async(start_session(spec, background.grace_seconds))

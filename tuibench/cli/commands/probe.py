@@ -15,6 +15,7 @@ from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
 from tuibench.cli.options.profile_options import CONTEXT
 from tuibench.cli.options.run_options import ENGINE_HELP, RunOptions
 from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.options.session_options import SightOptions
 from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format
 from tuibench.cli.output.log import info, timestamp
 from tuibench.cli.parsing.declarations import Argument, Option
@@ -154,6 +155,7 @@ def probe(
     context: click.Context,
     adhoc: AdhocSqlOptions,
     server: ServerOptions,
+    sight: SightOptions,
     options: ProbeOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
     json_file: Annotated[
@@ -172,7 +174,7 @@ def probe(
     plan = adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args)))
     check_writable(json_file)
     warn_leftovers()
-    spec = new_session_spec(plan, server.target(), yes_this_server=yes_this_server)
+    spec = sight.spec(new_session_spec(plan, server.target(), yes_this_server=yes_this_server))
     summary, code = run_async(run_probe(spec))
     click.echo(probe_output(summary, output), nl=False)
     info(f"recorded in {spec.run_directory}")

@@ -16,7 +16,7 @@ from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
 from tuibench.cli.options.profile_options import CONTEXT
 from tuibench.cli.options.run_options import RUN_SECONDS, RunOptions
 from tuibench.cli.options.server_options import ServerOptions
-from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
+from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions, SightOptions
 from tuibench.cli.output.formats import ONE_FORMAT_ON_STDOUT
 from tuibench.cli.parsing.arguments import STDOUT
 from tuibench.cli.parsing.declarations import Argument, Option
@@ -124,6 +124,7 @@ def run(
     background: BackgroundOptions,
     report: ReportOptions,
     metrics: MetricsOptions,
+    sight: SightOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
 ) -> None:
     from tuibench.cli.runner.event_loop import run_async
@@ -142,7 +143,7 @@ def run(
     check_writable(report.csv_file)
     warn_leftovers()
     spec = new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
-    spec = metrics.spec(spec)
+    spec = sight.spec(metrics.spec(spec))
     if background.detach:
         raise click.exceptions.Exit(start_detached(spec, background))
     summary, code = run_async(run_headless(spec, output))

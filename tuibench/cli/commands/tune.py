@@ -12,6 +12,7 @@ from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
 from tuibench.cli.options.profile_options import CONTEXT
 from tuibench.cli.options.run_options import RunOptions
 from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.options.session_options import SightOptions
 from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format
 from tuibench.cli.output.log import info, timestamp
 from tuibench.cli.parsing.declarations import Argument, Option
@@ -162,6 +163,7 @@ def tune(
     context: click.Context,
     adhoc: AdhocSqlOptions,
     server: ServerOptions,
+    sight: SightOptions,
     options: RunOptions,
     screening: TuneOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
@@ -177,7 +179,7 @@ def tune(
     plan = screening.plan(plan)
     check_writable(json_file)
     warn_leftovers()
-    spec = new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
+    spec = sight.spec(new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server))
     summary, code = run_async(run_tune(spec))
     click.echo(tune_output(summary, output), nl=False)
     info(f"recorded in {spec.run_directory}")

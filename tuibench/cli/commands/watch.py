@@ -11,7 +11,7 @@ import click
 from tuibench.cli.options.ab_test_options import AbTestOptions
 from tuibench.cli.options.screen_options import ScreenOptions
 from tuibench.cli.options.server_options import ServerOptions
-from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
+from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions, SightOptions
 from tuibench.cli.output.formats import JSON, TEXT, check_format
 from tuibench.cli.parsing.declarations import Option
 from tuibench.cli.parsing.option_values import check_range, parse_percentiles
@@ -85,6 +85,7 @@ def watch(
     trial: AbTestOptions,
     background: BackgroundOptions,
     metrics: MetricsOptions,
+    sight: SightOptions,
     screen: ScreenOptions,
 ) -> None:
     from tuibench.cli.runner.event_loop import run_async
@@ -103,7 +104,7 @@ def watch(
     warn_leftovers()
     look = None if options.form or background.detach else screen.look()
     spec = new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
-    spec = metrics.spec(spec)
+    spec = sight.spec(metrics.spec(spec))
     if options.form:
         raise click.exceptions.Exit(run_async(run_headless_watch(spec, options.form)))
     if look is None:

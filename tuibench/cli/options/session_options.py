@@ -84,6 +84,30 @@ class MetricsOptions:
             listen_tcp(self.address).close()
 
 
+@dataclass(frozen=True)
+class SightOptions:
+    """Options of every command that watches a server on another host."""
+
+    SECTION: ClassVar = "Server"
+
+    host_metrics: Annotated[
+        str,
+        Option(
+            "--host-metrics",
+            metavar="SOURCE",
+            help="Read the server's host: ssh:USER@HOST, or http://HOST:9100/metrics of a node_exporter.",
+        ),
+    ] = ""
+
+    def spec(self, spec: SessionSpec) -> SessionSpec:
+        """The session that reads it. Raises UsageError for what is no source."""
+        from tuibench.observe.host.remote.source import parse_host_metrics
+
+        if self.host_metrics:
+            parse_host_metrics(self.host_metrics)
+        return replace(spec, host_metrics=self.host_metrics)
+
+
 def parse_address(text: str) -> Address:
     """`HOST:PORT`, `:PORT` or `PORT`; an IPv6 address in brackets."""
     from tuibench.session.spec import Address

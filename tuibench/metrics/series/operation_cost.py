@@ -14,6 +14,8 @@ from tuibench.model.sample import HostSample, Sample
 
 US_PER_SECOND = 1e6
 PERCENT = 100.0
+LONGEST_READING = 1.5
+"""A host's reading that took longer than so many times the tick belongs to more than its operations."""
 
 COUNTED: dict[Resource, tuple[Counter, ...]] = {
     Resource.DISK_READS: (Counter.DATA_READS,),
@@ -30,7 +32,7 @@ def resource_use(before: Sample | None, after: Sample) -> ResourceUse:
     done = after.throughput
     if before is None or done is None or before.throughput is None:
         return ResourceUse()
-    used = {**_of_host(after), **_of_counters(before, after)}
+    used = {**_of_server_host(after), **_of_client_host(after), **_of_counters(before, after)}
     transactions = done.transactions_per_second * done.seconds
     queries = done.queries_per_second * done.seconds
     return ResourceUse(
@@ -67,14 +69,24 @@ def _each(used: Mapping[str, float], done: Mapping[str, float]) -> dict[str, flo
     return {name: value / done[name] for name, value in used.items() if done.get(name)}
 
 
-def _of_host(sample: Sample) -> dict[str, float]:
-    host = sample.host
-    if host is None or not host.seconds:
+def _of_client_host(sample: Sample) -> dict[str, float]:
+    host = sample.client
+    if host is None or sample.load is None or not host.seconds:
         return {}
-    client = _cpu_us(host, host.cpu_tuibench) if sample.load is not None else None
+    return {str(Resource.CLIENT_CPU): _cpu_us(host, host.cpu_tuibench)}
+
+
+def _of_server_host(sample: Sample) -> dict[str, float]:
+    """Of the host that the server is on; a reading of another host that took far longer than the tick is left
+    out. Where another host does not tell its processes, all that its processors did is counted.
+    """
+    host, done = sample.host, sample.throughput
+    if host is None or done is None or not host.seconds or host.seconds > LONGEST_READING * done.seconds:
+        return {}
+    whole = _cpu_us(host, host.cpu_total - host.cpu_steal) if host.origin else None
     found = {
         Resource.SERVER_CPU: None if host.cpu_server is None else _cpu_us(host, host.cpu_server),
-        Resource.CLIENT_CPU: client,
+        Resource.HOST_CPU: whole if host.cpu_server is None else None,
         Resource.VOLUNTARY_SWITCHES: host.server_voluntary_switches,
         Resource.INVOLUNTARY_SWITCHES: host.server_involuntary_switches,
         Resource.DISK_READ_BYTES: host.server_read_bytes,

@@ -9,7 +9,7 @@ The loopback's own traffic is left out: it counts each byte as sent and as recei
 socket is not in it at all. The server's Bytes_sent and Bytes_received say what the load moves.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,23 +42,6 @@ def _time_of(read: Any) -> CpuTime:
     total = sum(times.values()) - times.get("guest", 0.0) - times.get("guest_nice", 0.0)
     busy = total - times["idle"] - times.get("iowait", 0.0)
     return CpuTime(busy, total, times.get("steal", 0.0))
-
-
-CGROUP = Path("/sys/fs/cgroup")
-OWN_CGROUP = Path("/proc/self/cgroup")
-
-
-def throttled_seconds(own: Path = OWN_CGROUP, root: Path = CGROUP) -> float | None:
-    """How long the CPU limit of our control group (version 2) held it back so far; None if not known."""
-    try:
-        groups = [line.split(":", 2) for line in own.read_text().splitlines()]
-        place = next(path for number, _, path in groups if number == "0")
-        text = (root / place.lstrip("/") / "cpu.stat").read_text()
-    except (OSError, StopIteration, ValueError):
-        return None
-    figures = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
-    micros = figures.get("throttled_usec", "")
-    return int(micros) / 1e6 if micros.isdecimal() else None
 
 
 class ProcessTimes:
@@ -139,3 +122,10 @@ def counted_devices(names: Iterable[str], folder: Path) -> list[str]:
         return real
     whole = [name for name in real if (folder / name.replace("/", "!")).exists()]
     return [name for name in whole if (folder / name / "device").exists()] or whole
+
+
+def counted_among(names: Iterable[str], whole: Collection[str], with_hardware: Collection[str]) -> list[str]:
+    """The same from lists of the whole devices and of those with hardware behind them; both may be empty."""
+    real = [name for name in names if name.rstrip("0123456789") not in _LOOPBACKS]
+    chosen = [name for name in real if name in whole] if whole else real
+    return [name for name in chosen if name in with_hardware] or chosen

@@ -181,6 +181,8 @@ class SampleLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     server: ServerLine | None = None
     host: HostLine | None = None
     traffic: TrafficLine | None = None
+    client_host: HostLine | None = None
+    host_note: str = ""
 
 
 class TickWriter:
@@ -204,6 +206,8 @@ class TickWriter:
             server=self._server(sample.server) if sample.server else None,
             host=HostLine(**asdict(sample.host)) if sample.host else None,
             traffic=self._traffic(sample.traffic) if sample.traffic else None,
+            client_host=HostLine(**asdict(sample.client_host)) if sample.client_host else None,
+            host_note=sample.host_note,
         )
 
     def _traffic(self, traffic: TrafficSample) -> TrafficLine:
@@ -271,6 +275,8 @@ class TickReader:
             server=self._server(line.server) if line.server else None,
             host=HostSample(**asdict(line.host)) if line.host else None,
             traffic=self._traffic(line.traffic) if line.traffic else None,
+            client_host=HostSample(**asdict(line.client_host)) if line.client_host else None,
+            host_note=line.host_note,
         )
 
     def _traffic(self, line: TrafficLine) -> TrafficSample:

@@ -6,15 +6,14 @@ import msgspec
 
 from tuibench.clock import Clock
 from tuibench.model.event import EventKind
-from tuibench.model.sample import HostSample, ServerSample
+from tuibench.model.sample import ServerSample
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
-from tuibench.observe.host.sampler import HostSampler
-from tuibench.observe.host.server_process import find_server_process
 from tuibench.observe.server.status_reading import ServerObservation
 from tuibench.observe.server.status_sampler import StatusSampler
 from tuibench.observe.server.traffic import Traffic
 from tuibench.observe.server.variables import variable_changes
+from tuibench.session.sampling.hosts import Hosts, HostsObservation
 from tuibench.session.totals.run_summary import ServerReading
 from tuibench.tuning.undo.other_sessions import UNKNOWN_AUTHOR
 
@@ -29,7 +28,7 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     server: ServerSample | None
-    host: HostSample | None
+    hosts: HostsObservation
     events: tuple[tuple[EventKind, str], ...] = ()
     settings_changed: bool = False
     restarted: bool = False
@@ -45,13 +44,13 @@ class Sampler:
     def __init__(
         self,
         sampler: StatusSampler,
-        host: HostSampler | None,
+        hosts: Hosts,
         author_of: Callable[[str, str], str] = lambda setting, value: UNKNOWN_AUTHOR,
     ) -> None:
         self.own_changes: Callable[[], tuple[int, bool]] = lambda: (0, False)
         self._author_of = author_of
         self._sampler = sampler
-        self._host = host
+        self._hosts = hosts
         self._variables: dict[str, str] | None = None
         self._first: ServerReading | None = None
         self._pending: ServerObservation | None = None
@@ -71,24 +70,26 @@ class Sampler:
         author_of: Callable[[str, str], str],
         *,
         with_traffic: bool = False,
+        host_metrics: str = "",
     ) -> "Sampler":
-        """Eyes on a server, and on this host if the server is on it. Nothing is sent yet.
+        """Eyes on a server, its host and this one. Nothing is sent yet.
 
         `author_of` names the author of a setting's value, as the beginning of a sentence.
         """
         sampler = StatusSampler(target, clock, interval_seconds=interval_seconds, with_traffic=with_traffic)
-        host = HostSampler(find_server_process(server), own_pids, clock) if server.is_local else None
-        return cls(sampler, host, author_of)
+        hosts = Hosts.of(server, host_metrics, own_pids, clock, interval_seconds)
+        return cls(sampler, hosts, author_of)
 
     async def log_in(self) -> None:
-        """Takes its connection: a load that is let in before it may leave none, and it has more."""
+        """Takes its connections: a load that is let in before it may leave none, and it has more."""
         await self._sampler.variables()
+        await self._hosts.connect()
 
     async def begin(self, steering_statements: int) -> None:
         """The reading that everything later is compared with: the load has not begun yet."""
         self._variables = await self._sampler.variables()
-        if self._host is not None:
-            self._host.sample()
+        self._hosts.begin()
+        await self._hosts.finish()
         self._first = _reading(await self._sampler.sample(0, steering_statements), steering_statements)
 
     async def reset_stats(self, steering_statements: int, transactions_total: int) -> None:
@@ -109,6 +110,7 @@ class Sampler:
         `transactions_total` is None without a load.
         """
         changes = self.own_changes()
+        self._hosts.begin()
         observation = self._with_pending(await self._sample(transactions_total, steering_statements))
         events = self._noticed(observation)
         foreign: list[tuple[EventKind, str]] = []
@@ -116,10 +118,12 @@ class Sampler:
             await self._follow()
         elif tick % VARIABLES_EVERY_TICKS == 0:
             foreign = await self._foreign_changes(ours, changes)
+        hosts = await self._hosts.finish()
+        lost = [(EventKind.WARNING, hosts.news)] if hosts.news else []
         return TickObservation(
             server=observation.sample,
-            host=self._host.sample() if self._host is not None else None,
-            events=(*events, *foreign),
+            hosts=hosts,
+            events=(*events, *foreign, *lost),
             settings_changed=bool(foreign) or observation.restarted,
             restarted=observation.restarted,
             traffic=observation.traffic,
@@ -153,6 +157,7 @@ class Sampler:
         return self._sampler.connection_ids
 
     async def close(self) -> None:
+        await self._hosts.close()
         await self._sampler.close()
 
     async def _sample(
@@ -177,8 +182,8 @@ class Sampler:
         """After a restart the server is another process, with the variables it starts with."""
         self._variables = await self._sampler.variables()
         info = await self._sampler.info()
-        if self._host is not None and info is not None:
-            self._host.follow(find_server_process(info))
+        if info is not None:
+            self._hosts.follow(info)
 
     def _noticed(self, observation: ServerObservation) -> list[tuple[EventKind, str]]:
         told: list[tuple[EventKind, str]] = []

@@ -1,4 +1,4 @@
-"""What this host did: the processor split between server, tuibench and the rest; memory, disk, network.
+"""The host of the server, and the client's beside it: processors by their users, memory, disk, network.
 
 What the host screen shows: each core, who uses them, memory and swap, disks and network.
 """
@@ -22,6 +22,7 @@ _MEMORY = 16
 """Cells of the memory's figures where both have one unit: 9.12 of 23.5 GiB."""
 
 
+NOTEWORTHY_PERCENT = 0.5
 SATURATED_PERCENT, BUSY_PERCENT = 97.0, 90.0
 """From here on the processors have nothing left, or little."""
 
@@ -53,8 +54,18 @@ def host_panel(view: View, width: int, height: int) -> list[TextLine]:
         _rate_row("Disk write", host.disk_write_bytes_per_second, width),
         _rate_row("Network in", host.net_received_bytes_per_second, width),
         _rate_row("Network out", host.net_sent_bytes_per_second, width),
+        *_client_row(view, width),
     ]
     return lines[:height]
+
+
+def _client_row(view: View, width: int) -> list[TextLine]:
+    """The client's processors, where the panel is about the server's host."""
+    client = view.client_host
+    if client is None:
+        return []
+    value = f"CPU {percent(client.cpu_total)}, tuibench {percent(client.cpu_tuibench)}"
+    return [justify((TextSpan("Client", "muted"),), (TextSpan(value, cpu_role(client.cpu_total)),), width)]
 
 
 def host_strip(view: View, width: int, height: int) -> list[TextLine]:
@@ -82,13 +93,24 @@ def host_strip(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _host_title(view: View) -> TextLine:
-    if view.server_info.is_local:
-        return (TextSpan("HOST", "title"),)
-    return (TextSpan("HOST", "title"), TextSpan(" of the client", "muted"))
+    return (TextSpan("HOST", "title"), TextSpan(f" {_whose(view)}".rstrip(), "muted"))
+
+
+def _whose(view: View) -> str:
+    """Which host it is, where client and server have two."""
+    if view.is_host_remote:
+        return "of the server"
+    return "" if view.server_info.is_local else "of the client"
+
+
+def _why_missing(view: View) -> str:
+    if view.sample is None:
+        return "waiting for the first sample"
+    return view.sample.host_note or "could not be measured this second"
 
 
 def _no_sample(view: View, width: int) -> list[TextLine]:
-    reason = "could not be measured this second" if view.sample else "waiting for the first sample"
+    reason = _why_missing(view)
     return [(TextSpan(text, "muted"),) for text in wrap_text(f"{DASH} {reason}", width)]
 
 
@@ -177,10 +199,9 @@ def core_bars(view: View, width: int, height: int) -> list[TextLine]:
     """The bar of all cores with who uses them, and a bar for each core in columns."""
     host = view.host
     if host is None:
-        said = "could not be measured this second" if view.sample else "waiting for the first sample"
-        return [pad_line((TextSpan("HOST", "title"), TextSpan(f"  {DASH} {said}", "muted")), width)][:height]
-    of = "" if view.server_info.is_local else " of the client, the server is elsewhere"
-    title: TextLine = (TextSpan(f"CPU of {host.cores} cores", "title"), TextSpan(of, "muted"))
+        missing = f" {_whose(view)}  {DASH} {_why_missing(view)}"
+        return [pad_line((TextSpan("HOST", "title"), TextSpan(missing, "muted")), width)][:height]
+    title: TextLine = (TextSpan(f"CPU of {host.cores} cores", "title"), TextSpan(_cores_of(view), "muted"))
     busy: TextLine = (
         *cpu_bar(host, width - 8),
         TextSpan(" "),
@@ -189,6 +210,22 @@ def core_bars(view: View, width: int, height: int) -> list[TextLine]:
     return [
         pad_line(line, width) for line in (title, busy, *cpu_legend(host, width), *_core_rows(host, width))
     ][:height]
+
+
+def _cores_of(view: View) -> str:
+    """Whose cores they are, and what limits the group of the server or of tuibench."""
+    host, parts = view.host, []
+    if view.is_host_remote:
+        parts.append(f"of the server, {host.origin}" if host and host.origin else "of the server")
+    elif not view.server_info.is_local:
+        parts.append("of the client; --host-metrics shows those of the server")
+    if host and host.cpu_limit is not None:
+        parts.append(f"limited to {host.cpu_limit:g}")
+    if host and host.cpu_steal >= NOTEWORTHY_PERCENT:
+        parts.append(f"steal {percent(host.cpu_steal)}")
+    if host and host.cpu_throttled >= NOTEWORTHY_PERCENT:
+        parts.append(f"throttled {percent(host.cpu_throttled)} of the time")
+    return f"  {', '.join(parts)}" if parts else ""
 
 
 def core_bars_height(view: View, width: int) -> int:
@@ -219,7 +256,7 @@ def _core_bar(number: int, busy: float, width: int) -> TextLine:
 
 def cpu_history(view: View, width: int, height: int) -> list[TextLine]:
     """The processor over the last minute: who used how much of it, from zero to all of it."""
-    hosts = [sample.host for sample in view.recent]
+    hosts = [sample.shown_host for sample in view.recent]
     columns = max(width - _AXIS_CELLS, 1)
     each = max(1, columns // MAX_SAMPLES)
     stretched = [host for host in hosts for _ in range(each)][-columns:]
@@ -254,11 +291,19 @@ def _stack_row(ends: Sequence[tuple[int, ...]], level: int) -> TextLine:
 
 def host_sections(view: View) -> list[TrendSection]:
     """Processor, memory, disks and network, with their last minute."""
-    hosts = [sample.host for sample in view.recent]
+    hosts = [sample.shown_host for sample in view.recent]
     return [
         TrendSection(title, [_host_row(hosts, each) for each in figures])
         for title, figures in _HOST_FIGURES.items()
     ]
+
+
+def client_section(view: View) -> list[TrendSection]:
+    """The client's host, where the others are about the server's; else nothing."""
+    if not view.is_host_remote:
+        return []
+    hosts = [sample.client_host for sample in view.recent]
+    return [TrendSection("CLIENT", [_host_row(hosts, each) for each in _CLIENT_FIGURES])]
 
 
 def _per_second(value: float | None) -> str:
@@ -266,6 +311,8 @@ def _per_second(value: float | None) -> str:
 
 
 def _of_memory(host: HostSample) -> str:
+    if host.memory_limit_bytes is not None:
+        return f"max {binary_size(host.memory_limit_bytes)}"
     return f"of {binary_size(host.memory_total_bytes)}"
 
 
@@ -281,14 +328,23 @@ class _HostFigure(NamedTuple):
     write: Callable[[float | None], str]
     beside: Callable[[HostSample], str] = lambda _: ""
     missing: str = _NOT_READABLE
+    rare: bool = False
 
 
+def _of_limit(host: HostSample) -> str:
+    return "no limit" if host.cpu_limit is None else f"max {host.cpu_limit:g} cores"
+
+
+_STEAL = _HostFigure("Steal", lambda host: host.cpu_steal, percent, rare=True)
+_THROTTLED = _HostFigure("Throttled", lambda host: host.cpu_throttled, percent, _of_limit, rare=True)
 _HOST_FIGURES = {
     "PROCESSOR": (
         _HostFigure("Server", lambda host: host.cpu_server, percent, missing=_SEE_ABOVE),
         _HostFigure("tuibench", lambda host: host.cpu_tuibench, percent),
         _HostFigure("Rest", lambda host: host.cpu_rest, percent),
         _HostFigure("Idle", lambda host: 100 - host.cpu_total, percent),
+        _STEAL,
+        _THROTTLED,
     ),
     "MEMORY": (
         _HostFigure("Used", lambda host: host.memory_used_bytes, binary_size, _of_memory),
@@ -306,11 +362,21 @@ _HOST_FIGURES = {
         _HostFigure("Out", lambda host: host.net_sent_bytes_per_second, _per_second),
     ),
 }
+_CLIENT_FIGURES = (
+    _HostFigure("CPU", lambda host: host.cpu_total, percent),
+    _HostFigure("tuibench", lambda host: host.cpu_tuibench, percent),
+    _HostFigure("Memory", lambda host: host.memory_used_bytes, binary_size, _of_memory, rare=True),
+    _HostFigure("Network in", lambda host: host.net_received_bytes_per_second, _per_second, rare=True),
+    _HostFigure("out", lambda host: host.net_sent_bytes_per_second, _per_second, rare=True),
+    _STEAL,
+    _THROTTLED,
+)
 
 
 def _host_row(hosts: Sequence[HostSample | None], figure: _HostFigure) -> TrendRow:
     values = [figure.value(host) if host else None for host in hosts]
     newest = hosts[-1] if hosts else None
     if newest is None or values[-1] is None:
-        return TrendRow(figure.name, DASH, figure.missing if newest else "no answer", values)
-    return TrendRow(figure.name, figure.write(values[-1]), figure.beside(newest), values)
+        why = figure.missing if newest else "no answer"
+        return TrendRow(figure.name, DASH, why, values, rare=figure.rare)
+    return TrendRow(figure.name, figure.write(values[-1]), figure.beside(newest), values, rare=figure.rare)

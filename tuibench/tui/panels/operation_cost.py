@@ -25,7 +25,11 @@ def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
         TextSpan(f"{'per query':>{_VALUE}}{'per transaction':>{_VALUE}}", "muted"),
     )
     note = f"over the last {WINDOW_SAMPLES} samples; a query is every statement, a transaction a commit"
-    rows = [_row(resource, use, cost, width) for resource in Resource]
+    rows = [
+        _row(resource, use, cost, width)
+        for resource in Resource
+        if resource is not Resource.HOST_CPU or resource in use.used
+    ]
     lines = [heading, *rows, (), (TextSpan(note, "muted"),)]
     return [pad_line(line, width) for line in lines][:height]
 

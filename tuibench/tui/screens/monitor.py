@@ -28,6 +28,7 @@ from tuibench.tui.panels.durability import durability_panel, durability_panel_he
 from tuibench.tui.panels.effect import PAIR, comparison_card
 from tuibench.tui.panels.events import events_panel
 from tuibench.tui.panels.host import (
+    client_section,
     core_bars,
     core_bars_height,
     cpu_history,
@@ -53,7 +54,7 @@ from tuibench.tui.panels.plots.level_chart import LATENCY, THROUGHPUT, level_axi
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, time_axis_lines
 from tuibench.tui.panels.server import server_panel, server_strip
 from tuibench.tui.panels.server_tables import LEFT_TABLES, RIGHT_TABLES, ServerTable, server_sections
-from tuibench.tui.panels.trend import stack_sections
+from tuibench.tui.panels.trend import TrendSection, stack_sections
 from tuibench.tui.screens.base import MainScreen
 from tuibench.tui.text.spans import TextLine
 from tuibench.tui.view import View
@@ -172,12 +173,17 @@ class HostScreen(MainScreen):
     def prepare(self, view: View) -> None:
         self.query_one("#cores").styles.height = core_bars_height(view, self.size.width - 2)
 
+    def _sections(self, view: View) -> tuple[list[TrendSection], list[TrendSection]]:
+        """The columns; the client stands beside the server's host where they are two."""
+        sections = host_sections(view)
+        return sections[:2], sections[2:] + client_section(view)
+
     def _left(self, view: View, width: int, height: int) -> list[TextLine]:
-        left, right = host_sections(view)[:2], host_sections(view)[2:]
+        left, right = self._sections(view)
         return stack_sections(left, width, height, beside=right, ascii_only=self.frame.ascii_only)
 
     def _right(self, view: View, width: int, height: int) -> list[TextLine]:
-        left, right = host_sections(view)[:2], host_sections(view)[2:]
+        left, right = self._sections(view)
         return stack_sections(right, width, height, beside=left, ascii_only=self.frame.ascii_only)
 
 

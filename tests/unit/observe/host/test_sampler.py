@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from tests.unit.observe.fakes import FakeClock
 from tuibench.observe.host import sampler as host_module
-from tuibench.observe.host.sampler import (
-    HostSampler,
+from tuibench.observe.host.figures import (
     HostTotals,
+    MemoryUse,
     cpu_percents,
     pair_per_second,
     share_percent,
 )
+from tuibench.observe.host.sampler import HostSampler
 from tuibench.observe.host.server_process import ServerProcess
 from tuibench.observe.host.totals import CpuTime, DiskTotals, ProcessTimes, cpu_time
 
@@ -152,7 +153,8 @@ def test_a_share_is_a_percentage_or_unknown(
 
 def test_a_process_number_that_was_taken_again_has_no_share() -> None:
     def totals(seconds: float) -> HostTotals:
-        return HostTotals(at_ns=0, machine=CpuTime(0, 0), processes={SERVER: seconds}, disk=None, net=None)
+        memory = MemoryUse(used=1, total=2)
+        return HostTotals(at_ns=0, machine=CpuTime(0, 0), processes={SERVER: seconds}, memory=memory)
 
     assert cpu_percents(totals(50.0), totals(0.5), core_seconds=4.0) == {}
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tuibench.observe.host.sampler import steal_percent
-from tuibench.observe.host.totals import CpuTime, throttled_seconds
+from tuibench.observe.host.figures import steal_percent
+from tuibench.observe.host.limits import throttled_seconds
+from tuibench.observe.host.totals import CpuTime
 
 
 @pytest.mark.parametrize(

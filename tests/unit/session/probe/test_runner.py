@@ -35,6 +35,7 @@ from tuibench.session.load_run import LoadRun
 from tuibench.session.probe import runner
 from tuibench.session.probe.level_search import ProbeProgress
 from tuibench.session.probe.result import usl_of
+from tuibench.session.sampling.hosts import HostsObservation
 from tuibench.session.sampling.sampler import Sampler, TickObservation
 
 ORDER = ProbeOrder(seconds=60.0, step_seconds=6.0, most=64.0)
@@ -249,7 +250,8 @@ class AbsentObserver(PlayedSampler):
 
     async def observe(self, *_: object) -> TickObservation:
         return TickObservation(
-            server=None if self.is_away else script.server_part(1, 100.0, 4, 1.0), host=None
+            server=None if self.is_away else script.server_part(1, 100.0, 4, 1.0),
+            hosts=HostsObservation(),
         )
 
 

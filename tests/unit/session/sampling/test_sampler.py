@@ -9,6 +9,7 @@ from tuibench.errors import SQLError
 from tuibench.model.event import EventKind
 from tuibench.mysql.connection import Row
 from tuibench.observe.server.status_sampler import StatusSampler
+from tuibench.session.sampling.hosts import Hosts
 from tuibench.session.sampling.sampler import LAST_LOOK_ATTEMPTS, VARIABLES_EVERY_TICKS, Sampler
 
 
@@ -31,7 +32,8 @@ class Watched:
     def __init__(self) -> None:
         self.server = CountingServer()
         self.clock = FakeClock()
-        self.sampler = Sampler(StatusSampler(TARGET, self.clock, log_in=self.server.log_in), None)
+        status = StatusSampler(TARGET, self.clock, log_in=self.server.log_in)
+        self.sampler = Sampler(status, Hosts(None, None, is_local=True))
         self.tick = 0
 
     async def look(self, ours: dict[str, str] | None = None, **counters: int) -> list[tuple[EventKind, str]]:
@@ -40,7 +42,7 @@ class Watched:
         self.clock.advance(1)
         self.server.grow(1, **counters)
         look = await self.sampler.observe(self.tick, 0, ours or {})
-        assert look.host is None
+        assert look.hosts.host is None
         return list(look.events)
 
 

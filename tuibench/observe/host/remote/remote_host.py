@@ -1,0 +1,114 @@
+"""Samples another host beside the ticks of a session: a gap with a reason where a reading fails or is late.
+
+A reading is begun at the start of a tick and collected at its end, so that it takes no time of its own. One
+that is late is collected by a later tick. After a failure the next attempt waits longer each time.
+"""
+
+import asyncio
+
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.model.server import ServerInfo
+from tuibench.observe.host.figures import host_sample
+from tuibench.observe.host.remote.node_exporter import NodeExporterSource
+from tuibench.observe.host.remote.source import (
+    HostReading,
+    HostSource,
+    HostSourceError,
+    NamedSample,
+    parse_host_metrics,
+)
+from tuibench.observe.host.remote.ssh import SshSource
+
+ANSWER_SECONDS = 5.0
+CONNECT_SECONDS = 15.0
+"""How long a reading may take that opens a connection."""
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 1.0, 30.0
+PATIENCE_SHARE, LEAST_PATIENCE_SECONDS = 0.5, 0.5
+FIRST_NOTE = "the next sample has its figures"
+
+
+class RemoteHost:
+    """One host. `begin` never waits; `finish` waits a part of a tick at most."""
+
+    def __init__(self, source: HostSource, origin: str, clock: Clock, interval_seconds: float) -> None:
+        self._source = source
+        self._origin = origin
+        self._clock = clock
+        self._patience_seconds = min(
+            max(PATIENCE_SHARE * interval_seconds, LEAST_PATIENCE_SECONDS), ANSWER_SECONDS
+        )
+        self._task: asyncio.Task[HostReading] | None = None
+        self._last: HostReading | None = None
+        self._note = ""
+        self._retry_seconds = FIRST_RETRY_SECONDS
+        self._retry_at_ns = 0
+
+    @classmethod
+    def of(cls, text: str, server: ServerInfo, clock: Clock, interval_seconds: float) -> "RemoteHost":
+        """For the value of `--host-metrics`. Nothing is sent yet. Raises UsageError for one that is none."""
+        address = parse_host_metrics(text)
+        source: HostSource = (
+            NodeExporterSource(address, ANSWER_SECONDS) if address.url else SshSource(address, server)
+        )
+        return cls(source, text, clock, interval_seconds)
+
+    def follow(self, server: ServerInfo) -> None:
+        """The server was restarted."""
+        self._last = None
+        self._source.follow(server)
+
+    def begin(self) -> None:
+        """Starts a reading, unless one is under way or the host is to be left alone for a while."""
+        if self._task is None and self._clock.now_ns() >= self._retry_at_ns:
+            self._task = asyncio.create_task(self._read(), name="host metrics")
+
+    async def finish(self, patience_seconds: float | None = None) -> NamedSample:
+        """The sample of the reading begun, or why there is none."""
+        task = self._task
+        if task is None:
+            return NamedSample(None, self._note, failed=True)
+        patience = self._patience_seconds if patience_seconds is None else patience_seconds
+        done, _ = await asyncio.wait({task}, timeout=patience)
+        if not done:
+            return NamedSample(None, f"no answer from {self._origin} in time", failed=True)
+        self._task = None
+        try:
+            reading = task.result()
+        except HostSourceError as error:
+            return self._failed(str(error))
+        self._retry_seconds = FIRST_RETRY_SECONDS
+        return self._sample(reading)
+
+    async def close(self) -> None:
+        """Ends a reading under way, and the connection."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        await self._source.close()
+
+    async def _read(self) -> HostReading:
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                return await self._source.read()
+        except TimeoutError as error:
+            raise HostSourceError(f"{self._origin} does not answer") from error
+
+    def _failed(self, note: str) -> NamedSample:
+        self._last, self._note = None, note
+        self._retry_at_ns = self._clock.now_ns() + int(self._retry_seconds * NS_PER_SECOND)
+        self._retry_seconds = min(2 * self._retry_seconds, LAST_RETRY_SECONDS)
+        return NamedSample(None, note, failed=True)
+
+    def _sample(self, reading: HostReading) -> NamedSample:
+        before, self._last, self._note = self._last, reading, ""
+        if before is None or before.cores != reading.cores or before.server_pid != reading.server_pid:
+            return NamedSample(None, FIRST_NOTE)
+        found = host_sample(
+            before.totals,
+            reading.totals,
+            cores=reading.cores,
+            server_pid=reading.server_pid,
+            note=reading.note,
+            origin=self._origin,
+        )
+        return NamedSample(found, "" if found else FIRST_NOTE)
