@@ -9,8 +9,6 @@ JOBS := $(shell getconf _NPROCESSORS_ONLN)
 PARALLEL := -n $(JOBS) --dist worksteal
 # The time of each step, and what to do if it fails.
 STEP := .ci/step
-# Integration tests mostly wait for servers: three modules in parallel, the largest first, each with its own servers.
-SIDE_BY_SIDE := -n 3 --dist loadfile
 
 ONE_TEST := "run one of the failed tests with .venv/bin/pytest PATH::NAME; changed screens: see docs/architecture.md"
 
@@ -41,9 +39,7 @@ demo: setup-demo
 
 test: setup-test native
 	@$(MAKE) --no-print-directory lint
-	@$(STEP) "unit and screen tests" $(ONE_TEST) .ci/tests $(PARALLEL) tests/unit tests/tui $(ARGS)
-	@$(STEP) "tests on real servers" $(ONE_TEST) \
-	    .ci/tests $(SIDE_BY_SIDE) -m "not whole" tests/integration tests/faults $(ARGS)
+	@$(BIN)/python .ci/all_tests.py $(ONE_TEST) $(ARGS)
 
 # Everything: also the whole fault suite, TPC-C at full size, and the oldest dependencies.
 test-all: test faults test-lowest tpcc
