@@ -17,6 +17,7 @@ from tuibench.load.tables.inspect_tables import check_tables_ready
 from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, PreparedStatement, TextStatement
+from tuibench.record.report.reproduce import SYSBENCH_TESTS
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import compile_profile
 from tuibench.workload.generate.generator import Generator
@@ -27,7 +28,7 @@ COUNTED = ("begin", "commit", "rollback", "select", "insert", "update", "delete"
 SYSBENCHS = [
     name
     for name in library.available_profiles()
-    if "." not in name and library.load_profile(name).data_set == "sbtest"
+    if name in SYSBENCH_TESTS and library.load_profile(name).data_set == "sbtest"
 ]
 SIZE = {"tables": 2, "table_size": 2000}
 PAGE = DOCS / "profiles.md"

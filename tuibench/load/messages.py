@@ -18,7 +18,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     Transactions are retried after `ignored_errors`, up to `max_retries` times; None means every error.
     `on_error` applies to other errors. `prepared` is False to send every statement as text. `session_sql` is
-    executed after each login.
+    executed after each login. A connection logs in again after `reconnect` transactions; 0 for never.
     """
 
     ignored_errors: frozenset[int] | None
@@ -27,6 +27,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True, kw_only=True):
     backlog: Backlog
     prepared: bool
     session_sql: tuple[str, ...]
+    reconnect: int = 0
 
     def ignores(self, code: int) -> bool:
         return self.ignored_errors is None or code in self.ignored_errors
@@ -42,6 +43,7 @@ def execution_options(plan: RunPlan) -> ExecutionOptions:
         backlog=plan.backlog,
         prepared=plan.prepared,
         session_sql=(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}",) if isolation else (),
+        reconnect=plan.reconnect,
     )
 
 
@@ -81,6 +83,19 @@ class ApplyRate(msgspec.Struct, frozen=True, tag="rate"):
     """This worker's part of the rate, in transactions per second; 0 for a closed loop."""
 
     rate: float
+
+
+class ApplyUsers(msgspec.Struct, frozen=True, tag="users"):
+    """This worker's part of the users who share its connections; 0 without a pool."""
+
+    users: int
+
+
+class ApplyExtraConnections(msgspec.Struct, frozen=True, tag="extra connections"):
+    """This worker's part of the idle connections, and of the extra logins per second."""
+
+    idle: int
+    logins_per_second: float
 
 
 class ApplyWeights(msgspec.Struct, frozen=True, tag="weights"):
@@ -150,6 +165,8 @@ ToWorker = (
     StartLoad
     | AssignConnections
     | ApplyRate
+    | ApplyUsers
+    | ApplyExtraConnections
     | ApplyWeights
     | ApplyDelay
     | ApplySessionSql

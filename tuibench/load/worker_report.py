@@ -18,7 +18,8 @@ class Counters(msgspec.Struct):
     Invariant: scheduled = completed + failed + abandoned + in_flight + backlog; a closed loop schedules a
     transaction when it starts. Retries are separate. `questions` counts like the server's Questions: with
     failed statements, rollbacks and disconnects. `retried` and `rolled_back` (intended rollbacks, which are
-    completed, too) are counts per kind of transaction.
+    completed, too) are counts per kind of transaction. `logins` are those of --connect-rate and --reconnect
+    that succeeded, `missed_logins` those that were due and not started, for too many were under way.
     """
 
     scheduled: int = 0
@@ -34,6 +35,8 @@ class Counters(msgspec.Struct):
     questions: int = 0
     retries: int = 0
     reconnects: int = 0
+    logins: int = 0
+    missed_logins: int = 0
     errors: dict[int, int] = {}
     refused: dict[int, int] = {}
     retried: dict[str, int] = {}
@@ -144,7 +147,9 @@ class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
     the latest error of a login that is retried. `events_since` and `seconds_since` are each connection's
     figures since the last checkpoint. `seconds` is the length of the histograms' interval, `cpu_seconds` the
     process's CPU time in it, `core_seconds` that of its busiest thread (None: it has only one), `lag_p99_ms`
-    the scheduling delay of its event loop or threads. `failure` is the error that ended the worker, or empty;
+    the scheduling delay of its event loop or threads. `idle_connections` are open beside the load,
+    `idle_refusal` is why there are not more of them; `logins` are the times of extra and planned logins,
+    `waits` those of users for a connection. `failure` is the error that ended the worker, or empty;
     `failure_exit` its exit code.
     """
 
@@ -164,6 +169,10 @@ class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
     seconds_since: FairnessStats = FairnessStats()
     core_seconds: float | None = None
     last_refusal: str = ""
+    idle_connections: int = 0
+    idle_refusal: str = ""
+    logins: Histogram = msgspec.field(default_factory=Histogram)
+    waits: Histogram = msgspec.field(default_factory=Histogram)
     failure: str = ""
     failure_hint: str = ""
     failure_exit: int = 0

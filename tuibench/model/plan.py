@@ -70,6 +70,10 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     `profile_text` is the profile itself where it is in no file; `sql_words` are the options of a command line
     that made it of SQL. `engine` is what is to run the transactions. A session that `is_watch` has no load:
     it watches the server's own traffic, and most of this is of no account.
+
+    Connections: `idle_connections` are open beside the load, each connection logs in again after `reconnect`
+    transactions (0: never), `connect_rate` is of extra logins per second. With `users` the threads are a
+    pool of connections that these users share, each of them in a closed loop; 0 for a connection each.
     """
 
     profile: str
@@ -103,6 +107,15 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     sql_words: tuple[str, ...] = ()
     engine: EngineChoice = EngineChoice.AUTO
     is_watch: bool = False
+    idle_connections: int = 0
+    reconnect: int = 0
+    connect_rate: float = 0.0
+    users: int = 0
+
+    @property
+    def has_connection_load(self) -> bool:
+        """Whether connections are a part of the load themselves."""
+        return bool(self.idle_connections or self.reconnect or self.connect_rate or self.users)
 
     @property
     def profile_options(self) -> dict[str, OptionValue]:

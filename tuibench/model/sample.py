@@ -30,6 +30,24 @@ class CoarseHistogram(msgspec.Struct, frozen=True):
     counts: tuple[int, ...]
 
 
+class ConnectionSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Connections beside the load, and users who share those of the load, in the interval.
+
+    `idle` connections are open of `idle_wanted`. `logins_per_second` are extra and planned logins that
+    succeeded, `login` their times; those that were due and not started are missed. `waiting` of the `users`
+    wait for a connection; `wait` is how long those had waited who got one.
+    """
+
+    idle: int = 0
+    idle_wanted: int = 0
+    logins_per_second: float = 0.0
+    missed_logins_per_second: float = 0.0
+    login: Latency | None = None
+    users: int = 0
+    waiting: int = 0
+    wait: Latency | None = None
+
+
 class LoadSample(msgspec.Struct, frozen=True, kw_only=True):
     """What the workers did in the interval. `latency` and `statements` are empty when nothing finished.
 
@@ -40,7 +58,8 @@ class LoadSample(msgspec.Struct, frozen=True, kw_only=True):
     `threads` is how many were asked for. `errors` and `reconnects` are counts of the interval. `worker_cpu`
     is the busiest worker's share of one core (0 to 1); `lag_p99_ms` how late the busiest worker's loop ran.
     `latency_buckets` is the distribution of `latency`, coarse. `headline` is the figure that the
-    profile is known by (see `Hello`), None without one.
+    profile is known by (see `Hello`), None without one. `connection_load` is None for a load without idle
+    connections, planned logins and users.
     """
 
     threads: int
@@ -66,6 +85,7 @@ class LoadSample(msgspec.Struct, frozen=True, kw_only=True):
     lag_p99_ms: float
     latency_buckets: CoarseHistogram | None = None
     headline: float | None = None
+    connection_load: ConnectionSample | None = None
 
 
 class TrafficSample(msgspec.Struct, frozen=True, kw_only=True):

@@ -111,6 +111,24 @@ class Fairness(msgspec.Struct, frozen=True, kw_only=True):
     seconds_stddev: float
 
 
+class ConnectionTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Connections beside the load, and users who shared those of the load.
+
+    `idle` connections were open at the end. `logins` are extra and planned ones that succeeded, `login_ms`
+    their times, `missed_logins` those that were due and not started. `wait_ms` is how long the `users` waited
+    for a connection.
+    """
+
+    idle: int = 0
+    idle_wanted: int = 0
+    logins: int = 0
+    logins_per_second: float = 0.0
+    missed_logins: int = 0
+    login_ms: Latency | None = None
+    users: int = 0
+    wait_ms: Latency | None = None
+
+
 class WatchedTotals(msgspec.Struct, frozen=True, kw_only=True):
     """What the server counted of its clients, beyond what every summary holds.
 
@@ -134,6 +152,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     that of a screening, if the run was one; `probe` that of the last probe, if there was one. `headline`
     is the figure that the profile is known by, if it has one. `steadiness` is None where no tick was
     measured.
+
+    `connection_load` is None for a load without idle connections, planned logins and users.
 
     `operation_cost` is what a transaction and a query cost, as far as it is known.
 
@@ -180,6 +200,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     steadiness: Steadiness | None = None
     watched: WatchedTotals | None = None
     operation_cost: OperationCost = OperationCost()
+    connection_load: ConnectionTotals | None = None
 
 
 OWN_QUERIES = "query"

@@ -16,7 +16,7 @@ import msgspec
 
 from tuibench.metrics.histogram import US_PER_MS, Histogram, bucket_upper_bound
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Latency
+from tuibench.model.sample import ConnectionSample, Latency
 from tuibench.model.summary import Fairness, QueryTotals, Summary, TransactionTotals
 
 
@@ -38,7 +38,8 @@ THREADS_STARTED = "Threads started!\n\n"
 class IntervalCounts(msgspec.Struct, kw_only=True):
     """What an interval line tells: counts over `seconds`, adding up over several ticks.
 
-    `threads` and `rate` are what was asked for, `backlog` and `in_flight` as they stood at the end.
+    `threads` and `rate` are what was asked for, `backlog` and `in_flight` as they stood at the end;
+    `connection_load` is that of the last tick.
     """
 
     seconds: float = 0.0
@@ -53,6 +54,7 @@ class IntervalCounts(msgspec.Struct, kw_only=True):
     backlog: int = 0
     in_flight: int = 0
     latency: Histogram = msgspec.field(default_factory=Histogram)
+    connection_load: ConnectionSample | None = None
 
     def add(self, other: "IntervalCounts") -> None:
         self.seconds += other.seconds
@@ -65,6 +67,7 @@ class IntervalCounts(msgspec.Struct, kw_only=True):
         self.threads, self.rate = other.threads, other.rate
         self.backlog, self.in_flight = other.backlog, other.in_flight
         self.latency.add(other.latency)
+        self.connection_load = other.connection_load
 
 
 class FullReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +106,32 @@ def interval_line(elapsed_seconds: float, interval: IntervalCounts, percentile: 
 def queue_line(elapsed_seconds: float, interval: IntervalCounts) -> str:
     """sysbench's second line when there is a rate."""
     return f"[ {elapsed_seconds:.0f}s ] queue length: {interval.backlog}, concurrency: {interval.in_flight}"
+
+
+def further_lines(elapsed_seconds: float, interval: IntervalCounts) -> list[str]:
+    """What follows the line of an interval: sysbench's line of the queue, and one about connections."""
+    lines = [queue_line(elapsed_seconds, interval)] if interval.rate else []
+    if (connections := interval.connection_load) is not None:
+        lines.append(f"[ {elapsed_seconds:.0f}s ] {connections_text(connections)}")
+    return lines
+
+
+def connections_text(now: ConnectionSample) -> str:
+    """Users, idle connections and logins of an interval, as far as the load has them."""
+    parts = []
+    if now.users:
+        parts.append(f"users: {now.users}, waiting: {now.waiting}, wait (ms,95%): {_p95(now.wait)}")
+    if now.idle_wanted:
+        parts.append(f"idle: {now.idle}/{now.idle_wanted}")
+    if now.logins_per_second or now.missed_logins_per_second or not parts:
+        parts.append(f"logins/s: {now.logins_per_second:.2f}, login (ms,95%): {_p95(now.login)}")
+    if now.missed_logins_per_second:
+        parts.append(f"missed/s: {now.missed_logins_per_second:.2f}")
+    return ", ".join(parts)
+
+
+def _p95(latency: Latency | None) -> str:
+    return f"{latency.p95:.2f}" if latency else "-"
 
 
 def checkpoint_text(report: FullReport) -> str:

@@ -12,7 +12,7 @@ from tuibench.load.worker_report import WorkerReport
 from tuibench.load.workers.fleet import Fleet
 from tuibench.model.headline import Headline
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import LoadSample
+from tuibench.model.sample import ConnectionSample, LoadSample
 from tuibench.record.files.recorder import TickDetail
 from tuibench.record.sysbench_report import FullReport, IntervalCounts
 from tuibench.session.totals.alarms import Alarms
@@ -89,6 +89,11 @@ class LoadController:
         kind = part.by_transaction.get(headline.transaction) if part.by_transaction else part.latency
         return headline.value(kind.count if kind else 0, part.seconds)
 
+    @property
+    def users(self) -> int:
+        """The users who share the connections; 0 for a connection each."""
+        return self._plan.users
+
     def pause(self) -> None:
         self.fleet.pause()
 
@@ -130,7 +135,7 @@ class LoadController:
             await self._report()
             reports = self._latest
             opened = sum(report.connections for report in reports)
-            if opened + self.alarms.refusals(reports) >= self.threads:
+            if opened + self.alarms.refusals(reports) >= self.threads and self._has_idle(reports):
                 if not opened:
                     raise RunError("the server refused every connection", self.refusal_remedy)
                 return await self._keep_what_opened(reports)
@@ -138,6 +143,11 @@ class LoadController:
                 raise self._too_slow(opened, reports)
             await self._clock.sleep(POLL_SECONDS)
         return ""
+
+    def _has_idle(self, reports: Sequence[WorkerReport]) -> bool:
+        """Whether the idle connections are open, or the server refuses some of them."""
+        opened = sum(report.idle_connections for report in reports)
+        return opened >= self._plan.idle_connections or any(report.idle_refusal for report in reports)
 
     @property
     def refusal_remedy(self) -> str:
@@ -177,9 +187,27 @@ class LoadController:
         threads, rate, delay_ms = self.threads, self.rate, self.client_delay_ms
         reports = await self._report()
         part, interval = self.accounting.tick(reports, threads, rate)
-        part = msgspec.structs.replace(part, client_delay_ms=delay_ms, headline=self._headline_of(part))
+        connection_load = self._connection_load(part)
+        part = msgspec.structs.replace(
+            part,
+            client_delay_ms=delay_ms,
+            headline=self._headline_of(part),
+            connection_load=connection_load,
+        )
+        interval.connection_load = connection_load
         refused = await self._keep_what_opened(self._latest)
         return LoadTick(part, interval, refused, self.accounting.detail, has_reported=bool(reports))
+
+    def _connection_load(self, part: LoadSample) -> ConnectionSample | None:
+        """What is beside the load of connections, and who shares those of the load."""
+        if part.connection_load is None or not self._plan.has_connection_load:
+            return None
+        return msgspec.structs.replace(
+            part.connection_load,
+            idle_wanted=self._plan.idle_connections,
+            users=self._plan.users,
+            waiting=part.connection_load.waiting if self._plan.users else 0,
+        )
 
     def remainder(self) -> TickDetail | None:
         """What came in after the last tick, None if nothing did."""

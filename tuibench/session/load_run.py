@@ -51,7 +51,10 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             spec.plan.profile, spec.plan.profile_options, spec.plan.profile_text
         )
         self.watcher = Watcher(spec, clock, self._identify)
-        self.engine = choose(spec.plan.engine, self.program, spec.target)
+        plan = spec.plan
+        self.engine = choose(
+            plan.engine, self.program, spec.target, reconnect=plan.reconnect, users=plan.users
+        )
         self.load: LoadController
         self.plan_runner: PlanRunner
         self.probe_runner: ProbeRunner

@@ -122,6 +122,7 @@ class FakeLoad:
     def __init__(self, done: list[str], threads: int) -> None:
         self.threads = threads
         self.rate = 0.0
+        self.users = 0
         self.client_delay_ms = 0.0
         self.accepted_connections: int | None = None
         self.weights: dict[str, float] = {"new": 90.0, "old": 10.0}

@@ -12,7 +12,9 @@ from tuibench.workload.program.program import Program, StatementClass, flat_stat
 
 SBTEST_OPTIONS = {"range_size": 100, "tables": 1, "table_size": 10_000, "auto_inc": True, "skip_trx": False}
 SYSBENCHS = [
-    name for name in library.available_profiles() if library.load_profile(name).data_set in ("sbtest", "bulk")
+    name
+    for name in library.available_profiles()
+    if library.load_profile(name).data_set in ("sbtest", "bulk") and not name.startswith("classic.")
 ]
 SINGLE = {
     "oltp_update_index": "UPDATE sbtest{} SET k=k+1 WHERE id=?",

@@ -91,6 +91,7 @@ def seed_or_random(given: int) -> int:
     return given or int.from_bytes(os.urandom(4)) >> 1
 
 
+CONNECTIONS = "Connections"
 TRANSACTIONS, FIGURES = "Transactions", "Output"
 """Sections of the help beside that of the class."""
 
@@ -98,6 +99,8 @@ TRANSACTIONS, FIGURES = "Transactions", "Output"
 RUN_SECONDS = 10.0
 """The default duration of `run`, as in sysbench; the live monitor runs until it is stopped."""
 
+MAX_USERS = 1_000_000
+MAX_CONNECT_RATE = 10_000.0
 ALL_ERRORS = "all"
 ISOLATION_LEVELS = ("read-uncommitted", "read-committed", "repeatable-read", "serializable")
 PREPARED_MODES = {"auto": True, "disable": False}
@@ -179,6 +182,29 @@ class RunOptions:
             section=TRANSACTIONS,
         ),
     ] = ""
+    users: Annotated[
+        int,
+        Option(
+            "--users",
+            help="Users who share the --threads connections like a pool; their wait counts as latency.",
+            section=CONNECTIONS,
+        ),
+    ] = 0
+    idle_connections: Annotated[
+        int, Option("--idle-connections", help="Open connections without work.", section=CONNECTIONS)
+    ] = 0
+    reconnect: Annotated[
+        int,
+        Option(
+            "--reconnect",
+            help="Each connection logs in again after this many transactions; 0: never.",
+            section=CONNECTIONS,
+        ),
+    ] = 0
+    connect_rate: Annotated[
+        float,
+        Option("--connect-rate", help="Extra logins per second, each with a goodbye.", section=CONNECTIONS),
+    ] = 0
     thread_init_timeout: Annotated[
         float, Option("--thread-init-timeout", help="Seconds the connections may take to open.")
     ] = 30
@@ -232,6 +258,10 @@ class RunOptions:
             workers=self.workers or None,
             engine=check_choice("--engine", self.engine, EngineChoice),
             client_delay_ms=parse_client_delay(self.client_delay),
+            idle_connections=self.idle_connections,
+            reconnect=self.reconnect,
+            connect_rate=self.connect_rate,
+            users=self.users,
         )
 
     def _check_ranges(self) -> None:
@@ -244,3 +274,12 @@ class RunOptions:
         check_range("--max-retries", self.max_retries, 0)
         check_range("--thread-init-timeout", self.thread_init_timeout, 0.1, 86_400)
         check_range("--workers", self.workers, 0, 1024)
+        check_range("--users", self.users, 0, MAX_USERS)
+        check_range("--idle-connections", self.idle_connections, 0, MAX_THREADS)
+        check_range("--reconnect", self.reconnect, 0, 10**9)
+        check_range("--connect-rate", self.connect_rate, 0, MAX_CONNECT_RATE)
+        if self.users and (self.rate or self.ramp_rate or "rate" in self.plan_text):
+            raise UsageError(
+                "--users and a rate exclude each other: users ask when they have thought, a rate does not",
+                "leave one of them out",
+            )

@@ -15,6 +15,7 @@ SECTION_ORDER = (
     "Arguments",
     OPTIONS,
     "Load",
+    "Connections",
     "Transactions",
     "Output",
     "Server",

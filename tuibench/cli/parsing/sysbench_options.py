@@ -102,7 +102,7 @@ SWITCHED_PROFILES = {"--oltp-read-only": "oltp_read_only", "--oltp-write-only": 
 """Switches of 0.4 and 0.5 that are profiles here."""
 
 ANY = "*"
-RECONNECT_HINT = "tuibench slap --detach=N reconnects every N queries"
+RECONNECT_HINT = "--reconnect=N logs in again after N transactions"
 IGNORED_OPTIONS = {
     "--batch": ("off", "no report is left out", "leave it out"),
     "--batch-delay": (ANY, "", ""),
@@ -137,7 +137,6 @@ IGNORED_OPTIONS = {
     "--oltp-user-delay-max": ("0", "transactions follow without think time", "--rate sets the pace"),
     "--oltp-user-delay-min": ("0", "transactions follow without think time", "--rate sets the pace"),
     "--rand-init": (ANY, "", ""),
-    "--reconnect": ("0", "connections stay open", RECONNECT_HINT),
     "--thread-stack-size": (ANY, "", ""),
     "--use-fk": ("0,off", "the tables of tpcc have no foreign keys", "leave it out"),
     "--validate": ("off", "results are not validated", "tuibench check PROFILE validates the tables"),
@@ -159,6 +158,7 @@ RUN_ONLY_OPTIONS = frozenset(
         "--percentile",
         "--rand-seed",
         "--rate",
+        "--reconnect",
         "--report-checkpoints",
         "--report-interval",
         "--thread-init-timeout",

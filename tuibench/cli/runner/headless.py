@@ -34,10 +34,10 @@ from tuibench.record.sysbench_report import (
     IntervalAggregator,
     IntervalCounts,
     checkpoint_text,
+    further_lines,
     head_text,
     histogram_text,
     interval_line,
-    queue_line,
 )
 from tuibench.session.load_run import LoadRun
 from tuibench.session.service.metrics_endpoint import serve_metrics
@@ -140,8 +140,8 @@ class IntervalPrinter:
         if whole is None:
             return
         self._write(interval_line(elapsed_seconds, whole, self._percentile) + "\n")
-        if whole.rate:
-            self._write(queue_line(elapsed_seconds, whole) + "\n")
+        for line in further_lines(elapsed_seconds, whole):
+            self._write(line + "\n")
 
     def checkpoint(self, report: FullReport) -> None:
         self._write(checkpoint_text(report))

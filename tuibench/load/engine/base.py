@@ -11,6 +11,7 @@ from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.load.engine.extra_connections import ExtraConnections
 from tuibench.load.engine.recorder import Latencies, LatencyRecorder
 from tuibench.load.engine.surface import Emit, Engine
 from tuibench.load.engine.worker_context import Connect, DueWork, WorkerContext
@@ -104,6 +105,7 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
             clock=clock,
             load_has_begun=begin.has_begun,
         )
+        self._extra = ExtraConnections(self._context, timer, begin.arrival, begin.seed + begin.worker)
         self._grants = 1
         self._wanted: frozenset[int] = frozenset()
         self._users: dict[int, tuple[UserT, asyncio.Task[None]]] = {}
@@ -127,6 +129,9 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
     def set_rate(self, rate_per_second: float) -> None:
         self._recorder.counters.abandoned += self._queue.set_rate(rate_per_second)
 
+    def set_extra_connections(self, idle: int, logins_per_second: float) -> None:
+        self._extra.set(idle, logins_per_second)
+
     def set_session(self, statements: tuple[str, ...]) -> None:
         self._context.set_session(statements)
         self._wake_all()
@@ -144,12 +149,14 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
     def pause(self) -> None:
         self._context.pause()
         self._queue.hold()
+        self._extra.hold()
 
     def resume(self) -> None:
         self._context.resume()
         if self._begin.execution.backlog is Backlog.DROP:
             self._drop_backlog()
         self._queue.release()
+        self._extra.release()
         self._wake_all()
 
     def report(self) -> WorkerReport:
@@ -173,6 +180,10 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
             events_since=since.events,
             seconds_since=since.seconds,
             last_refusal=self._context.last_refusal,
+            idle_connections=self._extra.idle,
+            idle_refusal=self._extra.refusal,
+            logins=self._recorder.take_logins(),
+            waits=self._recorder.take_waits(),
             failure=failure.message if failure else "",
             failure_hint=failure.hint if failure else "",
             failure_exit=failure.exit_code if failure else 0,
@@ -181,13 +192,15 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
         return report
 
     def connection_ids(self) -> tuple[int, ...]:
-        return tuple(user.connection_id for user in self._present() if user.connection_id is not None)
+        ids = (user.connection_id for user in self._present())
+        return (*(id for id in ids if id is not None), *self._extra.connection_ids())
 
     async def stop(self, grace_seconds: float) -> None:
         self._queue.hold()
         self._drop_backlog()
         self._queue.reassign()
         self.set_connections(())
+        await self._extra.close()
         users = {task: user for _, user, task in self._draining}
         if users:
             _, late = await asyncio.wait(users, timeout=grace_seconds)

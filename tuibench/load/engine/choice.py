@@ -20,17 +20,25 @@ class Chosen(NamedTuple):
         return str(EngineChoice.NATIVE if self.is_native else EngineChoice.ASYNCIO)
 
 
-def choose(wanted: EngineChoice, program: Program, target: Target) -> Chosen:
-    """Returns the native engine where it can run the load.
+def choose(
+    wanted: EngineChoice, program: Program, target: Target, *, reconnect: int = 0, users: int = 0
+) -> Chosen:
+    """Returns the native engine where it can run the load; `reconnect` and `users` are those of the plan.
 
     Raises UsageError if it is required and cannot.
     """
     if wanted is EngineChoice.ASYNCIO:
         return Chosen(False)
-    reason = _over_tls(target) or unsupported_reason(program)
+    reason = _over_tls(target) or _of_connections(reconnect, users) or unsupported_reason(program)
     if reason and wanted is EngineChoice.NATIVE:
         raise UsageError(f"the native engine cannot run this load: {reason}", "use --engine=auto")
     return Chosen(not reason, reason)
+
+
+def _of_connections(reconnect: int, users: int) -> str:
+    if reconnect:
+        return "--reconnect runs on the asyncio engine"
+    return "--users runs on the asyncio engine" if users else ""
 
 
 def _over_tls(target: Target) -> str:

@@ -43,10 +43,12 @@ class PreparedConnection:
     """A connection that is ready for work, with each flat statement that it may be asked for.
 
     `rows` reads the answers to those that capture, `prepared` is what the server knows of those it prepared.
+    `login_us` is how long the login took.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, login_us: int = 0) -> None:
         self.connection = connection
+        self.login_us = login_us
         self.packets: dict[int, PacketBuilder] = {}
         self.rows: dict[int, ReadRows] = {}
         self.prepared: dict[int, PreparedHandle] = {}
@@ -118,7 +120,9 @@ async def open_prepared_connection(
 
 
 async def _open(context: AnyContext, number: int, needed: Collection[int] | None) -> PreparedConnection:
-    conn = PreparedConnection(await context.connect(context.target.for_connection(number)))
+    since_ns = context.clock.now_ns()
+    connection = await context.connect(context.target.for_connection(number))
+    conn = PreparedConnection(connection, (context.clock.now_ns() - since_ns) // 1000)
     try:
         for sql in context.execution.session_sql:
             await conn.connection.execute(sql)

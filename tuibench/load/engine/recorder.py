@@ -53,6 +53,7 @@ class LatencyRecorder:
     `totals`. `tally` counts returned statements as reads, writes and others. `latencies_us[i]` collects the
     latencies of flat statement i; statements of one name share a list. `response_us[i]` collects those of the
     program's transaction i from its intended start, `service_us` those from the real one, in an open loop.
+    `login_us` collects the times of extra and planned logins, `wait_us` those of users for a connection.
     `rejected` counts statements that the server answered with an error, `other_questions` those it heard
     beside the work: cut off ones, goodbyes, and what a login takes.
     """
@@ -65,6 +66,8 @@ class LatencyRecorder:
         self.rejected = 0
         self.response_us: list[list[int]] = [[] for _ in transactions]
         self.service_us: list[int] = []
+        self.login_us: list[int] = []
+        self.wait_us: list[int] = []
         self._transactions = transactions
         self._by_name: dict[str, list[int]] = {statement.name: [] for statement in statements}
         self.latencies_us = [self._by_name[statement.name] for statement in statements]
@@ -95,6 +98,17 @@ class LatencyRecorder:
         )
         for values in (*self.response_us, self.service_us, *self._by_name.values()):
             values.clear()
+        return taken
+
+    def take_logins(self) -> Histogram:
+        """The login times since the last call."""
+        taken, self.login_us = Histogram.of(self.login_us), []
+        return taken
+
+    def take_waits(self) -> Histogram:
+        """The times that users waited for a connection, since the last call."""
+        taken = Histogram.of(self.wait_us)
+        self.wait_us.clear()
         return taken
 
 

@@ -36,6 +36,17 @@ class Engine(ABC):
         """Schedules this many transactions per second; 0 for a closed loop, which drops the backlog."""
 
     @abstractmethod
+    def set_users(self, users: int) -> None:
+        """Has so many users share the connections, as in a connection pool; 0 for none.
+
+        Only the asyncio engine can.
+        """
+
+    @abstractmethod
+    def set_extra_connections(self, idle: int, logins_per_second: float) -> None:
+        """Keeps so many idle connections open beside the load, and logs in and out so often."""
+
+    @abstractmethod
     def set_weights(self, weights: Sequence[float]) -> None:
         """Sets the weight of each transaction of the program, from each connection's next draw."""
 

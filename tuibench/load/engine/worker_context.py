@@ -120,12 +120,13 @@ class WorkerContext(Generic[QueueT]):
         """Each connection looks up from its work once."""
         self.changes += 1
 
-    def connection_opened(self) -> None:
+    def connection_opened(self, *, is_planned: bool = False) -> None:
         """One more connection is ready. The first one after an outage may find a backlog to forget.
 
-        What came due before the very first one was there is no outage's.
+        What came due before the very first one was there, or during a planned login, is no outage's.
         """
-        if self.connected == 0 and self._has_begun and self.execution.backlog is Backlog.DROP:
+        is_outage = self.connected == 0 and self._has_begun and not is_planned
+        if is_outage and self.execution.backlog is Backlog.DROP:
             self.recorder.counters.abandoned += self.queue.forget()
         self._has_begun = True
         self.connected += 1

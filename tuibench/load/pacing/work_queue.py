@@ -1,6 +1,7 @@
-"""Work queue between the arrival schedule of an open loop and a worker's connections.
+"""Work queue between what makes transactions due and a worker's connections.
 
-Transactions that are due and not started are the backlog. A backlog never aborts a run.
+In an open loop an arrival schedule makes them due, with a pool of users these do. Transactions that are due
+and not started are the backlog. A backlog never aborts a run.
 """
 
 from collections import deque
@@ -10,6 +11,7 @@ from typing import Protocol
 from tuibench.clock import Clock
 from tuibench.load.pacing.arrival_schedule import ArrivalSchedule
 from tuibench.load.pacing.timer import Timer
+from tuibench.load.pacing.user_pool import UserPool
 from tuibench.load.worker_report import Reassign
 
 UNSCHEDULED = -1
@@ -39,6 +41,7 @@ class WorkQueue:
         self.is_open = False
         self.scheduled = 0
         self._pacer = pacer
+        self._pool = UserPool()
         self._clock = clock
         self._limit = limit
         self._backlog: deque[int] = deque()
@@ -60,21 +63,52 @@ class WorkQueue:
         Returns the size of the dropped backlog.
         """
         self._pacer.set_rate(rate_per_second, self._clock.now_ns())
-        self.is_open = rate_per_second > 0
+        self.is_open = rate_per_second > 0 or self._pool.users > 0
         self._on_timer()
         if self.is_open:
             return 0
         self._wake_all()
         return self.forget()
 
+    def set_users(self, users: int) -> None:
+        """Lets so many users share the connections, instead of a rate. Of those who leave, the last to ask
+        leave the queue."""
+        now_ns = self._clock.now_ns()
+        self._pool.set_users(users, now_ns)
+        self.is_open = users > 0 or self._pacer.rate > 0
+        while self._pool.leaving and self._backlog:
+            self._backlog.pop()
+            self.scheduled -= 1
+            self._pool.came_back(now_ns)
+        self._on_timer()
+        self._wake_all()
+
+    def user_came_back(self, at_ns: int) -> None:
+        """The user of a transaction that has ended asks for its next one at this time."""
+        if self._pool.is_used:
+            self._pool.came_back(at_ns)
+            self._on_timer()
+
+    @property
+    def users(self) -> int:
+        """The number of users who share the connections; 0 without a pool."""
+        return self._pool.users
+
     def grant_quota(self, more: int | None) -> None:
         """Sets the limit of scheduled transactions, None for no limit."""
         self._limit = None if more is None else self.scheduled + more
 
     def reassign(self) -> Reassign:
-        """Gives away the backlog and the rest of the quota, as if this worker had never had them."""
+        """Gives away the backlog and the rest of the quota, as if this worker had never had them.
+
+        Users stay, and ask again.
+        """
         due, left = tuple(self._backlog), 0
         self._backlog.clear()
+        if self._pool.is_used:
+            self.scheduled -= len(due)
+            self._return_users(len(due))
+            due = ()
         if self._limit is not None:
             left = max(0, self._limit - self.scheduled)
             self._limit -= left + len(due)
@@ -100,10 +134,12 @@ class WorkQueue:
         """Stops the schedule until `release`."""
         self._on_timer()
         self._pacer.hold(self._clock.now_ns())
+        self._pool.hold()
         self._timer.set(None)
 
     def release(self) -> None:
         self._pacer.release(self._clock.now_ns())
+        self._pool.release(self._clock.now_ns())
         self._on_timer()
 
     @property
@@ -143,24 +179,36 @@ class WorkQueue:
             self._wake_one()
 
     def forget(self) -> int:
-        """Drops the backlog and returns its size."""
+        """Drops the backlog and returns its size; users who waited ask again."""
         dropped = len(self._backlog)
         self._backlog.clear()
+        if self._pool.is_used:
+            self._return_users(dropped)
         return dropped
+
+    def _return_users(self, count: int) -> None:
+        now_ns = self._clock.now_ns()
+        for _ in range(count):
+            self._pool.came_back(now_ns)
+        self._timer.set(None if self._is_exhausted() else self._next_ns)
 
     def close(self) -> None:
         self._timer.close()
 
     def _on_timer(self) -> None:
         """Moves due arrivals into the backlog, and sets the timer for the next."""
-        arrived = self._pacer.due(self._clock.now_ns())
-        if self._limit is not None:
-            arrived = arrived[: max(0, self._limit - self.scheduled)]
+        now_ns = self._clock.now_ns()
+        left = None if self._limit is None else max(0, self._limit - self.scheduled)
+        arrived = self._pool.due(now_ns, left) if self._pool.users else self._pacer.due(now_ns)[:left]
         self.scheduled += len(arrived)
         self._backlog.extend(arrived)
         for _ in range(min(len(arrived), len(self._waiters))):
             self._wake_one()
-        self._timer.set(None if self._is_exhausted() else self._pacer.next_ns)
+        self._timer.set(None if self._is_exhausted() else self._next_ns)
+
+    @property
+    def _next_ns(self) -> int | None:
+        return self._pool.next_ns if self._pool.users else self._pacer.next_ns
 
     def _is_exhausted(self) -> bool:
         return self._limit is not None and self.scheduled >= self._limit

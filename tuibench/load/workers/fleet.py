@@ -11,8 +11,10 @@ import msgspec
 from tuibench.clock import NS_PER_MS
 from tuibench.load.messages import (
     ApplyDelay,
+    ApplyExtraConnections,
     ApplyRate,
     ApplySessionSql,
+    ApplyUsers,
     ApplyWeights,
     AssignConnections,
     ExpectKill,
@@ -343,10 +345,16 @@ class Fleet:
         )
 
     def _pace(self, connections: list[int]) -> None:
-        """Divides the rate in proportion to the connections."""
-        total = sum(connections) or 1
-        for worker, number in zip(self._workers, connections, strict=True):
+        """Divides the rate, the users and the extra connections in proportion to the connections."""
+        total, plan = sum(connections) or 1, self._plan
+        users = split_by_weight(plan.users, connections)
+        idle = split_by_weight(plan.idle_connections, connections)
+        for place, (worker, number) in enumerate(zip(self._workers, connections, strict=True)):
             worker.send(ApplyRate(self._rate * number / total))
+            if plan.users:
+                worker.send(ApplyUsers(users[place]))
+            if plan.idle_connections or plan.connect_rate:
+                worker.send(ApplyExtraConnections(idle[place], plan.connect_rate * number / total))
 
     def _broadcast(self, message: msgspec.Struct) -> None:
         for worker in self._workers:

@@ -24,8 +24,10 @@ from tuibench.load.engine.native.engine import NativeEngine
 from tuibench.load.engine.surface import Emit, Engine
 from tuibench.load.messages import (
     ApplyDelay,
+    ApplyExtraConnections,
     ApplyRate,
     ApplySessionSql,
+    ApplyUsers,
     ApplyWeights,
     AssignConnections,
     ConnectionIds,
@@ -93,6 +95,10 @@ async def _run_load(begin: StartLoad, channel: WorkerChannel) -> None:
             case ApplyRate(rate=rate):
                 engine.set_rate(rate)
                 use_batch_scheduling(rate == 0 and not begin.is_native)
+            case ApplyUsers(users=users):
+                engine.set_users(users)
+            case ApplyExtraConnections(idle=idle, logins_per_second=logins):
+                engine.set_extra_connections(idle, logins)
             case ApplyWeights(weights=weights):
                 engine.set_weights(weights)
             case ApplyDelay(delay_ns=delay_ns):

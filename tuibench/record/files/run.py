@@ -39,6 +39,7 @@ def rebuild_interval(
         reconnects=counts.reconnects,
         backlog=load.backlog if load else 0,
         in_flight=counts.in_flight,
+        connection_load=load.connection_load if load else None,
         latency=decode_histogram(
             line.payload,
             sum_us=counts.sum_us,

@@ -18,6 +18,7 @@ from msgspec.structs import asdict
 from tuibench.metrics.histogram import US_PER_MS
 from tuibench.model.sample import (
     CoarseHistogram,
+    ConnectionSample,
     HostSample,
     Latency,
     LoadSample,
@@ -141,6 +142,7 @@ class LoadLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     worker_cpu: float = 0.0
     lag_p99_ms: float = 0.0
     headline: float | None = None
+    connection_load: ConnectionSample | None = None
     latency: LatencyRow = ()
     service: LatencyRow = ()
     latency_buckets: LatencyRow = ()
@@ -228,6 +230,7 @@ class TickWriter:
             **{name: getattr(load, name) for name in _AS_THEY_ARE if getattr(load, name)},
             **{name: getattr(load, name) for name in odd},
             headline=load.headline,
+            connection_load=load.connection_load,
             latency=encode_latency(load.latency),
             service=encode_latency(load.service),
             latency_buckets=_bucket_row(load.latency_buckets),
@@ -296,6 +299,7 @@ class TickReader:
             **{name: getattr(line, name) for name in _AS_THEY_ARE},
             **(_rates(counts, line.seconds) | encoded),
             headline=line.headline,
+            connection_load=line.connection_load,
             errors_by_code=_by_code(counts) if codes is UNSET else codes,
             latency=decode_latency(line.latency),
             service=decode_latency(line.service),

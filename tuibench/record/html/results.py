@@ -33,6 +33,9 @@ def results_section(run: Run) -> Markup:
         ("reconnects", summary.reconnects),
     ]
     latencies = [("response time", summary.latency_ms), ("service time", summary.service_ms)]
+    if (connections := summary.connection_load) is not None:
+        totals += [("logins", connections.logins), ("logins missed", connections.missed_logins)]
+        latencies += [("wait for a connection", connections.wait_ms), ("login", connections.login_ms)]
     return join_markup(
         figure_table(
             ("", "total", "a second"),

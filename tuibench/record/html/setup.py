@@ -88,6 +88,9 @@ def method_section(run: Run) -> Markup:
                 ("time", _limit(plan) or "until it was stopped"),
                 ("warm-up", format_duration(plan.warmup_seconds) if plan.warmup_seconds else "none"),
                 ("isolation", plan.isolation),
+                ("idle connections", count(plan.idle_connections) if plan.idle_connections else ""),
+                ("new login", f"after {count(plan.reconnect)} transactions" if plan.reconnect else ""),
+                ("extra logins", f"{plan.connect_rate:g} a second" if plan.connect_rate else ""),
                 ("simulated network", format_delay(plan.client_delay_ms) if plan.client_delay_ms else ""),
                 ("statements", "prepared" if plan.prepared else "sent as text"),
                 ("engine", engine_text(run.summary.client)),
@@ -106,6 +109,8 @@ def method_section(run: Run) -> Markup:
 
 
 def _pace(plan: RunPlan) -> str:
+    if plan.users:
+        return f"{count(plan.users)} users share the connections; latency is counted from when a user asked"
     if not plan.rate:
         return "closed loop: each connection begins its next transaction when the last one is done"
     return (

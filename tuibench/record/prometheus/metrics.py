@@ -17,7 +17,7 @@ from tuibench.model.counters import Counter
 from tuibench.model.message import Status
 from tuibench.model.operation_cost import Resource, ResourceUse
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import HostSample, LoadSample, Sample, ServerSample
+from tuibench.model.sample import HostSample, Latency, LoadSample, Sample, ServerSample
 from tuibench.model.server import ServerInfo
 
 
@@ -149,6 +149,10 @@ def _percent(value: float | None) -> float | None:
     return None if value is None else value / 100
 
 
+def _p95_seconds(latency: Latency | None) -> float | None:
+    return None if latency is None else latency.p95 / 1e3
+
+
 STATUS_GAUGES: tuple[Gauge[Status], ...] = (
     Gauge("threads", "Connections that are asked to work at a time.", lambda now: now.threads),
     Gauge(
@@ -173,6 +177,31 @@ SAMPLE_GAUGES: tuple[Gauge[Sample], ...] = (
 LOAD_GAUGES: tuple[Gauge[LoadSample], ...] = (
     Gauge("connections", "Connections of the load that are open.", lambda load: load.connections),
     Gauge("backlog_transactions", "Transactions that are due and wait.", lambda load: load.backlog),
+    Gauge(
+        "idle_connections",
+        "Open connections without work.",
+        lambda load: load.connection_load.idle if load.connection_load else None,
+    ),
+    Gauge(
+        "logins_per_second",
+        "Extra and planned logins, over the last interval.",
+        lambda load: load.connection_load.logins_per_second if load.connection_load else None,
+    ),
+    Gauge(
+        "login_p95_seconds",
+        "95th percentile of the time of extra and planned logins, over the last interval.",
+        lambda load: _p95_seconds(load.connection_load.login) if load.connection_load else None,
+    ),
+    Gauge(
+        "users",
+        "Users who share the connections of the load.",
+        lambda load: load.connection_load.users if load.connection_load else None,
+    ),
+    Gauge(
+        "connection_wait_p95_seconds",
+        "95th percentile of the time that users waited for a connection, over the last interval.",
+        lambda load: _p95_seconds(load.connection_load.wait) if load.connection_load else None,
+    ),
     Gauge("worker_cpu_ratio", "The busiest worker's share of one core.", lambda load: load.worker_cpu),
     Gauge(
         "worker_loop_lag_seconds",

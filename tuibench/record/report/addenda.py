@@ -6,7 +6,8 @@ The headline of a run and its kinds of transactions as text, below sysbench's su
 from collections.abc import Iterator, Mapping
 
 from tuibench.model.headline import HeadlineTotals
-from tuibench.model.summary import KindTotals, Summary
+from tuibench.model.sample import Latency
+from tuibench.model.summary import ConnectionTotals, KindTotals, Summary
 from tuibench.record.report.effect_text import trial_text
 from tuibench.record.report.probe_text import probe_text
 from tuibench.record.report.tune_text import tune_text
@@ -44,8 +45,39 @@ def kinds_lines(kinds: Mapping[str, KindTotals]) -> Iterator[str]:
         )
 
 
+def connections_lines(connections: ConnectionTotals | None) -> Iterator[str]:
+    """Users, idle connections and logins, as far as the load had them."""
+    if connections is None:
+        return
+    yield "Connections:"
+    if connections.users:
+        yield f"    {'users who share the connections:':<37}{connections.users}"
+        yield f"    {'wait for a connection (ms):':<37}{_spread(connections.wait_ms)}"
+    if connections.idle_wanted:
+        yield f"    {'idle at the end:':<37}{connections.idle} of {connections.idle_wanted}"
+    if connections.logins or connections.missed_logins:
+        yield f"    {'logins:':<37}{connections.logins:<6} ({connections.logins_per_second:.2f} per sec.)"
+        yield f"    {'login (ms):':<37}{_spread(connections.login_ms)}"
+    if connections.missed_logins:
+        yield f"    {'logins that were due, not started:':<37}{connections.missed_logins}"
+    yield ""
+
+
+def _spread(latency: Latency | None) -> str:
+    if latency is None:
+        return "none"
+    return f"avg {latency.avg:.2f}, p95 {latency.p95:.2f}, p99 {latency.p99:.2f}, max {latency.max:.2f}"
+
+
 def addenda(summary: Summary) -> str:
     """All of it; empty for a run that has none."""
     trial = trial_text(summary.ab) if summary.ab else ""
     tune = "\n" + tune_text(summary.tune) if summary.tune else ""
-    return headline_text(summary) + trial + tune + (probe_text(summary.probe) if summary.probe else "")
+    connections = "".join(line + "\n" for line in connections_lines(summary.connection_load))
+    return (
+        headline_text(summary)
+        + connections
+        + trial
+        + tune
+        + (probe_text(summary.probe) if summary.probe else "")
+    )

@@ -111,6 +111,10 @@ OPTIONS = (
     RunOption("isolation", lambda plan: plan.isolation or None),
     RunOption("workers", lambda plan: str(plan.workers) if plan.workers else None),
     RunOption("engine", lambda plan: str(plan.engine) if plan.engine is not EngineChoice.AUTO else None),
+    RunOption("users", lambda plan: str(plan.users) if plan.users else None),
+    RunOption("idle-connections", lambda plan: str(plan.idle_connections) if plan.idle_connections else None),
+    RunOption("reconnect", lambda plan: str(plan.reconnect) if plan.reconnect else None),
+    RunOption("connect-rate", lambda plan: f"{plan.connect_rate:g}" if plan.connect_rate else None),
     RunOption("client-delay", lambda plan: f"{plan.client_delay_ms:g}ms" if plan.client_delay_ms else None),
 )
 

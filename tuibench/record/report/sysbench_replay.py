@@ -14,10 +14,10 @@ from tuibench.record.sysbench_report import (
     FullReport,
     IntervalAggregator,
     checkpoint_text,
+    further_lines,
     head_text,
     histogram_text,
     interval_line,
-    queue_line,
     report_text,
     summary_text,
 )
@@ -72,8 +72,7 @@ def _lines(run: Run) -> Iterator[str]:
         yield from _reached(checkpoints, elapsed)
         if (whole := every.add(elapsed, interval)) is not None:
             yield interval_line(elapsed, whole, percentile) + "\n"
-            if whole.rate:
-                yield queue_line(elapsed, whole) + "\n"
+            yield from (line + "\n" for line in further_lines(elapsed, whole))
     yield from (checkpoint_text(report) for _, report in checkpoints)
 
 

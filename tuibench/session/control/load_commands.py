@@ -157,6 +157,11 @@ class LoadCommands:
                 assert_never(command)
 
     def _rate(self, rate: float) -> str:
+        if self._load.users:
+            raise UsageError(
+                f"{self._load.users:,} users share the connections: there is no rate",
+                "change the threads, or start a load without --users",
+            )
         before = self._load.rate
         self._load.set_rate(rate)
         self._emit(EventKind.RATE, f"rate {rate_text(before)} → {rate_text(rate)}")

@@ -13,7 +13,7 @@ import msgspec
 
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
 from tuibench.metrics.histogram import Histogram, coarse_histogram
-from tuibench.model.sample import Latency, LoadSample
+from tuibench.model.sample import ConnectionSample, Latency, LoadSample
 from tuibench.record.files.recorder import TickDetail
 from tuibench.record.files.schema import TickCounts
 from tuibench.record.sysbench_report import IntervalCounts
@@ -46,6 +46,8 @@ class ReportAggregate:
         self.counters = Counters()
         self.transactions = Histogram()
         self.service = Histogram()
+        self.logins = Histogram()
+        self.waits = Histogram()
         self.statements: dict[str, Histogram] = {}
         self.by_transaction: dict[str, Histogram] = {}
         self.cpu_seconds = 0.0
@@ -57,6 +59,8 @@ class ReportAggregate:
         self.counters = self.counters + grown
         self.transactions.add(report.transactions)
         self.service.add(report.service)
+        self.logins.add(report.logins)
+        self.waits.add(report.waits)
         _add(self.statements, report.statements)
         _add(self.by_transaction, report.by_transaction)
         self.cpu_seconds += report.cpu_seconds
@@ -72,6 +76,8 @@ class ReportAggregate:
         self.counters = self.counters + other.counters
         self.transactions.add(other.transactions)
         self.service.add(other.service)
+        self.logins.add(other.logins)
+        self.waits.add(other.waits)
         _add(self.statements, other.statements)
         _add(self.by_transaction, other.by_transaction)
         self.cpu_seconds += other.cpu_seconds
@@ -119,11 +125,13 @@ class LoadTotals:
     the section between two checkpoints, and is the tick, or a piece of it if a checkpoint splits the tick. A
     section is folded into the run when it ends.
 
-    `detail` is what the last tick held beyond its sample, None before the first.
+    `detail` is what the last tick held beyond its sample, None before the first; `idle_connections` were open
+    at that tick.
     """
 
     def __init__(self) -> None:
         self.detail: TickDetail | None = None
+        self.idle_connections = 0
         self._before = ReportAggregate()
         self._done_before = 0
         self._closed_sections: ReportAggregate | None = None
@@ -237,6 +245,7 @@ class LoadTotals:
         self._close_open_part()
         tick, self._tick = self._tick, ReportAggregate()
         self.detail = self._detail(tick)
+        self.idle_connections = sum(report.idle_connections for report in self._last.values())
         return self._part(tick, threads, rate), self._interval(tick, threads, rate)
 
     def _close_open_part(self) -> None:
@@ -277,6 +286,14 @@ class LoadTotals:
             worker_cpu=tick.worker_cpu,
             lag_p99_ms=tick.lag_p99_ms,
             latency_buckets=coarse_histogram(tick.transactions),
+            connection_load=ConnectionSample(
+                idle=self.idle_connections,
+                logins_per_second=tick.per_second(lambda grown: grown.logins),
+                missed_logins_per_second=tick.per_second(lambda grown: grown.missed_logins),
+                login=tick.logins.latency(),
+                waiting=self._backlog,
+                wait=tick.waits.latency(),
+            ),
         )
 
     def _interval(self, tick: ReportAggregate, threads: int, rate: float) -> IntervalCounts:

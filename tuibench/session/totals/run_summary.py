@@ -13,11 +13,13 @@ from tuibench.model.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.event import Event
 from tuibench.model.headline import Headline, HeadlineTotals
 from tuibench.model.operation_cost import OperationCost
+from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeResult
 from tuibench.model.server import ServerInfo
 from tuibench.model.steadiness import Steadiness
 from tuibench.model.summary import (
     ClientTotals,
+    ConnectionTotals,
     ErrorTotals,
     Fairness,
     KindTotals,
@@ -165,6 +167,23 @@ def build_summary(
         operation_cost=ending.operation_cost,
         probe=ending.probe,
         headline=_headline(ending.headline, accounting, seconds),
+        connection_load=_connection_totals(plan, accounting, seconds),
+    )
+
+
+def _connection_totals(plan: RunPlan, accounting: LoadTotals, seconds: float) -> ConnectionTotals | None:
+    if not plan.has_connection_load:
+        return None
+    totals, run = accounting.totals, accounting.run
+    return ConnectionTotals(
+        idle=accounting.idle_connections,
+        idle_wanted=plan.idle_connections,
+        logins=totals.logins,
+        logins_per_second=totals.logins / seconds,
+        missed_logins=totals.missed_logins,
+        login_ms=run.logins.latency(),
+        users=plan.users,
+        wait_ms=run.waits.latency(),
     )
 
 

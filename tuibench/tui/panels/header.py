@@ -117,6 +117,9 @@ def _run_line(view: View, width: int) -> TextLine:
             TextSpan(f"{count(status.threads)} ", "strong"),
             TextSpan(_plural("thread", status.threads), "muted"),
         ),
+        (TextSpan(f"{count(view.plan.users)} ", "strong"), TextSpan("users", "muted"))
+        if view.plan.users
+        else (),
         (TextSpan("rate ", "muted"), TextSpan(f"{status.rate:,g}/s", "strong")) if status.rate else (),
         mix,
         _delay_part(view, width),

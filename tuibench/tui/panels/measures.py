@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tuibench import units
 from tuibench.model.headline import Headline
-from tuibench.model.sample import LoadSample, TrafficSample
+from tuibench.model.sample import ConnectionSample, LoadSample, TrafficSample
 from tuibench.model.sql_errors import error_rate_label
 from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.text.big_font import DIGIT_ROWS, big_digits
@@ -73,12 +73,33 @@ def _tps_details(load: Throughput) -> tuple[MeasureDetail, ...]:
         return (MeasureDetail("rollbacks/s", _none_or_rate(rollbacks)),)
     errors, reconnects = load.errors_per_second, load.reconnects_per_second
     clients = f"{load.connections:,} of {load.threads:,}"
+    extra = load.connection_load
     waiting = (MeasureDetail("backlog", _number_text(big_rate(load.backlog)), alarm=load.backlog > 0),)
     return (
         *(waiting if load.rate else ()),
+        *(_users_details(extra) if extra else ()),
         MeasureDetail(error_rate_label(load.errors_by_code), _none_or_rate(errors), alarm=errors > 0),
         MeasureDetail("clients", clients, alarm=load.connections < load.threads),
+        *(_extra_details(extra) if extra else ()),
         MeasureDetail("reconnects/s", _none_or_rate(reconnects), alarm=reconnects > 0),
+    )
+
+
+def _users_details(extra: ConnectionSample) -> tuple[MeasureDetail, ...]:
+    """How many users wait for a connection."""
+    if not extra.users:
+        return ()
+    return (MeasureDetail("waiting", f"{extra.waiting:,} of {extra.users:,}"),)
+
+
+def _extra_details(extra: ConnectionSample) -> tuple[MeasureDetail, ...]:
+    """Idle connections and logins, as far as the load has them."""
+    idle = MeasureDetail("idle", f"{extra.idle:,}", alarm=extra.idle < extra.idle_wanted)
+    missed = extra.missed_logins_per_second > 0
+    logins = MeasureDetail("logins/s", _none_or_rate(extra.logins_per_second), alarm=missed)
+    return (
+        *((idle,) if extra.idle_wanted else ()),
+        *((logins,) if extra.login or missed else ()),
     )
 
 
@@ -99,12 +120,22 @@ def _latency_details(load: Throughput) -> tuple[MeasureDetail, ...]:
     if isinstance(load, TrafficSample) and latency is None:
         average = MeasureDetail("average", _number_text(big_latency(load.latency_avg_ms)))
         return (average,) if load.latency_avg_ms is not None else (MeasureDetail("2 says why", ""),)
+    extra = load.connection_load if isinstance(load, LoadSample) else None
     return (
+        *(_p95_details(extra) if extra else ()),
         MeasureDetail("p50", _number_text(big_latency(latency.p50 if latency else None)))
         if service is None
         else MeasureDetail("service", _number_text(big_latency(service.p95))),
         MeasureDetail("p99", _number_text(big_latency(latency.p99 if latency else None))),
         MeasureDetail("max", _number_text(big_latency(latency.max if latency else None))),
+    )
+
+
+def _p95_details(extra: ConnectionSample) -> tuple[MeasureDetail, ...]:
+    """How long users wait for a connection, and logins take."""
+    told = (("wait", extra.wait), ("login", extra.login))
+    return tuple(
+        MeasureDetail(name, _number_text(big_latency(latency.p95))) for name, latency in told if latency
     )
 
 

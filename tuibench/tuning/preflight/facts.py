@@ -40,6 +40,7 @@ class LoadRequirements(msgspec.Struct, frozen=True, kw_only=True):
     stems: tuple[str, ...] = ()
     data_bytes: int = 0
     rate: float = 0.0
+    idle_connections: int = 0
 
     @property
     def writes(self) -> bool:
@@ -48,7 +49,7 @@ class LoadRequirements(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def connections(self) -> int:
         """All that tuibench opens."""
-        return self.threads + OWN_CONNECTIONS
+        return self.threads + self.idle_connections + OWN_CONNECTIONS
 
 
 def load_requirements(plan: RunPlan, program: Program, workers: int) -> LoadRequirements:
@@ -56,6 +57,7 @@ def load_requirements(plan: RunPlan, program: Program, workers: int) -> LoadRequ
     spec = build_data_set(program)
     return LoadRequirements(
         threads=plan.most_threads,
+        idle_connections=plan.idle_connections,
         workers=workers,
         tables=len(spec.table_names()),
         statements=count_prepared_statements(program) if plan.prepared else 0,

@@ -66,7 +66,9 @@ def _of_user(facts: Facts, limit: int) -> Finding | None:
 
 
 def _wanted(facts: Facts) -> str:
-    return f"{pluralize(facts.requirements.threads, 'thread')} and {OWN_CONNECTIONS} connections of our own"
+    wanted = facts.requirements
+    idle = f", {wanted.idle_connections:,} idle" if wanted.idle_connections else ""
+    return f"{pluralize(wanted.threads, 'thread')}{idle} and {OWN_CONNECTIONS} connections of our own"
 
 
 def check_prepared_statements(facts: Facts) -> Finding:

@@ -3,6 +3,10 @@
 from tuibench import suggestions
 from tuibench.errors import UsageError
 from tuibench.workload.datasets.base import DataSet
+from tuibench.workload.datasets.declared.insert_benchmark import InsertBenchmark
+from tuibench.workload.datasets.declared.smallbank import SmallBank
+from tuibench.workload.datasets.declared.tatp import Tatp
+from tuibench.workload.datasets.declared.ycsb import Ycsb
 from tuibench.workload.datasets.empty import BulkInsertTables, NoTables
 from tuibench.workload.datasets.mysqlslap import SlapTable
 from tuibench.workload.datasets.sbtest import Sbtest
@@ -16,10 +20,23 @@ DATA_SETS: dict[str, type[DataSet]] = {
     "bulk": BulkInsertTables,
     "tpcc": Tpcc,
     "slap": SlapTable,
+    "ycsb": Ycsb,
+    "tatp": Tatp,
+    "smallbank": SmallBank,
+    "ibench": InsertBenchmark,
     "none": NoTables,
 }
 
-DEFAULT_PROFILES = {"sbtest": "oltp_read_write", "bulk": "bulk_insert", "tpcc": "tpcc", "slap": "slap"}
+DEFAULT_PROFILES = {
+    "sbtest": "oltp_read_write",
+    "bulk": "bulk_insert",
+    "tpcc": "tpcc",
+    "slap": "slap",
+    "ycsb": "ycsb.a",
+    "tatp": "tatp",
+    "smallbank": "smallbank",
+    "ibench": "ibench.li1",
+}
 """The default profile of each data set."""
 
 

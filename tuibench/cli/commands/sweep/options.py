@@ -36,8 +36,20 @@ LOAD_AXES = {
     "isolation": "isolation",
     "db_ps_mode": "prepared",
     "engine": "engine",
+    "users": "users",
+    "idle_connections": "idle_connections",
+    "reconnect": "reconnect",
+    "connect_rate": "connect_rate",
 }
 """Options of a load that take several values in a sweep, and the field of the plan that each one sets."""
+
+NUMBERS: dict[str, type[int] | type[float]] = {
+    "rate": float,
+    "users": int,
+    "idle_connections": int,
+    "reconnect": int,
+    "connect_rate": float,
+}
 
 
 def _option(name: str) -> str:
@@ -70,6 +82,14 @@ class SweepOptions:
         str, Option("--db-ps-mode", help="auto: statements are prepared; disable: sent as text; or both.")
     ] = "auto"
     engine: Annotated[str, Option("--engine", help="Load engines: native,asyncio.")] = EngineChoice.AUTO
+    users: Annotated[str, Option("--users", help="Users who share the connections: 50,200.")] = "0"
+    idle_connections: Annotated[
+        str, Option("--idle-connections", help="Open connections without work: 0,1000.")
+    ] = "0"
+    reconnect: Annotated[
+        str, Option("--reconnect", help="A new login after so many transactions: 0,10,1.")
+    ] = "0"
+    connect_rate: Annotated[str, Option("--connect-rate", help="Extra logins per second: 0,50.")] = "0"
     repeat: Annotated[int, Option("--repeat", help="Runs of each combination.")] = 1
     order: Annotated[
         str,
@@ -134,14 +154,19 @@ class SweepOptions:
     def _load(self, options: RunOptions, words: Mapping[str, str]) -> RunOptions:
         """The options of a load with these values of its axes."""
         chosen: dict[str, Any] = dict(words)
-        if "rate" in chosen:
-            try:
-                chosen["rate"] = float(chosen["rate"])
-            except ValueError:
-                raise UsageError(
-                    f"--rate takes numbers separated by commas, not '{self.rate}'", "for example 100,200"
-                ) from None
+        for name, number in NUMBERS.items():
+            if name in chosen:
+                chosen[name] = self._number(name, number, chosen[name])
         return RunOptions(**{**vars(options), **chosen, "time": self.time, "warmup_time": self.warmup_time})
+
+    def _number(self, name: str, number: type[int] | type[float], word: str) -> int | float:
+        try:
+            return number(word)
+        except ValueError:
+            raise UsageError(
+                f"{_option(name)} takes numbers separated by commas, not '{getattr(self, name)}'",
+                "for example 100,200",
+            ) from None
 
     def _loads(
         self, options: RunOptions, axes: Mapping[str, Sequence[str]], profile: str

@@ -49,6 +49,9 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
             generator.set_weights(weights)
         self._context.changed()
 
+    def set_users(self, users: int) -> None:
+        self._queue.set_users(users)
+
     def set_delay(self, delay_ns: int) -> None:
         self._delay.ns = delay_ns
 

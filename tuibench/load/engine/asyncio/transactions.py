@@ -10,14 +10,15 @@ only for what is not hot: a back-off, a wait for work. Errors are thrown in wher
     _talk       an attempt that hangs on what it captures
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, TypeVar
 
+from tuibench.clock import NS_PER_SECOND
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.load.engine.prepared_connection import PreparedConnection, backoff_seconds
-from tuibench.load.engine.recorder import OTHER, WRITE, LatencyRecorder
+from tuibench.load.engine.recorder import OTHER, WRITE
 from tuibench.load.engine.worker_context import WorkerContext
 from tuibench.load.pacing.think_time import ThinkTime
 from tuibench.load.pacing.work_queue import UNSCHEDULED, WorkQueue
@@ -40,14 +41,16 @@ TransactionStep = Generator[Request, Any, Outcome]
 class UnfinishedTransaction(AbstractContextManager[None]):
     """Books the transaction that is cut short: by the end of its connection, of the run, or of the load."""
 
-    def __init__(self, recorder: LatencyRecorder) -> None:
-        self._recorder = recorder
+    def __init__(self, context: WorkerContext[WorkQueue]) -> None:
+        self._recorder = context.recorder
+        self._context = context
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self._recorder.in_flight -= 1
             self._recorder.counters.abandoned += kind is GeneratorExit
             self._recorder.counters.failed += kind is not GeneratorExit
+            self._context.queue.user_came_back(self._context.clock.now_ns())
 
 
 class TransactionRunner:
@@ -72,11 +75,41 @@ class TransactionRunner:
         self._explicit = [transaction.explicit for transaction in context.transactions]
         self._chance = chance
         self._kill_expected = False
-        self._unfinished = UnfinishedTransaction(context.recorder)
+        self._unfinished = UnfinishedTransaction(context)
+        self._reconnect = context.execution.reconnect
+        self._since_login = 0
 
     def expect_kill(self) -> None:
         """The next query that is interrupted is to be tried again, whatever the rules say."""
         self._kill_expected = True
+
+    @property
+    def is_login_due(self) -> bool:
+        """Whether the connection is to log in again before the next transaction."""
+        return 0 < self._reconnect <= self._since_login
+
+    def logged_in(self) -> None:
+        """The connection is a new one."""
+        self._since_login = 0
+
+    def _turns(self) -> Iterable[None]:
+        """An item for each transaction that may follow at once."""
+        turns = self._values.uninterrupted()
+        return self._until_login(turns) if self._reconnect else turns
+
+    def _until_login(self, turns: Iterable[None]) -> Iterator[None]:
+        for turn in turns:
+            if self.is_login_due:
+                return
+            yield turn
+            self._since_login += 1
+
+    def _user_came_back(self, which: int, intended_ns: int, started_ns: int, ended_ns: int) -> None:
+        """The user of a pool has waited and been served; it keys and thinks before it asks again."""
+        self._recorder.wait_us.append((started_ns - intended_ns) // 1000)
+        pauses = self._values.pauses
+        seconds = pauses.before(which) + pauses.after(which) if pauses.are_any else 0.0
+        self._context.queue.user_came_back(ended_ns + int(seconds * NS_PER_SECOND))
 
     def forget(self) -> None:
         """Counts from nothing again."""
@@ -103,13 +136,14 @@ class TransactionRunner:
         intended start, service time from the start; in a closed loop both are one.
         """
         context, recorder, now, packets = self._context, self._recorder, self._now, conn.packets
-        delay, start, changes = context.delay, context.queue.start, context.changes
+        delay, queue, changes = context.delay, context.queue, context.changes
+        start, has_users = queue.start, queue.users > 0
         tally, kinds = recorder.tally, recorder.kinds
         latencies_us, responses_us = recorder.latencies_us, recorder.response_us
         calls, interactive, explicit = self._values.calls, self._interactive, self._explicit
         draw = self.think_time.take if self._has_think_time else self._values.draw
         with self._unfinished:
-            for _ in self._values.uninterrupted():
+            for _ in self._turns():
                 if context.changes != changes or (intended_ns := start()) is None:
                     return
                 recorder.in_flight += 1
@@ -136,6 +170,8 @@ class TransactionRunner:
                     recorder.other_questions += 1
                     raise
                 recorder.in_flight -= 1
+                if has_users:
+                    self._user_came_back(which, intended_ns, started_ns, ended_ns)
                 if is_committed is None:
                     recorder.counters.failed += 1
                     continue
@@ -145,8 +181,7 @@ class TransactionRunner:
                     recorder.commits += 1
                 recorder.completed += 1
                 self.events += 1
-                busy_us = (ended_ns - started_ns) // 1000
-                self.busy_us += busy_us
+                self.busy_us += (busy_us := (ended_ns - started_ns) // 1000)
                 if intended_ns == UNSCHEDULED:
                     responses_us[which].append(busy_us)
                 else:

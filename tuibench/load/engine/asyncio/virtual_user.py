@@ -5,7 +5,8 @@
         └── lost <────┘
 
 connecting  logs in and prepares; refused for want of connections it ends, for want of a server it tries again
-working     runs one transaction after the other, or (open loop) each as it comes due; holds while paused
+working     runs one transaction after the other, or (open loop) each as it comes due; holds while paused;
+            after --reconnect transactions it logs in again
 lost        the connection broke: the transaction failed, a new connection is made after a back-off
 leaving     asked to go, or out of work: the transaction in flight ends, then the connection is closed
 """
@@ -54,6 +55,7 @@ class VirtualUser:
         self._number = number
         self._leaving = False
         self._broken = 0
+        self._renews = False
         self._conn: PreparedConnection | None = None
 
     @property
@@ -112,9 +114,14 @@ class VirtualUser:
         if self._conn is None:
             return None
         self.admitted = True
-        self._context.connection_opened()
-        if lost:
+        self._context.connection_opened(is_planned=self._renews)
+        if self._renews:
+            self._context.recorder.counters.logins += 1
+            self._context.recorder.login_us.append(self._conn.login_us)
+        elif lost:
             self._context.recorder.counters.reconnects += 1
+        self._renews = False
+        self.transactions.logged_in()
         return self._conn
 
     async def _disconnect(self) -> None:
@@ -151,6 +158,9 @@ class VirtualUser:
         context, queue = self._context, self._context.queue
         while not self._is_done():
             if self._generator.needs_reconnect():
+                return
+            if self.transactions.is_login_due:
+                self._renews = True
                 return
             if conn.session_sql is not context.session_sql:
                 yield partial(conn.set_up, context)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tuibench.clock import NS_PER_MS, NS_PER_SECOND, Clock, SystemClock
+from tuibench.errors import RunError
 from tuibench.load.engine.base import BaseEngine, ConnectionFairness, ReportParts
 from tuibench.load.engine.native import program as native_program
 from tuibench.load.engine.native.native_user import NativeUser, Returned
@@ -86,6 +87,11 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
             timer=timer,
         )
         asyncio.get_running_loop().add_reader(self._native.fileno(), self._on_returned)
+
+    def set_users(self, users: int) -> None:
+        """`engine.choice` gives loads with users to the other engine."""
+        if users:
+            raise RunError("the native engine has no pool of users", "use --engine=asyncio")
 
     def set_weights(self, weights: Sequence[float]) -> None:
         self._native.set_weights(list(weights))
