@@ -1,4 +1,4 @@
-"""The program's entry: `tuibench` and `python -m tuibench`."""
+"""Entry point of `tuibench` and `python -m tuibench`."""
 
 from tuibench import credentials
 

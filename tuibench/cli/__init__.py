@@ -1,1 +1,1 @@
-"""The command line. The only room that uses click and writes to stdout."""
+"""Command line. The only package that uses click and writes to stdout."""

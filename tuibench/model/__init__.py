@@ -1,1 +1,1 @@
-"""The words every part shares: frozen, serialisable, no I/O."""
+"""Data types that all packages share: frozen, serialisable, no I/O."""

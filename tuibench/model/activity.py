@@ -1,4 +1,4 @@
-"""Who is on the server at one moment: sessions, who waits for whose lock, and the last deadlock.
+"""Activity on the server at one moment: sessions, lock waits, and the last deadlock.
 
 Statements are digests: their values are replaced by `?`.
 """

@@ -1,4 +1,4 @@
-"""What an operator can ask of a running session. Keys, palette and scripts all submit these."""
+"""Commands of a running session, submitted by keys, palette and scripts."""
 
 import msgspec
 

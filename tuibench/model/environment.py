@@ -1,4 +1,4 @@
-"""Where a run took place: the two hosts, the server and how it was set, and the road between them.
+"""Environment of a run: both hosts, the server and its variables, the network between them.
 
 What this host is, as far as it does not change from tick to tick.
 """

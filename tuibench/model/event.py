@@ -1,4 +1,4 @@
-"""What happened during a run, and when."""
+"""Events of a run."""
 
 from enum import StrEnum
 

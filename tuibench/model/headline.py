@@ -1,4 +1,4 @@
-"""The figure that a profile is known by: how often one kind of transaction is completed, such as tpmC."""
+"""Headline figure of a profile: the rate of one kind of transaction, such as tpmC."""
 
 import msgspec
 

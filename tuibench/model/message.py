@@ -1,4 +1,4 @@
-"""What a session and its viewers say to each other: one JSON object a line, told apart by its `type`.
+"""Messages between a session and its viewers: one JSON object per line, with a `type`.
 
 Whoever connects gets a `Hello` first, and may submit commands. One that says `JoinSession` becomes a viewer:
 it gets a `Hello` with the history it asked for, then everything as it happens, up to `Ended`.

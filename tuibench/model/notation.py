@@ -1,4 +1,4 @@
-"""Lengths of time as they are written on a command line or in a dialog: 20ms, 30s, 1m30s, 2h.
+"""Durations as they are written on a command line or in a dialog: 20ms, 30s, 1m30s, 2h.
 
 Sizes as MySQL's options have them: 512M, 4G.
 

@@ -1,4 +1,4 @@
-"""All that a run needs to be repeated, apart from the server."""
+"""Plan of a run: all that is needed to repeat it, apart from the server."""
 
 from enum import StrEnum
 

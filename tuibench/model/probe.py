@@ -1,4 +1,4 @@
-"""A probe: steps of more and more load until the server is saturated, and what was found.
+"""A probe: steps of increasing load until the server is saturated, and its result.
 
 Levels are threads, or transactions a second, as the order says; half-widths are those of 95 % intervals, as a
 share of the value (0.03 is 3 %).

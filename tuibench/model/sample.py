@@ -1,4 +1,4 @@
-"""One tick of a run: what the load did, what the server said, what the host did.
+"""One tick of a run: figures of the load, the server and the host.
 
 A part that could not be measured is None, never zero. Rates are per second over the *measured* interval.
 Latencies are milliseconds.

@@ -1,4 +1,4 @@
-"""A load planned in stages: levels that are kept for a while, and ramps from one level to another.
+"""Planned load: stages of constant levels, and ramps between levels.
 
 A stage is about the threads or about the rate; what it is not about stays as it is.
 

@@ -1,4 +1,4 @@
-"""What a server is, as far as it does not change from tick to tick."""
+"""Properties of a server that do not change from tick to tick."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""Plain names of the SQL errors that are part of a normal load: the server's symbols do not explain them."""
+"""Plain descriptions of SQL errors that are part of a normal load."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

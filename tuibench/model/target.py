@@ -1,4 +1,4 @@
-"""Where the server is and how to log in."""
+"""Address of a server and login data."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What `tune` is asked for, what it measures, and what it finds."""
+"""Order, measurements and results of `tune`."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""What `tuibench watch` found out: a server's own traffic, under the keys of `tuibench.watch/1`."""
+"""Report of `tuibench watch`: a server's own traffic, under the keys of `tuibench.watch/1`."""
 
 from typing import Literal
 

@@ -1,1 +1,1 @@
-"""How to talk to a server. The only room that imports asyncmy."""
+"""Connections to a server. The only package that imports asyncmy."""

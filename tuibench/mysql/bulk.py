@@ -1,4 +1,4 @@
-"""Many rows at a time, as the servers take them quickest: MariaDB's bulk statements, and LOAD DATA LOCAL.
+"""Bulk inserts by the fastest method of each server: MariaDB's bulk statements, and LOAD DATA LOCAL.
 
 Both send blocks of bytes that the caller has written in the server's form. LOAD DATA LOCAL sends what it is
 given and never a file, whatever name the server asks for.

@@ -1,4 +1,4 @@
-"""One connection to a server: statements in text, statements prepared, errors in our own tree."""
+"""One connection to a server: text statements, prepared statements, errors of our own tree."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,4 +1,4 @@
-"""Foreign exceptions of the driver and the network, translated into the error tree.
+"""Translation of the driver's and the network's exceptions to our own.
 
 Here is decided which error codes mean a broken connection, a server that is away, a login that is refused.
 

@@ -1,4 +1,4 @@
-"""What a server is: flavour, version, identity, and where its files and sockets are.
+"""Identification of a server: flavour, version, identity, paths of its files and sockets.
 
 A server that hides a variable leaves that field empty; nothing here fails for want of a privilege.
 

@@ -1,4 +1,4 @@
-"""TCP keepalive: a peer that is gone is noticed although it never says so.
+"""TCP keepalive: detects a peer that is gone without closing the connection.
 
 A host that loses its power, or a network that is cut, closes no connection: the client waits for an answer
 that never comes. The kernel probes an idle connection and gives up; TCP_USER_TIMEOUT does the same for bytes

@@ -1,4 +1,4 @@
-"""What a statement waits for on the server, and which session holds that lock.
+"""The lock that a statement waits for, and the session that holds it.
 
 MySQL lists metadata locks in performance_schema, and so does MariaDB where performance_schema is on.
 Elsewhere the process list says what is waited for, and which other sessions use the same database.

@@ -1,4 +1,4 @@
-"""MySQL option files: their grammar, and which files and groups are read.
+"""MySQL option files: grammar, file locations and groups.
 
 Of equal keys the last one read wins, by its place in the files, as with the server's own clients.
 

@@ -1,4 +1,4 @@
-"""Our own questions to a server: each ends in time, and says what it waits for.
+"""Statements of tuibench's own: each has a deadline, and long waits are reported.
 
     asked ──2 s──> notice: what is asked, which lock it waits for, which session holds it
           ──query timeout──> NoAnswerError, and the connection is dropped

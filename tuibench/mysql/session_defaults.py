@@ -1,4 +1,4 @@
-"""Connections for our own questions and work: on them, the server's defaults for sessions have no say.
+"""Session variables of tuibench's own connections, independent of the server's defaults.
 
 A server may cut off every answer (sql_select_limit), end long statements (max_statement_time), hang up on who
 is silent (wait_timeout), or read SQL in its own way (sql_mode=ORACLE). The load lives with all that, since

@@ -1,4 +1,4 @@
-"""What an answer says apart from its rows: the status and rows affected of an OK, the names of columns."""
+"""Parts of a response apart from its rows: status and affected rows of an OK, column names."""
 
 import struct
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""What server and host say. The only room that imports psutil."""
+"""Sampling of server and host. The only package that imports psutil."""

@@ -1,4 +1,4 @@
-"""Looks at where a run takes place, before its load: host, disk, the server's settings, the road there."""
+"""Environment of a run, read before the load starts: host, disk, server variables, network."""
 
 import asyncio
 import platform

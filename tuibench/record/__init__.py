@@ -1,1 +1,1 @@
-"""What stays of a run: the run directory and the summary's text."""
+"""Record of a run: the run directory, reports and comparisons."""

@@ -1,4 +1,4 @@
-"""A run in sysbench's words: the interval line, the checkpoint and the final summary, label for label.
+"""sysbench's report: interval line, checkpoint and final summary, label for label.
 
 Scripts parse these; formats are those of sysbench 1.0.20.
 

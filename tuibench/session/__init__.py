@@ -1,1 +1,1 @@
-"""The conductor of a run, its unix-socket service and its client."""
+"""A session: a run from start to end, its Unix socket service, and the client of that service."""

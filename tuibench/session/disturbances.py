@@ -1,4 +1,4 @@
-"""What keeps a tick from being compared with others: an outage, lost connections, a starved host.
+"""Reasons why a tick is not comparable: an outage, lost connections, a starved host.
 
 A figure measured then is that of the disturbance, and not of the change that came before it.
 """

@@ -1,4 +1,4 @@
-"""The first message to a viewer: what the session is, what holds now, and its past."""
+"""The first message to a viewer: the session, its current status, and its history."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Starts a session as a process of its own, out of the terminal's reach.
+"""Start of a session as a process of its own, detached from the terminal.
 
 It is started with plain `subprocess`: asyncio's transports close with their loop, and complain of a child
 that outlives it.

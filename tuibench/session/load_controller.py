@@ -1,4 +1,4 @@
-"""The load of a run as the session sees it: its workers, how hard they work, what their reports add up to."""
+"""The load of a run: its workers, its level, and the totals of their reports."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence

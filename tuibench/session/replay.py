@@ -1,4 +1,4 @@
-"""A recorded run played as if its session were there: the same greeting and messages, at the pace they had.
+"""Playback of a recorded run: the messages of its session at their original pace.
 
 It can be paused, sought through and sped up, but not steered: every command is refused in words.
 """

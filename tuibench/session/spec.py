@@ -1,4 +1,4 @@
-"""What a session is started with."""
+"""Specification of a session."""
 
 from typing import NamedTuple
 

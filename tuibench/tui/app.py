@@ -1,4 +1,4 @@
-"""The viewer: joins a session, shows what it says, and sends it what the operator asks.
+"""The viewer's app: joins a session, shows its messages, and sends the operator's commands.
 
 The app holds the View and nothing else; what is drawn is decided in `panels`, what can be done in `actions`.
 Leaving the viewer never stops the session: only the operator's `q` does, by a command like any other.

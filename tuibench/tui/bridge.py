@@ -1,4 +1,4 @@
-"""Between the session's client and the app: what arrives within one frame becomes one message of the app.
+"""Bridge from the session's client to the app: all messages within a frame become one.
 
 A key press is answered by a status, an event and a reply, which the session sends one after the other. The
 inbox collects them for one frame, so that the app makes one view of them and paints once.

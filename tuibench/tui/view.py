@@ -1,4 +1,4 @@
-"""What the screen knows at one moment: an immutable View, made from the session's messages.
+"""The state of the screen at one moment: an immutable View, built from the session's messages.
 
 No widget is touched here and nothing is asked; `after` is the only way from one view to the next. Memory is
 bounded: of the past there is a `History` of a few numbers a tick, and only the newest samples are kept whole.

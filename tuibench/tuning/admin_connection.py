@@ -1,4 +1,4 @@
-"""The control connection: the few statements with which settings are read and set, and who counts them.
+"""Control connection: the statements that read and set settings, counted.
 
 Every statement here can be repeated without harm, so a broken connection is opened anew and the statement is
 sent once more. Values are compared as SHOW GLOBAL VARIABLES says them. Never SET PERSIST. Redo logging is no

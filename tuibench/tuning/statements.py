@@ -1,4 +1,4 @@
-"""The statements that change a setting, as text: for us to send, and for people to send by hand."""
+"""SQL text that changes a setting, for tuibench and for people."""
 
 import re
 from collections.abc import Iterable

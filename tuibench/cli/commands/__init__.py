@@ -1,1 +1,1 @@
-"""The commands: a module each, by its name, or a package with the module `command`."""
+"""Commands: one module for each, or a package with the module `command`."""

@@ -1,4 +1,4 @@
-"""`tuibench attach`: the live monitor on a session that runs already."""
+"""`tuibench attach`: opens the live monitor on a running session."""
 
 import os
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`tuibench check`: whether the tables of a data set agree with each other."""
+"""`tuibench check`: checks the consistency of a data set's tables."""
 
 from collections.abc import Sequence
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`tuibench compare`: recorded runs against the first of them."""
+"""`tuibench compare`: compares recorded runs with the first of them."""
 
 from pathlib import Path
 from typing import Annotated

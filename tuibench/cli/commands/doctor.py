@@ -1,4 +1,4 @@
-"""`tuibench doctor`: is everything ready for a load, and what falsifies its figures."""
+"""`tuibench doctor`: preflight checks of server, host and data."""
 
 from collections.abc import Sequence
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`tuibench live`: the live monitor on a given server."""
+"""`tuibench live`: opens the live monitor on a given server."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`tuibench prepare`: makes the tables of a profile."""
+"""`tuibench prepare`: creates the tables of a profile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tuibench probe`: steps the load up until the server is saturated; talk to stderr, the answer to stdout.
+"""`tuibench probe`: finds the saturation point. Progress goes to stderr, the result to stdout.
 
 How to probe, and those of the run's options that a probe takes, too.
 """

@@ -1,4 +1,4 @@
-"""`tuibench profiles`: which there are, what one does, and whether a file is one.
+"""`tuibench profiles`: lists profiles, shows one, or checks a profile file.
 
 A profile in words: its options as they are typed, its transactions as indented steps.
 """

@@ -1,4 +1,4 @@
-"""`tuibench replay`: a recorded run in the live screens, without any server."""
+"""`tuibench replay`: shows a recorded run in the live screens."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

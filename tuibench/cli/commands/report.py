@@ -1,4 +1,4 @@
-"""`tuibench report`: a recorded run as text and as a page, for people, for scripts and for spreadsheets."""
+"""`tuibench report`: prints a recorded run as text, JSON, CSV, Markdown or HTML."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`tuibench run`: the load without a screen, in sysbench's words.
+"""`tuibench run`: runs a load without a screen and prints sysbench's report.
 
 What a run without a screen prints and leaves, and what it fails for: sysbench's options, and our own.
 """

@@ -1,4 +1,4 @@
-"""`tuibench runs`: what was recorded, one of them in short, and taking them away."""
+"""`tuibench runs`: lists, shows and deletes recorded runs."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""`tuibench sessions`: what runs on this machine for this user."""
+"""`tuibench sessions`: lists this user's running sessions on this machine."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""`tuibench settings list`: what can be changed on a server, its value, the required privilege.
+"""`tuibench settings list`: lists the settings that can be changed, their values and required privileges.
 
 The settings of a server in words, a few lines each.
 """

@@ -1,4 +1,4 @@
-"""`tuibench tune`: screens settings on a running server; talk to stderr, the answer to stdout."""
+"""`tuibench tune`: screens settings on a running server. Progress goes to stderr, the result to stdout."""
 
 from __future__ import annotations
 

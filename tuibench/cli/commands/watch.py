@@ -1,4 +1,4 @@
-"""`tuibench watch`: the live monitor on a server's own traffic, without a load."""
+"""`tuibench watch`: opens the live monitor on a server's own traffic, without a load."""
 
 from __future__ import annotations
 

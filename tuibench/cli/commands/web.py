@@ -1,4 +1,4 @@
-"""`tuibench web`: a running session's screen in the browser, to look at; to steer only if that is asked for.
+"""`tuibench web`: serves a running session's screen in the browser, read-only unless steering is enabled.
 
 Each page that is opened gets a viewer of its own, a process like any other that attaches. The session itself
 refuses commands from those that may only look.

@@ -1,1 +1,1 @@
-"""Completion by the Tab key, for bash, zsh and fish. No start reads it but one that a shell asks for."""
+"""Completion by the Tab key for bash, zsh and fish. Imported only for completion requests."""

@@ -1,4 +1,4 @@
-"""What there is to choose from: profiles, runs, sessions, settings, presets, verbs.
+"""Completion candidates: profiles, runs, sessions, settings, presets, verbs.
 
 Nobody is called for it, no server and no session; what cannot be read is not offered.
 """

@@ -1,4 +1,4 @@
-"""How completion gets into a shell: its script, where that goes, the line that makes the shell read it."""
+"""Installation of completion: the script of each shell, its location, and the line that loads it."""
 
 import os
 import subprocess

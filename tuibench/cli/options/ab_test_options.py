@@ -1,4 +1,4 @@
-"""`--ab`: which two values are tried against each other, and for how long."""
+"""`--ab`: the two values that are compared, and the duration of the test."""
 
 from __future__ import annotations
 

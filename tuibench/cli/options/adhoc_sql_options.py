@@ -1,4 +1,4 @@
-"""`--sql` and its kin: a load made of the user's own statements instead of a profile."""
+"""`--sql` and related options: a load of the user's own statements instead of a profile."""
 
 from __future__ import annotations
 

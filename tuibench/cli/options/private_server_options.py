@@ -1,4 +1,4 @@
-"""How a private server is set up: options of its own, those of an option file, and limits."""
+"""Options of a private server: server options, an option file, and limits."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""The options of a profile, which no parser knows: found among the words that are left over."""
+"""Options of a profile, taken from the arguments that the parser does not know."""
 
 from collections.abc import Sequence
 

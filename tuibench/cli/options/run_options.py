@@ -1,4 +1,4 @@
-"""How hard and how long to run: sysbench's options, and the Plan they make.
+"""Options of a load, named as in sysbench, and the plan that they make.
 
 The options of a planned load: `--plan`, and its short forms `--ramp` and `--ramp-rate`.
 """

@@ -1,4 +1,4 @@
-"""Options of a scripted demonstration: which scene, and how it is played."""
+"""Options of a scripted demonstration: the scene, and its playback."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""Options of every command that opens a screen: colours, pace, mouse, and the user's own keys.
+"""Options of every command that opens a screen: theme, frame rate, mouse, key bindings.
 
 What an option does not say, the sections [screen] and [keys] of the configuration file do.
 """

@@ -1,4 +1,4 @@
-"""Where the server is and how to log in: options first, then the environment, then option files.
+"""Server address and login: options first, then the environment, then option files.
 
 Lists of hosts, ports and sockets, as sysbench has them: every host with every port, or every socket.
 

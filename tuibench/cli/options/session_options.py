@@ -1,4 +1,4 @@
-"""Options of every command that starts a session: in the background or not; where it serves its metrics."""
+"""Options of every command that starts a session: background, grace period, metrics endpoint."""
 
 from __future__ import annotations
 

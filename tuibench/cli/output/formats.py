@@ -1,4 +1,4 @@
-"""`--format`: which forms a command's output has, what they are called, and how JSON is written.
+"""`--format`: the output formats of a command, and the encoding of JSON.
 
 Lists for people: columns as wide as they must be, numbers to the right.
 """

@@ -1,4 +1,4 @@
-"""Progress of long work on stderr: a bar on a terminal, nothing elsewhere."""
+"""Progress bars on stderr, only if it is a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The lines about a run that sysbench's summary has no place for."""
+"""Notes about a run that sysbench's summary does not contain."""
 
 import os
 from pathlib import Path

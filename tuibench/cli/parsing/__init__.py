@@ -1,1 +1,1 @@
-"""From the arguments to the values of options; help, and the parser's errors."""
+"""Parsing of arguments to option values; help texts; parser errors."""

@@ -1,4 +1,4 @@
-"""Command lines as their writers mean them, before the parser sees them.
+"""Preparation of the arguments for the parser: spelling variants, hints for unknown commands.
 
 `--table_size` is `--table-size`, as sysbench has it, and `tuibench help run` is `tuibench run --help`,
 and `tuibench PROFILE help`, as sysbench has it, shows the profile. Passwords are off them already, see

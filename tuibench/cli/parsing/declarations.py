@@ -1,4 +1,4 @@
-"""Options and arguments as data: what a command's function and the shared option groups are annotated with.
+"""Declarations of options and arguments, with which functions and option groups are annotated.
 
     def run(context: click.Context, server: ServerOptions, profile: Annotated[str, Argument(help="…")] = "")
 

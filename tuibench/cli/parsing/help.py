@@ -1,4 +1,4 @@
-"""How a command explains itself: options by subject, what each takes, its default in brackets, examples.
+"""Help of a command: options by subject, values, defaults in brackets, examples.
 
 One table names the values of options, the same in all commands.
 """

@@ -1,4 +1,4 @@
-"""Options of mysqlslap that `tuibench slap` has in another form, or not at all."""
+"""mysqlslap's options that `tuibench slap` has in another form, or not at all."""
 
 from collections.abc import Sequence
 

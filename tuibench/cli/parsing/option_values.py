@@ -1,4 +1,4 @@
-"""How the text of an option is read where it is more than a plain number, and how it is refused."""
+"""Parsing of option values that are more than a plain number."""
 
 from collections.abc import Iterable
 from typing import TypeVar

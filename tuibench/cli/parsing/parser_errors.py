@@ -1,4 +1,4 @@
-"""What the parser of command lines could not make sense of, in our words: the parser's own name its library.
+"""Translation of the parser's errors: its own wording names its library.
 
 Each line of the table is a pattern of click's message and its replacement.
 """

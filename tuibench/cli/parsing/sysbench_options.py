@@ -1,4 +1,4 @@
-"""Tests and options of sysbench 0.4 to 1.0 as tables: what each is called here, or why it cannot be had."""
+"""Tests and options of sysbench 0.4 to 1.0: the equivalent of each, or the reason why there is none."""
 
 OWN_TESTS = (
     "bulk_insert",

@@ -1,4 +1,4 @@
-"""Command lines of sysbench 0.4 to 1.0 in the words of this program.
+"""Translation of sysbench 0.4 to 1.0 command lines.
 
 `oltp_read_write --threads=4 run` becomes `run oltp_read_write --threads=4`; scripts and old options get
 today's names (`--test=oltp --num-threads=4 run`), and options without a meaning here are dropped or refused

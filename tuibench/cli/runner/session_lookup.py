@@ -1,4 +1,4 @@
-"""What the commands that look for sessions have in common: which one is meant, and how to reach it."""
+"""Selection of a running session for the commands that take one."""
 
 from pathlib import Path
 

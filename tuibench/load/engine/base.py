@@ -1,4 +1,4 @@
-"""What both engines do alike: connections come and go, the quota ends, reports are assembled.
+"""What both engines share: starting and ending connections, the quota, reports.
 
 An engine adds its queue of due work, its kind of connection, and its latencies.
 """

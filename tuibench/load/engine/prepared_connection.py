@@ -1,4 +1,4 @@
-"""Opening a connection of the load: log in, set it up, prepare its statements, try as long as it helps."""
+"""Opening of a load connection: login, session setup, preparing statements, retries."""
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence

@@ -1,4 +1,4 @@
-"""What the virtual users of one worker note down while they work, at the least possible cost.
+"""Counters and latencies that the connections of a worker record.
 
 The hot path appends raw microseconds to plain lists; they become histograms when a report is taken.
 

@@ -1,4 +1,4 @@
-"""What an engine is: runs a program on the connections of one worker process, and reports on it.
+"""The interface of an engine: runs a program on the connections of a worker process, and reports.
 
 There are two: `asyncio.engine` is portable and the reference, `native.engine` runs transactions on threads in
 Rust. `tests/integration/conformance` runs the same tests on both.

@@ -1,4 +1,4 @@
-"""What all connections of a worker share: where to go, what to run, by which rules, and how much is left."""
+"""State shared by the connections of a worker: target, program, rules, remaining quota."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

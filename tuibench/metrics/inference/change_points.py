@@ -1,4 +1,4 @@
-"""Change points in the history of a figure: the runs from which on its level is another.
+"""Change points in the history of a figure: the runs at which its level changes.
 
 - `change_points` looks at the whole history: E-divisive (Matteson and James, JASA 109, 2014) finds where a
   stretch falls apart best, by the energy distance of its two sides, which takes no distribution for granted.

@@ -1,4 +1,4 @@
-"""Two runs against each other, figure by figure, by the noise of their own ticks.
+"""Comparison of two runs, figure by figure, relative to the noise of their own ticks.
 
 A figure is a ratio of sums over ticks (transactions over seconds, errors over attempts) or a percentile of
 all latencies; its interval is that of `bootstrap`. A long run's ticks are added up to `MOST_SLOTS` slots

@@ -1,4 +1,4 @@
-"""How well the level of a short series is known: its mean, with the half-width of the 95 % interval.
+"""Mean of a short autocorrelated series with its 95 % confidence interval.
 
 Neighbouring ticks are alike: n of them tell as much as n·(1−φ)/(1+φ) independent ones, if they are an AR(1)
 series (Box, Jenkins & Reinsel, Time Series Analysis, ch. 2). φ is the cautious estimate of `bootstrap`, and

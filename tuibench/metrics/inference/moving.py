@@ -1,4 +1,4 @@
-"""How a level moves while nothing is changed: a trend, a step, a sawtooth, or wandering.
+"""Detection of a level that moves by itself: trend, step, sawtooth, wandering.
 
 The yardstick is a placebo: two windows of the length that is going to be compared are slid over the series,
 and the largest difference they show is what the level does by itself (`swing`). What kind of movement that is

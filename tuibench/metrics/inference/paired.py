@@ -1,4 +1,4 @@
-"""The result of an A/B test: what B does against A, with the drift of the run removed.
+"""Result of an A/B test: the paired difference of B and A, with the drift of the run removed.
 
 While a test goes on, and wherever it is stopped, the answer is that of the confidence sequences
 (`sequential`). A test of a fixed number of cycles that has come to its planned end has a narrower interval,

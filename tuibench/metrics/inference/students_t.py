@@ -1,4 +1,4 @@
-"""Quantiles of Student's t distribution for any level, without a library."""
+"""Quantiles of Student's t distribution."""
 
 import math
 from functools import lru_cache

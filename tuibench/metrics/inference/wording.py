@@ -1,4 +1,4 @@
-"""Verdicts in words, the same on screen, on stderr, in reports and in the record."""
+"""Wording of verdicts, the same on screen, on stderr, in reports and in the record."""
 
 from tuibench import units
 from tuibench.model.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict

@@ -1,4 +1,4 @@
-"""Where a curve of throughput bends: the level from which on doubling it gains less than 10 %.
+"""Knee of a throughput curve: the level from which doubling gains less than 10 %.
 
 Between measured levels the curve is drawn straight in logarithms, so that a proportional stretch is exact and
 a gain of doubling is a difference of two heights. All gains here are natural logarithms of a ratio.

@@ -1,4 +1,4 @@
-"""When a series has come to rest after a change: found in the series, not guessed.
+"""Detection of the end of a transient after a change.
 
 A window is at rest when its least-squares trend is at most `TREND_LIMIT` standard errors from none. The
 first such window after the change is taken, so that nothing is thrown away that could be used. One and a half

@@ -1,4 +1,4 @@
-"""A run cut into slots: one for each tick, with what can be added up over several of them."""
+"""Slots: one for each tick, with figures that can be added over several of them."""
 
 from bisect import bisect_left
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Thresholds such as `p95>50ms`, `errors>0.1%`, `tps<500`: how they are written, and what crosses them.
+"""Thresholds such as `p95>50ms`, `errors>0.1%`, `tps<500`: syntax and evaluation.
 
     FIGURE OPERATOR NUMBER[UNIT]
 

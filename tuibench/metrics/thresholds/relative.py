@@ -1,4 +1,4 @@
-"""Thresholds of a comparison, such as `tps<-5%` or `p95>10%`: how they are written, and what crosses them.
+"""Thresholds of a comparison, such as `tps<-5%` or `p95>10%`: syntax and evaluation.
 
     FIGURE OPERATOR SIGNED-NUMBER%
 

@@ -1,1 +1,1 @@
-"""Logging in: handshake, TLS, authentication plugins, password commands."""
+"""Login: handshake, TLS, authentication plugins, password commands."""

@@ -1,4 +1,4 @@
-"""The first packets of a connection, where the driver needs help: TLS before the login, and login plugins.
+"""First packets of a connection that the driver does not handle: TLS before login, and login plugins.
 
 The driver would ask for TLS whether or not the server offers it, and would move the socket to another
 transport, which loses packets under uvloop. Here the server is asked first, and the transport in place is

@@ -1,4 +1,4 @@
-"""Passwords printed by a command, for servers whose tokens expire.
+"""Passwords that a command prints, for servers whose tokens expire.
 
 The command runs in a shell, once for all logins that come together: what it printed is good for a few
 seconds. Its output goes to the server and nowhere else.

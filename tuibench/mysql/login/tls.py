@@ -1,4 +1,4 @@
-"""TLS as the MySQL clients spell it: --ssl-mode and what it demands of the server's certificate."""
+"""TLS with the options of the MySQL clients: --ssl-mode and the checks of the server's certificate."""
 
 import ssl
 from functools import lru_cache

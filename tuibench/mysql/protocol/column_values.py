@@ -1,4 +1,4 @@
-"""What the columns of a result are: their definitions as servers send them, in either protocol.
+"""Column definitions of a result, in the text and the binary protocol.
 
 Values of rows from the text that servers write, in either protocol, to Python's.
 

@@ -1,4 +1,4 @@
-"""Answers that come in one piece and hold rows of one width, as nearly all of a load do: read at a glance.
+"""Fast parsing of responses that arrive in one piece and have rows of one width.
 
 Quicker by far than `answer`, which reads all others and would find the same. The header of every packet is
 looked at, so that nothing within a row passes for the end.

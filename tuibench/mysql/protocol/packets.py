@@ -1,4 +1,4 @@
-"""Statements as packets: in text, or prepared ones with their values in binary form.
+"""Encoding of statements: text, or prepared with binary values.
 
 Preparing many statements on one connection at the cost of one round trip.
 

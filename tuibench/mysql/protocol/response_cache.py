@@ -1,4 +1,4 @@
-"""An answer that is, byte for byte, the one read before it says the same.
+"""Cache of parsed responses: a response with the same bytes has the same meaning.
 
 The same SELECT on the same rows gives the same bytes, and to compare them takes a fraction of reading them.
 One answer is remembered for all connections of a process, so that thousands of them cost no memory. What can

@@ -1,4 +1,4 @@
-"""Where a server's answer to one statement ends, and what it says, without a look into its rows.
+"""Parser of the response to one statement: its end, status and errors, without decoding rows.
 
 Bytes in, verdict out; no I/O. An answer is a train of packets (three bytes of length, one of sequence):
 

@@ -1,4 +1,4 @@
-"""The hot path: statements and answers of one connection, one after the other, without a task in between.
+"""The hot path: statements and responses of one connection in sequence, without a task switch.
 
 A script is a generator (see `load.transactions`): it yields a packet, and is given what the statement
 affected, from within the callback that brings the last byte of the answer; so the next one leaves at once.

@@ -1,4 +1,4 @@
-"""Who waits for whose lock: the questions that each flavour understands, and their answers as LockWaits.
+"""Lock waits: the query of each flavour, and its result as LockWaits.
 
 The server keeps the start of a wait in its own time zone; the session's may be another one.
 

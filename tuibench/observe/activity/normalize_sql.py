@@ -1,4 +1,4 @@
-"""A statement without its values: `SELECT c FROM t WHERE id IN (?, …)`. Made for eyes, not for parsers."""
+"""Statements without their values, for display: `SELECT c FROM t WHERE id IN (?, …)`."""
 
 import re
 

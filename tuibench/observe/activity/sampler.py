@@ -1,4 +1,4 @@
-"""Asks the server who is on it, over a line of its own that is there only while somebody wants to know."""
+"""Sampling of server sessions over a connection that is open only while a viewer shows them."""
 
 import asyncio
 from collections.abc import Sequence, Set

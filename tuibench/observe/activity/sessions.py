@@ -1,4 +1,4 @@
-"""The server's list of sessions: others one by one, ours by their state, with bounds on both.
+"""The server's session list: other sessions one by one, ours by state, both limited in number.
 
 Our own may be thousands: the server itself leaves them out and adds them up, told by ranges of their ids.
 

@@ -1,4 +1,4 @@
-"""Two readings of a host's totals become one sample: shares of the processors, rates, times of disk requests.
+"""Conversion of two readings of a host's totals to a sample: CPU shares, rates, times of disk requests.
 
 It does not matter where the totals were read: on this host, or on another one.
 """

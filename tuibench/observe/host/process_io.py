@@ -1,4 +1,4 @@
-"""What one process has done besides using processors: context switches, bytes from and to storage.
+"""Context switches and storage I/O of one process.
 
 /proc/PID/status counts the switches of the main thread only, so those of all threads are read and added up. A
 thread that ended between two readings takes its last switches with it. /proc/PID/io is readable for the

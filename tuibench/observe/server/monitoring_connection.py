@@ -1,4 +1,4 @@
-"""The observer's own line to the server: one job at a time, never waited for longer than a tick allows.
+"""Connection of a sampler: one job at a time, with a timeout shorter than a tick.
 
 A job that outlasts its budget stays in flight and is collected by a later call, so a slow answer costs a gap
 and not the connection: under a full max_connections there might be no second one.

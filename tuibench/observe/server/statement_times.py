@@ -1,4 +1,4 @@
-"""How long statements took, as the server measured them: cumulative times, from the best source it has.
+"""Statement times measured by the server: cumulative, from the best source that it has.
 
 | server | source | gives |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""From two readings of the server's status to a sample: what happened between them, and how fast it counted.
+"""Conversion of two readings of the server's status to a sample.
 
 Without I/O: readings in, an observation out.
 """

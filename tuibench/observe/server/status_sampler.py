@@ -1,4 +1,4 @@
-"""Samples the server: one SHOW GLOBAL STATUS a tick, over a connection of our own.
+"""Sampling of the server: one SHOW GLOBAL STATUS per tick, over a connection of its own.
 
 Whatever else is asked in a tick is asked before it: the status must have counted all that we sent.
 

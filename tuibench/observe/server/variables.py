@@ -1,4 +1,4 @@
-"""Which of the server's global variables changed between two readings, apart from those that always do."""
+"""Changes of global variables between two readings, apart from variables that always change."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase

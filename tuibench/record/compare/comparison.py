@@ -1,4 +1,4 @@
-"""Recorded runs against the first: what was not the same about them, what casts doubt on that, figures."""
+"""Comparison of recorded runs with the first: differences in conditions, doubts, figures."""
 
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase

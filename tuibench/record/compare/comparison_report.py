@@ -1,4 +1,4 @@
-"""A comparison in words: for the terminal, and as Markdown."""
+"""A comparison as text for the terminal and as Markdown."""
 
 from collections.abc import Sequence
 

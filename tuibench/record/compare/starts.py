@@ -1,4 +1,4 @@
-"""Runs by the start of the server that they were measured on, and one side's figure against another's.
+"""Grouping of runs by the server start that they were measured on.
 
 Runs on one start are one observation of that start's level, so a verdict on two groups takes several starts
 on either side (`across_starts`). Two single runs on the same start are compared by the noise of their own

@@ -1,4 +1,4 @@
-"""Reads a run's folder into a `Run`. No server is involved."""
+"""Loading of a run directory as a `Run`, without a server."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

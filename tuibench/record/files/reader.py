@@ -1,4 +1,4 @@
-"""Reads the files of a run directory, whatever state a crash has left them in.
+"""Reading of the files of a run directory in any state that a crash can leave.
 
 A last line that was cut short is passed over; so is any other that cannot be read, and counted.
 """

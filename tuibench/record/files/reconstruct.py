@@ -1,4 +1,4 @@
-"""The summary of a run that was cut short, or still goes on, from its samples and latencies.
+"""Summary of an interrupted or running run, reconstructed from samples and latencies.
 
 It lacks what only the session knew: how fair the connections were to each other, the server's last counters,
 and what was in flight. Its percentiles are exact, but for single statements.

@@ -1,4 +1,4 @@
-"""The lines of a run directory: the model's words, with what a record needs besides, in less room.
+"""Line formats of a run directory.
 
     status.jsonl    StatusLine   what held from then on: only what had changed
     reports.jsonl   ReportLine   the full report at each checkpoint, and at the end

@@ -1,4 +1,4 @@
-"""All that was recorded, runs and sweeps: how far a sweep has come, and which of all is meant.
+"""All recorded runs and sweeps: progress of each, and lookup by name.
 
 A cell of a sweep is a run as well, called SWEEP/CELL.
 

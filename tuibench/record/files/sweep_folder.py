@@ -1,4 +1,4 @@
-"""The folder of a sweep: `sweep.json` says what is to be run, `results.jsonl` gets a line as each cell ends.
+"""Directory of a sweep: `sweep.json` contains the plan, `results.jsonl` a line for each finished cell.
 
 Each cell keeps the record of a run in a folder of its own beside them. A line that a crash has torn counts
 for nothing: its cell is run again.
@@ -61,7 +61,7 @@ class SweepFolder:
         """A sweep that goes on. Raises UsageError if there is none, or it is being run already."""
         record = _record(directory)
         results = _locked(directory)
-        _mend(directory / RESULTS, results)
+        _drop_torn_line(directory / RESULTS, results)
         return cls(directory, _sweep(record, directory), results)
 
     def add(self, line: SweepLine) -> None:
@@ -141,7 +141,7 @@ def _locked(directory: Path) -> IO[bytes]:
     return stream
 
 
-def _mend(path: Path, results: IO[bytes]) -> None:
+def _drop_torn_line(path: Path, results: IO[bytes]) -> None:
     """Ends a line that a crash has left torn, so that the next one begins on its own."""
     written = path.read_bytes()
     if written and not written.endswith(b"\n"):

@@ -1,4 +1,4 @@
-"""How a tick stands in `samples.jsonl`: with all that its sample tells, in half the room.
+"""Compact encoding of a tick in `samples.jsonl`.
 
 Names are told once: those of statements and transactions before their first rows, those of counters and
 gauges with their first values, those of the server's and the host's other figures never. What follows from

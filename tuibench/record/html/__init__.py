@@ -1,4 +1,4 @@
-"""A run as one self-contained HTML file: markup, charts as SVG, and the sections they stand in.
+"""HTML report of a run in one self-contained file: markup, SVG charts, sections.
 
 Nothing in it is fetched: style, script and pictures are inside. Colours follow the reader's dark or light
 mode.

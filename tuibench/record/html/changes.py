@@ -1,4 +1,4 @@
-"""What was changed on the way, and what that did."""
+"""Section of the changes during a run and their effects."""
 
 from collections.abc import Sequence
 

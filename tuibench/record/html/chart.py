@@ -1,4 +1,4 @@
-"""A chart over time as SVG: axis from zero, gaps, a numbered line for each change, names at lines' ends."""
+"""SVG chart over time: axis from zero, gaps, a numbered line for each change, labels at line ends."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Which charts a report has: a table of them, each with its lines and where in a sample they are read.
+"""Charts of a report: a table of their lines and the sample fields that they show.
 
 Draws the charts of a report: each with its caption, its names and what the pointer reads off it.
 

@@ -1,4 +1,4 @@
-"""The distribution of latencies as SVG: how many transactions took how long, on a logarithmic axis."""
+"""SVG chart of the latency distribution on a logarithmic axis."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""HTML as text that cannot be got wrong: what is not markup already is escaped.
+"""HTML as a text type that escapes everything that is not markup.
 
 Tables of a report: of two columns with names, or of rows with figures.
 """

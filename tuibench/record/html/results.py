@@ -1,4 +1,4 @@
-"""A run in figures, and in sentences.
+"""Section of a run's figures and their analysis.
 
 The top of a report: what it is of, the figures everybody looks for, and what speaks against them.
 """

@@ -1,4 +1,4 @@
-"""What a probe found, as a section of a run's report: in sentences, against the levels, step by step."""
+"""Section of a probe's result: sentences, chart and steps."""
 
 from collections.abc import Sequence
 

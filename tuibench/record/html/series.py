@@ -1,4 +1,4 @@
-"""Figures over time as charts draw them: few points, with gaps where nothing was measured."""
+"""Time series reduced to the points that a chart can show, with gaps."""
 
 import math
 from collections.abc import Callable, Sequence

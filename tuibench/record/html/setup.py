@@ -1,4 +1,4 @@
-"""Where a run took place, how it was driven, and how to have it again."""
+"""Section of the environment, the plan and the commands that repeat a run."""
 
 from collections.abc import Iterator, Mapping
 

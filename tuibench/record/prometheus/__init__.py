@@ -1,1 +1,1 @@
-"""A running session as Prometheus sees it: which metrics there are, their names, units and words."""
+"""Prometheus metrics of a running session: names, units, help texts."""

@@ -1,4 +1,4 @@
-"""What a page of metrics is made of: one moment of a session, with nothing in it that still changes.
+"""Snapshot of a session from which a metrics page is made.
 
 The metrics that only grow: those of the load, and the server's own, as far as they tell of a load.
 

@@ -1,4 +1,4 @@
-"""A snapshot as the page that a scraper gets: families in a fixed order, in the format it asks for.
+"""Metrics page: metric families in a fixed order, in the requested format.
 
 All names begin with `tuibench_`. Which metrics there are does not depend on the load, but for what this
 server does not count and what was not measured.

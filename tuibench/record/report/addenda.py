@@ -1,4 +1,4 @@
-"""What stands below sysbench's summary: the profile's headline, the result of a trial, what a probe found.
+"""Additions below sysbench's summary: the profile's headline, the result of a trial or a probe.
 
 The headline of a run and its kinds of transactions as text, below sysbench's summary.
 """

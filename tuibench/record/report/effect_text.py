@@ -1,4 +1,4 @@
-"""Effects, trials and costs in words, the same on screen, on stderr and in the record."""
+"""Effects, trials and costs as text, the same on screen, on stderr and in the record."""
 
 from collections.abc import Callable, Iterable
 

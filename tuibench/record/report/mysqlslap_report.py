@@ -1,4 +1,4 @@
-"""mysqlslap's report and its CSV, label for label; and, apart from them, the lines that it lacks.
+"""mysqlslap's report and CSV, label for label; and the lines that it lacks.
 
 Scripts parse the first two; formats are those of mysqlslap 1.0 (MariaDB 10.11). Times are cut off after the
 millisecond, as they are there.

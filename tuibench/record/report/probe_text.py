@@ -1,4 +1,4 @@
-"""A probe's result in words and as a table, the same in the terminal, in the record and on screen."""
+"""Result of a probe as text and as a table, the same in terminal, record and screen."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""How steady a run was, in words and in rows of tables."""
+"""Steadiness of a run as text and as table rows."""
 
 from tuibench import units
 from tuibench.model.steadiness import Stall, StallConditions, Steadiness

@@ -1,4 +1,4 @@
-"""What a run printed, made anew from its record: sysbench's lines and reports byte for byte, and its CSV."""
+"""sysbench's output of a recorded run: interval lines and reports byte for byte, and CSV."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A table of words and numbers, and the ways it is written: for a terminal, as Markdown, as CSV."""
+"""A table of words and numbers, written for a terminal, as Markdown or as CSV."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The server's variables that a report lists first: by their roles, not by their names."""
+"""Server variables that a report lists first, selected by role."""
 
 from collections.abc import Iterator
 

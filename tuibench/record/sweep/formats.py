@@ -1,4 +1,4 @@
-"""Which table of a sweep is written in which form: by the names that the command line uses.
+"""Output formats of a sweep, by the names that the command line uses.
 
 A sweep for programs: JSON with all that is known, CSV with a row a combination or a row a run.
 """

@@ -1,4 +1,4 @@
-"""A sweep as one HTML file: the tables that the terminal shows, and charts of the same against threads."""
+"""A sweep as one HTML file: its tables, and charts of the figures against threads."""
 
 from collections.abc import Callable, Sequence
 

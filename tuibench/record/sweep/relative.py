@@ -1,4 +1,4 @@
-"""Relative tables: the first column is 1.00, the others are what they are of it.
+"""Relative tables: the first column is 1.00, the others are ratios to it.
 
 Of several sweeps the columns are their servers, of one sweep its variants. A row is a case at a number of
 threads.

@@ -1,4 +1,4 @@
-"""The tables of a sweep: the headline figure against threads for each variant, and what stood beside it.
+"""Tables of a sweep: the headline figure against threads for each variant, and related figures.
 
 One row a run, with what else moves the result: machine, network, binary log, size of the data.
 """

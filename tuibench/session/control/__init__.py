@@ -1,1 +1,1 @@
-"""Operator commands: what they change, within which limits, and the guard before a production server."""
+"""Operator commands: their execution, limits, and the guard for production servers."""

@@ -1,4 +1,4 @@
-"""What the load may be set to, whoever asks: the options of a command, an operator, a plan."""
+"""Limits of the load, the same for command-line options, operator and plan."""
 
 from tuibench.errors import UsageError
 from tuibench.model.notation import format_delay

@@ -1,4 +1,4 @@
-"""Stands before every change of a server that looks like production, until the operator has said yes once."""
+"""Refusal of changes on a server that looks like production, until the operator has consented."""
 
 from tuibench.clock import Clock
 from tuibench.model.server import ServerInfo

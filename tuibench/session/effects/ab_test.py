@@ -1,4 +1,4 @@
-"""Runs an A/B test (`--ab`): sets the value that is due, as an operator would, and reports the comparison.
+"""Execution of an A/B test (`--ab`): sets the value that is due, and reports the comparison.
 
 Its changes are commands like any other: journalled, emitted as events, restored at the end. Another change, a
 pause or an outage of the server invalidates the cycle in which it happens.

@@ -1,4 +1,4 @@
-"""What server and disk did in a tick, as far as it explains a stall."""
+"""Conditions of server and disk in a tick that can explain a stall."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeVar

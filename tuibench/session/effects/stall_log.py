@@ -1,4 +1,4 @@
-"""Stalls as they end, and what server and disk did during each."""
+"""Log of stalls with the conditions during each."""
 
 from collections import deque
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The ticks of a run whose throughput counts for its steadiness: those without a pause.
+"""Ticks of a run that count for its steadiness: all without a pause.
 
 A run may last for days, so a tick takes 24 bytes, and the number of ticks is bounded: when there are too
 many, neighbours are added up.

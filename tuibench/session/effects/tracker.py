@@ -1,4 +1,4 @@
-"""The effects of the changes of a run, from its samples and events; the costs of commits; the A/B test.
+"""Effects of the changes of a run, from samples and events; commit costs; the A/B test.
 
 The arithmetic is in `metrics`; this decides which events are changes, when each of them began, and reports
 what was found.

@@ -1,4 +1,4 @@
-"""The bus that every message of a session takes: to its record, its history and its listeners.
+"""Event bus: passes every message of a session to its record, its history and its listeners.
 
 The recorder gathers what the files of the record need, and writes each message as it comes.
 """

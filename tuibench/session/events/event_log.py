@@ -1,4 +1,4 @@
-"""The run's log: gives events their time and their marker number, and hands them on.
+"""Event log of a run: assigns time and marker number to each event.
 
 The past of a run as far as viewers that come late get to see it: bounded, and slim.
 """

@@ -1,4 +1,4 @@
-"""Makes the load follow its plan: waits for the next change of level, and makes it. One plan at a time."""
+"""Runner of a load plan: waits for the next change of level and applies it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Where a plan stands: seconds of the run in, moves out. A state machine without a clock and without I/O.
+"""Timeline of a load plan: elapsed seconds in, changes of level out. Without a clock and without I/O.
 
     waiting ──begin──> running ──> over
                         │   ^

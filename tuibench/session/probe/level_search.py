@@ -1,4 +1,4 @@
-"""Which level a probe measures next, and when its way up has ended. It all follows from the steps so far.
+"""Search strategy of a probe: the next level, and the end of the search, from the steps so far.
 
     scale (with a rate only) ── up, each level twice the one before ── refine, between two levels ── back
 

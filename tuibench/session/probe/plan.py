@@ -1,4 +1,4 @@
-"""The plan of a probe: ticks in, levels out. A state machine without a clock and without I/O.
+"""State machine of a probe: ticks in, levels out. Without a clock and without I/O.
 
     entered ──tick, tick, …──> step over ──> next level to enter, or over
                 jump: the step ends now      again: it begins anew      abort: all of it ends now

@@ -1,4 +1,4 @@
-"""The result of a probe: saturation, objectives, bottleneck, recovery, doubts, commands of a formal run."""
+"""Result of a probe: saturation, objectives, bottleneck, recovery, doubts, commands of a formal run."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The probe of a run: sets its levels, publishes its state every tick, and its result. One at a time.
+"""Runner of a probe: sets its levels, publishes its state every tick, and its result.
 
 What to measure is decided by the plan (`plan`). A level takes its turn among the operator's commands: threads
 or a rate set by hand end the probe, another change restarts its step. However it ends, there is a result of

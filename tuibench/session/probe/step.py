@@ -1,4 +1,4 @@
-"""One step of a probe: ticks in; when the level is known well enough, and what was measured. No clock.
+"""One step of a probe: collects ticks until the level is known well enough. Without a clock.
 
 A tick counts once all connections are open and it began after the level was set. The first that counts is
 discarded, and more of them until throughput and p95 are at rest (see `settling`). The step is over when the

@@ -1,4 +1,4 @@
-"""The session's eyes: one look a tick at the server and the host, and what was noticed on the way."""
+"""One observation of server and host per tick, with the events that follow from it."""
 
 from collections.abc import Callable, Mapping, Set
 

@@ -1,4 +1,4 @@
-"""The other end of a session's line: what it says as it happens, and commands with their answers."""
+"""Client of a session's socket: receives messages, sends commands, returns their answers."""
 
 import asyncio
 import os

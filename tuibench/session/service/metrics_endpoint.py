@@ -1,4 +1,4 @@
-"""A run's metrics for Prometheus: the figures on the page, and the server of the page.
+"""Prometheus endpoint of a session: metrics page and HTTP server.
 
 A scrape costs the run little: its event loop only copies the figures; a thread renders the page.
 """

@@ -1,4 +1,4 @@
-"""Which sessions of this user run here, and which of them is meant.
+"""Registry of this user's running sessions, and lookup by name.
 
 Asking costs a bounded time, whatever the sessions do; what a dead one left behind is cleared away.
 """

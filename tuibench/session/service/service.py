@@ -1,4 +1,4 @@
-"""A run behind a unix socket: any number of viewers watch and control it; it outlives them by the grace.
+"""Unix socket service of a session: serves any number of viewers, and ends after the grace period.
 
 Run as `python -m tuibench.session.service.service`: its `ServiceSpec` comes as one line on stdin (it holds
 the password), `Launched` goes as one line to stdout, then the process is on its own.

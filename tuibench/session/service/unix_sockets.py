@@ -1,4 +1,4 @@
-"""The unix sockets of sessions: what they are called, how one listens and calls, however long the path.
+"""Unix sockets of sessions: names, listening, connecting, paths that are too long for the kernel.
 
 A socket's address holds some hundred bytes only. A longer path is reached through its open directory, or,
 where the system has no names for open directories, from inside it.

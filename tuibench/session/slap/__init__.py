@@ -1,1 +1,1 @@
-"""mysqlslap's test: schema, clients, clock, for each engine and number of clients, so many times over."""
+"""mysqlslap's test: schema, clients and iterations for each engine and number of clients."""

@@ -1,4 +1,4 @@
-"""One iteration's clients: all log in, do what the program says, and leave, by the clock.
+"""Clients of one iteration: login, queries, disconnect, timed.
 
 As in mysqlslap, the time has logins and goodbyes in it, and not the start of processes.
 """

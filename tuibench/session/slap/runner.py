@@ -1,4 +1,4 @@
-"""The test from beginning to end: for each engine and each number of clients so many iterations.
+"""Runner of mysqlslap's test: all iterations for each engine and number of clients.
 
     each iteration    drop, create, fill ──> pre-query ──> clients, timed ──> post-query
     at the end        drop, unless it is to stay

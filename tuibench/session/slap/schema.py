@@ -1,4 +1,4 @@
-"""The schema of a slap: made before each iteration and dropped after it, and never anybody else's.
+"""Schema of a slap: created before each iteration and dropped after it; never one of others.
 
 mysqlslap drops what `--create-schema` names without a look. Here a schema that is there at the beginning is
 dropped only if it is mysqlslap's by its name, holds nothing but mysqlslap's table, or was given up in words.

@@ -1,4 +1,4 @@
-"""What a slap is started with."""
+"""Specification of a slap."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""One cell: a run of its own, with the cell's settings made before its load starts.
+"""One cell of a sweep: a run with the cell's settings.
 
 The settings are commands like an operator's: journalled, guarded, emitted as events, restored at the end.
 

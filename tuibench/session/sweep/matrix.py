@@ -1,4 +1,4 @@
-"""The cells of a sweep and their order. Pure: a plan in, cells out.
+"""Cells of a sweep and their order, from its plan.
 
 Cells on the same tables are adjacent, as only one size of a table can exist at a time. Among
 themselves they are ordered as the plan says.

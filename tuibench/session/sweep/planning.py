@@ -1,4 +1,4 @@
-"""What a sweep is asked for, in words, made into its cases and variants."""
+"""Conversion of a sweep's options to its cases and variants."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product

@@ -1,4 +1,4 @@
-"""Runs the cells of a sweep that are still to be run, one after another, and decides what a failure means.
+"""Runner of a sweep: runs the remaining cells one after another, and handles failures.
 
 A cell that fails is run once more, after the server is back if it was away; then it is written down as failed
 and the others go on. What every cell would meet ends the sweep: a refused setting, missing tables, a server

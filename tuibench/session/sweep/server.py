@@ -1,4 +1,4 @@
-"""The tables of a sweep: made before the cells that need them, dropped when others take their place.
+"""Tables of a sweep: created before the cells that need them, dropped when they are replaced.
 
 What moves the result beside the plan: the hosts, the way to the server, its settings, how large it is.
 """

@@ -1,4 +1,4 @@
-"""A comparison of server programs, put together: builds, tests, the folder, and what runs it."""
+"""Assembly of a comparison of server programs: builds, tests, directory, runner."""
 
 import os
 import shutil

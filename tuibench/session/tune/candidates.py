@@ -1,4 +1,4 @@
-"""Which values of which settings `tune` tries on a server: those that are safe and may have an effect.
+"""Candidates of `tune`: values of settings that are safe on a server and may have an effect.
 
 A value is left out, with the reason, if it could lose data or change results (without `--allow-risk`), if
 there is not enough memory or disk for it, if another setting keeps it from having any effect, or if the

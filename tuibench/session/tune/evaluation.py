@@ -1,4 +1,4 @@
-"""What the blocks of a screening say: the verdict on each candidate, the best of them, and what comes next.
+"""Evaluation of a screening: the verdict on each candidate, the best, and the next measurement.
 
 Pure: blocks in, a `TuneResult` out. The verdicts are on the primary figure; the other figures' intervals are
 read at the same level, and hold for each figure by itself.

@@ -1,4 +1,4 @@
-"""Runs a screening of settings (`tune`): sets the value that is due, measures a window, decides what is next.
+"""Runner of a screening (`tune`): sets the value that is due, measures a window, decides the next one.
 
     block:  │ candidate 4 │ baseline │ candidate 9 │ candidate 2 │   in random order
     then:   │ all of the best │ baseline │ …                         until the budget is used, or all is known

@@ -1,4 +1,4 @@
-"""How the operator looks at the charts: zoom, cursor, and the spans that are to be compared.
+"""State of the charts: zoom, cursor, and the spans to compare.
 
 The cursor is a stretch of the run and not a column, so it stays with what it points at while the charts move.
 

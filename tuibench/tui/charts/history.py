@@ -1,4 +1,4 @@
-"""What the charts remember of a run, in bounded memory however long it goes on.
+"""History of a run for the charts, in bounded memory.
 
 A pyramid: the newest ticks one by one, and below them ever coarser levels of blocks, `FACTOR` times as long
 from level to level. A block merges its ticks: rates are the mean over the time measured, latencies (the

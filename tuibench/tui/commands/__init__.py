@@ -1,1 +1,1 @@
-"""What the operator can do: the table of actions, chart navigation, thread steering, the palette."""
+"""The operator's actions: their table, chart navigation, thread steering, the palette."""

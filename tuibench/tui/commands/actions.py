@@ -1,4 +1,4 @@
-"""Everything the operator can do, in one table: it feeds the key bindings, footer, palette and help.
+"""Table of all actions: the source of key bindings, footer, palette and help.
 
 An entry with a `command` submits it, if there is one now; one with a `change` steers the thread count; one
 with a `look` changes what the charts show; one with a `place` leads to a screen of the tab line; the others

@@ -1,4 +1,4 @@
-"""What the keys of the charts make of a view: pure functions from a view and the charts' width to a view.
+"""Chart navigation: pure functions from a view and the charts' width to a view.
 
 `columns` is how many cells wide the charts of the visible screen are, 0 where it has none: then there is
 nothing to point at.

@@ -1,4 +1,4 @@
-"""Sends commands to the session; each answer goes the way of the session's messages.
+"""Sends commands to the session; answers arrive as messages of the session.
 
 Thread changes pass through `ThreadControl`, so that a held key makes one following change; any other command
 that still waits for its answer is not sent a second time (`PendingCommands`).

@@ -1,4 +1,4 @@
-"""The lines of the palette: the key, then what it does, in the order of our tables, not the alphabet's."""
+"""Lines of the palette: key and action, in the order of the action table."""
 
 from textual.command import DiscoveryHit, Hit, Hits
 from textual.content import Content

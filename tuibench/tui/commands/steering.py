@@ -1,4 +1,4 @@
-"""Which commands may go out now: one thread change at a time, and no command twice before its answer.
+"""Rules for sending commands: one thread change at a time, no command twice before its answer.
 
 A held key repeats thirty times a second. Presses that come while a thread change is on its way add up to one
 following change; any other command that is on its way already is not sent again, and one of its kind with

@@ -1,1 +1,1 @@
-"""What each part of the live screen says: pure functions from a View and a size to lines of spans."""
+"""Panels of the screens: pure functions from a View and a size to lines of spans."""

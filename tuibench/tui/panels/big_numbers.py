@@ -1,4 +1,4 @@
-"""For the back of the room, in big letters: the figures, what the shown change did to them, durability.
+"""Big numbers for a projector: the figures, the effect of the shown change, durability.
 
 They stand below one wide chart of the TPS. Each figure has a column, with the difference in it.
 """

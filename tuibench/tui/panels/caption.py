@@ -1,4 +1,4 @@
-"""What a scene says to the room, in a band above the keys: a statement, a question, or what was found."""
+"""Caption of a scene in a band above the keys: a statement, a question, or a result."""
 
 from tuibench.tui.text.spans import TextLine, TextSpan, justify, pad_line, wrap_text
 from tuibench.tui.view import Caption, View

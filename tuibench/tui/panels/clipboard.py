@@ -1,4 +1,4 @@
-"""What the key that copies takes along, as plain text: the figures of a moment, or a command."""
+"""Plain text for the clipboard: the figures of a moment, or a command."""
 
 from tuibench.metrics.inference.wording import FIGURE_NAMES, comparison_text
 from tuibench.model.effect import Effect

@@ -1,4 +1,4 @@
-"""Whether a commit survives a crash: always in words, and unlike itself when data is at risk.
+"""Durability panel: each setting with its value and meaning, and whether data is at risk.
 
 Where there is room, beside each value stands what a commit costs with it, and what it cost before.
 """

@@ -1,4 +1,4 @@
-"""The card of the newest effect: before and after, the difference, and how sure it is.
+"""Card of an effect: figures before and after, the difference, and its interval.
 
 The card beside the events: two spans that the operator compared, else the newest effect.
 """

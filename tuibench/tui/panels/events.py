@@ -1,4 +1,4 @@
-"""The last events, newest first; a change carries the number of its line in the charts.
+"""The newest events; a change has the number of its marker in the charts.
 
 The events of the run as a list that can be filtered, and all there is to know of one of them.
 """

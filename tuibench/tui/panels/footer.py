@@ -1,4 +1,4 @@
-"""The lines at the bottom: what the session answered, a screen's own keys, and the keys of all screens.
+"""Footer: the session's answer, the keys of the screen, and the keys of all screens.
 
 Work that takes its time, how far it is, and the key that ends it: opening, warming up, restoring.
 """

@@ -1,4 +1,4 @@
-"""The two lines at the top: which server, and what is running on it.
+"""Header of two lines: the server, and the state of the run.
 
 The tab line: every screen with its key, the one that is shown marked; at its end what the view is of.
 

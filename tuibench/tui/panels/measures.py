@@ -1,4 +1,4 @@
-"""The three numbers that matter, as a table: how each is read, written and explained.
+"""The three main figures as a table: source, format and explanation of each.
 
 The big number left of a chart, with its details below it.
 """

@@ -1,4 +1,4 @@
-"""A probe on screen in words: where it stands, what it found, and the commands of the formal run."""
+"""Probe panel: progress, result, and the commands of the formal run."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Which line of a list is chosen while the list changes: by identity, and by place once it is gone."""
+"""Selection in a list that changes: by identity, or by position if the item is gone."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What the server says about itself, beside what the client measured."""
+"""Server panel: figures that the server counts, beside those of the client."""
 
 from collections.abc import Callable
 from typing import NamedTuple

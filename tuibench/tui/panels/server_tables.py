@@ -1,4 +1,4 @@
-"""What the server screen shows, as tables: which counters and gauges a figure is made of on which flavour."""
+"""Tables of the server screen: the counters and gauges of each figure, by flavour."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The server's sessions as lines: who waits for whom, who does what and for how long, the last deadlock."""
+"""Sessions panel: lock waits, sessions with their statements and times, the last deadlock."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A figure in a row: name, a tiny trend of the last samples, its value now, and what stands beside it.
+"""A figure in a row: name, sparkline, current value, note.
 
 A value that is missing says why beside its dash; a tick that is missing is a gap in the trend.
 """

@@ -1,4 +1,4 @@
-"""The verdict line under the head: the one fact that weighs most for reading the figures now.
+"""Verdict line below the header: the most important fact for judging the figures.
 
 A cause outweighs its symptom: other programs that use up the host outweigh a client that is limited by it.
 The text is never cut: where there is no room for all of it, it ends with a clause. The help lists every

@@ -1,1 +1,1 @@
-"""Scenes: scripted, captioned demonstrations that a speaker plays, and writes, as TOML files."""
+"""Scenes: scripted demonstrations with captions, written as TOML files."""

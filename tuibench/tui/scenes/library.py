@@ -1,4 +1,4 @@
-"""Where scenes are: the built-in ones, the user's in the configuration folder, and files."""
+"""Lookup of scenes: built-in, in the configuration directory, or a file."""
 
 from pathlib import Path
 

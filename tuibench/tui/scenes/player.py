@@ -1,4 +1,4 @@
-"""Plays a scene: what to submit and what to show, from views and the time. Without I/O.
+"""Player of a scene: commands and screens from views and the time. Without I/O.
 
 A step begins, and is over when its text has been read, its condition holds, or the speaker goes on. What is
 revealed is what was measured: a change without an effect on this machine is told as such.

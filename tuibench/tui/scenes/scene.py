@@ -1,4 +1,4 @@
-"""What a scene file says: the load to start with, and the steps. Decoding, and the checks without a server.
+"""Format of a scene file: initial load and steps. Decoding and validation.
 
 A step does one thing, named by its key; the other keys belong to that.
 """

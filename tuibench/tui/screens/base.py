@@ -1,4 +1,4 @@
-"""What every screen of the tab line has in common: head, tabs, its own body, the last answer, the keys.
+"""Base of the screens in the tab line: header, tabs, body, answer, keys.
 
 There are three arrangements by size: -full, -compact (made for 80×24) and -small, where a notice says that
 the terminal is too small. A screen of its own is a subclass with a `body`.

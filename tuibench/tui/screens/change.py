@@ -1,4 +1,4 @@
-"""Choose or type a new value for one setting, then confirm: what, from, to, what it risks."""
+"""Dialog for a new value of one setting: choose or type it, then confirm."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""The one question before a change of the server: what, from, to, and what it risks.
+"""Confirmation before a change of the server: setting, old value, new value, risk.
 
 The question before a viewer that joined a run ends it: others may watch, and somebody started it.
 """

@@ -1,4 +1,4 @@
-"""The dialogs that ask before they submit, in one table: which screen opens, and what its answer means.
+"""Table of the dialogs that submit commands: screen, and conversion of the answer.
 
 A new dialog is a line here, under the name of its action. One that submits nothing the app opens itself, by
 its method `_open_NAME`.

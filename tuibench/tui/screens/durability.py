@@ -1,4 +1,4 @@
-"""The durability dialog: a preset or a single setting, each with its question or its obstacle."""
+"""Durability dialog: presets and single settings, each with its confirmation or its obstacle."""
 
 from collections.abc import Iterable
 from typing import ClassVar, NamedTuple

@@ -1,4 +1,4 @@
-"""The events screen: the run's timeline, what each change did, and the way to its place on the charts."""
+"""Events screen: timeline, effects, and jumps to the charts."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""The keys, what the screen's words mean, and the warnings in full."""
+"""Help screen: keys, terms, and warnings in full."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Dialogs that ask for one line of text, or one number, and report an error while it is typed."""
+"""Dialogs for one line of text or one number, validated while typing."""
 
 from collections.abc import Callable
 from functools import partial

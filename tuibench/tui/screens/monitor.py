@@ -1,4 +1,4 @@
-"""The live screen: three charts on one time axis, server and host beside them, durability, events.
+"""The live screen: charts on one time axis, server and host beside them, durability, events.
 
 The full arrangement puts server and host in a column beside the charts; the compact one gives the charts the
 whole width and the figures a line each.

@@ -1,4 +1,4 @@
-"""Sessions and locks: who waits for whom, what is open, the last deadlock; a query can be ended."""
+"""Sessions screen: lock waits, sessions, the last deadlock; a query can be ended."""
 
 from typing import ClassVar
 

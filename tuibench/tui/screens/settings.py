@@ -1,4 +1,4 @@
-"""The settings screen: the whole catalogue, searched by typing; changed and put back after a question."""
+"""Settings screen: the catalogue, filtered by typing; changes and restores after a confirmation."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""The screens that a key leads to, in the order of the tab line.
+"""Table of the screens in the tab line.
 
 A new screen is a line here and a file in `screens`. It draws a View and knows nothing of sessions; the app
 makes it when it is first asked for, keeps it, and shows it a new View only while it is the visible one.

@@ -1,1 +1,1 @@
-"""The start form: which server, which load. A `StartController` does the work, nothing is decided here."""
+"""The start form: server and load. A `StartController` does the work."""

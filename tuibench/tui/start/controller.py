@@ -1,4 +1,4 @@
-"""What the start screen shows and asks for, and the protocol of whoever does the work behind it."""
+"""Protocol between the start screen and its controller."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

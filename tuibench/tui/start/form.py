@@ -1,4 +1,4 @@
-"""The widgets of the start form: how they are arranged, filled and marked. What they mean is the screen's."""
+"""Widgets of the start form: layout, values, error marks."""
 
 from collections.abc import Collection, Sequence
 

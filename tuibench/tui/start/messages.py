@@ -1,4 +1,4 @@
-"""What stands below the form: what is wrong, what a look showed, how far work is, or what comes next."""
+"""Messages below the start form: errors, findings, progress, the next step."""
 
 from collections.abc import Mapping, Sequence
 

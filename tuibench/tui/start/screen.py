@@ -1,4 +1,4 @@
-"""The start screen: what was chosen, what a look at it has shown, and the work that enter begins.
+"""The start screen: form, findings, and the work that enter starts.
 
 The app around the start form; it exits with what the backstage has launched, None if the operator left.
 """

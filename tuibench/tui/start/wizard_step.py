@@ -1,4 +1,4 @@
-"""How far the operator has come, and what the enter key does next. No widget, no I/O.
+"""State of the start form, and the action of the enter key. No widget, no I/O.
 
 A private server is nobody's: enter starts at once. Any other is looked at first, and only the second enter
 puts load on it.
@@ -6,7 +6,7 @@ puts load on it.
     FILLING ──look──> READY ──start──> (the run)
        ^                ^
        └─ any change ─┐ │
-                      MISSING ──make──┘       BLOCKED: what stops a run has to be mended first
+                      MISSING ──make──┘       BLOCKED: what stops a run has to be fixed first
 """
 
 from enum import Enum

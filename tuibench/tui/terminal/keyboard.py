@@ -1,4 +1,4 @@
-"""What is typed, handed out one key at a time: the next one when whatever the last one began is at rest.
+"""Key queue: delivers one key at a time, when the action of the previous one has finished.
 
 Textual decides at once who gets a key: the widget that has the focus now. Keys that come in one burst (a
 macro, fast typing over a slow line) would all go where the first of them went: the dialog that it opens is

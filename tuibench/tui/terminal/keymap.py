@@ -1,4 +1,4 @@
-"""The user's own keys: the section [keys] of the configuration file, checked against our tables of keys.
+"""Key bindings of the user: the section [keys] of the configuration file, validated.
 
 [keys]
 pause = "i"

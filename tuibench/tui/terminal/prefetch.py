@@ -1,4 +1,4 @@
-"""Makes a screen before its key is pressed: mounted and laid out, not shown.
+"""Prefetch of a screen before its key is pressed: mounted and laid out, not shown.
 
 The first time that a screen is shown its widgets are made, styled and laid out, which takes several times as
 long as painting it.

@@ -1,4 +1,4 @@
-"""A terminal that is too small: what becomes of dialogs while the notice of `screens.main` fills it.
+"""Dialogs in a terminal that is too small.
 
 None is opened. One that is open when the terminal shrinks is hidden with all that was typed into it, and
 comes back when there is room again. Until then it hears no key but those that leave: nobody says yes to a

@@ -1,4 +1,4 @@
-"""The base class of the apps: theme, characters, mouse, the user's keys, and the terminal's signals.
+"""Base class of the apps: theme, characters, mouse, key bindings, terminal signals.
 
 Defines which theme is used for NO_COLOR, and when a terminal gets plain characters.
 

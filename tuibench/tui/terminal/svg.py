@@ -1,4 +1,4 @@
-"""Make a screenshot's block and line characters into shapes.
+"""Conversion of block and line characters in a screenshot to shapes.
 
 As characters they depend on the viewer's font, which leaves seams between rows; as shapes the picture is the
 same in every browser. Everything else stays text.

@@ -1,4 +1,4 @@
-"""Our two themes, and the colours that any other theme gives to our charts."""
+"""The two built-in themes, and the chart colours of any other theme."""
 
 import difflib
 

@@ -1,4 +1,4 @@
-"""Big digits, three rows high: the three numbers that matter are the largest things on the screen.
+"""Big digits, three rows high.
 
 Letters and digits of any size, drawn in dots of half a cell: for what is read from the back of a room.
 """

@@ -1,4 +1,4 @@
-"""Fine lines of dots: a cell holds two by four of them, as a braille character."""
+"""Fine lines of braille characters: two by four dots per cell."""
 
 DOTS_ACROSS, DOTS_HIGH = 2, 4
 _FIRST = 0x2800

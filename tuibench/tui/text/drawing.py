@@ -1,4 +1,4 @@
-"""Values to characters: bars over time, markers, axes. Pure text, no colour, no widget."""
+"""Characters for values: bars, markers, axes. Text only, no colour."""
 
 from collections.abc import Callable, Mapping, Sequence
 

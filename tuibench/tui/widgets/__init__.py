@@ -1,1 +1,1 @@
-"""The widgets of the live screen: all of them paint lines, none of them decides what a line says."""
+"""Widgets of the live screen: they paint the lines of panels."""

@@ -1,4 +1,4 @@
-"""The widgets over a time axis. What they say is decided in `panels`; here are their shades and the mouse."""
+"""Chart widgets: shading and mouse of charts; `panels` has their contents."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Which settings this login cannot change on this server, and why, found out without trying.
+"""Settings that a login cannot change on a server, and the reason, determined without trying.
 
 What a login may do, read from the lines of SHOW GRANTS. Pure text: roles that are active are in there.
 """

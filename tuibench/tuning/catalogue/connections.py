@@ -1,4 +1,4 @@
-"""The settings of memory for statements, of caches and of threads."""
+"""Settings of statement memory, caches and threads."""
 
 from functools import partial
 

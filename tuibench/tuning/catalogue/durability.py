@@ -1,4 +1,4 @@
-"""The settings that decide what survives a crash, and what replicas and backups get to see."""
+"""Settings that decide what survives a crash, and what replicas and backups receive."""
 
 from tuibench.model.counters import LOG_FSYNCS, Counter
 from tuibench.model.server import Flavour
@@ -77,7 +77,7 @@ DURABILITY = (
             FlavourSupport(MYSQL, 0, 2700, since=(5, 6)),
         ),
         meanings={
-            "0": "log flushed in the background as soon as can be",
+            "0": "log flushed in the background as soon as possible",
             "1": "log flushed in the background every second",
         },
         otherwise="log flushed in the background every {value} s",
@@ -98,15 +98,15 @@ DURABILITY = (
             FlavourSupport(MYSQL, values=(ON, "DETECT_ONLY"), dynamic_since=(8, 0, 30), stuck=(OFF,)),
         ),
         meanings={
-            ON: "pages written twice: one torn by a crash is mended",
-            "DETECT_ONLY": "only the fact of a write is noted: a page torn by a crash is found, not mended",
+            ON: "pages written twice: one torn by a crash is repaired",
+            "DETECT_ONLY": "only the fact of a write is noted: a page torn by a crash is found, not repaired",
             OFF: "pages written once: one torn by a crash stays broken",
             "FAST": "pages written twice, the doublewrite buffer without a flush of its own",
         },
         otherwise="a value this version of tuibench does not know",
         offered=(ON, "DETECT_ONLY", OFF),
         safe=(ON, "DETECT_AND_RECOVER", "FAST"),
-        risk="A page that a crash tears in the middle of its write cannot be mended: the table is damaged.",
+        risk="A page that a crash tears in the middle of its write cannot be repaired: the table is damaged.",
         needs=privileges.GLOBAL_VARIABLE,
         counters=(Counter.DBLWR_WRITES, Counter.DATA_WRITTEN),
         roles=(SettingRole.REPORT,),

@@ -1,4 +1,4 @@
-"""InnoDB's settings of flushing, purge and reading: when pages are written, cleaned and read ahead."""
+"""InnoDB settings of flushing, purge and read-ahead."""
 
 from functools import partial
 

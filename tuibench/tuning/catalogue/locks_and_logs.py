@@ -1,4 +1,4 @@
-"""The settings of locks, of the optimizer and of logs."""
+"""Settings of locks, the optimizer and logs."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The settings that are tuned for speed; none of their values loses a committed transaction."""
+"""Settings of performance; none of their values loses a committed transaction."""
 
 from tuibench.model.counters import Counter
 from tuibench.model.server import Flavour

@@ -1,4 +1,4 @@
-"""The named groups of settings, ours and the user's, and what choosing each one risks.
+"""Presets: named groups of settings, built-in and the user's, with the risk of each.
 
 The user's own presets, from the configuration file; faults are told by file, key and nearest valid name.
 

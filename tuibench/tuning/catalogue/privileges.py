@@ -1,4 +1,4 @@
-"""Which privileges servers ask for to change what, by flavour and version."""
+"""Privileges that servers require for changes, by flavour and version."""
 
 from tuibench.model.server import Flavour
 from tuibench.tuning.catalogue.setting import PrivilegeRule

@@ -1,4 +1,4 @@
-"""The settings of the redo log and of the binary log, except those that decide what survives a crash.
+"""Settings of the redo log and the binary log, except those that decide what survives a crash.
 
 Group commit: transactions that commit while another one flushes are flushed together. A delay before the
 flush lets more of them gather. Nothing is lost by it: each commit still returns after its flush.

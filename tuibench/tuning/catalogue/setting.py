@@ -1,4 +1,4 @@
-"""What a setting is: where it exists, which values it takes there, who may change it, what a value means.
+"""Definition of a setting: servers, values, privileges, meanings.
 
 Decided here: how a value is written (`256M`, `on`, `0.5`) and how the server will say it. The settings
 themselves are data, in `durability` and `performance`.

@@ -1,4 +1,4 @@
-"""The settings tuibench can change, found by name, and how one of them stands on a server.
+"""Lookup of settings by name, and their state on a server.
 
 Settings of which one is the other's upper limit: what may be set, and in which order.
 

@@ -1,4 +1,4 @@
-"""Which servers the operator has said yes to: a production server's settings are changed only after that.
+"""Consents of the operator to change servers that look like production.
 
 One line a server in a file of the state directory; a line that cannot be read counts for nothing.
 """

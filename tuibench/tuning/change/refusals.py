@@ -1,4 +1,4 @@
-"""Why a server refused to change a setting, in words: the server's error number decides."""
+"""Reasons of refused changes, by the server's error number."""
 
 from tuibench.errors import SQLError
 from tuibench.model.server import ServerInfo

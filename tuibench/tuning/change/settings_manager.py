@@ -1,4 +1,4 @@
-"""A session's hand on the settings: what can be changed, one by one or as a preset, and put back.
+"""Settings of a session: the available ones, single changes, presets, restore.
 
 The settings that the workload's own connections have: what they are, and what to send to each connection.
 

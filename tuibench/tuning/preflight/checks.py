@@ -1,4 +1,4 @@
-"""All checks, in the order they are shown, and which of them speak up before a run.
+"""Table of all checks in display order, and those that warn before a run.
 
 Whether a server looks as if somebody lived on it, so that changing its settings deserves a question.
 """

@@ -1,4 +1,4 @@
-"""What the measured speed of the disk means: how many commits it allows, and whether it can be believed."""
+"""Checks of the measured disk speed: the commits it allows, and its plausibility."""
 
 from tuibench import units
 from tuibench.model.environment import DiskFacts, DiskSpeed

@@ -1,4 +1,4 @@
-"""What a preflight knows of server, host and data: gathered by `reader`, judged by the checks.
+"""Facts about server, host and data, gathered by `reader` and judged by the checks.
 
 What a run is going to ask of server and host, told by its plan and its program.
 """

@@ -1,4 +1,4 @@
-"""Checks of this host: what the load itself needs, and what makes its clock or its speed unsteady."""
+"""Checks of this host: resources of the load, clock, and disturbances."""
 
 from tuibench.model.finding import Finding, not_visible, note, ok, stop, warning
 from tuibench.tuning.preflight.facts import Facts

@@ -1,4 +1,4 @@
-"""Asks the server for its facts, in one round of few statements. A refusal leaves a gap, never an error."""
+"""Reading of the server's facts with few statements. A refused statement leaves a gap."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Checks of what the server is set to and who else is on it, as far as that falsifies a measurement.
+"""Checks of the server's variables and other clients, as far as they distort a measurement.
 
 Checks of the login: what the load needs, what changing settings needs, what looking needs.
 """

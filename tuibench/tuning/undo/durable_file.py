@@ -1,4 +1,4 @@
-"""A file that survives a crash and says whether its owner lives: whole lines, synced, and a lock.
+"""A crash-safe file that shows whether its owner lives: whole lines, synced, locked.
 
 It appears under its name complete and locked, and the kernel drops the lock with its owner, however that
 ended; so unlike a process id, a lock is never mistaken for that of another process. Raises OSError.

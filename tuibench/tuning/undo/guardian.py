@@ -1,4 +1,4 @@
-"""The session's handle on its guardian: start it, see that it lives, let it go.
+"""Handle of the guardian process: start, check, release.
 
 The guardian is a process of its own that outlives the session and puts its changes back, see `watch`. It is
 started with plain `subprocess`: asyncio's transports kill their child when the session's loop ends.

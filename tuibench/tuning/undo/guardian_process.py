@@ -1,4 +1,4 @@
-"""The guardian's own process: waits for the session's end, then restores what its journal still holds.
+"""Guardian process: waits for the session's end, then restores what its journal still holds.
 
 The order comes as one line on stdin; stdin's end is the session's end, however it came. Signals that end a
 terminal's programs are ignored: being there afterwards is this process's only purpose.

@@ -1,4 +1,4 @@
-"""The settings journal on disk: one file per session, written and synced before the server is asked.
+"""Settings journal: one file per session, written and synced before a change.
 
 The file exists from the first change until the last one is settled. Whoever may settle its changes holds its
 lock: the session as long as it lives, then the guardian or `tuibench restore`.

@@ -1,4 +1,4 @@
-"""The lines of a settings journal: their shape, and how bytes become lines and lines bytes. No I/O.
+"""Entries of a settings journal: types, encoding and decoding. No I/O.
 
 Line 1 is a `JournalHeader`. Each `Change` is written before the server is asked; `ChangeConfirmed` says the
 server confirmed it; `ChangeHandedOver` leaves it to another session; `ChangeSettled` closes it for good. A

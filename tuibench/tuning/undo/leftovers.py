@@ -1,4 +1,4 @@
-"""What earlier sessions left changed: finding their journals, and putting the settings back."""
+"""Settings that earlier sessions left changed: finding their journals, restoring."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The other journals of the same server: what other sessions have changed there, and whether they live.
+"""Journals of other sessions on the same server: their changes, and whether they live.
 
 Read and settled only during one's own turn (see `turn`). A journal that cannot be read has no say.
 

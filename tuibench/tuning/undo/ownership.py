@@ -1,4 +1,4 @@
-"""Who puts a setting back, and to what, when several sessions have changed it: changes in, a decision out.
+"""Which session restores a setting, and to which value, after several have changed it.
 
 The changes of all journals of one server have one order. The last session that lives restores what was
 before the first of them. A session that ends earlier restores what the others expect to find if its own

@@ -1,4 +1,4 @@
-"""Putting settings back: the one way, for the session's own end, the guardian and `tuibench restore`.
+"""Restore of settings, for the session's end, the guardian and `tuibench restore`.
 
 Retries while the server is away: their duration, interval and messages.
 """

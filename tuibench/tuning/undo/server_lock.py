@@ -1,4 +1,4 @@
-"""Whose turn it is to change a server: one session of this account at a time, by a lock of the kernel.
+"""Lock on a server: one session of this account changes it at a time.
 
 A change and a restore are each one turn: between reading a value, journalling it and setting another one, no
 neighbour can do the same.

@@ -1,1 +1,1 @@
-"""`tuibench ctl`: one command for a running session."""
+"""`tuibench ctl`: sends one command to a running session."""

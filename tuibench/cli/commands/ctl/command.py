@@ -1,4 +1,4 @@
-"""`tuibench ctl`: one command for a running session, its answer on stdout."""
+"""`tuibench ctl`: sends one command to a running session and prints its answer."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`tuibench slap`: mysqlslap's test with its options and its report, and on stderr what that lacks.
+"""`tuibench slap`: mysqlslap's test with its options and report; more figures go to stderr.
 
 `--only-print`: what would be sent, as mysqlslap prints it, without a server.
 """

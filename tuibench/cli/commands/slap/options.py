@@ -1,4 +1,4 @@
-"""mysqlslap's options under its own names, and what they mean together."""
+"""mysqlslap's options under its own names, and their valid combinations."""
 
 import os
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""`tuibench start`: what the start form offers, means and starts."""
+"""`tuibench start`: the servers that the start form offers, its values, and what it starts."""

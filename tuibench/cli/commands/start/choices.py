@@ -1,4 +1,4 @@
-"""What the start screen offers: a private server, those of option files, this host's, those used last.
+"""Servers that the start form offers: a private one, those of option files, of this host, and recent ones.
 
 What was started last from the start screen: servers and loads, never a password.
 """

@@ -1,4 +1,4 @@
-"""`tuibench start`, and `tuibench` alone in a terminal: a form for server and load, then the live screen."""
+"""`tuibench start`, and `tuibench` alone in a terminal: the start form, then the live monitor."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Behind the start screen: looks at the server, makes tables, starts the run.
+"""Work behind the start form: checks the server, creates tables, starts the run.
 
 Everything that takes its time goes on beside the screen, in a thread, and is undone when it is cancelled.
 

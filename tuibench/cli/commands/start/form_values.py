@@ -1,4 +1,4 @@
-"""What the words in the start form mean: a server, a run, its program; or what is wrong with them.
+"""Parsing of the start form's fields, with an error for each invalid value.
 
 Nothing is connected to here.
 """

@@ -1,4 +1,4 @@
-"""`tuibench sweep`: a load under every combination of threads and settings, each several times: one table."""
+"""`tuibench sweep`: runs a load under every combination of threads and settings, and prints one table."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""What `tuibench sweep` is asked for: the axes of the matrix, and how its results are shown."""
+"""Options of `tuibench sweep`: the axes of the matrix, and the output of its results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How a sweep goes, on stderr: a line for each cell that ended, and on a terminal a bar below them."""
+"""Progress of a sweep on stderr: a line for each finished cell, and on a terminal a bar."""
 
 import sys
 from collections.abc import Callable, Iterator

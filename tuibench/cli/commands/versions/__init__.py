@@ -1,1 +1,1 @@
-"""`tuibench versions`: server programs against each other."""
+"""`tuibench versions`: compares server programs."""

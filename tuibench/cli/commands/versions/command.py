@@ -1,4 +1,4 @@
-"""`tuibench versions`: server programs against each other, each started several times: one table."""
+"""`tuibench versions`: compares server programs over several starts of each, in one table."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""What `tuibench versions` is asked for: tests, starts, threads and times, made into the plan of a sweep."""
+"""Options of `tuibench versions`: tests, starts, threads and times, converted to the plan of a sweep."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

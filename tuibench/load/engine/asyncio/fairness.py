@@ -1,4 +1,4 @@
-"""How evenly the work of one worker is spread over its connections, those that have left included."""
+"""Distribution of the work of a worker over its connections, closed ones included."""
 
 from collections.abc import Iterable
 

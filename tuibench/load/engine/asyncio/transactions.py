@@ -1,4 +1,4 @@
-"""What one connection of the load sends: transactions with their retries, counted and timed. The hot path.
+"""Transactions of one connection with retries, counted and timed. The hot path.
 
 A script is a generator that `mysql.exchange` plays: it yields packets and is given what each statement
 affected, or the answer whose rows decide what comes next, without a task in between. It yields a function

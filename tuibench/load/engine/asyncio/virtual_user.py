@@ -1,4 +1,4 @@
-"""One connection of the load, from login to goodbye.
+"""One connection of the load, from login to disconnect.
 
     connecting ──> working ──> leaving
         ^             │

@@ -1,1 +1,1 @@
-"""The Rust engine: logins and goodbyes in Python, transactions on native threads."""
+"""The Rust engine: logins in Python, transactions on native threads."""

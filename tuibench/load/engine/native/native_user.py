@@ -1,4 +1,4 @@
-"""One connection of a load that the native engine runs: the part that Python does.
+"""One connection of a load on the native engine: the part that runs in Python.
 
     connecting ──> attached ──> leaving
         ^             │
