@@ -30,7 +30,7 @@ use crate::machine::{Row, Sink};
 use crate::pacing::Turn;
 use crate::packet::{write_execution, write_text, Form};
 use crate::program::{Class, Program};
-use crate::recorder::{Figures, Recorder};
+use crate::recorder::{Figures, Recorder, Timed, MOST_TIMED};
 use crate::response::{Response, Verdict};
 use crate::rows::{RowReader, Unreadable};
 use crate::shared::{lock, Parted, Shared};
@@ -156,6 +156,8 @@ pub struct Connection {
     figures: Arc<Figures>,
     state: State,
     running: Option<Running>,
+    /// The statements of the transaction on its way that have returned, over all attempts.
+    timed: Vec<Timed>,
     calls: Calls,
     /// How much of the packet on its way has been sent.
     unsent: std::ops::Range<usize>,
@@ -199,6 +201,7 @@ impl Connection {
             figures,
             state: State::Ready,
             running: None,
+            timed: Vec::new(),
             calls: Calls::default(),
             unsent: 0..0,
             is_rollback_unsent: false,
@@ -387,6 +390,7 @@ impl Connection {
         counters.unasked += u64::from(intended_ns.is_none());
         let which = self.following.take().unwrap_or_else(|| self.stream.draw());
         self.last = Some(which);
+        self.timed.clear();
         self.running = Some(Running {
             which,
             intended_ns,
@@ -505,6 +509,7 @@ impl Connection {
             (Verdict::Refused(code, words), rollback) => {
                 turn.recorder.counters.count_error(code);
                 turn.recorder.counters.rejected += 1;
+                self.time(code);
                 if rollback.is_some() {
                     return self.part_failing(Parted::Refused(code, words), turn);
                 }
@@ -526,6 +531,9 @@ impl Connection {
         };
         let flat = &self.forms.program.flat[statement];
         let latency_us = (sys::now_ns() - sent_ns).max(0) as u64 / 1000;
+        if self.timed.len() < MOST_TIMED {
+            self.timed.push(Timed { name: flat.latency as u32, us: latency_us as u32, error: 0 });
+        }
         turn.recorder.latencies.statements[flat.latency].record(latency_us);
         let (class, captures) = (flat.class, flat.captures);
         if !captures {
@@ -533,6 +541,15 @@ impl Connection {
             return self.next_call(None, turn);
         }
         self.captured(statement, class, turn)
+    }
+
+    /// Notes a statement that ended in an error.
+    fn time(&mut self, error: u16) {
+        if let (Some(running), true) = (&self.running, self.timed.len() < MOST_TIMED) {
+            let us = (sys::now_ns() - running.sent_ns).max(0) / 1000;
+            let name = self.forms.program.flat[running.statement].latency as u32;
+            self.timed.push(Timed { name, us: us as u32, error });
+        }
     }
 
     fn captured(&mut self, statement: usize, class: Class, turn: &mut Turnout<'_>) -> Next {
@@ -579,6 +596,7 @@ impl Connection {
             }
         };
         recorder.latencies.responses[running.which].record(response_us);
+        recorder.latencies.slowest.offer(running.which, response_us, busy_us, &self.timed);
         self.go_on_after(running.sent_ns, turn)
     }
 

@@ -19,7 +19,7 @@ use crate::machine::Sink;
 use crate::mt19937::Mt19937;
 use crate::pacing::{Arrivals, HandOver, Pacer};
 use crate::packet::Form;
-use crate::recorder::Counters;
+use crate::recorder::{Counters, SlowTransaction, Timed};
 use crate::response::{self, Verdict};
 use crate::rows::{RowReader, Unreadable};
 use crate::shared::{lock, Parted, Rules, Shared};
@@ -426,6 +426,8 @@ impl Engine {
         let responses: PyResult<Vec<_>> = latencies.responses.iter().map(|one| histogram(py, one)).collect();
         made.set_item("responses", responses?)?;
         made.set_item("service", histogram(py, &latencies.service)?)?;
+        let slowest: Vec<_> = latencies.slowest.kept.iter().map(|one| slow(&self.program.0, one)).collect();
+        made.set_item("slowest", slowest)?;
         made.set_item("share", share(&report.share))?;
         made.set_item("since", share(&report.since))?;
         made.set_item("late_us", report.late_us)?;
@@ -452,6 +454,14 @@ fn back(number: i64, parted: Parted) -> Back {
         Parted::Faulty { words, is_usage: true } => (number, "usage", 0, words),
         Parted::Faulty { words, is_usage: false } => (number, "fault", 0, words),
     }
+}
+
+/// Which transaction, its response and service time in µs, and its statements: name, µs, error.
+type Slow = (usize, u64, u64, Vec<(String, u32, u16)>);
+
+fn slow(program: &crate::program::Program, of: &SlowTransaction) -> Slow {
+    let named = |one: &Timed| (program.names[one.name as usize].clone(), one.us, one.error);
+    (of.which, of.response_us, of.busy_us, of.statements.iter().map(named).collect())
 }
 
 fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>> {

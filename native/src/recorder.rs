@@ -76,6 +76,57 @@ fn add_each(sums: &mut Vec<u64>, more: &[u64]) {
     }
 }
 
+/// How many of the slowest transactions are kept in an interval.
+pub const SLOWEST: usize = 3;
+
+/// Of one transaction so many statements are kept at most.
+pub const MOST_TIMED: usize = 256;
+
+/// A statement of a transaction: its place among the names, how long it took, and the error that it ended in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timed {
+    pub name: u32,
+    pub us: u32,
+    pub error: u16,
+}
+
+/// A transaction that took long, with its statements in their order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlowTransaction {
+    pub which: usize,
+    pub response_us: u64,
+    pub busy_us: u64,
+    pub statements: Vec<Timed>,
+}
+
+/// The slowest transactions of an interval, the slowest first.
+#[derive(Clone, Debug, Default)]
+pub struct Slowest {
+    pub kept: Vec<SlowTransaction>,
+}
+
+impl Slowest {
+    pub fn offer(&mut self, which: usize, response_us: u64, busy_us: u64, statements: &[Timed]) {
+        let is_full = self.kept.len() == SLOWEST;
+        if is_full && matches!(self.kept.last(), Some(last) if response_us <= last.response_us) {
+            return;
+        }
+        self.add(SlowTransaction { which, response_us, busy_us, statements: statements.to_vec() });
+    }
+
+    fn add(&mut self, one: SlowTransaction) {
+        let place = self.kept.partition_point(|other| other.response_us >= one.response_us);
+        self.kept.insert(place, one);
+        self.kept.truncate(SLOWEST);
+    }
+
+    pub fn take_from(&mut self, other: &mut Self) {
+        for one in other.kept.drain(..) {
+            self.add(one);
+        }
+    }
+}
+
 /// Latencies of an interval: by statement name, by kind of transaction from the intended start, and of all from
 /// the real one (in an open loop only). `late` is how late paced transactions woke up.
 #[derive(Clone, Debug, Default)]
@@ -84,6 +135,7 @@ pub struct Latencies {
     pub responses: Vec<Histogram>,
     pub service: Histogram,
     pub late: Histogram,
+    pub slowest: Slowest,
 }
 
 impl Latencies {
@@ -104,6 +156,7 @@ impl Latencies {
         }
         self.service.take_from(&mut other.service);
         self.late.take_from(&mut other.late);
+        self.slowest.take_from(&mut other.slowest);
     }
 }
 
@@ -136,5 +189,25 @@ impl Figures {
 
     pub fn read(&self) -> (u64, u64) {
         (self.events.load(Ordering::Relaxed), self.busy_us.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Slowest, Timed, SLOWEST};
+
+    #[test]
+    fn the_slowest_are_kept_with_their_statements() {
+        let mut first = Slowest::default();
+        for us in [5, 900, 30, 700, 20, 800] {
+            first.offer(0, us, us, &[Timed { name: 1, us: us as u32, error: 0 }]);
+        }
+        let mut other = Slowest::default();
+        other.offer(1, 850, 40, &[]);
+        first.take_from(&mut other);
+        assert_eq!(first.kept.iter().map(|one| one.response_us).collect::<Vec<_>>(), [900, 850, 800]);
+        assert_eq!(first.kept[0].statements[0].us, 900);
+        assert_eq!(first.kept.len(), SLOWEST);
+        assert!(other.kept.is_empty());
     }
 }

@@ -11,10 +11,22 @@ from tests.integration.support import tuibench
 from tests.integration.support_session import FULL_SPEED_MS, Watcher, session_spec, watched
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.command import ResumePlan, SetDelay, SetPlan, SetThreads, SetWeights, Stop
+from tuibench.model.command import (
+    ChangeSetting,
+    ResumePlan,
+    SetDelay,
+    SetPlan,
+    SetThreads,
+    SetWeights,
+    StartAbTest,
+    StartProbe,
+    Stop,
+    StopAbTest,
+)
 from tuibench.model.event import EventKind
 from tuibench.model.sample import Latency
 from tuibench.model.schedule import PlanPhase, parse_schedule
+from tuibench.mysql.connection import connect
 
 DELAY_MS = 20.0
 TWO_KINDS = """
@@ -78,6 +90,34 @@ async def test_the_mix_and_the_network_are_changed_while_the_load_runs(
     assert any("simulated" in warning for warning in summary.warnings)
     assert sum(kind.count for kind in summary.by_transaction.values()) == summary.transactions.total
     assert summary.reconciliation.foreign == 0
+
+
+async def test_an_ab_test_started_by_hand_leaves_everything_as_it_was(tables: PrivateServer) -> None:
+    async with watched(session_spec(tables.target, "oltp_point_select")) as watcher:
+        await watcher.until(lambda: bool(watcher.loads))
+        before = {state.name: state.value for state in watcher.status.settings}
+        assert (await watcher.submit(ChangeSetting("long_query_time", "7"))).ok
+        answer = await watcher.submit(StartAbTest(subject="long_query_time", a="2", b="many"))
+        assert not answer.ok, "both values are tried before anything is said to run"
+        answer = await watcher.submit(StartAbTest(subject="long_query_time", a="2", b="3", max_seconds=40))
+        assert answer.ok, answer.text
+        refused = await watcher.submit(StartProbe())
+        assert "A/B test is under way" in refused.text
+        await watcher.until(lambda: watcher.status.ab is not None)
+        assert (await watcher.submit(StopAbTest())).ok
+        await watcher.until(lambda: _value(watcher, "long_query_time").startswith("7"))
+        await watcher.submit(Stop())
+        summary = (await watcher.end()).summary
+    assert summary.ab is not None
+    assert (summary.ab.by_hand, summary.ab.a, summary.ab.b) == (True, "2", "3")
+    connection = await connect(tables.target)
+    ((restored,),) = await connection.query("SELECT @@GLOBAL.long_query_time")
+    await connection.close()
+    assert float(restored) == float(before["long_query_time"])
+
+
+def _value(watcher: Watcher, name: str) -> str:
+    return next(state.value for state in watcher.status.settings if state.name == name)
 
 
 async def test_a_run_follows_its_plan_and_ends_with_it(tables: PrivateServer) -> None:

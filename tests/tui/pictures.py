@@ -79,6 +79,7 @@ LIVED_ON = msgspec.structs.replace(
     script.status(), production_signs=("2 replicas attached", "3 connections of others at work (shop)")
 )
 WARNED = script.hello(60, script.status(warnings=(WARNING,)))
+AB_TESTED = script.hello(60, msgspec.structs.replace(script.status(), ab=script.AB_TEST))
 CATALOGUE = script.hello(70, catalogue.status())
 SIZES: Mapping[str, tuple[int, int]] = {"120x36": LARGE, "80x24": SMALL}
 
@@ -134,6 +135,8 @@ DETAILS = (
     Picture("host-afar-120x36", LARGE, Scene(script.afar(CALM), ("4",))),
     Picture("host-afar-80x24", SMALL, Scene(script.afar(CALM), ("4",))),
     Picture("live-afar-120x36", LARGE, Scene(script.afar(CALM))),
+    Picture("ab-test-80x24", SMALL, Scene(keys=("A",))),
+    Picture("ab-test-under-way-120x36", LARGE, Scene(AB_TESTED)),
     Picture("start-private-120x36", LARGE, Form()),
 )
 """States of the screens that say more."""

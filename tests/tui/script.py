@@ -11,11 +11,20 @@ import msgspec
 
 from tests import examples
 from tuibench.metrics.histogram import coarse_bucket
-from tuibench.model.effect import CommitCost, Comparison, Effect, EffectFigure, Verdict
+from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, EffectFigure, Verdict
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, SessionEnded, Status
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import CoarseHistogram, HostSample, Latency, LoadSample, Sample, ServerSample
+from tuibench.model.sample import (
+    CoarseHistogram,
+    HostSample,
+    Latency,
+    LoadSample,
+    Sample,
+    ServerSample,
+    SlowTransaction,
+    TimedStatement,
+)
 from tuibench.model.schedule import PlanPhase, PlanProgress, parse_schedule
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import COMMIT_ROLES, CostFigure, PresetState, SettingGroup, SettingState
@@ -169,6 +178,20 @@ EFFECT = Effect(
         ),
     ),
 )
+AB_TEST = AbTestResult(
+    subject=SYNC,
+    a="1",
+    b="0",
+    cycles=60,
+    window_seconds=5.0,
+    pairs=(),
+    left_out=0,
+    comparisons=EFFECT.comparisons[:2],
+    sentence="sync_binlog 0 against 1: TPS higher: +55 % (49..61 %) (4 of at most 60 cycles)",
+    verdict=Verdict.HIGHER,
+    is_sequential=True,
+    by_hand=True,
+)
 COSTS = (
     CommitCost(setting=FLUSH, value="1", seconds=66, transactions=90_000, log_fsyncs=1.04, log_bytes=6_240.0),
     CommitCost(
@@ -234,6 +257,25 @@ def latency(p95: float, count: int = 2000) -> Latency:
     )
 
 
+def slowest(p95: float) -> tuple[SlowTransaction, ...]:
+    statements = (
+        TimedStatement("begin", 1, 0.1, 0.1),
+        TimedStatement("point_select", 10, p95 / 4, p95 / 10),
+        TimedStatement("index_update", 1, p95, p95),
+        TimedStatement("commit", 1, 1.2 * p95, 1.2 * p95),
+    )
+    took = sum(each.ms for each in statements)
+    return (
+        SlowTransaction(
+            transaction="oltp_read_write",
+            response_ms=took,
+            service_ms=took,
+            statements=statements,
+            at_seconds=round(p95),
+        ),
+    )
+
+
 def load_part(tps: float, p95: float | None, threads: int) -> LoadSample:
     return LoadSample(
         threads=threads,
@@ -260,6 +302,7 @@ def load_part(tps: float, p95: float | None, threads: int) -> LoadSample:
         if p95
         else {},
         latency_buckets=shape_of(p95) if p95 else None,
+        slowest=slowest(p95) if p95 else (),
         errors_by_code={},
         transactions_total=0,
         worker_cpu=0.52,

@@ -29,12 +29,14 @@ from tuibench.model.command import (
     SetRate,
     SetThreads,
     SetWeights,
+    StartAbTest,
     StartProbe,
     Stop,
 )
 from tuibench.model.schedule import ConstantStage
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH
 from tuibench.tui.panels.selection import PAGE_LINES
+from tuibench.tui.screens.ab_test_dialog import AbTestDialog
 from tuibench.tui.screens.base import MainScreen
 from tuibench.tui.screens.change import ChangeDialog
 from tuibench.tui.screens.confirm import ConfirmDialog, StopDialog
@@ -160,6 +162,7 @@ ACTIONS: Mapping[str, Trial] = {
     "plan": submits(HoldPlan()),
     "type_plan": submits(SetPlan((ConstantStage(level=4, seconds=9),)), "4", "colon", "9", "s", "enter"),
     "probe": submits(StartProbe(), "enter"),
+    "ab_test": submits(StartAbTest(subject="threads", a="32", b="64"), "enter"),
     "durability": submits(ApplyPreset("unsafe"), "down", "down", "enter", "y"),
     "locks": leads(LiveScreen, SessionsScreen),
     "pause": submits(Pause()),
@@ -314,6 +317,7 @@ OWN_KEYS = (
             **dict.fromkeys(("escape", "n"), leads(StopDialog, LiveScreen)),
         },
     ),
+    Keys(AbTestDialog, Scene(CALM, ("A",)), {"escape": leads(AbTestDialog, LiveScreen)}),
     Keys(InputDialog, Scene(CALM, ("t",)), {"escape": leads(NumberDialog, LiveScreen)}),
 )
 """By the class that binds the keys."""

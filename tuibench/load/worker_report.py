@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from tuibench.metrics.histogram import Histogram
+from tuibench.model.sample import SlowTransaction
 
 Name = TypeVar("Name", int, str)
 
@@ -143,7 +144,8 @@ class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
     """One worker's report for a tick.
 
     `transactions` are response times from the intended start, `by_transaction` the same for each kind if
-    there are several; `service` times, from the actual start, exist in an open loop only. `last_refusal` is
+    there are several; `service` times, from the actual start, exist in an open loop only. `slowest` are
+    the slowest transactions of the interval. `last_refusal` is
     the latest error of a login that is retried. `events_since` and `seconds_since` are each connection's
     figures since the last checkpoint. `seconds` is the length of the histograms' interval, `cpu_seconds` the
     process's CPU time in it, `core_seconds` that of its busiest thread (None: it has only one), `lag_p99_ms`
@@ -173,6 +175,7 @@ class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
     idle_refusal: str = ""
     logins: Histogram = msgspec.field(default_factory=Histogram)
     waits: Histogram = msgspec.field(default_factory=Histogram)
+    slowest: tuple[SlowTransaction, ...] = ()
     failure: str = ""
     failure_hint: str = ""
     failure_exit: int = 0

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from tuibench.model.effect import DEFAULT_MAX_SECONDS, DEFAULT_TOLERANCE_PERCENT
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Schedule
 
@@ -56,6 +57,24 @@ class StopProbe(msgspec.Struct, frozen=True, tag="stop probe"):
 
 class NextStep(msgspec.Struct, frozen=True, tag="next step"):
     """End the probe's present step with what is known of it, and go on to the next."""
+
+
+class StartAbTest(msgspec.Struct, frozen=True, tag="ab", kw_only=True):
+    """Alternate two values from now on until it is known what B does against A; then set back what was.
+
+    `subject` is a setting, `preset` or `threads`. It ends after `max_seconds` at the latest, and as soon as B
+    is higher, lower, or equal within `tolerance_percent`.
+    """
+
+    subject: str
+    a: str
+    b: str
+    tolerance_percent: float = DEFAULT_TOLERANCE_PERCENT
+    max_seconds: float = DEFAULT_MAX_SECONDS
+
+
+class StopAbTest(msgspec.Struct, frozen=True, tag="stop ab"):
+    """End the A/B test with what it has, and set back what was before."""
 
 
 class ChangeSetting(msgspec.Struct, frozen=True, tag="set"):
@@ -133,4 +152,7 @@ LoadCommand = (
 SettingCommand = ChangeSetting | ApplyPreset | RestoreSettings | TrustServer
 """They take turns among themselves: a server may take its time over a setting, and the load does not wait."""
 
-Command = LoadCommand | SettingCommand | Mark | WatchActivity | KillQuery | Stop
+AbTestCommand = StartAbTest | StopAbTest
+"""They wait for no other command; the changes that a test makes take their turns."""
+
+Command = LoadCommand | SettingCommand | AbTestCommand | Mark | WatchActivity | KillQuery | Stop

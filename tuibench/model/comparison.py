@@ -52,7 +52,8 @@ class SetupDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 class RunComparison(msgspec.Struct, frozen=True, kw_only=True, tag="compare", tag_field="type"):
     """All of it. `runs` has a name for each side, `starts` on how many starts of the server it was measured.
-    `doubts` speak against the comparison, `crossed` are the thresholds that were crossed."""
+    `doubts` speak against the comparison, `crossed` are the thresholds that were crossed. `stalls` and
+    `slowest` say for each side when it stood still, and what its slowest transaction did."""
 
     schema: Literal["tuibench.compare/1"] = "tuibench.compare/1"
     runs: tuple[str, ...]
@@ -61,6 +62,8 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True, tag="compare", ta
     doubts: tuple[str, ...]
     rows: tuple[ComparisonRow, ...]
     crossed: tuple[str, ...] = ()
+    stalls: tuple[str, ...] = ()
+    slowest: tuple[str, ...] = ()
 
 
 UNNAMED = "as it stands"

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tuibench.errors import UsageError
 from tuibench.model.operation_cost import OperationCost
 
 
@@ -125,6 +126,27 @@ class CommitCosts(msgspec.Struct, frozen=True, tag="costs"):
     costs: tuple[CommitCost, ...]
 
 
+MIN_CYCLES, MAX_CYCLES = 4, 1000
+UNTIL_WINDOW_SECONDS = 4.0
+DEFAULT_MAX_SECONDS = 600.0
+DEFAULT_TOLERANCE_PERCENT = 2.0
+
+MIN_WINDOW_SAMPLES = 4
+"""A window needs so many samples: some of them may be lost to settling."""
+
+
+def until_window_seconds(interval_seconds: float) -> float:
+    """The usual length of the windows of a test that ends with its verdict."""
+    return max(UNTIL_WINDOW_SECONDS, MIN_WINDOW_SAMPLES * interval_seconds)
+
+
+def primary_figure(*, is_watch: bool, rate: float) -> EffectFigure:
+    """The figure that decides: queries where there is no load, p95 at a fixed rate, else transactions."""
+    if is_watch:
+        return EffectFigure.QPS
+    return EffectFigure.P95 if rate else EffectFigure.TPS
+
+
 class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What is alternated: a setting, `preset` or `threads`; from `a` to `b` and back.
 
@@ -139,9 +161,45 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
     cycles: int = 5
     window_seconds: float = 10.0
     seed: int = 0
-    tolerance_percent: float = 2.0
+    tolerance_percent: float = DEFAULT_TOLERANCE_PERCENT
     is_sequential: bool = False
     primary: EffectFigure = EffectFigure.TPS
+
+    @classmethod
+    def until_decided(
+        cls,
+        subject: str,
+        a: str,
+        b: str,
+        *,
+        tolerance_percent: float,
+        max_seconds: float,
+        window_seconds: float,
+        seed: int,
+        primary: EffectFigure,
+    ) -> "AbTestPlan":
+        """A test that ends with its verdict, or after the whole cycles that `max_seconds` has room for.
+
+        Raises UsageError where that is too short, or too long.
+        """
+        cycles = int(max_seconds / (2 * window_seconds))
+        if not MIN_CYCLES <= cycles <= MAX_CYCLES:
+            least, most = (2 * window_seconds * count for count in (MIN_CYCLES, MAX_CYCLES))
+            raise UsageError(
+                f"an A/B test with windows of {window_seconds:g} s takes between {least:g} and {most:g} s, "
+                f"not {max_seconds:g}"
+            )
+        return cls(
+            subject=subject,
+            a=a,
+            b=b,
+            cycles=cycles,
+            window_seconds=window_seconds,
+            seed=seed,
+            tolerance_percent=tolerance_percent,
+            is_sequential=True,
+            primary=primary,
+        )
 
     @property
     def seconds(self) -> float:
@@ -168,7 +226,8 @@ class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
     `left_out` counts cycles that were disturbed, `disturbances` says by what; `comparisons` is empty where
     too few pairs remain for an interval. `verdict` is that on the primary figure; without one, `more_seconds`
     estimates how much longer it takes, None where that is unknown. `sentence` says it all in words. `cost_a`
-    and `cost_b` are what an operation cost under either value.
+    and `cost_b` are what an operation cost under either value. `ended_seconds` is the second of the run at
+    which the test ended, None while it goes on. `by_hand` marks one that an operator started in a session.
     """
 
     subject: str
@@ -183,7 +242,9 @@ class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
     disturbances: tuple[str, ...] = ()
     verdict: Verdict = Verdict.CANNOT_TELL
     is_sequential: bool = False
-    tolerance_percent: float = 2.0
+    tolerance_percent: float = DEFAULT_TOLERANCE_PERCENT
     more_seconds: float | None = None
     cost_a: OperationCost | None = None
     cost_b: OperationCost | None = None
+    ended_seconds: float | None = None
+    by_hand: bool = False

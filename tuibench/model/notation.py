@@ -2,6 +2,8 @@
 
 Sizes as MySQL's options have them: 512M, 4G.
 
+The two values of an A/B test: sync_binlog=1,0, and how far apart counts as equal: ±2%.
+
 Weights of transactions as they are written on a line: 50/50, or by name: new_order=50 payment=50.
 """
 
@@ -54,6 +56,37 @@ def parse_size(text: str) -> int:
     if found is None:
         raise UsageError(f"'{text}' is not a size", "a number with its unit: 512M, 4G")
     return int(float(found[1]) * BYTES_PER_UNIT[found[2].upper()])
+
+
+MAX_TOLERANCE_PERCENT = 50.0
+_TOLERANCE = re.compile(rf"\s*(?:±|\+-|\+/-)?\s*({_NUMBER})\s*%?\s*")
+
+
+def parse_tolerance(text: str) -> float:
+    """The percentage of `±2%`. Raises UsageError for anything else."""
+    written = _TOLERANCE.fullmatch(text)
+    percent = float(written[1]) if written else 0.0
+    if not 0 < percent <= MAX_TOLERANCE_PERCENT:
+        raise UsageError(
+            f"the share within which values are equal is a percentage of at most "
+            f"{MAX_TOLERANCE_PERCENT:g}, not '{text}'",
+            "for example ±2%",
+        )
+    return percent
+
+
+def parse_ab(text: str) -> tuple[str, str, str]:
+    """Subject and both values of `SETTING=V1,V2`. Raises UsageError for anything else."""
+    name, equals, values = text.partition("=")
+    subject = name.strip().lower().replace("-", "_")
+    parts = [value.strip() for value in values.split(",")]
+    if not subject or not equals or len(parts) != 2 or not all(parts):
+        raise UsageError(
+            f"an A/B test takes SETTING=V1,V2, not '{text}'", "for example innodb_flush_log_at_trx_commit=1,0"
+        )
+    if parts[0] == parts[1]:
+        raise UsageError(f"an A/B test needs two different values, not {parts[0]} twice")
+    return subject, parts[0], parts[1]
 
 
 def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:

@@ -4,6 +4,9 @@ A part that could not be measured is None, never zero. Rates are per second over
 Latencies are milliseconds.
 """
 
+from collections.abc import Iterable
+from itertools import groupby
+
 import msgspec
 
 
@@ -48,6 +51,54 @@ class ConnectionSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     wait: Latency | None = None
 
 
+class TimedStatement(msgspec.Struct, frozen=True, array_like=True):
+    """Statements of one name that a transaction sent one after the other: how many, their time together, and
+    the longest. `error` is the server's code of one that failed, 0 otherwise."""
+
+    name: str
+    count: int
+    ms: float
+    max_ms: float
+    error: int = 0
+
+
+class SlowTransaction(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the slowest transactions of a tick, with what it sent, in order, over all its attempts.
+
+    `response_ms` counts from the intended start, `service_ms` from the actual one; they are equal in a closed
+    loop. `at_seconds` is the end of its tick.
+    """
+
+    transaction: str
+    response_ms: float
+    service_ms: float
+    statements: tuple[TimedStatement, ...]
+    at_seconds: float = 0.0
+
+    @property
+    def longest(self) -> TimedStatement | None:
+        """The statements that took most of it."""
+        return max(self.statements, key=lambda each: each.ms, default=None)
+
+
+MOST_SLOW = 3
+"""Transactions kept of a tick."""
+
+
+def slowest_of(transactions: Iterable[SlowTransaction], most: int = MOST_SLOW) -> tuple[SlowTransaction, ...]:
+    """The slowest, by response time; the slowest first."""
+    return tuple(sorted(transactions, key=lambda each: -each.response_ms)[:most])
+
+
+def grouped_statements(timed: Iterable[tuple[str, int, int]]) -> tuple[TimedStatement, ...]:
+    """Neighbours of one name together. Each is a name, microseconds, and an error code or 0."""
+    return tuple(
+        TimedStatement(name, len(times), sum(times) / 1000, max(times) / 1000, error)
+        for (name, error), each in groupby(timed, key=lambda one: (one[0], one[2]))
+        if (times := [one[1] for one in each])
+    )
+
+
 class LoadSample(msgspec.Struct, frozen=True, kw_only=True):
     """What the workers did in the interval. `latency` and `statements` are empty when nothing finished.
 
@@ -59,7 +110,7 @@ class LoadSample(msgspec.Struct, frozen=True, kw_only=True):
     is the busiest worker's share of one core (0 to 1); `lag_p99_ms` how late the busiest worker's loop ran.
     `latency_buckets` is the distribution of `latency`, coarse. `headline` is the figure that the
     profile is known by (see `Hello`), None without one. `connection_load` is None for a load without idle
-    connections, planned logins and users.
+    connections, planned logins and users. `slowest` are the slowest transactions; the record keeps the first.
     """
 
     threads: int
@@ -86,6 +137,7 @@ class LoadSample(msgspec.Struct, frozen=True, kw_only=True):
     latency_buckets: CoarseHistogram | None = None
     headline: float | None = None
     connection_load: ConnectionSample | None = None
+    slowest: tuple[SlowTransaction, ...] = ()
 
 
 class TrafficSample(msgspec.Struct, frozen=True, kw_only=True):

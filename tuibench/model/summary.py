@@ -9,7 +9,7 @@ from tuibench.model.event import Event
 from tuibench.model.headline import HeadlineTotals
 from tuibench.model.operation_cost import OperationCost
 from tuibench.model.probe import ProbeResult
-from tuibench.model.sample import Latency
+from tuibench.model.sample import Latency, SlowTransaction
 from tuibench.model.steadiness import Steadiness
 from tuibench.model.tune import TuneResult
 
@@ -148,14 +148,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     With the outcome "failed", `failure` says why. `latency_histogram` holds all transaction latencies in
     µs, in HdrHistogram's compressed encoding (base64), so that runs can be merged and compared.
     `by_transaction` is empty for a profile with one kind of transaction. `client_delay_ms` is the longest
-    make-believe network delay that the run had on each round trip. `ab` is the result of a trial, `tune`
-    that of a screening, if the run was one; `probe` that of the last probe, if there was one. `headline`
-    is the figure that the profile is known by, if it has one. `steadiness` is None where no tick was
-    measured.
+    make-believe network delay that the run had on each round trip. `ab` is the result of an A/B test,
+    `earlier_ab_tests` those that an operator ran before it; `tune` that of a screening, if the run was one;
+    `probe` that of the last probe, if there was one. `headline` is the figure that the profile is known by,
+    if it has one. `steadiness` is None where no tick was measured.
 
     `connection_load` is None for a load without idle connections, planned logins and users.
 
-    `operation_cost` is what a transaction and a query cost, as far as it is known.
+    `slowest` are the slowest transactions with their statements. `operation_cost` is what a transaction and
+    a query cost, as far as it is known.
 
     With `watched` it is that of a session without load: transactions, queries and latencies are those of the
     server's own traffic, and what only a load knows (errors, retries, reconnects, fairness) is not known.
@@ -194,13 +195,20 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     effects: tuple[Effect, ...] = ()
     costs: tuple[CommitCost, ...] = ()
     ab: AbTestResult | None = None
+    earlier_ab_tests: tuple[AbTestResult, ...] = ()
     tune: TuneResult | None = None
     probe: ProbeResult | None = None
     headline: HeadlineTotals | None = None
     steadiness: Steadiness | None = None
     watched: WatchedTotals | None = None
+    slowest: tuple[SlowTransaction, ...] = ()
     operation_cost: OperationCost = OperationCost()
     connection_load: ConnectionTotals | None = None
+
+    @property
+    def ab_tests(self) -> tuple[AbTestResult, ...]:
+        """All of them, the last one last."""
+        return self.earlier_ab_tests + ((self.ab,) if self.ab is not None else ())
 
 
 OWN_QUERIES = "query"

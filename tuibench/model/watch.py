@@ -46,5 +46,6 @@ class WatchReport(msgspec.Struct, frozen=True, kw_only=True):
     effects: tuple[Effect, ...]
     costs: tuple[CommitCost, ...]
     ab: AbTestResult | None
+    earlier_ab_tests: tuple[AbTestResult, ...]
     events: tuple[Event, ...]
     warnings: tuple[str, ...]

@@ -14,11 +14,21 @@ from msgspec.structs import replace
 
 from tuibench.clock import Clock
 from tuibench.diagnosis.measurement_warnings import measurement_warnings, simulated_network_warning
+from tuibench.errors import UsageError
 from tuibench.load.engine.choice import choose
 from tuibench.load.workers.fleet import Fleet
-from tuibench.model.command import Command, LoadCommand
+from tuibench.model.command import (
+    AbTestCommand,
+    Command,
+    LoadCommand,
+    ResumePlan,
+    SetPlan,
+    StartAbTest,
+    StartProbe,
+)
 from tuibench.model.event import EventKind
 from tuibench.model.message import Hello, RunState, Status
+from tuibench.model.schedule import PlanPhase
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import RunOutcome, Summary
 from tuibench.record.report.addenda import addenda
@@ -26,6 +36,7 @@ from tuibench.record.sysbench_report import report_text
 from tuibench.session.closing import run_steps
 from tuibench.session.control.limits import checked_threads
 from tuibench.session.control.load_commands import LoadChanges, LoadCommands
+from tuibench.session.effects.operator_ab_test import AB_TEST_RUNS
 from tuibench.session.effects.tracker import EffectTracker
 from tuibench.session.load_controller import LoadController, max_workers
 from tuibench.session.measuring import MeasuringLoop
@@ -39,6 +50,9 @@ from tuibench.session.tune.runner import TuneRun
 from tuibench.session.watcher import Watcher
 from tuibench.workload import library
 from tuibench.workload.datasets import build_data_set
+
+AB_TEST_REFUSES = (StartProbe, SetPlan, ResumePlan)
+"""Commands that would move the load during an A/B test."""
 
 
 class LoadRun(AbstractAsyncContextManager["LoadRun"]):
@@ -102,12 +116,25 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
     async def submit(self, command: Command) -> str:
         """Executes a command; the reply in words. Raises TuibenchError for a refusal."""
         with self.effect_tracker.command_running():
+            if isinstance(command, AbTestCommand):
+                return await self._execute_ab_test(command)
+            if isinstance(command, AB_TEST_REFUSES) and self.effect_tracker.operator_test.is_under_way:
+                raise UsageError(AB_TEST_RUNS, "end the A/B test first")
             if not isinstance(command, LoadCommand):
                 return await self.watcher.submit(command)
             try:
                 return await self._commands.execute(command)
             finally:
                 self.watcher.publish_status()
+
+    async def _execute_ab_test(self, command: AbTestCommand) -> str:
+        plan = self.plan_runner.state
+        if isinstance(command, StartAbTest):
+            if self.probe_runner.is_under_way:
+                raise UsageError("a probe is under way", "end it first")
+            if plan is not None and plan.phase in (PlanPhase.RUNNING, PlanPhase.WAITING):
+                raise UsageError("the load follows a plan; an A/B test needs a steady one", "hold it first")
+        return await self.effect_tracker.operator_test.execute(command)
 
     def request_stop(self, outcome: RunOutcome = "stopped") -> None:
         """Ends the run in good order; `outcome` goes into the summary."""
@@ -345,8 +372,10 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             effects=tuple(self.effect_tracker.effects),
             costs=self.effect_tracker.costs,
             ab=self.effect_tracker.ab,
+            earlier_ab_tests=self.effect_tracker.earlier_ab_tests,
             tune=self.effect_tracker.tune,
             steadiness=self.effect_tracker.steadiness,
+            slowest=self.effect_tracker.slowest,
             operation_cost=self.effect_tracker.operation_cost,
             probe=self.probe_runner.result,
             headline=load.headline,

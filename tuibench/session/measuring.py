@@ -7,6 +7,8 @@ the same transaction: the load is held and drained, both sides are read, then it
 import asyncio
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from tuibench.clock import NS_PER_SECOND, Tick, ticks
 from tuibench.diagnosis.measurement_warnings import ClientLimit
 from tuibench.errors import UsageError
@@ -41,6 +43,11 @@ async def drain_and_reset(
     await load.drain(drain_seconds)
     await sampler.reset_stats(own_statements, load.accounting.transactions_total)
     await load.reset_stats()
+
+
+def _timed(load: LoadSample, elapsed_seconds: float) -> LoadSample:
+    """The load part with the time of its slowest transactions."""
+    return replace(load, slowest=tuple(replace(each, at_seconds=elapsed_seconds) for each in load.slowest))
 
 
 class MeasuringLoop:
@@ -153,7 +160,9 @@ class MeasuringLoop:
             at=watcher.clock.wall_seconds(),
             elapsed_seconds=watcher.log.elapsed_at(tick.due_ns),
             late_ms=tick.late_ns / 1e6,
-            load=measured.part if measured.has_reported else None,
+            load=_timed(measured.part, watcher.log.elapsed_at(tick.due_ns))
+            if measured.has_reported
+            else None,
             server=observed.server,
             host=observed.hosts.host,
             client_host=observed.hosts.client,

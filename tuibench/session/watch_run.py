@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tuibench.clock import Clock
 from tuibench.errors import UsageError
-from tuibench.model.command import Command
+from tuibench.model.command import AbTestCommand, Command
 from tuibench.model.event import EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, Hello, RunState, Status
 from tuibench.model.sample import Sample
@@ -70,6 +70,8 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
     async def submit(self, command: Command) -> str:
         """Executes a command; the reply in words. Raises TuibenchError for a refusal."""
         with self.effect_tracker.command_running():
+            if isinstance(command, AbTestCommand):
+                return await self.effect_tracker.operator_test.execute(command)
             return await self.watcher.submit(command)
 
     def request_stop(self, outcome: RunOutcome = "stopped") -> None:
@@ -202,6 +204,7 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
             effects=tuple(tracker.effects),
             costs=tracker.costs,
             ab=tracker.ab,
+            earlier_ab_tests=tracker.earlier_ab_tests,
             steadiness=tracker.steadiness,
             operation_cost=tracker.operation_cost,
         )

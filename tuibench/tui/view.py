@@ -15,7 +15,7 @@ import msgspec
 from tuibench.metrics.histogram import dense_counts
 from tuibench.model.activity import Activity
 from tuibench.model.command import Command, Stop, WatchActivity
-from tuibench.model.effect import CommitCost, CommitCosts, Effect
+from tuibench.model.effect import AbTestResult, CommitCost, CommitCosts, Effect
 from tuibench.model.event import CHANGE_KINDS, Event
 from tuibench.model.headline import Headline
 from tuibench.model.message import Hello, ReplayState, RunState, SampleGap, SessionEnded, Status
@@ -181,6 +181,21 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     def is_probing(self) -> bool:
         """True while a probe moves the load."""
         return self.probe is not None and not self.probe.is_over and not self.stopping
+
+    @property
+    def is_ab_testing(self) -> bool:
+        """True while an A/B test that an operator started is under way."""
+        test = self.status.ab
+        return test is not None and test.by_hand and test.ended_seconds is None and not self.stopping
+
+    @property
+    def shown_ab_test(self) -> AbTestResult | None:
+        """The A/B test under way; one that is over until there is a newer effect, or one is pinned."""
+        test = self.status.ab
+        if test is None or test.ended_seconds is None:
+            return test
+        newest = self.effects[-1].at_seconds if self.effects else -1.0
+        return test if newest < test.ended_seconds and not self.pinned_effects else None
 
     @property
     def plan_under_way(self) -> PlanProgress | None:

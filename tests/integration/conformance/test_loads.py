@@ -136,6 +136,18 @@ async def test_answers_are_delayed(kind: AnyEngine, rows: Target) -> None:
         assert drive.last.transactions.count == 0 or drive.last.transactions.min_us >= 20_000
 
 
+async def test_the_slowest_transactions_are_told_with_their_statements(kind: AnyEngine, rows: Target) -> None:
+    async with driving(kind, rows, BOTH, 2) as drive:
+        drive.engine.set_delay(2 * NS_PER_MS)
+        await drive.until(lambda counters: bool(counters.completed and drive.last.slowest))
+        slow = drive.last.slowest[0]
+        assert slow.transaction in ("read", "write")
+        names = {each.name for each in slow.statements}
+        assert names <= drive.statements.keys()
+        assert all(2 * each.count <= each.ms <= slow.service_ms for each in slow.statements)
+        assert slow.response_ms == slow.service_ms == drive.last.transactions.max_us / 1000
+
+
 async def test_connections_come_and_go(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 2) as drive:
         await drive.completes(10)

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from tuibench.metrics.series.cost_wording import cost_lines, effect_cost_lines
+from tuibench.metrics.series.slow_wording import slow_lines
 from tuibench.model.event import EventKind
 from tuibench.model.sql_errors import error_text
 from tuibench.model.summary import Summary, engine_text
@@ -40,6 +41,7 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
     ]
     if summary.steadiness is not None:
         lines += [steadiness_line(summary.steadiness), stalls_line(summary.steadiness)]
+    lines += slow_lines(summary.slowest)
     lines += [
         line for effect in summary.effects for line in (effect_line(effect), *effect_cost_lines(effect))
     ]

@@ -177,6 +177,7 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
             events_per_connection=parts.fairness.events,
             seconds_per_connection=parts.fairness.seconds,
             by_transaction=latencies.by_transaction,
+            slowest=latencies.slowest,
             events_since=since.events,
             seconds_since=since.seconds,
             last_refusal=self._context.last_refusal,

@@ -13,7 +13,14 @@ from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.load.pacing.timer import Timer
 from tuibench.load.worker_report import Counters
 from tuibench.metrics.histogram import Histogram, merge_histograms
+from tuibench.model.sample import MOST_SLOW, SlowTransaction, grouped_statements, slowest_of
 from tuibench.workload.program.program import FlatStatement, StatementClass
+
+Timed = tuple[int, int, int]
+"""A statement of a transaction: its place in the flat list, microseconds, and the code of its error, or 0."""
+
+MOST_TIMED = 256
+"""Statements kept of one transaction."""
 
 READ, WRITE, OTHER = 0, 1, 2
 _KINDS = {StatementClass.READ: READ, StatementClass.WRITE: WRITE, StatementClass.OTHER: OTHER}
@@ -29,10 +36,15 @@ class Latencies(NamedTuple):
     service: Histogram
     statements: dict[str, Histogram]
     by_transaction: dict[str, Histogram]
+    slowest: tuple[SlowTransaction, ...] = ()
 
     @classmethod
     def of_kinds(
-        cls, responses: Mapping[str, Histogram], service: Histogram, statements: dict[str, Histogram]
+        cls,
+        responses: Mapping[str, Histogram],
+        service: Histogram,
+        statements: dict[str, Histogram],
+        slowest: tuple[SlowTransaction, ...],
     ) -> "Latencies":
         """The latencies of an interval from the responses of each kind of transaction."""
         kinds = list(responses.values())
@@ -43,6 +55,7 @@ class Latencies(NamedTuple):
             by_transaction={name: each for name, each in responses.items() if each.count}
             if len(kinds) > 1
             else {},
+            slowest=slowest,
         )
 
 
@@ -55,7 +68,8 @@ class LatencyRecorder:
     program's transaction i from its intended start, `service_us` those from the real one, in an open loop.
     `login_us` collects the times of extra and planned logins, `wait_us` those of users for a connection.
     `rejected` counts statements that the server answered with an error, `other_questions` those it heard
-    beside the work: cut off ones, goodbyes, and what a login takes.
+    beside the work: cut off ones, goodbyes, and what a login takes. Transactions that take longer than
+    `slow_us` are offered to `keep_slow`.
     """
 
     def __init__(self, statements: Sequence[FlatStatement], transactions: Sequence[str]) -> None:
@@ -68,10 +82,36 @@ class LatencyRecorder:
         self.service_us: list[int] = []
         self.login_us: list[int] = []
         self.wait_us: list[int] = []
+        self.slow_us = -1
+        self._slowest: list[SlowTransaction] = []
         self._transactions = transactions
+        self._statements = statements
         self._by_name: dict[str, list[int]] = {statement.name: [] for statement in statements}
         self.latencies_us = [self._by_name[statement.name] for statement in statements]
         self.kinds = [_KINDS[statement.cls] for statement in statements]
+
+    def answered(self, which: int, response_us: int | None, busy_us: int, timed: Sequence[Timed]) -> None:
+        """A transaction has ended. In a closed loop its response is its service: `response_us` is None."""
+        if response_us is None:
+            response_us = busy_us
+        else:
+            self.service_us.append(busy_us)
+        self.response_us[which].append(response_us)
+        if response_us > self.slow_us:
+            self.keep_slow(which, response_us, busy_us, timed)
+
+    def keep_slow(self, which: int, response_us: int, busy_us: int, timed: Sequence[Timed]) -> None:
+        """Keeps a transaction that took longer than `slow_us`, with its statements."""
+        statements = ((self._statements[index].name, us, error) for index, us, error in timed[:MOST_TIMED])
+        slow = SlowTransaction(
+            transaction=self._transactions[which],
+            response_ms=response_us / 1000,
+            service_ms=busy_us / 1000,
+            statements=grouped_statements(statements),
+        )
+        self._slowest = list(slowest_of([*self._slowest, slow]))
+        if len(self._slowest) == MOST_SLOW:
+            self.slow_us = round(self._slowest[-1].response_ms * 1000)
 
     def failed(self, error: SQLError) -> None:
         """A statement that ended in an error: the server answered with it, or the network swallowed it."""
@@ -95,7 +135,9 @@ class LatencyRecorder:
             {name: Histogram.of(values) for name, values in names},
             Histogram.of(self.service_us),
             {name: Histogram.of(values) for name, values in self._by_name.items() if values},
+            tuple(self._slowest),
         )
+        self._slowest, self.slow_us = [], -1
         for values in (*self.response_us, self.service_us, *self._by_name.values()):
             values.clear()
         return taken

@@ -6,6 +6,7 @@ A fair coin, seeded by the plan, decides for each cycle which value comes first 
 a window's slots are discarded until the rest of it is at rest (see `settling`), at most half of them.
 """
 
+import math
 from collections.abc import Sequence
 
 from tuibench.metrics.inference.effect import window_figures
@@ -46,10 +47,11 @@ class TrialWindow:
 
 
 class TrialWindows:
-    """All windows of a trial, filled as time goes by."""
+    """All windows of a trial, filled as time goes by. The first begins at second `start_seconds`."""
 
-    def __init__(self, trial: AbTestPlan) -> None:
+    def __init__(self, trial: AbTestPlan, start_seconds: float = 0.0) -> None:
         self.trial = trial
+        self.start_seconds = start_seconds
         self.all = [
             TrialWindow(cycle, value)
             for cycle, a_first in enumerate(random_orders(trial.cycles, trial.seed), 1)
@@ -58,7 +60,7 @@ class TrialWindows:
 
     def at(self, elapsed_seconds: float) -> TrialWindow | None:
         """The window that a moment belongs to; None after the last one."""
-        place = int((elapsed_seconds + ROUNDING_SECONDS) / self.trial.window_seconds)
+        place = math.floor(self._since_start(elapsed_seconds) / self.trial.window_seconds)
         return self.all[place] if 0 <= place < len(self.all) else None
 
     def add_slot(self, slot: Slot) -> None:
@@ -96,8 +98,11 @@ class TrialWindows:
 
     def over(self, until_seconds: float) -> int:
         """How many cycles are over."""
-        done = int((until_seconds + ROUNDING_SECONDS) / (2 * self.trial.window_seconds))
+        done = int(self._since_start(until_seconds) / (2 * self.trial.window_seconds))
         return min(max(done, 0), self.trial.cycles)
+
+    def _since_start(self, elapsed_seconds: float) -> float:
+        return elapsed_seconds - self.start_seconds + ROUNDING_SECONDS
 
     def _pair(self, first: TrialWindow, second: TrialWindow) -> AbTestPair:
         a, b = (first, second) if first.value == self.trial.a else (second, first)

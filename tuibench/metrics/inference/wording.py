@@ -1,7 +1,11 @@
 """Wording of verdicts, the same on screen, on stderr, in reports and in the record."""
 
+import re
+from collections.abc import Iterable
+
 from tuibench import units
 from tuibench.model.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
+from tuibench.model.settings import PresetState
 
 FIGURE_NAMES = {
     EffectFigure.TPS: "TPS",
@@ -46,6 +50,25 @@ def attribution_text(one: Comparison) -> str:
         return ""
     subject = "" if one.movement.kind is MovementKind.HOST else f"{FIGURE_NAMES[one.figure]} "
     return f"cannot be attributed: {subject}{movement_text(one.movement)}"
+
+
+_CHANGE = re.compile(r"(?P<subject>[a-z_]+) (?P<before>\S+) → (?P<after>[^\s(;]+)(?: \(.*\))?")
+_PRESET_CHANGE = re.compile(r"preset (?P<name>\S+): (?P<before>\S+) → (?P<after>\S+)")
+
+
+def ab_order(change: str, presets: Iterable[PresetState]) -> str:
+    """What an A/B test of a change compares, as `SETTING=V1,V2`; empty for a change that has no two values.
+
+    The values before a preset are a preset themselves, or there is no test of it.
+    """
+    if found := _PRESET_CHANGE.fullmatch(change):
+        values = found["before"].split("·")
+        before = next((each.name for each in presets if list(each.values.values()) == values), "")
+        return f"preset={before},{found['name']}" if before and before != found["name"] else ""
+    found = _CHANGE.fullmatch(change)
+    if found is None or found["before"] == found["after"] or "," in found["before"] + found["after"]:
+        return ""
+    return f"{found['subject']}={found['before']},{found['after']}"
 
 
 def movement_text(movement: LevelMovement) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from tuibench.metrics.inference.contrast import METRICS, TickSeries, TickTotals, merge_ticks
+from tuibench.metrics.series.slow_wording import slow_text
 from tuibench.metrics.thresholds.relative import RelativeThreshold, crossed_relative_thresholds
 from tuibench.model.comparison import (
     ComparisonRow,
@@ -17,10 +18,11 @@ from tuibench.model.comparison import (
 )
 from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.operation_cost import Resource, ResourceUnit
-from tuibench.model.sample import Sample
+from tuibench.model.sample import Sample, slowest_of
 from tuibench.model.steadiness import Steadiness
 from tuibench.record.compare.starts import Side, by_start, compare_sides, side_value, start_warnings
 from tuibench.record.files.run import Run
+from tuibench.record.report.steadiness_text import stalls_line
 
 PASSED_OVER = (
     "*.seed",
@@ -49,6 +51,7 @@ STEADINESS: tuple[tuple[str, str, str, Direction, Callable[[Steadiness], float |
     ("tps_p50", "p50 of one-second TPS", "/s", "higher", lambda found: found.p50),
     ("tps_p99", "p99 of one-second TPS", "/s", "higher", lambda found: found.p99),
     ("variation", "coefficient of variation of TPS", "", "lower", lambda found: found.variation),
+    ("stalls", "stalls", "", "lower", lambda found: float(len(found.stalls))),
     ("stall", "longest stall", "s", "lower", lambda found: found.longest_stall_seconds),
 )
 STEERED = CHANGE_KINDS - {EventKind.MARK}
@@ -81,7 +84,22 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[RelativeThreshold] = ()
         doubts=(*start_warnings(sides, names), *comparability_warnings(sides, every, rows)),
         rows=(*rows, *_single_rows([side[0] for side in sides])) if len(every) == len(sides) else rows,
         crossed=tuple(crossed_relative_thresholds(bounds, rows, names)),
+        stalls=tuple(map(_stalls, sides)),
+        slowest=tuple(map(_slowest, sides)),
     )
+
+
+def _stalls(side: Side) -> str:
+    """When the runs of a side stood still."""
+    found = [run.summary.steadiness for run in side]
+    texts = [stalls_line(each).partition(": ")[2] for each in found if each is not None and each.stalls]
+    return "; ".join(texts) or "none"
+
+
+def _slowest(side: Side) -> str:
+    """What the slowest transaction of a side did."""
+    every = slowest_of((slow for run in side for slow in run.summary.slowest), 1)
+    return slow_text(every[0]) if every else ABSENT
 
 
 def side_names(sides: Sequence[Side], every: Sequence[str]) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ def comparison_text(found: RunComparison) -> str:
     parts += [f"  {KEY}"]
     for place, letter in enumerate(letters[1:]):
         parts += ["", f"{letter} against {letters[0]}", *_aligned(verdict_table(found, place), 1)]
+    for title, texts in _moments(found):
+        parts += ["", title, *(f"  {letter}  {text}" for letter, text in zip(letters, texts, strict=True))]
     return "\n".join(parts) + "\n"
 
 
@@ -47,7 +49,20 @@ def comparison_markdown(found: RunComparison) -> str:
     parts += ["", f"## Relative to {letters[0]}", "", *_piped(relative_table(found), 1), "", KEY]
     for place, letter in enumerate(letters[1:]):
         parts += ["", f"## {letter} against {letters[0]}", "", *_piped(verdict_table(found, place), 1)]
+    for title, texts in _moments(found):
+        parts += ["", f"## {title.capitalize()}", ""]
+        parts += [f"- **{letter}**: {text}" for letter, text in zip(letters, texts, strict=True)]
     return "\n".join(parts) + "\n"
+
+
+def _moments(found: RunComparison) -> list[tuple[str, tuple[str, ...]]]:
+    """What happened in single seconds, a text for each side; no stalls where no side had one."""
+    told = []
+    if any(text != "none" for text in found.stalls):
+        told.append(("stalls, below a tenth of the median TPS", found.stalls))
+    if any(text not in ("", units.DASH) for text in found.slowest):
+        told.append(("slowest transaction", found.slowest))
+    return told
 
 
 def side_titles(found: RunComparison) -> list[str]:

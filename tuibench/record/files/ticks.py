@@ -9,7 +9,7 @@ Figures in few bytes: a latency as a row without names, and figures by name told
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec import UNSET, UnsetType, field
@@ -24,6 +24,8 @@ from tuibench.model.sample import (
     LoadSample,
     Sample,
     ServerSample,
+    SlowTransaction,
+    TimedStatement,
     TrafficSample,
 )
 from tuibench.record.files.schema import TickCounts
@@ -31,6 +33,10 @@ from tuibench.record.files.schema import TickCounts
 LatencyRow = tuple[int, ...]
 """A `Latency`: count, then µs: min, avg, p50, p95, p99, p99.9, max. Those missing at its end are as the last
 one told. Empty if there was nothing."""
+
+SlowRow = tuple[int, int, int, tuple[LatencyRow, ...]]
+"""A `SlowTransaction`: the place of its name, its response and service time in µs, and of each of its
+statements the place of the name, the count, µs, the longest in µs, and the error."""
 
 _FIGURES = ("min", "avg", "p50", "p95", "p99", "p999", "max")
 
@@ -121,7 +127,7 @@ class LoadLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `names` is written when there is a new one, and then has all of them. Absent rates are counts divided by
     the seconds; absent `errors_by_code` are those of the counts. `latency_buckets` has the number of its
-    first bucket, then the counts.
+    first bucket, then the counts. `slowest` is the slowest transaction of the tick.
     """
 
     threads: int = 0
@@ -149,6 +155,7 @@ class LoadLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     names: tuple[str, ...] = ()
     by_transaction: dict[int, LatencyRow] = {}
     statements: dict[int, LatencyRow] = {}
+    slowest: SlowRow | None = None
 
 
 class ServerLine(ServerSample, frozen=True, kw_only=True, array_like=True):
@@ -234,9 +241,22 @@ class TickWriter:
             latency=encode_latency(load.latency),
             service=encode_latency(load.service),
             latency_buckets=_bucket_row(load.latency_buckets),
-            names=self._new_names((*load.by_transaction, *load.statements)),
+            names=self._new_names((*load.by_transaction, *load.statements, *_slow_names(load))),
             by_transaction=self._rows(load.by_transaction),
             statements=self._rows(load.statements),
+            slowest=self._slow_row(load.slowest[0]) if load.slowest else None,
+        )
+
+    def _slow_row(self, slow: SlowTransaction) -> SlowRow:
+        statements = (
+            (self._places[each.name], each.count, _us(each.ms), _us(each.max_ms), each.error)
+            for each in slow.statements
+        )
+        return (
+            self._places[slow.transaction],
+            _us(slow.response_ms),
+            _us(slow.service_ms),
+            tuple(statements),
         )
 
     def _new_names(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -274,7 +294,7 @@ class TickReader:
             at=line.at,
             elapsed_seconds=line.elapsed_seconds,
             late_ms=line.late_ms,
-            load=self._load(line.load, line.counts) if line.load else None,
+            load=self._load(line.load, line.counts, line.elapsed_seconds) if line.load else None,
             server=self._server(line.server) if line.server else None,
             host=HostSample(**asdict(line.host)) if line.host else None,
             traffic=self._traffic(line.traffic) if line.traffic else None,
@@ -291,7 +311,7 @@ class TickReader:
         }
         return TrafficSample(**{**asdict(line), **decoded})
 
-    def _load(self, line: LoadLine, counts: TickCounts) -> LoadSample:
+    def _load(self, line: LoadLine, counts: TickCounts, elapsed_seconds: float) -> LoadSample:
         self._names = line.names or self._names
         encoded = {name: getattr(line, name) for name in _COUNTED if getattr(line, name) is not UNSET}
         codes = line.errors_by_code
@@ -306,7 +326,25 @@ class TickReader:
             latency_buckets=_histogram(line.latency_buckets),
             by_transaction=self._latencies(line.by_transaction),
             statements=self._latencies(line.statements),
+            slowest=self._slowest(line.slowest, elapsed_seconds) if line.slowest else (),
         )
+
+    def _slowest(self, row: SlowRow, elapsed_seconds: float) -> tuple[SlowTransaction, ...]:
+        """Nothing where the line that told a name is lost."""
+        place, response_us, service_us, statements = row
+        if max([place, *(each[0] for each in statements)]) >= len(self._names):
+            return ()
+        slow = SlowTransaction(
+            transaction=self._names[place],
+            response_ms=response_us / US_PER_MS,
+            service_ms=service_us / US_PER_MS,
+            statements=tuple(
+                TimedStatement(self._names[name], count, us / US_PER_MS, max_us / US_PER_MS, error)
+                for name, count, us, max_us, error in statements
+            ),
+            at_seconds=elapsed_seconds,
+        )
+        return (slow,)
 
     def _latencies(self, rows: Mapping[int, LatencyRow]) -> dict[str, Latency]:
         """By their names; what has none, because the line that told it is lost, is left out."""
@@ -323,6 +361,16 @@ class TickReader:
             "untold": self._untold,
         }
         return ServerSample(**{**asdict(line), **encoded})
+
+
+def _slow_names(load: LoadSample) -> Iterator[str]:
+    for slow in load.slowest[:1]:
+        yield slow.transaction
+        yield from (each.name for each in slow.statements)
+
+
+def _us(milliseconds: float) -> int:
+    return round(milliseconds * US_PER_MS)
 
 
 def _bucket_row(shape: CoarseHistogram | None) -> LatencyRow:

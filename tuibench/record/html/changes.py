@@ -9,7 +9,7 @@ from tuibench.metrics.inference.wording import (
     difference_text,
     verdict_text,
 )
-from tuibench.model.effect import Comparison, Effect, EffectFigure
+from tuibench.model.effect import AbTestResult, Comparison, Effect, EffectFigure
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.record.files.run import Run
 from tuibench.record.html.markup import Child, Markup, figure_table, join_markup, tag
@@ -100,10 +100,12 @@ def _verdict(one: Comparison) -> Markup:
 
 
 def ab_test_section(run: Run) -> Markup | None:
-    """The result of two values in turn, if the run was one."""
-    result = run.summary.ab
-    if result is None:
-        return None
+    """The results of two values in turn, if there are any."""
+    results = run.summary.ab_tests
+    return join_markup(*map(_ab_test, results)) if results else None
+
+
+def _ab_test(result: AbTestResult) -> Markup:
     return join_markup(
         tag("p", f"{result.subject}: A is {result.a}, B is {result.b}, in {result.cycles} cycles."),
         figure_table(("", "A", "B", "difference"), [_compared(one) for one in result.comparisons], wide=False)

@@ -57,6 +57,7 @@ def _sections(run: Run, pictures: dict[str, DrawnChart]) -> Iterator[tuple[str, 
     yield "Saturation", saturation_section(run)
     yield "Result", results.results_section(run)
     yield "Latency distribution", latency_chart(run.latencies())
+    yield "Slowest transactions", results.slowest_section(run)
     yield "Analysis", results.analysis_section(run)
     yield "Environment", setup.environment_section(run)
     yield "Method", setup.method_section(run)

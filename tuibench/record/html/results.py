@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from tuibench import units
 from tuibench.metrics.series.cost_wording import resource_text
+from tuibench.metrics.series.slow_wording import slow_parts
 from tuibench.model.operation_cost import Resource
 from tuibench.model.sample import Latency
 from tuibench.model.summary import StatementTotals
@@ -168,10 +169,22 @@ def _verdict_sentences(run: Run) -> Iterator[str]:
     summary = run.summary
     if summary.probe is not None and summary.probe.lines:
         yield summary.probe.lines[0]
-    if summary.ab is not None:
-        yield summary.ab.sentence
+    yield from (result.sentence for result in summary.ab_tests)
     for effect in summary.effects:
         yield f"{effect.change}: {effect_text(effect)}"
+
+
+def slowest_section(run: Run) -> Markup | None:
+    """The slowest transactions of the run, and where their time went."""
+    slowest = run.summary.slowest
+    if not slowest:
+        return None
+    rows = [
+        (hms(slow.at_seconds), slow.transaction, milliseconds(slow.response_ms), "; ".join(slow_parts(slow)))
+        for slow in slowest
+    ]
+    heading = tag("tr", [tag("th", name) for name in ("at", "transaction", "took", "where the time went")])
+    return tag("table", heading, [tag("tr", [tag("td", cell) for cell in row]) for row in rows])
 
 
 def warnings_section(run: Run) -> Markup:

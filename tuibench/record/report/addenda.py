@@ -71,7 +71,7 @@ def _spread(latency: Latency | None) -> str:
 
 def addenda(summary: Summary) -> str:
     """All of it; empty for a run that has none."""
-    trial = trial_text(summary.ab) if summary.ab else ""
+    trial = "".join(map(trial_text, summary.ab_tests))
     tune = "\n" + tune_text(summary.tune) if summary.tune else ""
     connections = "".join(line + "\n" for line in connections_lines(summary.connection_load))
     return (

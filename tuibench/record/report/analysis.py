@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tuibench.diagnosis.evidence import collect_evidence
 from tuibench.diagnosis.rules import diagnose
+from tuibench.metrics.series.slow_wording import slow_text
 from tuibench.model.finding import Evidence, Finding
 from tuibench.model.sample import LoadSample
 from tuibench.mysql.errors import error_name
@@ -145,6 +146,8 @@ def _latency(run: Run) -> Iterator[str]:
         f"{milliseconds(latency.p95)}, 99 % up to {milliseconds(latency.p99)}; the slowest took "
         f"{milliseconds(latency.max)}."
     )
+    for slow in run.summary.slowest[:1]:
+        yield f"Of the slowest, {slow_text(slow)}."
     tail = latency.p99 / latency.p50 if latency.p50 else math.inf
     word = (
         "a long tail: some transactions wait for something that most do not"

@@ -40,6 +40,7 @@ def watch_report(summary: Summary) -> WatchReport:
         effects=summary.effects,
         costs=summary.costs,
         ab=summary.ab,
+        earlier_ab_tests=summary.earlier_ab_tests,
         events=summary.events,
         warnings=summary.warnings,
     )
@@ -58,7 +59,7 @@ def watched_totals(summary: Summary) -> WatchedTotals:
 
 def watch_text(summary: Summary) -> str:
     """The same as text, ending in a newline."""
-    trial = trial_text(summary.ab) if summary.ab else ""
+    trial = "".join(map(trial_text, summary.ab_tests))
     return "\n".join([*_lines(watch_report(summary)), ""]) + trial
 
 

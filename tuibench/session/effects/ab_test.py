@@ -5,7 +5,7 @@ pause or an outage of the server invalidates the cycle in which it happens.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
 from tuibench.metrics.inference.ab_windows import TrialWindow, TrialWindows
@@ -23,6 +23,7 @@ from tuibench.session.events.event_log import EventLog
 from tuibench.session.lifecycle import Lifecycle
 from tuibench.session.load_controller import LoadController
 from tuibench.session.tasks import StartTask
+from tuibench.tuning.catalogue import preset_lookup, setting_lookup
 
 PRESET, THREADS = "preset", "threads"
 
@@ -41,8 +42,24 @@ def command_for(subject: str, value: str) -> ApplyPreset | SetThreads | ChangeSe
     return ChangeSetting(subject, value)
 
 
+def resolve_subject(subject: str, values: Sequence[str]) -> str:
+    """The subject by its own name. Raises UsageError for one that is none, or a value that cannot be."""
+    for value in values:
+        command = command_for(subject, value)
+        if isinstance(command, SetThreads):
+            checked_threads(command.threads)
+        if isinstance(command, ApplyPreset):
+            preset_lookup.find_preset(preset_lookup.all_presets(), value)
+    return subject if subject in (PRESET, THREADS) else setting_lookup.find_setting(subject).name
+
+
 class AbTest:
-    """Slots and events in; commands out, each as a task of its own: a tick does not wait for it."""
+    """Slots and events in; commands out, each as a task of its own: a tick does not wait for it.
+
+    The test of a run (`--ab`) begins with the load, and ends the run with its verdict or an error. One that
+    an operator starts begins at `start_seconds`, when its first value is set, and calls `on_end` instead,
+    with the error if there is one.
+    """
 
     def __init__(
         self,
@@ -53,6 +70,9 @@ class AbTest:
         log: EventLog,
         submit: Submit,
         start_task: StartTask,
+        *,
+        start_seconds: float = 0.0,
+        on_end: Callable[[TuibenchError | None], None] | None = None,
     ) -> None:
         self._trial = trial
         self._load = load
@@ -61,7 +81,8 @@ class AbTest:
         self._log = log
         self._submit = submit
         self._start_task = start_task
-        self._windows = TrialWindows(trial)
+        self._windows = TrialWindows(trial, start_seconds)
+        self._on_end = on_end
         self._window: TrialWindow | None = None
         self._current = ""
         self._cycles_reported = 0
@@ -98,11 +119,22 @@ class AbTest:
     def on_event(self, event: Event) -> None:
         """The load has started, with the first window's value; or something else is changed meanwhile."""
         if event.kind is EventKind.START:
-            self._window = self._windows.all[0]
-            self._window.was_changed = True
-            self._current = self._window.value
+            self.begin()
         elif event.kind in CHANGE_KINDS and self._window is not None and not self._is_ours(event):
             self._spoil(event)
+
+    def begin(self) -> None:
+        """The first window begins; its value is set."""
+        self._window = self._windows.all[0]
+        self._window.was_changed = True
+        if self._on_end is not None:
+            self._window.changed_at = self._windows.start_seconds
+        self._current = self._window.value
+
+    async def wait_for_change(self) -> None:
+        """Waits for a change of value that is under way."""
+        if self._setting is not None:
+            await asyncio.wait([self._setting])
 
     def end(self) -> None:
         """No more changes; the restore of the settings waits for one that is under way."""
@@ -137,6 +169,8 @@ class AbTest:
                 is_sequential=trial.is_sequential,
                 tolerance_percent=trial.tolerance_percent,
                 more_seconds=None if needed is None else 2 * trial.window_seconds * needed,
+                ended_seconds=self._ended_at,
+                by_hand=self._on_end is not None,
             )
         )
 
@@ -174,12 +208,19 @@ class AbTest:
             return
         except TuibenchError as error:
             if self._ended_at is None:
-                self._lifecycle.fail(error)
+                self._fail(error)
             return
         finally:
             self._setting = None
         self._current = window.value
         window.changed_at = self._log.elapsed_seconds()
+
+    def _fail(self, error: TuibenchError) -> None:
+        if self._on_end is None:
+            self._lifecycle.fail(error)
+            return
+        self.end()
+        self._on_end(error)
 
     def _is_ours(self, event: Event) -> bool:
         return self._setting is not None and event.kind in (EventKind.SETTING, EventKind.THREADS)
@@ -199,6 +240,13 @@ class AbTest:
             result = self.result
             self._log.emit(EventKind.EFFECT, f"A/B: {result.sentence}")
             self._lifecycle.publish_status()
-            if self._trial.is_sequential and result.verdict is not Verdict.CANNOT_TELL:
+            is_decided = self._trial.is_sequential and result.verdict is not Verdict.CANNOT_TELL
+            if is_decided or (over == self._trial.cycles and self._on_end is not None):
                 self.end()
-                self._lifecycle.request_stop("done")
+                self._finish()
+
+    def _finish(self) -> None:
+        if self._on_end is None:
+            self._lifecycle.request_stop("done")
+        else:
+            self._on_end(None)

@@ -18,7 +18,7 @@ from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKi
 from tuibench.model.message import SessionMessage
 from tuibench.model.operation_cost import OperationCost, ResourceUse
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import HostSample, Sample, TrafficSample
+from tuibench.model.sample import HostSample, Sample, SlowTransaction, TrafficSample, slowest_of
 from tuibench.model.steadiness import Steadiness
 from tuibench.model.tune import TuneResult
 from tuibench.record.report.effect_text import effect_text
@@ -27,6 +27,7 @@ from tuibench.record.sysbench_report import IntervalCounts
 from tuibench.session.control.settings import Settings
 from tuibench.session.disturbances import OF_EVENTS, WORKER_SILENT, disturbance
 from tuibench.session.effects.ab_test import AbTest, Submit
+from tuibench.session.effects.operator_ab_test import OperatorAbTest
 from tuibench.session.effects.stall_log import StallLog
 from tuibench.session.effects.steadiness_log import SteadinessLog
 from tuibench.session.events.event_log import EventLog
@@ -49,15 +50,20 @@ BOUNDARIES = frozenset(
 """Events that end a window; nothing is compared across them."""
 
 MOST_USES = 64
+MOST_SLOW_OF_RUN = 5
 
 COMPARED = CHANGE_KINDS - BOUNDARIES
+
+OPERATOR_TEST = "an A/B test changed values"
 
 SHORTEST_STALL_SECONDS = 0.95
 """A shorter stall is listed in the summary, and is no event."""
 
 
 class EffectTracker:
-    """One run's effects, costs and A/B test. `total_use` is what its operations used since the start."""
+    """One run's effects, costs and A/B test. `total_use` is what its operations used since the start,
+    `slowest` are its slowest transactions since the figures last began.
+    """
 
     def __init__(
         self,
@@ -78,6 +84,9 @@ class EffectTracker:
         self._trial: AbTest | TuneRun | None = tune
         if plan.trial:
             self._trial = AbTest(plan.trial, load, settings, lifecycle, log, submit, start_task)
+        self.operator_test = OperatorAbTest(
+            plan, load, settings, lifecycle, log, submit, start_task, self._on_operator_test
+        )
         self._log = log
         self._publish = publish
         self._watch = EffectDetector(plan.interval_seconds)
@@ -89,6 +98,7 @@ class EffectTracker:
         self._begun: list[float] = []
         self._steadiness = SteadinessLog()
         self._stalls = StallLog()
+        self.slowest: tuple[SlowTransaction, ...] = ()
         self._before: Sample | None = None
         self._uses: list[ResourceUse] = []
         self.total_use = ResourceUse()
@@ -114,8 +124,13 @@ class EffectTracker:
 
     @property
     def ab(self) -> AbTestResult | None:
-        """The result of the A/B test so far, if there is one."""
-        return self._trial.result if isinstance(self._trial, AbTest) else None
+        """The result of the A/B test so far, or of the last one."""
+        return self._trial.result if isinstance(self._trial, AbTest) else self.operator_test.result
+
+    @property
+    def earlier_ab_tests(self) -> tuple[AbTestResult, ...]:
+        """Those that an operator ran before it."""
+        return self.operator_test.earlier
 
     @property
     def tune(self) -> TuneResult | None:
@@ -148,11 +163,11 @@ class EffectTracker:
         self._steadiness.on_event(event.kind)
         self._stalls.on_event(event.kind)
         if event.kind is EventKind.RESET:
-            self._uses, self._before = [], None
+            self._uses, self._before, self.slowest = [], None, ()
         if event.kind in COST_CHANGE_KINDS:
             self._ledger.changed()
-        if self._trial is not None:
-            self._trial.on_event(event)
+        if self._measuring is not None:
+            self._measuring.on_event(event)
         elif event.kind in BOUNDARIES:
             self._interrupt(OF_EVENTS.get(event.kind, ""))
         elif event.kind in COMPARED and event.marker is not None and event.elapsed_seconds > 0:
@@ -170,8 +185,19 @@ class EffectTracker:
     def gap(self, why: str = WORKER_SILENT) -> None:
         """A tick without figures, for this reason: what was done in it comes with a later one."""
         self._before = None
-        if self._trial is None:
+        if self._measuring is None:
             self._interrupt(why)
+
+    @property
+    def _measuring(self) -> AbTest | TuneRun | OperatorAbTest | None:
+        """What judges the changes at present, instead of a window before and after each."""
+        if self._trial is None and self.operator_test.is_under_way:
+            return self.operator_test
+        return self._trial
+
+    def _on_operator_test(self) -> None:
+        """An A/B test begins, or is over: nothing is compared across it."""
+        self._interrupt(OPERATOR_TEST)
 
     def _interrupt(self, why: str, since_seconds: float | None = None) -> None:
         """Ends the window. A change that cannot be measured any more is reported."""
@@ -193,12 +219,14 @@ class EffectTracker:
         self._compact_uses()
         slot = _slot(sample, interval, self._log.elapsed_seconds())._replace(use=use)
         self._steadiness.tick(slot)
+        if sample.load is not None:
+            self.slowest = slowest_of((*self.slowest, *sample.load.slowest), MOST_SLOW_OF_RUN)
         stall = self._stalls.tick(slot, sample)
         if stall is not None and stall.seconds >= SHORTEST_STALL_SECONDS:
             self._log.emit(EventKind.WARNING, stall_event_text(stall))
         why = disturbance(sample, self._interval_seconds)
-        if self._trial is not None:
-            self._trial.tick(slot, disturbance=why)
+        if self._measuring is not None:
+            self._measuring.tick(slot, disturbance=why)
         elif why:
             self._interrupt(why, slot.start_seconds - self._interval_seconds / 2)
         else:
@@ -217,6 +245,7 @@ class EffectTracker:
 
     def end(self) -> None:
         """The load has ended: reports what is known of the last change."""
+        self.operator_test.end()
         if self._trial is not None:
             self._trial.end()
         else:

@@ -13,7 +13,7 @@ import msgspec
 
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
 from tuibench.metrics.histogram import Histogram, coarse_histogram
-from tuibench.model.sample import ConnectionSample, Latency, LoadSample
+from tuibench.model.sample import ConnectionSample, Latency, LoadSample, SlowTransaction, slowest_of
 from tuibench.record.files.recorder import TickDetail
 from tuibench.record.files.schema import TickCounts
 from tuibench.record.sysbench_report import IntervalCounts
@@ -50,6 +50,7 @@ class ReportAggregate:
         self.waits = Histogram()
         self.statements: dict[str, Histogram] = {}
         self.by_transaction: dict[str, Histogram] = {}
+        self.slowest: tuple[SlowTransaction, ...] = ()
         self.cpu_seconds = 0.0
         self.lag_p99_ms = 0.0
         self._shares: dict[int, WorkerShare] = {}
@@ -63,6 +64,7 @@ class ReportAggregate:
         self.waits.add(report.waits)
         _add(self.statements, report.statements)
         _add(self.by_transaction, report.by_transaction)
+        self.slowest = slowest_of((*self.slowest, *report.slowest))
         self.cpu_seconds += report.cpu_seconds
         self.lag_p99_ms = max(self.lag_p99_ms, report.lag_p99_ms)
         share = self._shares.setdefault(report.worker, WorkerShare(Counters()))
@@ -80,6 +82,7 @@ class ReportAggregate:
         self.waits.add(other.waits)
         _add(self.statements, other.statements)
         _add(self.by_transaction, other.by_transaction)
+        self.slowest = slowest_of((*self.slowest, *other.slowest))
         self.cpu_seconds += other.cpu_seconds
         self.lag_p99_ms = max(self.lag_p99_ms, other.lag_p99_ms)
         for worker, share in other._shares.items():
@@ -294,6 +297,7 @@ class LoadTotals:
                 waiting=self._backlog,
                 wait=tick.waits.latency(),
             ),
+            slowest=tick.slowest,
         )
 
     def _interval(self, tick: ReportAggregate, threads: int, rate: float) -> IntervalCounts:

@@ -15,6 +15,7 @@ from tuibench.model.headline import Headline, HeadlineTotals
 from tuibench.model.operation_cost import OperationCost
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeResult
+from tuibench.model.sample import SlowTransaction
 from tuibench.model.server import ServerInfo
 from tuibench.model.steadiness import Steadiness
 from tuibench.model.summary import (
@@ -99,14 +100,19 @@ class RunEnding(msgspec.Struct, frozen=True, kw_only=True):
     effects: tuple[Effect, ...] = ()
     costs: tuple[CommitCost, ...] = ()
     ab: AbTestResult | None = None
+    earlier_ab_tests: tuple[AbTestResult, ...] = ()
     tune: TuneResult | None = None
     steadiness: Steadiness | None = None
+    slowest: tuple[SlowTransaction, ...] = ()
     operation_cost: OperationCost = OperationCost()
     is_complete: bool = True
     probe: ProbeResult | None = None
     headline: Headline | None = None
     kinds: tuple[str, ...] = ()
     engine: Chosen = Chosen(is_native=False)
+
+
+PER_CONNECTION = ("events_per_connection", "seconds_per_connection")
 
 
 def build_summary(
@@ -136,10 +142,7 @@ def build_summary(
         service_ms=accounting.service.latency(),
         latency_sum_ms=transactions.sum_us / US_PER_MS,
         latency_histogram=encode_histogram(transactions),
-        fairness=_fairness(
-            accounting.per_connection("events_per_connection"),
-            accounting.per_connection("seconds_per_connection"),
-        ),
+        fairness=_fairness(*map(accounting.per_connection, PER_CONNECTION)),
         statements={name: statement_totals(each) for name, each in accounting.statements.items()},
         by_transaction=_kinds(accounting, ending.kinds),
         server=ServerTotals(
@@ -162,8 +165,10 @@ def build_summary(
         effects=ending.effects,
         costs=ending.costs,
         ab=ending.ab,
+        earlier_ab_tests=ending.earlier_ab_tests,
         tune=ending.tune,
         steadiness=ending.steadiness,
+        slowest=ending.slowest,
         operation_cost=ending.operation_cost,
         probe=ending.probe,
         headline=_headline(ending.headline, accounting, seconds),

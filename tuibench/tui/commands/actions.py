@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from tuibench.model.command import Command, HoldPlan, Mark, Pause, Resume, ResumePlan, StopProbe
+from tuibench.model.command import Command, HoldPlan, Mark, Pause, Resume, ResumePlan, StopAbTest, StopProbe
 from tuibench.model.message import NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, REPLAY_REFUSAL, RunState
 from tuibench.model.schedule import PlanPhase
 from tuibench.tui.bridge import ReplayPlayer
@@ -97,6 +97,11 @@ def _hold_or_resume_plan(view: View) -> Command:
 def _stop_probe(view: View) -> Command | None:
     """The key ends a probe; without one it opens the dialog that starts one."""
     return StopProbe() if view.is_probing else None
+
+
+def _stop_ab_test(view: View) -> Command | None:
+    """The same for an A/B test; that of the run itself ends with the run."""
+    return StopAbTest() if view.is_ab_testing else None
 
 
 def _chart_action(name: str, keys: str, shown: str, label: str, help: str, look: ViewChange) -> UserAction:
@@ -232,6 +237,15 @@ ACTIONS = (
         in_footer=False,
         applies=_has_load,
         absent=NO_LOAD_REFUSAL,
+    ),
+    UserAction(
+        "ab_test",
+        "A",
+        "A",
+        "A/B",
+        "A/B test of two values, or end it",
+        command=_stop_ab_test,
+        in_footer=False,
     ),
     UserAction("durability", "d", "d", "durability", "Choose what survives a crash: a preset or one setting"),
     UserAction(

@@ -7,12 +7,14 @@ from collections.abc import Callable
 
 from tuibench.metrics.inference.wording import (
     FIGURE_NAMES,
+    ab_order,
     attribution_text,
     short_text,
 )
 from tuibench.metrics.series.cost_wording import change_parts
 from tuibench.model.effect import AbTestResult, Comparison, Effect, EffectFigure, Verdict
 from tuibench.tui.charts.chart_state import SpanComparison
+from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.text.spans import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
 from tuibench.tui.view import View
 from tuibench.units import DASH, count, digits_for, hms, milliseconds, signed, small_number
@@ -45,28 +47,42 @@ def effect_card(view: View, width: int, height: int) -> list[TextLine]:
 
     During an A/B test, its result so far.
     """
-    if view.status.ab is not None:
-        return _ab_test_lines(view.status.ab, width, height)
+    if view.shown_ab_test is not None:
+        return _ab_test_lines(view.shown_ab_test, view, width, height)
     if len(view.pinned_effects) == PAIR:
         return _pair_lines(view.pinned_effects[0], view.pinned_effects[1], width, height)
-    return effect_lines(view.effect, width, height) if view.effect is not None else []
+    if view.effect is None:
+        return []
+    return effect_lines(view.effect, width, height, remedy=_remedy(view.effect, view))
 
 
-def effect_lines(effect: Effect, width: int, height: int) -> list[TextLine]:
-    """The card of one effect."""
+def _remedy(effect: Effect, view: View) -> str:
+    """What decides about a difference that cannot be attributed, as far as it can be done from here."""
+    if view.cannot_steer or not ab_order(effect.change, view.status.presets):
+        return ""
+    return f" ({action_key(ACTIONS_BY_NAME['ab_test'], view)}: A/B test)"
+
+
+def effect_lines(effect: Effect, width: int, height: int, *, remedy: str = "") -> list[TextLine]:
+    """The card of one effect; `remedy` is what the card offers where a difference cannot be attributed."""
     lines = [
         _effect_title(effect, width),
         *(_effect_row(one) for one in effect.comparisons),
-        *_attribution_lines(effect, width),
+        *_attribution_lines(effect, width, remedy),
         _windows_line(effect),
         *_cost_rows(effect),
     ]
     return [pad_line(line, width) for line in lines[:height]]
 
 
-def _ab_test_lines(result: AbTestResult, width: int, height: int) -> list[TextLine]:
+def _ab_test_lines(result: AbTestResult, view: View, width: int, height: int) -> list[TextLine]:
     """The figures of an A/B test so far, and the sentence on it as far as there is room."""
-    title = (TextSpan("A/B ", "title"), TextSpan(f"{result.subject} {result.a} → {result.b}", "muted"))
+    title: TextLine = (
+        TextSpan("A/B ", "title"),
+        TextSpan(f"{result.subject} {result.a} → {result.b}", "muted"),
+    )
+    if view.is_ab_testing:
+        title = (*title, TextSpan(f"  {action_key(ACTIONS_BY_NAME['ab_test'], view)} ends it", "faint"))
     sentence = wrap_text(result.sentence, width)
     rows = [_effect_row(one) for one in result.comparisons]
     lines: list[TextLine] = [title, *rows, *((TextSpan(line, "muted"),) for line in sentence)]
@@ -163,10 +179,10 @@ def _cost_rows(effect: Effect) -> list[TextLine]:
     ]
 
 
-def _attribution_lines(effect: Effect, width: int) -> list[TextLine]:
+def _attribution_lines(effect: Effect, width: int, remedy: str) -> list[TextLine]:
     """Why the first of the figures cannot be attributed to the change, and what can decide it."""
-    text = next(filter(None, map(attribution_text, effect.comparisons)), "")
-    return [(TextSpan(line, "warn"),) for line in wrap_text(f"{text}; use --ab", width)] if text else []
+    text = next(filter(None, map(attribution_text, effect.comparisons)), "").replace(":", f"{remedy}:", 1)
+    return [(TextSpan(line, "warn"),) for line in wrap_text(text, width)] if text else []
 
 
 def _windows_line(effect: Effect) -> TextLine:

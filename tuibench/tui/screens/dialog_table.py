@@ -19,6 +19,7 @@ from tuibench.model.command import (
     SetWeights,
     StartProbe,
 )
+from tuibench.tui.screens.ab_test_dialog import AbTestDialog
 from tuibench.tui.screens.confirm import ChangePrompt
 from tuibench.tui.screens.durability import DurabilityDialog
 from tuibench.tui.screens.load_dialogs import (
@@ -47,6 +48,10 @@ def _set_threads(number: float) -> Command:
     return SetThreads(int(number))
 
 
+def _itself(command: Command) -> Command:
+    return command
+
+
 def _command_of(proposal: ChangePrompt) -> Command:
     return proposal.command
 
@@ -59,6 +64,7 @@ DIALOGS: dict[str, Dialog] = {
     "type_plan": Dialog(plan_dialog, SetPlan),
     "name_mark": Dialog(mark_dialog, Mark),
     "probe": Dialog(probe_dialog, StartProbe),
+    "ab_test": Dialog(AbTestDialog, _itself),
     "durability": Dialog(DurabilityDialog, _command_of),
 }
 """By the name of the action that opens it."""

@@ -33,7 +33,7 @@ _GLOSSARY = (
 )
 LOAD_ACTIONS = (
     *("more", "fewer", "halve", "double", "type_threads", "rate", "weights", "delay"),
-    *("type_plan", "plan", "probe", "pause"),
+    *("type_plan", "plan", "probe", "ab_test", "pause"),
 )
 ACTION_SUBJECTS = {
     "REPLAY": tuple(action.name for action in REPLAY_ACTIONS),

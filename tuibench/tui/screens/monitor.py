@@ -54,6 +54,7 @@ from tuibench.tui.panels.plots.level_chart import LATENCY, THROUGHPUT, level_axi
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, time_axis_lines
 from tuibench.tui.panels.server import server_panel, server_strip
 from tuibench.tui.panels.server_tables import LEFT_TABLES, RIGHT_TABLES, ServerTable, server_sections
+from tuibench.tui.panels.slowest import slowest_panel
 from tuibench.tui.panels.trend import TrendSection, stack_sections
 from tuibench.tui.screens.base import MainScreen
 from tuibench.tui.text.spans import TextLine
@@ -103,8 +104,9 @@ class LiveScreen(MainScreen):
         durability.set_class(view.at_risk, "-at-risk")
         durability.styles.height = durability_panel_height(view)
         happened = self.query_one("#happened")
-        happened.set_class(view.effect is not None or view.chart_state.difference is not None, "-compared")
-        is_compared = view.chart_state.difference is not None or len(view.pinned_effects) == PAIR
+        is_spans, ab_test = view.chart_state.difference is not None, view.shown_ab_test
+        happened.set_class(view.effect is not None or is_spans or ab_test is not None, "-compared")
+        is_compared = is_spans or len(view.pinned_effects) == PAIR or view.is_ab_testing
         happened.set_class(is_compared, "-measured")
 
     def _band(self, measure: Measure, *, is_first: bool) -> ComposeResult:
@@ -138,6 +140,7 @@ class LatencyScreen(MainScreen):
             yield TimePanel(heat_map, "latency", ascii_only=plain, id="heat")
         yield self.panel(time_axis_lines, id="axis")
         yield self.panel(latency_table, id="latencies")
+        yield self.panel(slowest_panel, id="slowest")
 
 
 class ServerScreen(MainScreen):

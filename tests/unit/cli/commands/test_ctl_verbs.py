@@ -25,8 +25,10 @@ from tuibench.model.command import (
     SetRate,
     SetThreads,
     SetWeights,
+    StartAbTest,
     StartProbe,
     Stop,
+    StopAbTest,
     StopProbe,
     TrustServer,
     WatchActivity,
@@ -48,6 +50,11 @@ LINES: dict[str, Command] = {
     "probe rate": StartProbe(ProbeOrder(by=Quantity.RATE)),
     "probe next": NextStep(),
     "probe stop": StopProbe(),
+    "ab sync_binlog=1,0": StartAbTest(subject="sync_binlog", a="1", b="0"),
+    "ab preset=durable,unsafe ±5% 2m": StartAbTest(
+        subject="preset", a="durable", b="unsafe", tolerance_percent=5, max_seconds=120
+    ),
+    "ab stop": StopAbTest(),
     "set sync_binlog=0": ChangeSetting("sync_binlog", "0"),
     "set sync_binlog 0": ChangeSetting("sync_binlog", "0"),
     "set innodb_buffer_pool_size=256M": ChangeSetting("innodb_buffer_pool_size", "256M"),

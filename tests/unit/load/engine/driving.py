@@ -11,6 +11,7 @@ from tuibench.load.engine.asyncio.engine import AsyncioEngine
 from tuibench.load.messages import StartLoad
 from tuibench.load.worker_report import Counters, Finished, Reassign, WorkerReport
 from tuibench.metrics.histogram import Histogram
+from tuibench.model.sample import SlowTransaction
 
 TURNS_LIMIT = 20_000
 
@@ -32,11 +33,13 @@ class Drive(Generic[AnyClock]):
         self.transactions = Histogram()
         self.service = Histogram()
         self.statements: dict[str, Histogram] = {}
+        self.slowest: list[SlowTransaction] = []
 
     def report(self) -> WorkerReport:
         report = self.engine.report()
         self.transactions.add(report.transactions)
         self.service.add(report.service)
+        self.slowest += report.slowest
         for name, histogram in report.statements.items():
             self.statements.setdefault(name, Histogram()).add(histogram)
         return report

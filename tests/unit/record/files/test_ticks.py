@@ -18,6 +18,8 @@ from tuibench.model.sample import (
     LoadSample,
     Sample,
     ServerSample,
+    SlowTransaction,
+    TimedStatement,
     TrafficSample,
 )
 from tuibench.record.files.schema import TickCounts
@@ -34,6 +36,13 @@ from tuibench.record.files.ticks import (
     encode_latency,
 )
 
+SLOW = SlowTransaction(
+    transaction="payment",
+    response_ms=84.0,
+    service_ms=80.0,
+    statements=(TimedStatement("update", 2, 70.5, 50.25), TimedStatement("commit", 1, 9.0, 9.0, 1205)),
+    at_seconds=1.0,
+)
 DOCUMENT = DOCS / "runs.md"
 HOST = HostSample(
     cores=2,
@@ -111,12 +120,26 @@ def test_a_sample_is_told_whole() -> None:
             client_delay_ms=1.5,
             latency_buckets=CoarseHistogram(3, (1, 0, 2)),
             headline=0.0,
+            slowest=(SLOW,),
         ),
         server=server_part(1, gauges={"Open_files": 3}, untold={"Binlog_bytes_written": "not granted"}),
         host=HOST,
     )
     parts = [replace(whole, number=number) for number in (1, 2, 3)]
     assert decoded(encoded(parts)) == parts
+
+
+def test_of_the_slowest_transactions_the_first_is_kept_and_lost_names_cost_only_it() -> None:
+    faster = replace(SLOW, response_ms=2.0)
+    two = [sample(n, load=load_part(slowest=(SLOW, faster))) for n in (1, 2)]
+    lines = encoded(two)
+    first, second = decoded(lines)
+    assert first.load is not None
+    assert first.load.slowest == (SLOW,)
+    assert second.load is not None
+    (without,) = decoded(lines[1:])
+    assert without.load is not None
+    assert without.load.slowest == ()
 
 
 def test_no_field_of_a_sample_is_forgotten() -> None:

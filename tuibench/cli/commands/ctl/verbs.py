@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from tuibench import suggestions
 from tuibench.errors import UsageError
 from tuibench.metrics.thresholds.absolute import parse_probe_words
@@ -24,12 +26,20 @@ from tuibench.model.command import (
     SetRate,
     SetThreads,
     SetWeights,
+    StartAbTest,
     StartProbe,
     Stop,
+    StopAbTest,
     StopProbe,
     TrustServer,
 )
-from tuibench.model.notation import parse_delay_ms
+from tuibench.model.notation import (
+    SECONDS_PER_UNIT,
+    parse_ab,
+    parse_delay_ms,
+    parse_duration,
+    parse_tolerance,
+)
 from tuibench.model.schedule import parse_schedule
 
 Arguments = Sequence[str]
@@ -134,6 +144,22 @@ def parse_probe(words: Arguments) -> Command:
     return StartProbe(parse_probe_words(words))
 
 
+def parse_ab_test(words: Arguments) -> Command:
+    """`stop`, or `NAME=V1,V2`, and in any order `±2%` and the longest time."""
+    if list(words) == ["stop"]:
+        return StopAbTest()
+    if not words:
+        raise ValueError("two values are taken, such as sync_binlog=1,0")
+    subject, a, b = parse_ab(words[0])
+    order = StartAbTest(subject=subject, a=a, b=b)
+    for word in words[1:]:
+        if word[-1:] in SECONDS_PER_UNIT:
+            order = replace(order, max_seconds=parse_duration(word))
+        else:
+            order = replace(order, tolerance_percent=parse_tolerance(word))
+    return order
+
+
 VERBS = (
     Verb("threads", "N", "run with N threads", one_argument(parse_int, SetThreads)),
     Verb(
@@ -160,6 +186,12 @@ VERBS = (
         "TIME",
         "simulate a network delay on each round trip: 20ms, 0",
         one_argument(parse_delay_ms, SetDelay),
+    ),
+    Verb(
+        "ab",
+        "NAME=V1,V2 [±2%] [10m]|stop",
+        "alternate two values until one is better, or they are equal within ±2 %",
+        parse_ab_test,
     ),
     Verb("set", "NAME=VALUE", "change a setting of the server", parse_setting),
     Verb("preset", "NAME", "change several: durable, relaxed, unsafe", one_argument(str, ApplyPreset)),

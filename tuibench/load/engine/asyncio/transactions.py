@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from tuibench.clock import NS_PER_SECOND
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.load.engine.prepared_connection import PreparedConnection, backoff_seconds
-from tuibench.load.engine.recorder import OTHER, WRITE
+from tuibench.load.engine.recorder import OTHER, WRITE, Timed
 from tuibench.load.engine.worker_context import WorkerContext
 from tuibench.load.pacing.think_time import ThinkTime
 from tuibench.load.pacing.work_queue import UNSCHEDULED, WorkQueue
@@ -75,6 +75,7 @@ class TransactionRunner:
         self._explicit = [transaction.explicit for transaction in context.transactions]
         self._chance = chance
         self._kill_expected = False
+        self._timed: list[Timed] = []
         self._unfinished = UnfinishedTransaction(context)
         self._reconnect = context.execution.reconnect
         self._since_login = 0
@@ -139,7 +140,7 @@ class TransactionRunner:
         delay, queue, changes = context.delay, context.queue, context.changes
         start, has_users = queue.start, queue.users > 0
         tally, kinds = recorder.tally, recorder.kinds
-        latencies_us, responses_us = recorder.latencies_us, recorder.response_us
+        latencies_us, timed = recorder.latencies_us, self._timed
         calls, interactive, explicit = self._values.calls, self._interactive, self._explicit
         draw = self.think_time.take if self._has_think_time else self._values.draw
         with self._unfinished:
@@ -148,6 +149,7 @@ class TransactionRunner:
                     return
                 recorder.in_flight += 1
                 which = draw()
+                timed.clear()
                 started_ns = ended_ns = now()
                 is_committed: bool | None = True
                 try:
@@ -160,10 +162,13 @@ class TransactionRunner:
                             sent_ns = now()
                             affected = (yield from delay.answer(packet)) if delay.ns else (yield packet)
                             ended_ns = now()
-                            latencies_us[index].append((ended_ns - sent_ns) // 1000)
+                            latencies_us[index].append(taken_us := (ended_ns - sent_ns) // 1000)
+                            timed.append((index, taken_us, 0))
                             kind = kinds[index]
                             tally[kind if affected or kind != WRITE else OTHER] += 1
                 except SQLError as error:
+                    if not interactive[which]:
+                        timed.append((index, (now() - sent_ns) // 1000, error.code))
                     is_committed = yield from self._retry(conn, which, error)
                     ended_ns = now()
                 except GeneratorExit:
@@ -182,11 +187,8 @@ class TransactionRunner:
                 recorder.completed += 1
                 self.events += 1
                 self.busy_us += (busy_us := (ended_ns - started_ns) // 1000)
-                if intended_ns == UNSCHEDULED:
-                    responses_us[which].append(busy_us)
-                else:
-                    responses_us[which].append((ended_ns - intended_ns) // 1000)
-                    recorder.service_us.append(busy_us)
+                response_us = None if intended_ns == UNSCHEDULED else (ended_ns - intended_ns) // 1000
+                recorder.answered(which, response_us, busy_us, timed)
 
     def _retry(self, conn: PreparedConnection, which: int, error: SQLError) -> TransactionStep[bool | None]:
         """What follows an attempt that failed. None if the transaction is given up, else as
@@ -244,8 +246,13 @@ class TransactionRunner:
                 statement, packet = context.statements[index], conn.packets[index](values)
                 request = CaptureResponse(packet) if statement.captures else packet
                 sent_ns = now()
-                told = (yield from delay.answer(request)) if delay.ns else (yield request)
-                recorder.latencies_us[index].append((now() - sent_ns) // 1000)
+                try:
+                    told = (yield from delay.answer(request)) if delay.ns else (yield request)
+                except SQLError as error:
+                    self._timed.append((index, (now() - sent_ns) // 1000, error.code))
+                    raise
+                recorder.latencies_us[index].append(taken_us := (now() - sent_ns) // 1000)
+                self._timed.append((index, taken_us, 0))
                 answer = conn.rows[index](told) if statement.captures else None
                 affected = told if answer is None else len(answer)
                 kind = recorder.kinds[index]

@@ -22,6 +22,7 @@ from tuibench.load.pacing.timer import Timer, system_timer
 from tuibench.load.worker_report import Counters, FairnessStats, Reassign
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.plan import Arrival, OnError
+from tuibench.model.sample import SlowTransaction, grouped_statements
 from tuibench.workload.generate.layout import ProgramLayout
 
 MOST_THREADS = 64
@@ -126,11 +127,26 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
         late_ms, run_delay_ms = report["late_us"] / US_PER_MS, report["run_delay_ns"] / NS_PER_MS
         return ReportParts(
             self._counters(report),
-            Latencies.of_kinds(dict(responses), _histogram(report["service"]), statements),
+            Latencies.of_kinds(
+                dict(responses),
+                _histogram(report["service"]),
+                statements,
+                tuple(self._slow(*each) for each in report.get("slowest", ())),
+            ),
             _fairness(report["share"]),
             _fairness(report["since"]),
             lag_p99_ms=max(late_ms, run_delay_ms),
             core_seconds=report["ran_ns"] / NS_PER_SECOND,
+        )
+
+    def _slow(
+        self, which: int, response_us: int, busy_us: int, timed: list[tuple[str, int, int]]
+    ) -> SlowTransaction:
+        return SlowTransaction(
+            transaction=self._names[which],
+            response_ms=response_us / US_PER_MS,
+            service_ms=busy_us / US_PER_MS,
+            statements=grouped_statements(timed),
         )
 
     def _counters(self, report: dict[str, Any]) -> Counters:

@@ -1,0 +1,216 @@
+"""A/B tests that an operator starts during a run (key `A`, `ctl ab`): one at a time.
+
+    start ──> both values tried ──next tick──> windows ──verdict, time up, stop──> values set back
+
+A value that the server refuses is refused at once, and nothing has changed then. Afterwards the settings have
+the values that they had before the test; at the end of the session the journal restores them.
+"""
+
+from collections.abc import Callable
+
+from tuibench.errors import TuibenchError, UsageError
+from tuibench.metrics.inference.sequential import random_orders
+from tuibench.metrics.series.slots import Slot
+from tuibench.model.command import AbTestCommand, ChangeSetting, Command, SetThreads, StartAbTest, StopAbTest
+from tuibench.model.effect import AbTestPlan, AbTestResult, primary_figure, until_window_seconds
+from tuibench.model.event import Event, EventKind
+from tuibench.model.message import NO_LOAD_REFUSAL, RunState
+from tuibench.model.plan import RunPlan
+from tuibench.session.control.settings import Settings
+from tuibench.session.effects.ab_test import PRESET, THREADS, AbTest, Submit, command_for, resolve_subject
+from tuibench.session.events.event_log import EventLog
+from tuibench.session.lifecycle import Lifecycle
+from tuibench.session.load_controller import LoadController
+from tuibench.session.tasks import StartTask
+from tuibench.tuning.catalogue import preset_lookup
+
+AB_TEST_RUNS = "an A/B test is under way, and its load must stay as it is"
+STOPPED = "stopped by the operator"
+
+
+class OperatorAbTest:
+    """Starts, follows and ends them. `on_change` is called when one begins, and when the last is set back."""
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        load: LoadController | None,
+        settings: Settings,
+        lifecycle: Lifecycle,
+        log: EventLog,
+        submit: Submit,
+        start_task: StartTask,
+        on_change: Callable[[], None],
+    ) -> None:
+        self.is_under_way = False
+        self._earlier: list[AbTestResult] = []
+        self._plan = plan
+        self._load = load
+        self._settings = settings
+        self._lifecycle = lifecycle
+        self._log = log
+        self._submit = submit
+        self._start_task = start_task
+        self._on_change = on_change
+        self._due: AbTestPlan | None = None
+        self._test: AbTest | None = None
+        self._is_running = False
+        self._before: list[Command] = []
+        self._count = 0
+
+    @property
+    def result(self) -> AbTestResult | None:
+        """The one under way, or the last one."""
+        return self._test.result if self._test is not None else None
+
+    @property
+    def earlier(self) -> tuple[AbTestResult, ...]:
+        """Those before it."""
+        return tuple(self._earlier)
+
+    async def execute(self, command: AbTestCommand) -> str:
+        """Executes a command; the reply in words. Raises TuibenchError for a refusal."""
+        if isinstance(command, StopAbTest):
+            return self._stop()
+        trial = self._trial(command)
+        self.is_under_way = True
+        self._on_change()
+        try:
+            self._before = self._present_values(trial)
+            await self._try(trial)
+        except BaseException:
+            await self._set_back()
+            raise
+        self._due = trial
+        text = (
+            f"A/B test of {trial.subject}: {trial.a} against {trial.b}, at most {trial.seconds:g} s, "
+            f"equal within ±{trial.tolerance_percent:g} %"
+        )
+        self._log.emit(EventKind.EFFECT, text)
+        return text
+
+    def tick(self, slot: Slot, *, disturbance: str = "") -> None:
+        """One more slot of the run."""
+        if self._due is not None:
+            self._begin(self._due, slot.end_seconds)
+        elif self._test is not None and self._is_running:
+            self._test.tick(slot, disturbance=disturbance)
+
+    def on_event(self, event: Event) -> None:
+        """Something else is changed meanwhile."""
+        if self._test is not None and self._is_running:
+            self._test.on_event(event)
+
+    def end(self) -> None:
+        """The session ends; the journal restores the settings."""
+        self._due = None
+        self._is_running = False
+        if self._test is not None:
+            self._test.end()
+
+    def _trial(self, order: StartAbTest) -> AbTestPlan:
+        """The test that was ordered. Raises UsageError for one that cannot be, or not now."""
+        if self._plan.trial is not None or self._plan.tune is not None:
+            raise UsageError("this run is an A/B test or a screening itself; no other one can be started")
+        if self._lifecycle.state is not RunState.RUNNING:
+            raise UsageError(f"the load is not running: {self._lifecycle.state}")
+        if self.is_under_way:
+            raise UsageError("an A/B test is under way already", "stop it first")
+        subject = resolve_subject(order.subject, [order.a, order.b])
+        if subject == THREADS and self._load is None:
+            raise UsageError(NO_LOAD_REFUSAL, "compare two values of a setting or a preset")
+        rate = self._load.rate if self._load is not None else 0.0
+        self._count += 1
+        return AbTestPlan.until_decided(
+            subject,
+            order.a,
+            order.b,
+            tolerance_percent=order.tolerance_percent,
+            max_seconds=order.max_seconds,
+            window_seconds=until_window_seconds(self._plan.interval_seconds),
+            seed=self._plan.seed + self._count,
+            primary=primary_figure(is_watch=self._plan.is_watch, rate=rate),
+        )
+
+    def _present_values(self, trial: AbTestPlan) -> list[Command]:
+        """What sets back everything that the test changes."""
+        if trial.subject == THREADS and self._load is not None:
+            return [SetThreads(self._load.threads)]
+        names = {trial.subject}
+        if trial.subject == PRESET:
+            presets = preset_lookup.all_presets()
+            found = (preset_lookup.find_preset(presets, value) for value in (trial.a, trial.b))
+            names = {name for preset in found for name in preset.values}
+        return [
+            ChangeSetting(state.name, state.value) for state in self._settings.states if state.name in names
+        ]
+
+    async def _try(self, trial: AbTestPlan) -> None:
+        """Sets both values, that of the first window last. Raises what the server refuses."""
+        first, second = (trial.a, trial.b) if random_orders(1, trial.seed)[0] else (trial.b, trial.a)
+        replies = [await self._submit(command_for(trial.subject, value)) for value in (second, first)]
+        results = [reply.partition("→")[2] for reply in replies]
+        if all(results) and results[0] == results[1]:
+            raise UsageError(f"{trial.subject} has the same value with {trial.a} and {trial.b}")
+
+    def _begin(self, trial: AbTestPlan, start_seconds: float) -> None:
+        """With a tick, so that no sample belongs to two windows."""
+        if self._test is not None:
+            self._earlier.append(self._test.result)
+        self._due = None
+        self._test = AbTest(
+            trial,
+            self._load,
+            self._settings,
+            self._lifecycle,
+            self._log,
+            self._submit,
+            self._start_task,
+            start_seconds=start_seconds,
+            on_end=self._ended,
+        )
+        self._test.begin()
+        self._is_running = True
+        self._lifecycle.publish_status()
+
+    def _stop(self) -> str:
+        if self._due is not None:
+            self._due = None
+        elif self._test is not None and self._is_running:
+            self._test.end()
+        else:
+            raise UsageError("no A/B test is under way")
+        self._end(STOPPED)
+        return "the A/B test is stopped"
+
+    def _ended(self, error: TuibenchError | None) -> None:
+        """By its verdict or its time, or because a value could not be set."""
+        self._end(str(error) if error is not None else "")
+
+    def _end(self, why: str) -> None:
+        self._is_running = False
+        if why:
+            self._log.emit(EventKind.EFFECT, f"A/B test ended: {why}")
+        self._start_task(self._set_back(), "A/B test")
+        self._lifecycle.publish_status()
+
+    async def _set_back(self) -> None:
+        """Sets the values that were there before, unless the session ends: then all settings are restored."""
+        try:
+            if self._test is not None:
+                await self._test.wait_for_change()
+            now = {state.name: state.value for state in self._settings.states}
+            for command in self._before:
+                if isinstance(command, ChangeSetting) and now.get(command.name) == command.value:
+                    continue
+                if not self._lifecycle.is_ending:
+                    await self._submit(command)
+        except TuibenchError as error:
+            if not self._lifecycle.is_ending:
+                self._log.emit(
+                    EventKind.WARNING, f"a value could not be set back after the A/B test: {error}"
+                )
+        finally:
+            self.is_under_way = False
+            self._on_change()
+            self._lifecycle.publish_status()
