@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from tests.tui import script
 from tests.tui.driving import LARGE, viewer
+from tuibench.model.sample import ReplicaSample
 
 AFAR = script.afar(script.hello(20))
 LAST = AFAR.samples[-1]
@@ -32,6 +33,22 @@ async def test_a_lost_host_says_why() -> None:
         await screen.hear(lost)
         assert "ssh db1: gone" in screen.shown("host-panel")
         assert "31 %" not in screen.shown("host-panel")
+
+
+async def test_replicas_stand_on_live_and_on_the_server_screen() -> None:
+    replicas = (
+        ReplicaSample(name="db2:3306", lag_seconds=3.0, lag_bytes=2048, is_running=True, state="applying"),
+        ReplicaSample(name="db3:3306", note="no answer in time"),
+    )
+    async with viewer(AFAR, size=LARGE) as screen:
+        await screen.hear(replace(LAST, number=LAST.number + 1, replicas=replicas))
+        assert "Replica lag" in screen.shown("server-panel")
+        assert "1 stopped" in screen.shown("server-panel")
+        await screen.press("3")
+        shown = screen.shown("server-left")
+        assert "REPLICAS" in shown
+        assert "2 KiB" in shown
+        assert "no answer" in shown
 
 
 async def test_without_a_source_it_is_the_clients() -> None:

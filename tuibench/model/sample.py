@@ -241,12 +241,27 @@ class HostSample(msgspec.Struct, frozen=True, kw_only=True):
     origin: str = ""
 
 
+class ReplicaSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far one replica is behind. `lag_bytes` is what the source has written to its binary log since the
+    replica's position. `state` is what its applier does, or what stopped it; `note` says why it could not be
+    read. Where `is_running` is false, the lag in seconds is not known: it grows.
+    """
+
+    name: str
+    lag_seconds: float | None = None
+    lag_bytes: int | None = None
+    is_running: bool = False
+    state: str = ""
+    note: str = ""
+
+
 class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):
     """One tick: due `elapsed_seconds` after the start of the load, and `late_ms` late.
 
     `load` is the session's own load, `traffic` is all that a server does for its clients. A session has one
     of them. `host` is the server's host; `host_note` says why it is missing, where another host was to be
-    read. `client_host` is this host where the server is on another one.
+    read. `client_host` is this host where the server is on another one. `replicas` are those that the session
+    reads.
     """
 
     number: int
@@ -259,6 +274,17 @@ class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):
     traffic: TrafficSample | None = None
     client_host: HostSample | None = None
     host_note: str = ""
+    replicas: tuple[ReplicaSample, ...] = ()
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """How long the replica that is furthest behind is behind; None where none tells."""
+        return max((each.lag_seconds for each in self.replicas if each.lag_seconds is not None), default=None)
+
+    @property
+    def lag_bytes(self) -> int | None:
+        """The same in bytes of the binary log."""
+        return max((each.lag_bytes for each in self.replicas if each.lag_bytes is not None), default=None)
 
     @property
     def shown_host(self) -> HostSample | None:

@@ -142,6 +142,17 @@ class WatchedTotals(msgspec.Struct, frozen=True, kw_only=True):
     latency_note: str
 
 
+class ReplicationTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """The replicas of a session: their names, the longest lag of any, in seconds and in bytes of the source's
+    binary log, and the ticks in which one was not replicating or could not be read.
+    """
+
+    replicas: tuple[str, ...]
+    lag_max_seconds: float | None
+    lag_max_bytes: int | None
+    stopped_ticks: int = 0
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"):
     """The whole run in figures. Latencies are milliseconds, `seconds` is the measured time of the load.
 
@@ -156,7 +167,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     `connection_load` is None for a load without idle connections, planned logins and users.
 
     `slowest` are the slowest transactions with their statements. `operation_cost` is what a transaction and
-    a query cost, as far as it is known.
+    a query cost, as far as it is known. `replication` is None where no replica was read.
 
     With `watched` it is that of a session without load: transactions, queries and latencies are those of the
     server's own traffic, and what only a load knows (errors, retries, reconnects, fairness) is not known.
@@ -204,6 +215,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     slowest: tuple[SlowTransaction, ...] = ()
     operation_cost: OperationCost = OperationCost()
     connection_load: ConnectionTotals | None = None
+    replication: ReplicationTotals | None = None
 
     @property
     def ab_tests(self) -> tuple[AbTestResult, ...]:

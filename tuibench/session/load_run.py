@@ -34,6 +34,7 @@ from tuibench.model.summary import RunOutcome, Summary
 from tuibench.record.report.addenda import addenda
 from tuibench.record.sysbench_report import report_text
 from tuibench.session.closing import run_steps
+from tuibench.session.control.lag_guard import LagGuard
 from tuibench.session.control.limits import checked_threads
 from tuibench.session.control.load_commands import LoadChanges, LoadCommands
 from tuibench.session.effects.operator_ab_test import AB_TEST_RUNS
@@ -209,7 +210,13 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             tune=self._tune_run(),
         )
         self.measuring = MeasuringLoop(
-            watcher, self.load, self.engine, self.plan_runner, self.effect_tracker, self.probe_runner
+            watcher,
+            self.load,
+            self.engine,
+            self.plan_runner,
+            self.effect_tracker,
+            self.probe_runner,
+            LagGuard(self.spec.max_lag_seconds, self.submit, watcher.emit, watcher.tasks.start),
         )
         self._commands = LoadCommands(
             self._changes,
@@ -377,6 +384,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             steadiness=self.effect_tracker.steadiness,
             slowest=self.effect_tracker.slowest,
             operation_cost=self.effect_tracker.operation_cost,
+            replication=self.watcher.lag.total(),
             probe=self.probe_runner.result,
             headline=load.headline,
             kinds=tuple(load.weights),

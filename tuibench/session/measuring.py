@@ -17,6 +17,7 @@ from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
 from tuibench.model.sample import HostSample, LoadSample, Sample
+from tuibench.session.control.lag_guard import LagGuard
 from tuibench.session.effects.tracker import EffectTracker
 from tuibench.session.load_controller import LoadController, LoadTick
 from tuibench.session.plan.runner import PlanRunner
@@ -61,6 +62,7 @@ class MeasuringLoop:
         plan_runner: PlanRunner,
         effect_tracker: EffectTracker,
         probe_runner: ProbeRunner,
+        lag_guard: LagGuard,
     ) -> None:
         self.tick_lock = asyncio.Lock()
         self.limit = ClientLimit()
@@ -73,6 +75,7 @@ class MeasuringLoop:
         self._plan_runner = plan_runner
         self._effect_tracker = effect_tracker
         self._probe_runner = probe_runner
+        self._lag_guard = lag_guard
         self._ticked = 0
 
     async def warm_up(self) -> None:
@@ -167,6 +170,7 @@ class MeasuringLoop:
             host=observed.hosts.host,
             client_host=observed.hosts.client,
             host_note=observed.hosts.note,
+            replicas=observed.replicas.samples,
         )
         watcher.bus.sample(sample, measured.detail)
         watcher.activity_monitor.tick()
@@ -186,6 +190,8 @@ class MeasuringLoop:
     async def _report(self, measured: LoadTick, observed: TickObservation) -> None:
         """Emits what the operator needs to know of this tick."""
         await self._watcher.report(observed)
+        if self._lifecycle.state is not RunState.WARMING:
+            self._lag_guard.tick(observed.replicas.samples)
         for kind, text in self._load.alarms.look(measured.part):
             self._watcher.emit(kind, text)
         if measured.has_reported:

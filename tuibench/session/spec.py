@@ -18,6 +18,17 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+class ReplicaChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """The replicas to read: those named, and with `find` those that the server names. None by default."""
+
+    targets: tuple[Target, ...] = ()
+    find: bool = False
+
+    @property
+    def is_wanted(self) -> bool:
+        return self.find or bool(self.targets)
+
+
 class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One run on one server.
 
@@ -26,7 +37,8 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     settings to be changed though the server looks like production. `drain_seconds` is how long
     transactions in flight may take at the end before they are abandoned. `metrics_at` is where its metrics
     are served for Prometheus, None for nowhere. `host_metrics` is where the figures of the server's host come
-    from (`--host-metrics`), empty for this host.
+    from (`--host-metrics`), empty for this host. While a replica is more than `max_lag_seconds` behind, the
+    load is paused; 0 is no limit.
     """
 
     session: str
@@ -38,6 +50,8 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     drain_seconds: float = 2.0
     metrics_at: Address | None = None
     host_metrics: str = ""
+    replicas: ReplicaChoice = ReplicaChoice()
+    max_lag_seconds: float = 0.0
 
 
 class ServiceSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -207,4 +207,5 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
             earlier_ab_tests=tracker.earlier_ab_tests,
             steadiness=tracker.steadiness,
             operation_cost=tracker.operation_cost,
+            replication=self.watcher.lag.total(),
         )

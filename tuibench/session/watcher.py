@@ -36,6 +36,7 @@ from tuibench.session.sampling.sampler import Sampler, TickObservation
 from tuibench.session.spec import SessionSpec
 from tuibench.session.tasks import BackgroundTasks
 from tuibench.session.ticking import ticks_until
+from tuibench.session.totals.lag_totals import LagTotals
 from tuibench.session.totals.watch_totals import tick_detail
 from tuibench.workload.program.program import Program
 
@@ -76,6 +77,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self._steps: list[ClosingStep] = []
         self._is_restored = self._is_closed = False
         self._commits = 0
+        self.lag = LagTotals()
 
     async def __aenter__(self) -> "Watcher":
         """Connects and reads the settings. Raises a TuibenchError that says what is missing."""
@@ -107,6 +109,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self.settings.author_of,
             with_traffic=self.spec.plan.is_watch,
             host_metrics=self.spec.host_metrics,
+            replicas=self.spec.replicas,
         )
         self.sampler.own_changes = lambda: self.settings.changes
         self.activity_monitor = ActivityMonitor.of(
@@ -146,7 +149,9 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
     async def observe(self, tick: int, transactions_total: int | None = None) -> TickObservation:
         """Samples server and host, and reports what was noticed."""
         own = self.own_statements
-        return await self.sampler.observe(tick, transactions_total, self.settings.ours, own)
+        observed = await self.sampler.observe(tick, transactions_total, self.settings.ours, own)
+        self.lag.add(observed.replicas.samples)
+        return observed
 
     async def report(self, observed: TickObservation) -> None:
         """Emits the events of a tick, and reads the settings again where others changed some."""
@@ -183,7 +188,8 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
     @property
     def own_statements(self) -> int:
         """Statements of settings and activity monitor; sampling counts its own."""
-        return self.settings.statements + self.activity_monitor.statements
+        ours = self.settings.statements + self.activity_monitor.statements
+        return ours + self.sampler.replica_statements
 
     async def restore(self) -> None:
         """Restores the settings, once: a server that is away has been waited for."""
@@ -245,6 +251,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             traffic=traffic.sample(self._commits) if traffic else None,
             client_host=observed.hosts.client,
             host_note=observed.hosts.note,
+            replicas=observed.replicas.samples,
         )
         self.bus.sample(sample, tick_detail(traffic) if traffic else None)
         self.activity_monitor.tick()

@@ -94,6 +94,8 @@ class PlayedSampler:
     async def end(self, *_: int) -> tuple[None, None]:
         return None, None
 
+    replica_statements = 0
+
     async def close(self) -> None:
         return
 

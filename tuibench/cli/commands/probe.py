@@ -173,6 +173,7 @@ def probe(
     check_format(output)
     plan = adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args)))
     check_writable(json_file)
+    sight.check_thresholds(options.slo or ())
     warn_leftovers()
     spec = sight.spec(new_session_spec(plan, server.target(), yes_this_server=yes_this_server))
     summary, code = run_async(run_probe(spec))

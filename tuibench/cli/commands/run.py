@@ -139,6 +139,7 @@ def run(
     plan = trial.plan(plan, options.time)
     plan = report.plan(plan)
     output = report.output(plan.interval_seconds)
+    sight.check_thresholds(report.fail_if or ())
     check_writable(report.json_file)
     check_writable(report.csv_file)
     warn_leftovers()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -12,7 +14,8 @@ from tuibench.errors import UsageError
 from tuibench.model.plan import GRACE_SECONDS
 
 if TYPE_CHECKING:
-    from tuibench.session.spec import Address, SessionSpec
+    from tuibench.model.target import Target
+    from tuibench.session.spec import Address, ReplicaChoice, SessionSpec
 
 MAX_GRACE_SECONDS = 10.0**9
 
@@ -86,7 +89,7 @@ class MetricsOptions:
 
 @dataclass(frozen=True)
 class SightOptions:
-    """Options of every command that watches a server on another host."""
+    """Options of every session: what is read beside the server itself."""
 
     SECTION: ClassVar = "Server"
 
@@ -99,13 +102,86 @@ class SightOptions:
         ),
     ] = ""
 
+    replica: Annotated[
+        list[str] | None,
+        Option(
+            "--replica",
+            metavar="ADDRESS",
+            help="Read this replica: [USER@]HOST[:PORT] or a socket; auto: all that are attached.",
+        ),
+    ] = None
+    max_lag: Annotated[
+        str,
+        Option(
+            "--max-lag", metavar="SECONDS", help="Hold the load back while a replica is further behind: 5s."
+        ),
+    ] = ""
+
     def spec(self, spec: SessionSpec) -> SessionSpec:
-        """The session that reads it. Raises UsageError for what is no source."""
+        """The session that reads them. Raises UsageError for what cannot be read."""
         from tuibench.observe.host.remote.source import parse_host_metrics
 
         if self.host_metrics:
             parse_host_metrics(self.host_metrics)
-        return replace(spec, host_metrics=self.host_metrics)
+        replicas = replica_choice(self.replica or [], spec.target)
+        limit = parse_max_lag(self.max_lag)
+        if limit and not replicas.is_wanted:
+            raise UsageError("--max-lag needs the replicas", "add --replica=HOST:PORT, or --replica=auto")
+        if limit and spec.plan.is_watch:
+            raise UsageError("--max-lag holds a load back, and watch has none")
+        return replace(spec, host_metrics=self.host_metrics, replicas=replicas, max_lag_seconds=limit)
+
+    def check_thresholds(self, texts: Sequence[str]) -> None:
+        """Raises UsageError for an objective on the lag without replicas that tell it."""
+        if not self.replica and any(text.strip().lower().startswith("lag") for text in texts):
+            raise UsageError(
+                "an objective on lag needs the replicas", "add --replica=HOST:PORT, or --replica=auto"
+            )
+
+
+AUTO = "auto"
+_REPLICA = re.compile(r"(?:([^@/\s]+)@)?(\[[0-9A-Fa-f:.%]+\]|[^@:/\s\[\]]+)(?::(\d+))?")
+_LAG = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*s?")
+
+
+def replica_choice(texts: Sequence[str], target: Target) -> ReplicaChoice:
+    """The replicas meant; the login is that of `target`. Raises UsageError for an address that is none."""
+    from tuibench.session.spec import ReplicaChoice
+
+    named = [text for text in texts if text != AUTO]
+    return ReplicaChoice(
+        targets=tuple(replica_target(text, target) for text in named), find=len(named) < len(texts)
+    )
+
+
+def replica_target(text: str, target: Target) -> Target:
+    """The login to the replica at an address."""
+    if text.startswith("/"):
+        return replace(target, socket=text, further=())
+    match = _REPLICA.fullmatch(text)
+    if match is None or ":" in (match[1] or "") or not 0 < int(match[3] or 3306) <= MAX_METRICS_PORT:
+        raise UsageError(
+            f"--replica takes [USER@]HOST[:PORT], a socket's path, or auto, not '{text}'",
+            "password and TLS are those of the server: --replica=db2:3306",
+        )
+    return replace(
+        target,
+        user=match[1] or target.user,
+        host=match[2].strip("[]"),
+        port=int(match[3] or 3306),
+        socket="",
+        further=(),
+    )
+
+
+def parse_max_lag(text: str) -> float:
+    """Seconds; 0 for no limit."""
+    if not text:
+        return 0.0
+    match = _LAG.fullmatch(text.strip())
+    if match is None or not float(match[1]):
+        raise UsageError(f"--max-lag takes seconds, not '{text}'", "for example --max-lag=5s")
+    return float(match[1])
 
 
 def parse_address(text: str) -> Address:

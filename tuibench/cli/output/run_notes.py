@@ -7,10 +7,11 @@ from tuibench.metrics.series.cost_wording import cost_lines, effect_cost_lines
 from tuibench.metrics.series.slow_wording import slow_lines
 from tuibench.model.event import EventKind
 from tuibench.model.sql_errors import error_text
-from tuibench.model.summary import Summary, engine_text
+from tuibench.model.summary import ReplicationTotals, Summary, engine_text
 from tuibench.record.files.recorder import SUMMARY
 from tuibench.record.report.effect_text import cost_table, effect_line
 from tuibench.record.report.steadiness_text import stalls_line, steadiness_line
+from tuibench.units import binary_size, pluralize
 
 
 def run_notes(summary: Summary, run_directory: str) -> list[str]:
@@ -46,6 +47,7 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
         line for effect in summary.effects for line in (effect_line(effect), *effect_cost_lines(effect))
     ]
     lines += cost_lines(summary.operation_cost)
+    lines.append(replication_line(summary.replication))
     if summary.queries.write:
         lines += cost_table(summary.costs)
     if engine := engine_text(summary.client):
@@ -56,6 +58,18 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
     return [line for line in lines if line]
 
 
+def replication_line(totals: ReplicationTotals | None) -> str:
+    """The replicas and how far they were behind at most; empty without any."""
+    if totals is None:
+        return ""
+    seconds = "–" if totals.lag_max_seconds is None else f"{totals.lag_max_seconds:g} s"
+    stopped = f", stopped or unread in {pluralize(totals.stopped_ticks, 'sample')}"
+    return (
+        f"{pluralize(len(totals.replicas), 'replica')}: lag at most {seconds}, "
+        f"{binary_size(totals.lag_max_bytes)} of binary log{stopped if totals.stopped_ticks else ''}"
+    )
+
+
 def watch_notes(summary: Summary, run_directory: str) -> list[str]:
     """The notes below the summary of a session without load."""
     steadiness = summary.steadiness
@@ -64,6 +78,7 @@ def watch_notes(summary: Summary, run_directory: str) -> list[str]:
         *((steadiness_line(steadiness), stalls_line(steadiness)) if steadiness is not None else ()),
         *(line for effect in summary.effects for line in (effect_line(effect), *effect_cost_lines(effect))),
         *cost_lines(summary.operation_cost),
+        replication_line(summary.replication),
         *cost_table(summary.costs),
         *(f"warning: {warning}" for warning in summary.warnings),
         _record_note(Path(run_directory)),

@@ -28,6 +28,9 @@ LATENCY_UNITS = {"": 1.0, "ms": 1.0, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "s": 
 """In ms. There are two characters for micro."""
 
 LATENCIES = ("min", "avg", "max")
+LAG = "lag"
+"""The longest lag of a replica, in seconds."""
+
 UNITS = {
     "tps": {"": "/s", "/s": "/s"},
     "qps": {"": "/s", "/s": "/s"},
@@ -36,6 +39,7 @@ UNITS = {
     "abandoned": {"": "", "%": "%"},
     "retries": {"": ""},
     "reconnects": {"": ""},
+    "lag": {"": " s", "s": " s"},
 }
 """What may stand behind the number of each figure that is no latency, and what it means."""
 
@@ -52,7 +56,7 @@ class ThresholdFigures(NamedTuple):
     """
 
     latencies: Histogram
-    values: Mapping[str, float]
+    values: Mapping[str, float | None]
     wholes: Mapping[str, float]
 
 
@@ -75,7 +79,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
         if self.unit == "ms":
             return _latency_ms(figures.latencies, self.figure)
         value = figures.values[self.figure]
-        if self.unit != "%":
+        if self.unit != "%" or value is None:
             return value
         whole = figures.wholes[self.figure]
         return 100 * value / whole if whole else None
@@ -123,6 +127,7 @@ def threshold_figures(summary: Summary, latencies: Histogram) -> ThresholdFigure
             "qps": summary.queries.per_second,
             "errors": float(errors),
             **counts,
+            LAG: summary.replication.lag_max_seconds if summary.replication else None,
         },
         {"errors": float(summary.transactions.total + errors), "failed": due, "abandoned": due},
     )
@@ -154,7 +159,7 @@ def _syntax_error(text: str, reason: str) -> UsageError:
     return UsageError(f"'{text}' is no threshold: {reason}", f"for example {THRESHOLD_EXAMPLES}")
 
 
-STEP_FIGURES = frozenset({"tps", "qps", "errors", "reconnects"})
+STEP_FIGURES = frozenset({"tps", "qps", "errors", "reconnects", LAG})
 """Of the figures that are no latency, those that a step measures."""
 
 OBJECTIVE_EXAMPLES = '"p95<20ms", "errors<1%"'

@@ -22,6 +22,7 @@ from tuibench.model.sample import (
     HostSample,
     Latency,
     LoadSample,
+    ReplicaSample,
     Sample,
     ServerSample,
     SlowTransaction,
@@ -192,6 +193,7 @@ class SampleLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     traffic: TrafficLine | None = None
     client_host: HostLine | None = None
     host_note: str = ""
+    replicas: tuple[ReplicaSample, ...] = ()
 
 
 class TickWriter:
@@ -217,6 +219,7 @@ class TickWriter:
             traffic=self._traffic(sample.traffic) if sample.traffic else None,
             client_host=HostLine(**asdict(sample.client_host)) if sample.client_host else None,
             host_note=sample.host_note,
+            replicas=sample.replicas,
         )
 
     def _traffic(self, traffic: TrafficSample) -> TrafficLine:
@@ -300,6 +303,7 @@ class TickReader:
             traffic=self._traffic(line.traffic) if line.traffic else None,
             client_host=HostSample(**asdict(line.client_host)) if line.client_host else None,
             host_note=line.host_note,
+            replicas=line.replicas,
         )
 
     def _traffic(self, line: TrafficLine) -> TrafficSample:

@@ -171,6 +171,12 @@ STATUS_GAUGES: tuple[Gauge[Status], ...] = (
 
 SAMPLE_GAUGES: tuple[Gauge[Sample], ...] = (
     Gauge("sample_timestamp_seconds", "Unix time of the newest sample.", lambda sample: sample.at),
+    Gauge("replica_lag_seconds", "Lag of the replica furthest behind.", lambda sample: sample.lag_seconds),
+    Gauge(
+        "replica_lag_bytes",
+        "Binary log that the replica furthest behind has not replayed.",
+        lambda sample: sample.lag_bytes,
+    ),
     Gauge("sample_lateness_seconds", "How late the newest sample was.", lambda sample: sample.late_ms / 1e3),
 )
 

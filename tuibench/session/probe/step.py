@@ -19,7 +19,7 @@ from tuibench.metrics.inference.ab_windows import settling_slots
 from tuibench.metrics.inference.means import estimate_mean
 from tuibench.metrics.series.settling import is_at_rest
 from tuibench.metrics.series.slots import Slot
-from tuibench.metrics.thresholds.absolute import Threshold, ThresholdFigures
+from tuibench.metrics.thresholds.absolute import LAG, Threshold, ThresholdFigures
 from tuibench.model.finding import Evidence
 from tuibench.model.probe import ProbeOrder, ProbeStep, StepPurpose
 from tuibench.model.sample import Sample
@@ -173,6 +173,11 @@ def _missed(ticks: Sequence[ProbeTick], objectives: Sequence[Threshold]) -> tupl
     )
 
 
+def _longest_lag(ticks: Sequence[ProbeTick]) -> float | None:
+    lags = [tick.sample.lag_seconds for tick in ticks if tick.sample is not None]
+    return max((lag for lag in lags if lag is not None), default=None)
+
+
 def _figures(ticks: Sequence[ProbeTick]) -> ThresholdFigures:
     seconds = math.fsum(tick.slot.seconds for tick in ticks) or 1e-9
     transactions = math.fsum(tick.slot.transactions for tick in ticks)
@@ -187,6 +192,7 @@ def _figures(ticks: Sequence[ProbeTick]) -> ThresholdFigures:
             "qps": math.fsum(tick.queries for tick in ticks) / seconds,
             "errors": errors,
             "reconnects": math.fsum(tick.reconnects for tick in ticks),
+            LAG: _longest_lag(ticks),
         },
         {"errors": transactions + errors},
     )

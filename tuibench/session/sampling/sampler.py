@@ -14,6 +14,8 @@ from tuibench.observe.server.status_sampler import StatusSampler
 from tuibench.observe.server.traffic import Traffic
 from tuibench.observe.server.variables import variable_changes
 from tuibench.session.sampling.hosts import Hosts, HostsObservation
+from tuibench.session.sampling.replicas import Replicas, ReplicasObservation
+from tuibench.session.spec import ReplicaChoice
 from tuibench.session.totals.run_summary import ServerReading
 from tuibench.tuning.undo.other_sessions import UNKNOWN_AUTHOR
 
@@ -29,6 +31,7 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
 
     server: ServerSample | None
     hosts: HostsObservation
+    replicas: ReplicasObservation = ReplicasObservation()
     events: tuple[tuple[EventKind, str], ...] = ()
     settings_changed: bool = False
     restarted: bool = False
@@ -45,12 +48,14 @@ class Sampler:
         self,
         sampler: StatusSampler,
         hosts: Hosts,
+        replicas: Replicas,
         author_of: Callable[[str, str], str] = lambda setting, value: UNKNOWN_AUTHOR,
     ) -> None:
         self.own_changes: Callable[[], tuple[int, bool]] = lambda: (0, False)
         self._author_of = author_of
         self._sampler = sampler
         self._hosts = hosts
+        self._replicas = replicas
         self._variables: dict[str, str] | None = None
         self._first: ServerReading | None = None
         self._pending: ServerObservation | None = None
@@ -71,6 +76,7 @@ class Sampler:
         *,
         with_traffic: bool = False,
         host_metrics: str = "",
+        replicas: ReplicaChoice = ReplicaChoice(),  # noqa: B008 (it is frozen)
     ) -> "Sampler":
         """Eyes on a server, its host and this one. Nothing is sent yet.
 
@@ -78,12 +84,13 @@ class Sampler:
         """
         sampler = StatusSampler(target, clock, interval_seconds=interval_seconds, with_traffic=with_traffic)
         hosts = Hosts.of(server, host_metrics, own_pids, clock, interval_seconds)
-        return cls(sampler, hosts, author_of)
+        return cls(sampler, hosts, Replicas(replicas, target, clock), author_of)
 
     async def log_in(self) -> None:
         """Takes its connections: a load that is let in before it may leave none, and it has more."""
         await self._sampler.variables()
         await self._hosts.connect()
+        await self._replicas.connect()
 
     async def begin(self, steering_statements: int) -> None:
         """The reading that everything later is compared with: the load has not begun yet."""
@@ -111,6 +118,7 @@ class Sampler:
         """
         changes = self.own_changes()
         self._hosts.begin()
+        self._replicas.begin()
         observation = self._with_pending(await self._sample(transactions_total, steering_statements))
         events = self._noticed(observation)
         foreign: list[tuple[EventKind, str]] = []
@@ -118,11 +126,12 @@ class Sampler:
             await self._follow()
         elif tick % VARIABLES_EVERY_TICKS == 0:
             foreign = await self._foreign_changes(ours, changes)
-        hosts = await self._hosts.finish()
-        lost = [(EventKind.WARNING, hosts.news)] if hosts.news else []
+        hosts, replicas = await self._hosts.finish(), await self._replicas.finish()
+        lost = [(EventKind.WARNING, text) for text in (hosts.news, *replicas.news) if text]
         return TickObservation(
             server=observation.sample,
             hosts=hosts,
+            replicas=replicas,
             events=(*events, *foreign, *lost),
             settings_changed=bool(foreign) or observation.restarted,
             restarted=observation.restarted,
@@ -153,11 +162,17 @@ class Sampler:
 
     @property
     def connection_ids(self) -> set[int]:
-        """The server's id of our connection, if there is one."""
-        return self._sampler.connection_ids
+        """The server's ids of our connections."""
+        return self._sampler.connection_ids | self._replicas.connection_ids
+
+    @property
+    def replica_statements(self) -> int:
+        """Statements sent to the server for its replicas' sake."""
+        return self._replicas.statements
 
     async def close(self) -> None:
         await self._hosts.close()
+        await self._replicas.close()
         await self._sampler.close()
 
     async def _sample(

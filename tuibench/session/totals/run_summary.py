@@ -26,6 +26,7 @@ from tuibench.model.summary import (
     KindTotals,
     QueryTotals,
     Reconciliation,
+    ReplicationTotals,
     RunOutcome,
     ServerTotals,
     Summary,
@@ -105,6 +106,7 @@ class RunEnding(msgspec.Struct, frozen=True, kw_only=True):
     steadiness: Steadiness | None = None
     slowest: tuple[SlowTransaction, ...] = ()
     operation_cost: OperationCost = OperationCost()
+    replication: ReplicationTotals | None = None
     is_complete: bool = True
     probe: ProbeResult | None = None
     headline: Headline | None = None
@@ -151,14 +153,7 @@ def build_summary(
             deltas=counter_deltas(ending.before, ending.after) or {},
         ),
         reconciliation=reconcile(totals, ending.before, ending.after, is_complete=ending.is_complete),
-        client=ClientTotals(
-            workers=ending.workers,
-            cpu_share=accounting.cpu_seconds / seconds / max(1, ending.workers),
-            cpu_seconds=accounting.cpu_seconds,
-            limited=ending.limited,
-            engine=ending.engine.name,
-            engine_reason=ending.engine.reason,
-        ),
+        client=_client(accounting, ending, seconds),
         events=ending.events,
         warnings=ending.warnings,
         client_delay_ms=ending.client_delay_ms,
@@ -170,9 +165,21 @@ def build_summary(
         steadiness=ending.steadiness,
         slowest=ending.slowest,
         operation_cost=ending.operation_cost,
+        replication=ending.replication,
         probe=ending.probe,
         headline=_headline(ending.headline, accounting, seconds),
         connection_load=_connection_totals(plan, accounting, seconds),
+    )
+
+
+def _client(accounting: LoadTotals, ending: RunEnding, seconds: float) -> ClientTotals:
+    return ClientTotals(
+        workers=ending.workers,
+        cpu_share=accounting.cpu_seconds / seconds / max(1, ending.workers),
+        cpu_seconds=accounting.cpu_seconds,
+        limited=ending.limited,
+        engine=ending.engine.name,
+        engine_reason=ending.engine.reason,
     )
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from tuibench.model.sample import ServerSample
 from tuibench.tui.text.spans import TextLine, TextSpan, justify, pad_line
 from tuibench.tui.view import View
-from tuibench.units import DASH, count, decimal, percent, si
+from tuibench.units import DASH, binary_size, count, decimal, percent, si
 
 TOTAL_WIDTH = 12
 
@@ -134,7 +134,20 @@ def server_panel(view: View, width: int, height: int) -> list[TextLine]:
     part = view.server
     if part is None:
         return [justify((TextSpan("SERVER", "title"),), (), width), *_no_server_sample(view, width)][:height]
-    return [heading, *(_tile_row(tile, part, width) for tile in TILES)][:height]
+    rows = [_tile_row(tile, part, width) for tile in TILES]
+    return [heading, *rows, *_lag_row(view, width)][:height]
+
+
+def _lag_row(view: View, width: int) -> list[TextLine]:
+    """The replica that is furthest behind, where replicas are read."""
+    sample = view.sample
+    if sample is None or not sample.replicas:
+        return []
+    stopped = sum(not each.is_running for each in sample.replicas)
+    lag = DASH if sample.lag_seconds is None else f"{sample.lag_seconds:g} s"
+    beside = f"{stopped} stopped" if stopped else binary_size(sample.lag_bytes)
+    now = (TextSpan(lag, "strong"), TextSpan(f"{beside:>{TOTAL_WIDTH}}", "warn" if stopped else "muted"))
+    return [justify((TextSpan("Replica lag", "muted"),), now, width)]
 
 
 def server_strip(view: View, width: int, height: int) -> list[TextLine]:

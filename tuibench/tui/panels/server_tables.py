@@ -175,6 +175,24 @@ def server_sections(view: View, chosen: ServerTable) -> list[TrendSection]:
     ]
 
 
+def replica_sections(view: View) -> list[TrendSection]:
+    """The replicas with their lag in seconds, and beside it in bytes; nothing where none are read."""
+    names = list(dict.fromkeys(each.name for sample in view.recent for each in sample.replicas))
+    if not names:
+        return []
+    return [TrendSection("REPLICAS", [_replica_row(name, view.recent) for name in names], "behind")]
+
+
+def _replica_row(name: str, samples: Sequence[Sample]) -> TrendRow:
+    found = [next((each for each in sample.replicas if each.name == name), None) for sample in samples]
+    values = [each.lag_seconds if each is not None else None for each in found]
+    newest = found[-1]
+    if newest is None or newest.lag_seconds is None:
+        why = "is gone" if newest is None else newest.note or newest.state
+        return TrendRow(name, DASH, why, values, alarm=True)
+    return TrendRow(name, f"{newest.lag_seconds:g} s", binary_size(newest.lag_bytes), values)
+
+
 def table_row(item: TableItem, samples: Sequence[Sample]) -> TrendRow:
     """One figure, with its last minute."""
     return _counter_trend(item, samples) if isinstance(item, CounterRow) else _gauge_trend(item, samples)

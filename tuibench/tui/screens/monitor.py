@@ -53,7 +53,13 @@ from tuibench.tui.panels.plots.heat_map import heat_map, heat_map_legend
 from tuibench.tui.panels.plots.level_chart import LATENCY, THROUGHPUT, level_axis, probe_chart
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, time_axis_lines
 from tuibench.tui.panels.server import server_panel, server_strip
-from tuibench.tui.panels.server_tables import LEFT_TABLES, RIGHT_TABLES, ServerTable, server_sections
+from tuibench.tui.panels.server_tables import (
+    LEFT_TABLES,
+    RIGHT_TABLES,
+    ServerTable,
+    replica_sections,
+    server_sections,
+)
 from tuibench.tui.panels.slowest import slowest_panel
 from tuibench.tui.panels.trend import TrendSection, stack_sections
 from tuibench.tui.screens.base import MainScreen
@@ -154,8 +160,9 @@ class ServerScreen(MainScreen):
     def _column(
         self, chosen: ServerTable, beside: ServerTable, view: View, width: int, height: int
     ) -> list[TextLine]:
+        replicas = replica_sections(view) if chosen is LEFT_TABLES else []
         return stack_sections(
-            server_sections(view, chosen),
+            [*replicas, *server_sections(view, chosen)],
             width,
             height,
             beside=server_sections(view, beside),

@@ -10,7 +10,9 @@ from tuibench.model.event import EventKind
 from tuibench.mysql.connection import Row
 from tuibench.observe.server.status_sampler import StatusSampler
 from tuibench.session.sampling.hosts import Hosts
+from tuibench.session.sampling.replicas import Replicas
 from tuibench.session.sampling.sampler import LAST_LOOK_ATTEMPTS, VARIABLES_EVERY_TICKS, Sampler
+from tuibench.session.spec import ReplicaChoice
 
 
 class CountingServer(FakeServer):
@@ -33,7 +35,8 @@ class Watched:
         self.server = CountingServer()
         self.clock = FakeClock()
         status = StatusSampler(TARGET, self.clock, log_in=self.server.log_in)
-        self.sampler = Sampler(status, Hosts(None, None, is_local=True))
+        replicas = Replicas(ReplicaChoice(), TARGET, self.clock)
+        self.sampler = Sampler(status, Hosts(None, None, is_local=True), replicas)
         self.tick = 0
 
     async def look(self, ours: dict[str, str] | None = None, **counters: int) -> list[tuple[EventKind, str]]:

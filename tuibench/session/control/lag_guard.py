@@ -1,0 +1,84 @@
+"""Holds the load back while a replica is too far behind (`--max-lag`).
+
+The load is paused when a replica's lag passes the limit, or a replica stops replicating, and resumed when all
+are below half of the limit. A replica that cannot be read decides nothing: its figures are a gap.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from tuibench.errors import TuibenchError
+from tuibench.model.command import Command, Pause, Resume
+from tuibench.model.event import EventKind
+from tuibench.model.sample import ReplicaSample
+from tuibench.session.tasks import StartTask
+from tuibench.units import decimal
+
+RESUME_SHARE = 0.5
+
+Submit = Callable[[Command], Awaitable[str]]
+Emit = Callable[[EventKind, str], object]
+
+
+class LagDecision(NamedTuple):
+    """To pause or resume, and why."""
+
+    pause: bool
+    text: str
+
+
+class LagLimit:
+    """The decisions alone. `is_held` is True from a pause to the next resume."""
+
+    def __init__(self, limit_seconds: float) -> None:
+        self._limit_seconds = limit_seconds
+        self.is_held = False
+
+    def look(self, replicas: Sequence[ReplicaSample]) -> LagDecision | None:
+        """One tick; None where nothing is to be done."""
+        known = [each for each in replicas if not each.note]
+        late = next((each for each in known if self._is_late(each, self._limit_seconds)), None)
+        if not self.is_held and late is not None:
+            self.is_held = True
+            limit = f"--max-lag {decimal(self._limit_seconds, 1)} s"
+            return LagDecision(True, f"load held back: replica {late.name} {_lag_text(late)} ({limit})")
+        resume_seconds = self._limit_seconds * RESUME_SHARE
+        if self.is_held and known and not any(self._is_late(each, resume_seconds) for each in known):
+            self.is_held = False
+            return LagDecision(False, "load goes on: the replicas have caught up")
+        return None
+
+    @staticmethod
+    def _is_late(replica: ReplicaSample, limit_seconds: float) -> bool:
+        if not replica.is_running:
+            return True
+        return replica.lag_seconds is not None and replica.lag_seconds > limit_seconds
+
+
+class LagGuard:
+    """Carries the decisions out, by the commands that an operator has."""
+
+    def __init__(self, limit_seconds: float, submit: Submit, emit: Emit, start_task: StartTask) -> None:
+        self._limit = LagLimit(limit_seconds) if limit_seconds else None
+        self._submit = submit
+        self._emit = emit
+        self._start_task = start_task
+
+    def tick(self, replicas: Sequence[ReplicaSample]) -> None:
+        """One tick of the measuring."""
+        decision = self._limit.look(replicas) if self._limit is not None else None
+        if decision is not None:
+            self._start_task(self._carry_out(decision), "max lag")
+
+    async def _carry_out(self, decision: LagDecision) -> None:
+        self._emit(EventKind.WARNING, decision.text)
+        try:
+            await self._submit(Pause() if decision.pause else Resume())
+        except TuibenchError as error:
+            self._emit(EventKind.WARNING, f"--max-lag: {error.message}")
+
+
+def _lag_text(replica: ReplicaSample) -> str:
+    if replica.lag_seconds is None or not replica.is_running:
+        return f"does not replicate: {replica.state}"
+    return f"is {decimal(replica.lag_seconds, 1)} s behind"
