@@ -154,7 +154,7 @@ def _p95_seconds(latency: Latency | None) -> float | None:
 
 
 STATUS_GAUGES: tuple[Gauge[Status], ...] = (
-    Gauge("threads", "Connections that are asked to work at a time.", lambda now: now.threads),
+    Gauge("threads", "Concurrent connections that are requested.", lambda now: now.threads),
     Gauge(
         "target_rate_per_second",
         "Transactions asked for per second; 0 for as many as can be.",

@@ -162,9 +162,8 @@ def _recovery(result: ProbeResult) -> Iterator[str]:
         return
     margin = f" ± {found.margin:.1f}" if found.margin is not None else ""
     is_small = found.margin is not None and abs(found.percent) + found.margin <= SMALL_PERCENT
-    verdict = (
-        "differs" if found.differs else "no difference" if is_small else "no difference beyond the noise"
-    )
+    equal = f"equal within ±{SMALL_PERCENT:g} %"
+    verdict = "differs" if found.differs else equal if is_small else "not significant"
     yield (
         f"Back at {probe_level_text(result.order, found.level)}: {count(found.before)} TPS before the "
         f"highest load, {count(found.after)} after it: {verdict} ({signed(found.percent, 1)}{margin} %)."

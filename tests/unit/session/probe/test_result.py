@@ -230,9 +230,9 @@ def test_the_table_is_by_level_and_then_what_came_back() -> None:
 @pytest.mark.parametrize(
     ("percent", "margin", "words"),
     [
-        (1.0, 3.0, "no difference (+1.0 ± 3.0 %)"),
-        (33.8, 71.4, "no difference beyond the noise (+33.8 ± 71.4 %)"),
-        (33.8, None, "no difference beyond the noise (+33.8 %)"),
+        (1.0, 3.0, "equal within ±10 % (+1.0 ± 3.0 %)"),
+        (33.8, 71.4, "not significant (+33.8 ± 71.4 %)"),
+        (33.8, None, "not significant (+33.8 %)"),
     ],
 )
 def test_noise_is_not_sold_as_sameness(percent: float, margin: float | None, words: str) -> None:
