@@ -14,6 +14,7 @@ from tests.paths import DOCS
 from tuibench.cli.commands import profiles, runs, sessions, settings
 from tuibench.cli.commands.ctl import command, status
 from tuibench.load.tables.consistency import ConditionResult
+from tuibench.model.cluster.check import HostCheck
 from tuibench.model.comparison import History, RunComparison
 from tuibench.model.environment import Environment
 from tuibench.model.event import Event
@@ -69,6 +70,7 @@ SCHEMAS = {
     "profiles": Schema("tuibench profiles list --format json", list[profiles.ProfileLine]),
     "profile": Schema("tuibench profiles show --format json", profiles.ProfileDetails),
     "profile-check": Schema("tuibench profiles check --format json", profiles.ProfileCheck),
+    "hosts": Schema("tuibench cluster check --format json", list[HostCheck]),
     "findings": Schema("tuibench doctor --format json", list[Finding]),
 }
 

@@ -29,6 +29,7 @@ SECTIONS = {
         "sweep": "Run a load under every combination of threads and settings: one table.",
         "versions": "Compare server programs on private servers: each test relative to the first.",
         "slap": "Run mysqlslap's test: seconds that concurrent clients take for a number of queries.",
+        "cluster": "Check the hosts of a load from several hosts.",
     },
     "Tables and profiles": {
         "prepare": "Create the tables of a profile.",
@@ -59,7 +60,10 @@ SECTIONS = {
 }
 """The commands by what they are about. Each is the function of its own name in the module of its name."""
 
-COMMANDS = {name: words for section in SECTIONS.values() for name, words in section.items()}
+HIDDEN = {"agent": "Drive load on this host for a session elsewhere, which starts it."}
+"""Commands for programs: the list of commands does not show them."""
+
+COMMANDS = {name: words for section in SECTIONS.values() for name, words in section.items()} | HIDDEN
 WIDTH = 100
 """Columns of the widest help; a narrower terminal gets less."""
 

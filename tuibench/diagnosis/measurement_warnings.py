@@ -6,7 +6,7 @@ lateness of paced starts and the time that threads wait for a processor (schedst
 """
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 from tuibench.diagnosis.indicators import CPU_LIMIT, is_dominant_share, is_host_saturated
@@ -54,16 +54,26 @@ class ClientLimitTick(NamedTuple):
         return is_full, self.load.worker_cpu if is_full else self.load.lag_p99_ms
 
     @property
+    def _place(self) -> str:
+        """Where the worker is, for a load from several hosts."""
+        if not self.load.hosts:
+            return ""
+        is_full = self.load.worker_cpu > CPU_LIMIT
+        worst = max(self.load.hosts, key=lambda host: host.worker_cpu if is_full else host.lag_p99_ms)
+        return f" of host {worst.name}"
+
+    @property
     def text(self) -> str:
         """What was the limit, first; then by how much, and what to do."""
         cpu, late = percent(100 * self.load.worker_cpu), _milliseconds(self.load.lag_p99_ms)
+        worker, further = f"a worker{self._place}", "more hosts" if self.load.hosts else "another host"
         if self.load.worker_cpu > CPU_LIMIT:
             return (
-                f"client-limited: a worker used {cpu} of a core and ran {late} late (p99); "
-                "the server may do more: use --workers or another host"
+                f"client-limited: {worker} used {cpu} of a core and ran {late} late (p99); "
+                f"the server may do more: use --workers or {further}"
             )
-        cause = "this host has no CPU left, a worker" if self.is_host_saturated else "a worker"
-        remedy = "load from another host" if self.is_host_saturated else "use --workers or another host"
+        cause = f"this host has no CPU left, {worker}" if self.is_host_saturated else worker
+        remedy = "load from another host" if self.is_host_saturated else f"use --workers or {further}"
         return (
             f"client-limited: {cause} ran {late} late (p99), which latencies include; {remedy} "
             "to measure the server alone"
@@ -71,34 +81,70 @@ class ClientLimitTick(NamedTuple):
 
 
 class HostTick(NamedTuple):
-    """A tick in which the host was busy with other programs, or disturbed; by how much, in percent."""
+    """A tick in which a host was busy with other programs, or disturbed; by how much, in percent."""
 
     severity: float
     text: str
 
 
-def busy_host(host: HostSample) -> HostTick | None:
-    """A host that other programs use up. What the hypervisor takes is not theirs."""
+class HostCpu(NamedTuple):
+    """The processors of a host that workers run on, in percent. `name` is empty for this host."""
+
+    name: str
+    total: float
+    others: float
+    steal: float
+    throttled: float
+
+
+def cpu_of_hosts(load: LoadSample, host: HostSample | None) -> list[HostCpu]:
+    """The hosts of the workers; `host` is this one."""
+    if load.hosts:
+        return [
+            HostCpu(
+                each.name,
+                each.cpu_total,
+                each.cpu_others or 0.0,
+                each.cpu_steal or 0.0,
+                each.cpu_throttled or 0.0,
+            )
+            for each in load.hosts
+            if each.cpu_total is not None
+        ]
+    if host is None:
+        return []
     others = max(0.0, host.cpu_rest - host.cpu_steal)
-    if not is_dominant_share(others, host.cpu_total):
+    return [HostCpu("", host.cpu_total, others, host.cpu_steal, host.cpu_throttled)]
+
+
+def busy_host(host: HostCpu) -> HostTick | None:
+    """A host that other programs use up. What the hypervisor takes is not theirs."""
+    if not is_dominant_share(host.others, host.total):
         return None
+    of = f" of host {host.name}" if host.name else ""
     text = (
-        f"host busy: other programs use {percent(others)} of CPU, which skews the results; "
+        f"host busy: other programs use {percent(host.others)} of CPU{of}, which skews the results; "
         "stop them or use another host"
     )
-    return HostTick(others, text)
+    return HostTick(host.others, text)
 
 
-def disturbed_host(host: HostSample) -> HostTick | None:
+def disturbed_host(host: HostCpu) -> HostTick | None:
     """A host that does not get the processor time that it asks for."""
-    most = max(host.cpu_steal, host.cpu_throttled)
+    most = max(host.steal, host.throttled)
     if most < DISTURBED_PERCENT:
         return None
-    if host.cpu_steal >= host.cpu_throttled:
+    name = f"host {host.name}: " if host.name else ""
+    if host.steal >= host.throttled:
         text = f"{percent(most)} steal: the hypervisor gives the CPU to other guests; use another host"
     else:
         text = f"its control group is throttled {percent(most)} of the time; raise its CPU limit"
-    return HostTick(most, f"host disturbed: {text}")
+    return HostTick(most, f"host disturbed: {name}{text}")
+
+
+def worst_of(ticks: Iterable[HostTick | None]) -> HostTick | None:
+    """The most severe one, None without any."""
+    return max((tick for tick in ticks if tick), key=lambda tick: tick.severity, default=None)
 
 
 def _milliseconds(value: float) -> str:
@@ -157,12 +203,13 @@ class ClientLimit:
         self._disturbed: TickAlarm[HostTick] = TickAlarm()
 
     def look(self, load: LoadSample, host: HostSample | None = None) -> None:
-        """One tick; `host` is the one that the workers share."""
-        busy, disturbed = (busy_host(host), disturbed_host(host)) if host else (None, None)
+        """One tick; `host` is this one, if it was sampled."""
+        hosts = cpu_of_hosts(load, host)
+        busy, disturbed = worst_of(map(busy_host, hosts)), worst_of(map(disturbed_host, hosts))
         self._busy.look(busy)
         self._disturbed.look(disturbed)
         is_explained = (busy or disturbed) is not None and load.worker_cpu <= CPU_LIMIT
-        is_saturated = is_host_saturated(host.cpu_total if host else None)
+        is_saturated = not load.hosts and is_host_saturated(host.cpu_total if host else None)
         limited = is_client_limited(load) and not is_explained
         self._client.look(ClientLimitTick(load, is_saturated) if limited else None)
 

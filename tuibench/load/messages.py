@@ -1,4 +1,7 @@
-"""Messages between a session and its workers: length-prefixed MessagePack over a socketpair."""
+"""Messages between a session and its workers: length-prefixed MessagePack over a socketpair.
+
+`load.cluster.messages` adds those between a session and the agent of another host.
+"""
 
 import asyncio
 import socket
@@ -48,6 +51,8 @@ def execution_options(plan: RunPlan) -> ExecutionOptions:
 
 
 LENGTH_BYTES = 4
+MAX_FRAME_BYTES = 1 << 28
+"""No message is that long: what is read is none."""
 
 
 class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
@@ -56,7 +61,8 @@ class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     `limit` is the number of transactions that this worker may start, None for no limit. `workers` offsets
     evenly spaced arrivals. `charset` is the connections' character set; `is_native` selects the native
     engine. `has_begun` is True when the server has let in a connection of the load before; a worker that
-    `is_replacement` opens connections again that another one had.
+    `is_replacement` opens connections again that another one had. With `lease_seconds` the load ends unless
+    a RenewLease arrives as often.
     """
 
     worker: int
@@ -71,6 +77,11 @@ class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     is_native: bool = False
     has_begun: bool = False
     is_replacement: bool = False
+    lease_seconds: float = 0.0
+
+
+class RenewLease(msgspec.Struct, frozen=True, tag="lease"):
+    """The session is alive: the load may go on."""
 
 
 class AssignConnections(msgspec.Struct, frozen=True, tag="connections"):
@@ -178,14 +189,19 @@ ToWorker = (
     | RequestConnectionIds
     | ExpectKill
     | FinishLoad
+    | RenewLease
 )
 FromWorker = WorkerReport | ConnectionIds | Reassign | Finished
 
 Incoming = TypeVar("Incoming")
 
 
+class BrokenFrameError(Exception):
+    """What was read is no message."""
+
+
 class MessageChannel(Generic[Incoming]):
-    """One end of the socketpair. `receive` returns None after the other end is closed."""
+    """One end of a connection. `receive` returns None after the other end is closed."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, incoming: object) -> None:
         self._reader = reader
@@ -208,11 +224,16 @@ class MessageChannel(Generic[Incoming]):
         self._writer.write(len(body).to_bytes(LENGTH_BYTES, "big") + body)
 
     async def receive(self) -> Incoming | None:
+        """The next message. Raises BrokenFrameError for what is none."""
         try:
-            head = await self._reader.readexactly(LENGTH_BYTES)
-            return self._decoder.decode(await self._reader.readexactly(int.from_bytes(head, "big")))
+            length = int.from_bytes(await self._reader.readexactly(LENGTH_BYTES), "big")
+            if length > MAX_FRAME_BYTES:
+                raise BrokenFrameError(f"a message of {length} bytes")
+            return self._decoder.decode(await self._reader.readexactly(length))
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
+        except msgspec.MsgspecError as error:
+            raise BrokenFrameError(str(error)) from error
 
     async def close(self) -> None:
         """Sends the queued messages, then closes the connection."""

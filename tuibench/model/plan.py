@@ -4,6 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tuibench.model.cluster.plan import ClusterPlan
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Schedule, most_threads
@@ -68,7 +69,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     with it. `report_seconds` and `histogram` are how it is told as text: the time between interval lines,
     0 for none, and whether the distribution of latencies is part of it.
     `profile_text` is the profile itself where it is in no file; `sql_words` are the options of a command line
-    that made it of SQL. `engine` is what is to run the transactions. A session that `is_watch` has no load:
+    that made it of SQL. `engine` is what is to run the transactions, `cluster` the hosts that do, None for
+    this host alone. A session that `is_watch` has no load:
     it watches the server's own traffic, and most of this is of no account.
 
     Connections: `idle_connections` are open beside the load, each connection logs in again after `reconnect`
@@ -106,6 +108,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     profile_text: str = ""
     sql_words: tuple[str, ...] = ()
     engine: EngineChoice = EngineChoice.AUTO
+    cluster: ClusterPlan | None = None
     is_watch: bool = False
     idle_connections: int = 0
     reconnect: int = 0

@@ -9,6 +9,8 @@ from itertools import groupby
 
 import msgspec
 
+from tuibench.model.cluster.host import LoadHost
+
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
     """Latency of `count` operations, in milliseconds."""
@@ -111,6 +113,7 @@ class LoadSample(msgspec.Struct, frozen=True, kw_only=True):
     `latency_buckets` is the distribution of `latency`, coarse. `headline` is the figure that the
     profile is known by (see `Hello`), None without one. `connection_load` is None for a load without idle
     connections, planned logins and users. `slowest` are the slowest transactions; the record keeps the first.
+    `hosts` are those that drive the load, empty for this host alone.
     """
 
     threads: int
@@ -138,6 +141,7 @@ class LoadSample(msgspec.Struct, frozen=True, kw_only=True):
     headline: float | None = None
     connection_load: ConnectionSample | None = None
     slowest: tuple[SlowTransaction, ...] = ()
+    hosts: tuple[LoadHost, ...] = ()
 
 
 class TrafficSample(msgspec.Struct, frozen=True, kw_only=True):

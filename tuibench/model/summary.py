@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from tuibench.model.cluster.host import HostTotals
 from tuibench.model.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.event import Event
 from tuibench.model.headline import HeadlineTotals
@@ -86,7 +87,7 @@ class ClientTotals(msgspec.Struct, frozen=True, kw_only=True):
     """What the load cost this side. `cpu_share` is the busiest worker's share of one core, 0 to 1.
 
     `engine` is what ran the load, native or asyncio; `engine_reason` why it was not the native one, unless
-    that was asked for.
+    that was asked for. `hosts` are those that drove the load, empty for this host alone.
     """
 
     workers: int
@@ -95,6 +96,7 @@ class ClientTotals(msgspec.Struct, frozen=True, kw_only=True):
     limited: bool
     engine: str = ""
     engine_reason: str = ""
+    hosts: tuple[HostTotals, ...] = ()
 
 
 def engine_text(client: ClientTotals) -> str:
@@ -169,6 +171,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     `slowest` are the slowest transactions with their statements. `operation_cost` is what a transaction and
     a query cost, as far as it is known. `replication` is None where no replica was read.
 
+    `is_complete` is False if work was done that is in no figure: a host was lost, or a worker did not report
+    the end of its load. `warnings` say which.
+
     With `watched` it is that of a session without load: transactions, queries and latencies are those of the
     server's own traffic, and what only a load knows (errors, retries, reconnects, fairness) is not known.
     """
@@ -216,6 +221,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     operation_cost: OperationCost = OperationCost()
     connection_load: ConnectionTotals | None = None
     replication: ReplicationTotals | None = None
+    is_complete: bool = True
 
     @property
     def ab_tests(self) -> tuple[AbTestResult, ...]:

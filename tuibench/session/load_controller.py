@@ -55,8 +55,8 @@ class LoadController:
 
     `checkpoint_listeners` hear the full reports made on the way. `accepted_connections` is how many
     connections the server let in when it refused some, None if it has not. `max_client_delay_ms` is the
-    longest make-believe delay so far, `seconds` how long the load was measured. `unresponsive` are the
-    workers that did not answer in the end: what they did last is in no figure.
+    longest make-believe delay so far, `seconds` how long the load was measured, from `zero_ns` on.
+    `unresponsive` are the workers that did not answer in the end: what they did last is in no figure.
     """
 
     def __init__(self, plan: RunPlan, program: Program, fleet: Fleet, clock: Clock) -> None:
@@ -71,7 +71,7 @@ class LoadController:
         self._plan = plan
         self._program = program
         self._clock = clock
-        self._zero_ns: int | None = None
+        self.zero_ns: int | None = None
         self.seconds = 0.0
         self._known: dict[int, WorkerReport] = {}
         self.checkpoint_listeners: list[Callable[[FullReport], None]] = []
@@ -173,14 +173,14 @@ class LoadController:
         self.max_client_delay_ms = self.client_delay_ms
         await self._report()
         self.accounting.begin(self._latest)
-        self._zero_ns = self._clock.now_ns()
-        return self._zero_ns
+        self.zero_ns = self._clock.now_ns()
+        return self.zero_ns
 
     async def reset_stats(self) -> None:
         """The run's figures count from now on; the load is held and drained."""
         self.accounting.reset_stats(await self._report())
         self.max_client_delay_ms = self.client_delay_ms
-        self._zero_ns, self._checkpoint_seconds = self._clock.now_ns(), 0.0
+        self.zero_ns, self._checkpoint_seconds = self._clock.now_ns(), 0.0
 
     async def tick(self) -> LoadTick:
         """A round of reports. Raises RunError when a worker cannot go on, with its reason and exit code."""
@@ -193,6 +193,7 @@ class LoadController:
             client_delay_ms=delay_ms,
             headline=self._headline_of(part),
             connection_load=connection_load,
+            hosts=self.fleet.hosts,
         )
         interval.connection_load = connection_load
         refused = await self._keep_what_opened(self._latest)
@@ -234,7 +235,7 @@ class LoadController:
         try:
             reports = await self.fleet.finish(drain_seconds)
             self.unresponsive = self.fleet.unresponsive
-            if self._zero_ns is not None:
+            if self.zero_ns is not None:
                 self.seconds = self._elapsed()
                 self.accounting.add_reports(reports)
         finally:
@@ -242,12 +243,13 @@ class LoadController:
 
     def _elapsed(self) -> float:
         """Seconds since measuring began."""
-        return max(1e-9, (self._clock.now_ns() - (self._zero_ns or 0)) / NS_PER_SECOND)
+        return max(1e-9, (self._clock.now_ns() - (self.zero_ns or 0)) / NS_PER_SECOND)
 
     async def _report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
         reports = await self.fleet.report(checkpoint=checkpoint)
         self.alarms.report_unresponsive(self.fleet.overdue, self.fleet.silent)
         self.alarms.lost(self.fleet.losses)
+        self.alarms.notice(self.fleet.take_notices())
         for report in reports:
             self._known[report.worker] = report
             if report.failure:

@@ -16,7 +16,6 @@ from tuibench.clock import Clock
 from tuibench.diagnosis.measurement_warnings import measurement_warnings, simulated_network_warning
 from tuibench.errors import UsageError
 from tuibench.load.engine.choice import choose
-from tuibench.load.workers.fleet import Fleet
 from tuibench.model.command import (
     AbTestCommand,
     Command,
@@ -39,7 +38,8 @@ from tuibench.session.control.limits import checked_threads
 from tuibench.session.control.load_commands import LoadChanges, LoadCommands
 from tuibench.session.effects.operator_ab_test import AB_TEST_RUNS
 from tuibench.session.effects.tracker import EffectTracker
-from tuibench.session.load_controller import LoadController, max_workers
+from tuibench.session.hosts import host_totals, make_fleet
+from tuibench.session.load_controller import LoadController
 from tuibench.session.measuring import MeasuringLoop
 from tuibench.session.plan.runner import DueChanges, PlanRunner
 from tuibench.session.preflight import run_preflight
@@ -78,6 +78,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         self._changes: LoadChanges
         self._commands: LoadCommands
         self._warnings: tuple[str, ...] = ()
+        self._host_warnings: tuple[str, ...] = ()
         self._readings: tuple[ServerReading | None, ServerReading | None] = (None, None)
         self._summary: Summary | None = None
         self._stack = AsyncExitStack()
@@ -167,16 +168,15 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
     async def _identify(self) -> tuple[ServerInfo, tuple[str, ...]]:
         plan, target = self.spec.plan, self.spec.target
         server, found = await run_preflight(target, plan, self.program, self._start_workers)
-        self._warnings = found.warnings
+        self._warnings = (*found.warnings, *self._host_warnings)
         return server, found.signs
 
     async def _start_workers(self, server: ServerInfo) -> None:
-        plan, target = self.spec.plan, self.spec.target
-        most = max_workers(plan, is_local=server.is_local, is_native=self.engine.is_native)
-        fleet = Fleet(plan, target, self.program, most, is_native=self.engine.is_native)
-        self.watcher.fleet = fleet
-        self.load = LoadController(plan, self.program, fleet, self.watcher.clock)
-        await fleet.start()
+        made = await make_fleet(self.spec, self.program, self.engine, server, self.watcher.clock)
+        self.engine, self._host_warnings = made.engine, made.warnings
+        self.watcher.fleet = made.fleet
+        self.load = LoadController(self.spec.plan, self.program, made.fleet, self.watcher.clock)
+        await made.fleet.start()
 
     def _assemble(self) -> None:
         """Connects the parts; the workers and the watcher are there."""
@@ -257,7 +257,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             rate=self.load.rate,
             weights=weights if len(weights) > 1 else {},
             client_delay_ms=self.load.client_delay_ms,
-            workers=len(self.load.fleet),
+            workers=self.load.fleet.worker_count,
             ab=self.effect_tracker.ab_so_far,
             plan=self.plan_runner.state,
             warnings=(*self._warnings, *self.measuring.limit.active_warnings),
@@ -348,7 +348,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             seconds=self.load.seconds,
             threads=self.load.threads,
             rate=self.load.rate,
-            workers=len(self.load.fleet),
+            workers=self.load.fleet.worker_count,
             is_complete=False,
             outcome=lifecycle.outcome,
             failure=str(lifecycle.error) if lifecycle.error else "",
@@ -367,7 +367,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         before, after = self._readings
         return replace(
             self._bare_ending(),
-            is_complete=not load.unresponsive,
+            is_complete=not load.unresponsive and not any(loss.is_host for loss in load.fleet.losses),
             limited=limit.overall,
             warnings=(
                 *self._warnings,
@@ -388,4 +388,5 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             probe=self.probe_runner.result,
             headline=load.headline,
             kinds=tuple(load.weights),
+            hosts=host_totals(load),
         )

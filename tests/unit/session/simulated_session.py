@@ -12,11 +12,12 @@ from tests import examples
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.load.worker_report import WorkerReport
 from tuibench.load.workers.replacement import Loss
+from tuibench.model.cluster.host import LoadHost
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
-from tuibench.session import load_run
+from tuibench.session import hosts, load_run
 from tuibench.session.control.production_guard import ProductionGuard
 from tuibench.session.control.settings import Settings
 from tuibench.session.events import event_bus
@@ -42,11 +43,16 @@ class PlayedFleet:
         self.overdue: tuple[str, ...] = ()
         self.silent: tuple[str, ...] = ()
         self.losses: list[Loss] = []
+        self.hosts: tuple[LoadHost, ...] = ()
+        self.worker_count = 1
         self.unresponsive: tuple[str, ...] = ()
         self._play = play
 
     def __len__(self) -> int:
         return 1
+
+    def take_notices(self) -> list[str]:
+        return []
 
     async def report(self, *_: Any, **__: Any) -> list[WorkerReport]:
         return list(self._play(self))
@@ -156,7 +162,7 @@ def played_server(clock: VirtualClock, play: Play, refusal: Exception | None = N
 
     with (
         mock.patch.object(load_run, "run_preflight", run_preflight),
-        mock.patch.object(load_run, "Fleet", return_value=PlayedFleet(clock, play)),
+        mock.patch.object(hosts, "Fleet", return_value=PlayedFleet(clock, play)),
         mock.patch.object(Settings, "open", open_settings),
         mock.patch.object(Sampler, "of", return_value=PlayedSampler()),
         mock.patch.object(event_bus, "read_environment", no_environment),

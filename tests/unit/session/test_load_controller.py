@@ -14,6 +14,7 @@ from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
 from tuibench.load.workers.fleet import Fleet
 from tuibench.load.workers.replacement import Loss
 from tuibench.metrics.histogram import Histogram
+from tuibench.model.cluster.host import LoadHost
 from tuibench.model.headline import Headline
 from tuibench.model.plan import RunPlan
 from tuibench.session.load_controller import POLL_SECONDS, LoadController, max_workers
@@ -30,8 +31,13 @@ class FakeFleet:
         self.overdue: tuple[str, ...] = ()
         self.silent: tuple[str, ...] = ()
         self.losses: list[Loss] = []
+        self.hosts: tuple[LoadHost, ...] = ()
+        self.worker_count = 1
         self.unresponsive: tuple[str, ...] = ()
         self._rounds = list(rounds)
+
+    def take_notices(self) -> list[str]:
+        return []
 
     async def report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
         if checkpoint:

@@ -40,6 +40,13 @@ def with_host(**changes: object) -> View:
     return next_view(view, msgspec.structs.replace(view.sample, host=host))
 
 
+def with_load(**changes: object) -> View:
+    view = initial_view(script.hello(10))
+    assert view.sample is not None
+    load = msgspec.structs.replace(script.load_part(100.0, 10.0, 4), **changes)
+    return next_view(view, msgspec.structs.replace(view.sample, load=load))
+
+
 def without(*parts: str) -> View:
     view = initial_view(script.hello(10))
     assert view.sample is not None

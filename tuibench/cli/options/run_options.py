@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from tuibench.cli.options.cluster_options import ClusterOptions
 from tuibench.cli.output.log import info
 from tuibench.cli.parsing.declarations import Option
 from tuibench.cli.parsing.option_values import (
@@ -107,7 +108,7 @@ PREPARED_MODES = {"auto": True, "disable": False}
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class RunOptions(ClusterOptions):
     """Options of every command that drives a load."""
 
     SECTION: ClassVar = "Load"
@@ -208,7 +209,9 @@ class RunOptions:
     thread_init_timeout: Annotated[
         float, Option("--thread-init-timeout", help="Seconds the connections may take to open.")
     ] = 30
-    workers: Annotated[int, Option("--workers", help="Worker processes; 0 to choose by cores.")] = 0
+    workers: Annotated[
+        int, Option("--workers", help="Worker processes (on each host); 0 to choose by cores.")
+    ] = 0
     engine: Annotated[str, Option("--engine", help=ENGINE_HELP)] = EngineChoice.AUTO
     client_delay: Annotated[
         str, Option("--client-delay", help="Simulate a network: 20ms more on each round trip (us, ms, s).")
@@ -262,6 +265,7 @@ class RunOptions:
             reconnect=self.reconnect,
             connect_rate=self.connect_rate,
             users=self.users,
+            cluster=self.cluster_plan(),
         )
 
     def _check_ranges(self) -> None:

@@ -20,10 +20,10 @@ class ConnectionAssignment:
     def total(self) -> int:
         return sum(map(len, self._numbers))
 
-    @property
-    def sizes(self) -> list[int]:
-        """The number of connections of each worker."""
-        return [len(numbers) for numbers in self._numbers]
+    def shares(self, workers: int) -> list[tuple[int, ...]]:
+        """The connection numbers of each worker as they are; a worker that is new has none yet."""
+        missing = max(0, workers - len(self._numbers))
+        return [*(tuple(sorted(numbers)) for numbers in self._numbers), *((),) * missing]
 
     @property
     def busiest(self) -> int:
@@ -52,10 +52,10 @@ class ConnectionAssignment:
         self._retired |= numbers
         return len(numbers)
 
-    def make_room(self, workers: int) -> None:
-        """Retires numbers of the busiest workers, so that as many new ones fall to a further worker."""
-        share = self.total // workers
-        for _ in range(share):
+    def make_room(self, workers: int, added: int) -> None:
+        """Retires numbers of the busiest workers, so that as many new ones fall to workers that are added."""
+        share = self.total // (workers + added)
+        for _ in range(share * added):
             numbers = self._numbers[self.busiest]
             if len(numbers) > share:
                 self._retired.add(max(numbers))

@@ -27,10 +27,11 @@ from tuibench.load.messages import (
 )
 from tuibench.load.worker_report import Reassign, WorkerReport
 from tuibench.load.workers.assignment import ConnectionAssignment, split_by_weight
-from tuibench.load.workers.link import WorkerGoneError, WorkerLink
+from tuibench.load.workers.link import AnyLink, WorkerGoneError
 from tuibench.load.workers.pool import WorkerPool
 from tuibench.load.workers.replacement import SEED_STEP, Loss, can_begin_again, closed, loss_of
 from tuibench.load.workers.worker_process import WorkerProcess
+from tuibench.model.cluster.host import LoadHost
 from tuibench.model.plan import RunPlan
 from tuibench.model.target import Target
 from tuibench.mysql.connection import CHARSET
@@ -71,9 +72,9 @@ class Fleet:
         self._is_over = False
         self._growing = asyncio.Lock()
         self._assignment = ConnectionAssignment()
-        self._workers: list[WorkerLink] = []
-        self._known: dict[WorkerLink, WorkerReport] = {}
-        self._scheduled_before: dict[WorkerLink, int] = {}
+        self._workers: list[AnyLink] = []
+        self._known: dict[AnyLink, WorkerReport] = {}
+        self._scheduled_before: dict[AnyLink, int] = {}
         self._limits_hold = not plan.warmup_seconds
         self._has_begun = False
         self.losses: list[Loss] = []
@@ -85,6 +86,20 @@ class Fleet:
     def pids(self) -> list[int]:
         """The processes on this host."""
         return [worker.pid for worker in self._workers if worker.pid is not None]
+
+    @property
+    def worker_count(self) -> int:
+        """The number of worker processes, on all hosts."""
+        return len(self._workers)
+
+    @property
+    def hosts(self) -> tuple[LoadHost, ...]:
+        """A line for each host; empty for a load from this host alone."""
+        return ()
+
+    def take_notices(self) -> list[str]:
+        """Messages for the operator since the last call."""
+        return []
 
     async def start(self) -> None:
         """Starts the processes for the plan's threads, without connections."""
@@ -101,7 +116,7 @@ class Fleet:
     def set_rate(self, rate_per_second: float) -> None:
         """Sets the rate of the whole load; 0 for a closed loop."""
         self._rate = rate_per_second
-        self._pace(self._assignment.sizes or [0] * len(self._workers))
+        self._pace_again()
 
     def set_weights(self, weights: Sequence[float]) -> None:
         """Sets the weights of the program's transactions, in their order."""
@@ -110,8 +125,12 @@ class Fleet:
 
     def set_delay(self, milliseconds: float) -> None:
         """Sets the simulated network delay; 0 for none."""
-        self._delay_ns = round(milliseconds * NS_PER_MS)
-        self._broadcast(ApplyDelay(self._delay_ns))
+        self.set_delay_ns(round(milliseconds * NS_PER_MS))
+
+    def set_delay_ns(self, nanoseconds: int) -> None:
+        """The same in nanoseconds."""
+        self._delay_ns = nanoseconds
+        self._broadcast(ApplyDelay(nanoseconds))
 
     def set_session(self, statements: tuple[str, ...]) -> None:
         """Makes every connection execute these statements, including connections of later workers.
@@ -124,7 +143,7 @@ class Fleet:
 
     def reset_stats(self) -> None:
         """Ends the warm-up: drops the backlog, resets the connections' statistics, applies the limits."""
-        for worker, limit in zip(self._workers, _limits(self._plan, len(self._workers)), strict=True):
+        for worker, limit in zip(self._workers, self.limits(len(self._workers)), strict=True):
             worker.grant_quota(ResetLoadStats(limit))
             if worker in self._known:
                 self._scheduled_before[worker] = self._known[worker].counters.scheduled
@@ -157,7 +176,8 @@ class Fleet:
         reports = []
         for worker, answer in zip(list(self._workers), answers, strict=False):
             if isinstance(answer, WorkerGoneError):
-                reports.append(await self.replace(worker, answer))
+                last = await self.replace(worker, answer)
+                reports += [last] if last is not None else []
             elif isinstance(answer, BaseException):
                 raise answer
             elif answer is not None:
@@ -166,8 +186,8 @@ class Fleet:
                 reports.append(answer)
         return reports
 
-    async def replace(self, gone: WorkerLink, error: WorkerGoneError) -> WorkerReport:
-        """Replaces a process that ended; returns its final report.
+    async def replace(self, gone: AnyLink, error: WorkerGoneError) -> WorkerReport | None:
+        """Replaces a process that ended; returns its final report, None if it had never reported.
 
         A process that ended before its first report is not replaced: the new one would end, too.
         """
@@ -187,11 +207,11 @@ class Fleet:
         await gone.end()
         return closed(known)
 
-    def _heir_of(self, gone: WorkerLink, place: int, known: WorkerReport) -> StartLoad:
+    def _heir_of(self, gone: AnyLink, place: int, known: WorkerReport) -> StartLoad:
         """The new worker's first message: another seed, and the rest of the old worker's limit."""
         limits: list[int | None] = [None] * len(self._workers)
         if self._limits_hold:
-            limits = _limits(self._plan, len(self._workers))
+            limits = self.limits(len(self._workers))
         limit, done = limits[place], known.counters.scheduled - self._scheduled_before.get(gone, 0)
         begin = self.begin(place, limits)
         return msgspec.structs.replace(
@@ -204,7 +224,7 @@ class Fleet:
 
     def spread_again(self) -> None:
         """Sends each worker its connections and its share of the rate again."""
-        self._send_spread(self._assignment.spread(self._assignment.total, len(self._workers)))
+        self._send_spread(self._assignment.shares(len(self._workers)))
 
     def _send_spread(self, spread: Sequence[tuple[int, ...]]) -> None:
         for worker, numbers in zip(self._workers, spread, strict=True):
@@ -255,7 +275,7 @@ class Fleet:
         async with self._growing:
             await self._release(self._workers)
 
-    async def _release(self, workers: Sequence[WorkerLink]) -> None:
+    async def _release(self, workers: Sequence[AnyLink]) -> None:
         results = await asyncio.gather(*map(self.release, workers), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
@@ -268,7 +288,7 @@ class Fleet:
         """
         wanted = self.wanted_workers(threads)
         unlimited: list[int | None] = [None] * wanted
-        limits = unlimited if self._plan.warmup_seconds else _limits(self._plan, wanted)
+        limits = unlimited if self._plan.warmup_seconds else self.limits(wanted)
         async with self._growing:
             if self._is_over:
                 return
@@ -280,7 +300,7 @@ class Fleet:
         """How many workers these threads need."""
         return max(1, min(threads, self._most))
 
-    async def _take_all(self, count: int) -> list[WorkerLink]:
+    async def _take_all(self, count: int) -> list[AnyLink]:
         """So many workers, or an error and none: those that started with a failed one are released."""
         starting = [asyncio.create_task(self.take(), name="start a worker") for _ in range(count)]
         try:
@@ -296,13 +316,13 @@ class Fleet:
         """Whether the fleet was ended; asked again after each wait for a process."""
         return self._is_over
 
-    async def take(self) -> WorkerLink:
+    async def take(self) -> AnyLink:
         """A new worker."""
         if self._pool is not None:
             return await self._pool.acquire(self.forward)
         return await WorkerProcess.start(self.forward)
 
-    async def release(self, worker: WorkerLink) -> None:
+    async def release(self, worker: AnyLink) -> None:
         """Ends a worker, or returns it to the pool."""
         if self._pool is not None and isinstance(worker, WorkerProcess):
             await self._pool.release(worker)
@@ -313,7 +333,7 @@ class Fleet:
         """The number of the worker that is the index-th to start: it selects its stream of arrivals."""
         return index
 
-    def introduce(self, worker: WorkerLink, begin: StartLoad) -> None:
+    def introduce(self, worker: AnyLink, begin: StartLoad) -> None:
         """Sends a new worker the present state."""
         worker.grant_quota(begin)
         if self._delay_ns:
@@ -344,9 +364,17 @@ class Fleet:
             has_begun=self._has_begun,
         )
 
+    def _pace_again(self) -> None:
+        self._pace([len(numbers) for numbers in self._assignment.shares(len(self._workers))])
+
+    @property
+    def held_connections(self) -> int:
+        """Connections of the load that no worker of ours has for the moment, with their part of the rate."""
+        return 0
+
     def _pace(self, connections: list[int]) -> None:
         """Divides the rate, the users and the extra connections in proportion to the connections."""
-        total, plan = sum(connections) or 1, self._plan
+        total, plan = sum(connections) + self.held_connections or 1, self._plan
         users = split_by_weight(plan.users, connections)
         idle = split_by_weight(plan.idle_connections, connections)
         for place, (worker, number) in enumerate(zip(self._workers, connections, strict=True)):
@@ -360,10 +388,9 @@ class Fleet:
         for worker in self._workers:
             worker.send(message)
 
-
-def _limits(plan: RunPlan, workers: int) -> list[int | None]:
-    """Divides the quota of transactions by the threads."""
-    if plan.events is None:
-        return [None] * workers
-    threads = [len(numbers) for numbers in ConnectionAssignment().spread(plan.threads, workers)]
-    return list(split_by_weight(plan.events, threads))
+    def limits(self, workers: int) -> list[int | None]:
+        """Divides the quota of transactions by the planned threads."""
+        if self._plan.events is None:
+            return [None] * workers
+        threads = [len(numbers) for numbers in ConnectionAssignment().spread(self._plan.threads, workers)]
+        return list(split_by_weight(self._plan.events, threads))

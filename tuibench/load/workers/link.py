@@ -9,22 +9,20 @@ import contextlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import assert_never
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from tuibench.deadline import wait_with_timeout
 from tuibench.errors import RunError
 from tuibench.load.messages import (
-    ConnectionIds,
-    FromWorker,
+    MessageChannel,
     RequestConnectionIds,
     RequestReport,
     ResetLoadStats,
-    SessionChannel,
     StartLoad,
 )
-from tuibench.load.worker_report import Finished, Reassign, WorkerReport
+from tuibench.load.worker_report import Reassign, WorkerReport
 
 CONNECTIONS_SECONDS = 1.0
 REPORT_SECONDS = 3.0
@@ -44,7 +42,10 @@ class WorkerGoneError(RunError):
     """A worker process, or a host, has ended unexpectedly."""
 
 
-class WorkerLink(ABC):
+Incoming = TypeVar("Incoming")
+
+
+class WorkerLink(ABC, Generic[Incoming]):
     """One connection. `name` is for messages: "worker process 4711"; `pid` is None outside of this host.
 
     `finished` is set when it has used its quota, `is_overdue` while its report is overdue, `is_silent` while
@@ -57,7 +58,7 @@ class WorkerLink(ABC):
     name: str
     pid: int | None = None
 
-    def __init__(self, channel: SessionChannel, forward: Forward = lambda _: None) -> None:
+    def __init__(self, channel: MessageChannel[Incoming], forward: Forward = lambda _: None) -> None:
         self.channel = channel
         self.finished = asyncio.Event()
         self.reset(forward)
@@ -159,21 +160,34 @@ class WorkerLink(ABC):
 
     async def _read(self) -> None:
         """Takes messages until the connection ends."""
-        while (message := await self.channel.receive()) is not None:
-            self.on_message(message)
+        try:
+            while (message := await self.channel.receive()) is not None:
+                self.on_message(message)
+        finally:
+            self.no_more_reports()
+
+    def no_more_reports(self) -> None:
+        """It has ended: whoever waits for a report gets `gone`."""
         self._reports.put_nowait(None)
 
-    def on_message(self, message: FromWorker) -> None:
+    @abstractmethod
+    def on_message(self, message: Incoming) -> None:
         """Takes one message."""
-        match message:
-            case WorkerReport():
-                self._reports.put_nowait(message)
-            case ConnectionIds(ids=ids):
-                self._connections.put_nowait(ids)
-            case Reassign():
-                self._forward(message)
-            case Finished(grants=grants):
-                if grants == self._grants:
-                    self.finished.set()
-            case _:
-                assert_never(message)
+
+    def take_report(self, report: WorkerReport) -> None:
+        self._reports.put_nowait(report)
+
+    def take_connection_ids(self, ids: tuple[int, ...]) -> None:
+        self._connections.put_nowait(ids)
+
+    def take_work(self, work: Reassign) -> None:
+        self._forward(work)
+
+    def take_finish(self, grants: int) -> None:
+        """The quotas up to this one are used up."""
+        if grants == self._grants:
+            self.finished.set()
+
+
+AnyLink = WorkerLink[Any]
+"""A link, whatever its messages."""

@@ -28,6 +28,11 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
     abandoned: int
 
     @property
+    def is_host(self) -> bool:
+        """Whether a whole host was lost: nothing takes its place at once."""
+        return False
+
+    @property
     def event(self) -> str:
         """The message to the operator."""
         return (

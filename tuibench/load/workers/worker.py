@@ -1,6 +1,6 @@
 """Worker process: executes the session's messages from a socketpair, one load after another.
 
-It ends when the session closes the socket.
+It ends when the session closes the socket, or when the lease of its load runs out (`load.lease`).
 
 Scheduling policy: in a closed loop the next statement is sent when a response is read. On a busy host, a
 worker that is woken for each response preempts the server thread that would write the next one. With Linux's
@@ -19,9 +19,11 @@ import sys
 from typing import assert_never
 
 from tuibench import sanitize
+from tuibench.clock import SystemClock
 from tuibench.load.engine.asyncio.engine import AsyncioEngine
 from tuibench.load.engine.native.engine import NativeEngine
 from tuibench.load.engine.surface import Emit, Engine
+from tuibench.load.lease import Lease
 from tuibench.load.messages import (
     ApplyDelay,
     ApplyExtraConnections,
@@ -35,6 +37,7 @@ from tuibench.load.messages import (
     FinishLoad,
     MessageChannel,
     PauseLoad,
+    RenewLease,
     RequestConnectionIds,
     RequestReport,
     ResetLoadStats,
@@ -44,6 +47,7 @@ from tuibench.load.messages import (
     WorkerChannel,
 )
 from tuibench.load.worker_report import Reassign
+from tuibench.model.cluster.plan import GRACE_SECONDS
 
 if sys.platform == "linux":
 
@@ -75,21 +79,35 @@ Objects created by imports are permanent and frozen."""
 
 async def run_loads(channel: WorkerChannel) -> None:
     """Runs a load for each Begin until the session closes the socket."""
-    while isinstance(begin := await channel.receive(), StartLoad):
-        await _run_load(begin, channel)
+    lease = Lease(0, SystemClock.now_ns())
+    while not lease.is_over(SystemClock.now_ns()) and isinstance(begin := await channel.receive(), StartLoad):
+        lease = Lease(begin.lease_seconds, SystemClock.now_ns())
+        await _run_load(begin, channel, lease)
     await channel.close()
+
+
+async def _next_message(channel: WorkerChannel, lease: Lease) -> ToWorker | None:
+    """The next message; None after the end of the connection, or of the lease."""
+    try:
+        async with asyncio.timeout(lease.seconds_left(SystemClock.now_ns())):
+            return await channel.receive()
+    except TimeoutError:
+        lease.end()
+        return None
 
 
 def _create_engine(begin: StartLoad, emit: Emit) -> Engine:
     return NativeEngine(begin, emit=emit) if begin.is_native else AsyncioEngine(begin, emit=emit)
 
 
-async def _run_load(begin: StartLoad, channel: WorkerChannel) -> None:
-    """Executes the session's messages until Finish or the end of the connection."""
+async def _run_load(begin: StartLoad, channel: WorkerChannel, lease: Lease) -> None:
+    """Executes the session's messages until Finish, the end of the connection, or that of the lease."""
     engine = _create_engine(begin, channel.send)
     use_batch_scheduling(not begin.is_native)
-    while (message := await channel.receive()) is not None:
+    while (message := await _next_message(channel, lease)) is not None:
         match message:
+            case RenewLease():
+                lease.renew(SystemClock.now_ns())
             case AssignConnections(numbers=numbers):
                 engine.set_connections(numbers)
             case ApplyRate(rate=rate):
@@ -129,7 +147,7 @@ async def _run_load(begin: StartLoad, channel: WorkerChannel) -> None:
                 raise AssertionError("a load is finished before the next one begins")
             case _:
                 assert_never(message)
-    await engine.stop(0)
+    await engine.stop(GRACE_SECONDS if lease.is_over(SystemClock.now_ns()) else 0)
 
 
 async def serve_worker(descriptor: int) -> None:

@@ -5,14 +5,16 @@ import contextlib
 import socket
 import sys
 from pathlib import Path
+from typing import assert_never
 
 from tuibench.deadline import wait_with_timeout
 from tuibench.errors import RunError
-from tuibench.load.messages import FromWorker, MessageChannel, SessionChannel
+from tuibench.load.messages import ConnectionIds, FromWorker, MessageChannel, SessionChannel
+from tuibench.load.worker_report import Finished, Reassign, WorkerReport
 from tuibench.load.workers.link import Forward, WorkerGoneError, WorkerLink
 
 
-class WorkerProcess(WorkerLink):
+class WorkerProcess(WorkerLink[FromWorker]):
     """One worker process and the connection to it."""
 
     def __init__(
@@ -56,6 +58,19 @@ class WorkerProcess(WorkerLink):
         """Whether the process has used CPU since the last call; False where that is not known."""
         before, self._cpu_ticks = self._cpu_ticks, cpu_ticks(self.pid)
         return self._cpu_ticks is not None and self._cpu_ticks != before
+
+    def on_message(self, message: FromWorker) -> None:
+        match message:
+            case WorkerReport():
+                self.take_report(message)
+            case ConnectionIds(ids=ids):
+                self.take_connection_ids(ids)
+            case Reassign():
+                self.take_work(message)
+            case Finished(grants=grants):
+                self.take_finish(grants)
+            case _:
+                assert_never(message)
 
     def gone(self) -> WorkerGoneError:
         return WorkerGoneError(

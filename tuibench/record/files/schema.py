@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
+from tuibench.model.cluster.host import LoadHost
 from tuibench.model.effect import AbTestResult
 from tuibench.model.headline import Headline
 from tuibench.model.message import RunState, Status
@@ -21,6 +22,10 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.target import Target
 from tuibench.record.sysbench_report import FullReport
+
+
+class LoadHostLine(LoadHost, frozen=True, kw_only=True, array_like=True):
+    """A host of the load in samples.jsonl, without names."""
 
 
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from msgspec import UNSET, UnsetType, field
 from msgspec.structs import asdict
 
 from tuibench.metrics.histogram import US_PER_MS
+from tuibench.model.cluster.host import LoadHost
 from tuibench.model.sample import (
     CoarseHistogram,
     ConnectionSample,
@@ -29,7 +30,7 @@ from tuibench.model.sample import (
     TimedStatement,
     TrafficSample,
 )
-from tuibench.record.files.schema import TickCounts
+from tuibench.record.files.schema import LoadHostLine, TickCounts
 
 LatencyRow = tuple[int, ...]
 """A `Latency`: count, then µs: min, avg, p50, p95, p99, p99.9, max. Those missing at its end are as the last
@@ -157,6 +158,7 @@ class LoadLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     by_transaction: dict[int, LatencyRow] = {}
     statements: dict[int, LatencyRow] = {}
     slowest: SlowRow | None = None
+    hosts: tuple[LoadHostLine, ...] = ()
 
 
 class ServerLine(ServerSample, frozen=True, kw_only=True, array_like=True):
@@ -248,6 +250,7 @@ class TickWriter:
             by_transaction=self._rows(load.by_transaction),
             statements=self._rows(load.statements),
             slowest=self._slow_row(load.slowest[0]) if load.slowest else None,
+            hosts=tuple(LoadHostLine(**asdict(host)) for host in load.hosts),
         )
 
     def _slow_row(self, slow: SlowTransaction) -> SlowRow:
@@ -331,6 +334,7 @@ class TickReader:
             by_transaction=self._latencies(line.by_transaction),
             statements=self._latencies(line.statements),
             slowest=self._slowest(line.slowest, elapsed_seconds) if line.slowest else (),
+            hosts=tuple(LoadHost(**asdict(host)) for host in line.hosts),
         )
 
     def _slowest(self, row: SlowRow, elapsed_seconds: float) -> tuple[SlowTransaction, ...]:

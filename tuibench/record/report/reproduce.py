@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from tuibench.model.cluster.plan import AGENT_PROGRAM, LEASE_SECONDS, OnHostLoss
 from tuibench.model.event import Event, EventKind
 from tuibench.model.plan import IGNORED_ERRORS, EngineChoice, OptionValue, RunPlan
 from tuibench.model.schedule import format_schedule
@@ -86,6 +87,16 @@ class ReproductionCommands(NamedTuple):
     by_hand: tuple[str, ...]
 
 
+def _of_cluster(field: str, default: object) -> Callable[[RunPlan], str | None]:
+    """The value of an option of several hosts, None without them or where it is the default."""
+
+    def value(plan: RunPlan) -> str | None:
+        given = getattr(plan.cluster, field) if plan.cluster else default
+        return None if given == default else f"{given:g}" if isinstance(given, float) else str(given)
+
+    return value
+
+
 class RunOption(NamedTuple):
     """One option of `run`: its value in a plan, None where that is the default."""
 
@@ -115,6 +126,9 @@ OPTIONS = (
     RunOption("idle-connections", lambda plan: str(plan.idle_connections) if plan.idle_connections else None),
     RunOption("reconnect", lambda plan: str(plan.reconnect) if plan.reconnect else None),
     RunOption("connect-rate", lambda plan: f"{plan.connect_rate:g}" if plan.connect_rate else None),
+    RunOption("cluster-program", _of_cluster("program", AGENT_PROGRAM)),
+    RunOption("cluster-lease", _of_cluster("lease_seconds", LEASE_SECONDS)),
+    RunOption("on-host-loss", _of_cluster("on_host_loss", OnHostLoss.CONTINUE)),
     RunOption("client-delay", lambda plan: f"{plan.client_delay_ms:g}ms" if plan.client_delay_ms else None),
 )
 
@@ -124,6 +138,7 @@ def reproduction_commands(run: Run) -> ReproductionCommands:
     plan, target = run.plan.plan, run.plan.target
     words = [(option, value) for option in OPTIONS if (value := option.value(plan)) is not None]
     ours = [f"--{option.name}={value}" for option, value in words]
+    ours += [f"--cluster={place}" for place in plan.cluster.places] if plan.cluster else []
     theirs = [f"--{option.name}={value}" for option, value in words if option.in_sysbench]
     own = option_arguments(plan.options)
     sysbench = ["sysbench", plan.profile, *server_arguments(target, "mysql-"), f"--mysql-password={PASSWORD}"]

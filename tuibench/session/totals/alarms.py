@@ -74,6 +74,10 @@ class Alarms:
         self._pending += [loss.event for loss in losses[self._told_losses :]]
         self._told_losses = len(losses)
 
+    def notice(self, texts: Sequence[str]) -> None:
+        """What `look` is to say as it is."""
+        self._pending += texts
+
     def refusals(self, reports: Sequence[WorkerReport]) -> int:
         """Connections that the server has refused since they were last asked for."""
         refused = _refused(reports)

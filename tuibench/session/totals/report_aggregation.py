@@ -24,19 +24,22 @@ NO_TIME = 1e-9
 class WorkerShare(msgspec.Struct):
     """One worker's part: what its counters grew by, the seconds that took, and what its busiest thread burnt.
 
-    `steady_seconds` are those of the reports that followed on one in the round before.
+    `steady_seconds` are those of the reports that followed on one in the round before. `all_cpu_seconds` is
+    what all of its threads burnt.
     """
 
     grown: Counters
     seconds: float = 0.0
     steady_seconds: float = 0.0
     cpu_seconds: float = 0.0
+    all_cpu_seconds: float = 0.0
 
     def include(self, other: "WorkerShare") -> None:
         self.grown = self.grown + other.grown
         self.seconds += other.seconds
         self.steady_seconds += other.steady_seconds
         self.cpu_seconds += other.cpu_seconds
+        self.all_cpu_seconds += other.all_cpu_seconds
 
 
 class ReportAggregate:
@@ -71,6 +74,7 @@ class ReportAggregate:
         share.grown = share.grown + grown
         share.seconds += report.seconds
         share.steady_seconds += report.seconds * is_steady
+        share.all_cpu_seconds += report.cpu_seconds
         share.cpu_seconds += report.cpu_seconds if report.core_seconds is None else report.core_seconds
 
     def include(self, other: "ReportAggregate") -> None:
@@ -103,6 +107,10 @@ class ReportAggregate:
         shares = self._shares.values()
         steady = max((share.steady_seconds for share in shares), default=0.0)
         return steady or max((share.seconds for share in shares), default=0.0) or NO_TIME
+
+    def share_of(self, worker: int) -> WorkerShare:
+        """One worker's part; an empty one if it has not reported."""
+        return self._shares.get(worker, WorkerShare(Counters()))
 
     @property
     def worker_cpu(self) -> float:

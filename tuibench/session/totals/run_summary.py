@@ -8,6 +8,7 @@ import msgspec
 from tuibench.load.engine.choice import Chosen
 from tuibench.load.worker_report import Counters, FairnessStats
 from tuibench.metrics.histogram import US_PER_MS, Histogram
+from tuibench.model.cluster.host import HostTotals
 from tuibench.model.counters import Counter
 from tuibench.model.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.event import Event
@@ -112,6 +113,7 @@ class RunEnding(msgspec.Struct, frozen=True, kw_only=True):
     headline: Headline | None = None
     kinds: tuple[str, ...] = ()
     engine: Chosen = Chosen(is_native=False)
+    hosts: tuple[HostTotals, ...] = ()
 
 
 PER_CONNECTION = ("events_per_connection", "seconds_per_connection")
@@ -166,6 +168,7 @@ def build_summary(
         slowest=ending.slowest,
         operation_cost=ending.operation_cost,
         replication=ending.replication,
+        is_complete=ending.is_complete,
         probe=ending.probe,
         headline=_headline(ending.headline, accounting, seconds),
         connection_load=_connection_totals(plan, accounting, seconds),
@@ -180,6 +183,7 @@ def _client(accounting: LoadTotals, ending: RunEnding, seconds: float) -> Client
         limited=ending.limited,
         engine=ending.engine.name,
         engine_reason=ending.engine.reason,
+        hosts=ending.hosts,
     )
 
 

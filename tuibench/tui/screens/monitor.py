@@ -7,7 +7,8 @@ Latency: percentiles over time, the heat map below them on the same axis, and wh
 
 Server: what it counts of itself. Commands, connections and tables on the left, InnoDB and rows beside.
 
-Host: every core and who uses it, memory, disks and network, with a minute of each figure.
+Host: every core and who uses it, memory, disks and network, with a minute of each figure; above them the
+hosts that drive the load, if it is not this one.
 
 Saturation: throughput and p95 against threads, as a probe measures them, and what it found.
 
@@ -37,6 +38,7 @@ from tuibench.tui.panels.host import (
     host_strip,
 )
 from tuibench.tui.panels.latency_table import latency_table
+from tuibench.tui.panels.load_hosts import load_hosts, load_hosts_height
 from tuibench.tui.panels.measures import (
     FSYNCS,
     PERCENTILES,
@@ -171,9 +173,10 @@ class ServerScreen(MainScreen):
 
 
 class HostScreen(MainScreen):
-    """What this machine does."""
+    """What this machine does, and the hosts of a load that others drive."""
 
     def body(self) -> ComposeResult:
+        yield self.panel(load_hosts, id="load-hosts")
         yield self.panel(core_bars, id="cores")
         yield self.panel(cpu_history, id="minute")
         with Horizontal(classes="columns", id="host-columns"):
@@ -181,6 +184,9 @@ class HostScreen(MainScreen):
             yield self.panel(self._right, id="host-right")
 
     def prepare(self, view: View) -> None:
+        lines = load_hosts_height(view, self.size.height)
+        self.query_one("#load-hosts").styles.height = lines
+        self.query_one("#load-hosts").display = lines > 0
         self.query_one("#cores").styles.height = core_bars_height(view, self.size.width - 2)
 
     def _sections(self, view: View) -> tuple[list[TrendSection], list[TrendSection]]:

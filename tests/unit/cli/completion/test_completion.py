@@ -56,7 +56,7 @@ def offered(tuibench: Program, monkeypatch: pytest.MonkeyPatch, line: str, shell
         ("tuibench run --threads 4 tp", ["tpcc"]),
         ("tuibench run --threads=4 tp", ["tpcc"]),
         ("tuibench run --detach tp", ["tpcc"]),
-        ("tuibench oltp_read_write --threads=4 cl", ["cleanup"]),
+        ("tuibench oltp_read_write --threads=4 cle", ["cleanup"]),
         ("tuibench tpcc run --wareh", ["--warehouses="]),
         ("tuibench run tpcc --wareh", ["--warehouses="]),
         ("tuibench run no_such --wareh", []),

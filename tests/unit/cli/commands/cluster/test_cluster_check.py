@@ -1,0 +1,75 @@
+"""`tuibench cluster check`, with agents on this host."""
+
+import shlex
+import sys
+
+import msgspec
+import pytest
+
+from tests.unit.cli.program import Program
+from tuibench import __version__
+from tuibench.cli.commands.cluster.command import checks_text, summary_line
+from tuibench.errors import ExitCode
+from tuibench.model.cluster.check import HostCheck
+
+AGENT = f"exec:{shlex.quote(sys.executable)} -m tuibench agent"
+HERE = ("--cluster-lease=60", "--hosts-only")
+GOOD = HostCheck(
+    name="east",
+    version="1.2.3",
+    python="3.12.1",
+    cores=16,
+    descriptors=1_048_576,
+    clock_offset_ms=-3.25,
+    clock_error_ms=0.3,
+    round_trip_ms=0.6,
+    server_ms=4.2,
+)
+
+
+def test_a_good_host(tuibench: Program) -> None:
+    ended = tuibench("cluster", "check", "--cluster", AGENT, *HERE, "--format=json")
+    assert ended.code == ExitCode.DONE, ended.err
+    (host,) = msgspec.json.decode(ended.out, type=list[HostCheck])
+    assert (host.version, host.problem) == (__version__, "")
+    assert host.cores > 0
+    assert host.round_trip_ms is not None
+
+
+def test_one_that_fails_hides_no_other_and_is_told_with_the_remedy(tuibench: Program) -> None:
+    ended = tuibench("cluster", "check", "--cluster", AGENT, "--cluster", "exec:sh -c 'exit 3'", *HERE)
+    assert ended.code == ExitCode.RUN_FAILED
+    assert __version__ in ended.out
+    assert "runs no agent: its command ended with exit code 3" in ended.out
+    assert "→ try: sh -c 'exit 3' </dev/null" in ended.out
+    assert "1 of 2 hosts cannot take part" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("cluster", "check"), "which hosts?"),
+        (("cluster", "destroy", "--cluster", "ssh:a"), "cluster takes check, not 'destroy'"),
+        (("cluster", "check", "--cluster", "a,b"), "does not say how the hosts are reached"),
+        (("run", "oltp_read_write", "--cluster-lease=9"), "--cluster-lease is for a load from several hosts"),
+        (("run", "oltp_read_write", "--cluster=ssh:a", "--cluster-lease=0.1"), "--cluster-lease"),
+        (("run", "oltp_read_write", "--cluster=ssh:a", "--on-host-loss=panic"), "--on-host-loss is one of"),
+    ],
+)
+def test_what_is_meant_badly_is_refused(tuibench: Program, words: tuple[str, ...], said: str) -> None:
+    ended = tuibench(*words)
+    assert ended.code == ExitCode.USAGE_ERROR
+    assert said in ended.err
+
+
+def test_the_table() -> None:
+    lost = HostCheck(name="west", problem="host west runs no agent: no route", remedy="try: ssh west")
+    assert checks_text((GOOD, lost)).splitlines() == [
+        "host  tuibench  Python  native  cores      files  round trip         clock  server",
+        "east  1.2.3     3.12.1       –     16  1,048,576      0.6 ms  −3.2 ±0.3 ms  4.2 ms",
+        "west  –         –            –      –          –           –             –       –",
+        "west: host west runs no agent: no route",
+        "  → try: ssh west",
+    ]
+    assert summary_line((GOOD, lost)) == "1 of 2 hosts cannot take part"
+    assert summary_line((GOOD,)) == "1 host with 16 cores: ready"

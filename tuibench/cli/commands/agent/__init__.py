@@ -1,0 +1,1 @@
+"""`tuibench agent`: drives load on this host for a session elsewhere."""

@@ -1,0 +1,1 @@
+"""`tuibench cluster`: looks after the hosts of a load."""

@@ -1,0 +1,115 @@
+"""Fleet of the workers on one host of several, under its agent: it runs the connections that it is given."""
+
+import os
+from collections.abc import Collection
+
+from msgspec.structs import replace
+
+from tuibench.load.messages import ApplyExtraConnections, ApplyUsers, RenewLease, StartLoad
+from tuibench.load.worker_report import Reassign
+from tuibench.load.workers.fleet import Fleet
+from tuibench.load.workers.link import Forward
+from tuibench.model.plan import RunPlan
+
+SLOTS = 1 << 20
+"""Worker numbers of one host. They select streams of arrivals, and where evenly spaced arrivals begin."""
+
+
+def workers_of_host(plan: RunPlan, *, is_native: bool, is_beside_server: bool) -> int:
+    """As many processes as the plan says, else one core is left to a server on the same machine.
+
+    The native engine uses all cores from one process.
+    """
+    if plan.workers is not None:
+        return plan.workers
+    if is_native:
+        return 1
+    cores = os.cpu_count() or 1
+    return max(1, cores - 1 if is_beside_server else cores)
+
+
+def _plan_of_host(plan: RunPlan, begin: StartLoad) -> RunPlan:
+    """The part of a plan that a host knows: the session sends all that changes during a load."""
+    threads = -(-plan.threads // begin.workers)
+    return replace(
+        plan,
+        threads=threads,
+        events=begin.limit,
+        rate=0.0,
+        client_delay_ms=0.0,
+        warmup_seconds=0.0,
+        users=0,
+        idle_connections=0,
+        connect_rate=0.0,
+    )
+
+
+class AgentFleet(Fleet):
+    """The workers of a host. `emit` gets the work that no connection of the host is left for."""
+
+    def __init__(self, begin: StartLoad, plan: RunPlan, emit: Forward) -> None:
+        most = workers_of_host(plan, is_native=begin.is_native, is_beside_server=begin.target.is_local)
+        super().__init__(
+            _plan_of_host(plan, begin),
+            begin.target,
+            begin.program,
+            most,
+            charset=begin.charset,
+            is_native=begin.is_native,
+        )
+        self._first = begin
+        self._emit = emit
+        self._has_begun = begin.has_begun
+
+    async def set_connections(self, numbers: Collection[int]) -> None:
+        """Runs these connections of the load; with a transaction limit no worker is added."""
+        if self._plan.events is None:
+            await self._grow(len(numbers))
+        if not self._is_over:
+            self._send_spread(self._assignment.assign(numbers, len(self._workers)))
+
+    def reset_with(self, limit: int | None) -> None:
+        """Ends the warm-up; from now on the host may start `limit` transactions."""
+        self._plan = replace(self._plan, events=limit)
+        self.reset_stats()
+
+    def set_users(self, users: int) -> None:
+        """The host's part of the users who share connections."""
+        self._plan = replace(self._plan, users=users)
+        self._pace_again()
+        if not users:
+            self._broadcast(ApplyUsers(0))
+
+    def set_extra_connections(self, idle: int, logins_per_second: float) -> None:
+        """The host's part of the idle connections and of the extra logins."""
+        self._plan = replace(self._plan, idle_connections=idle, connect_rate=logins_per_second)
+        self._pace_again()
+        if not idle and not logins_per_second:
+            self._broadcast(ApplyExtraConnections(0, 0.0))
+
+    def take_over(self, work: Reassign) -> None:
+        """Adds the work that another host has no connections for."""
+        self._workers[self._assignment.busiest].grant_quota(work)
+
+    def renew_lease(self) -> None:
+        self._broadcast(RenewLease())
+
+    def forward(self, work: Reassign) -> None:
+        if self._assignment.total:
+            super().forward(work)
+        elif not self._is_over:
+            self._emit(work)
+
+    def worker_number(self, index: int) -> int:
+        """Spread over the host's slots; those of workers that replace others lie in between."""
+        place = index * SLOTS // self._most if index < self._most else 1 + index
+        return self._first.worker * SLOTS + place
+
+    def begin(self, number: int, limits: list[int | None]) -> StartLoad:
+        hosts = max(self._first.workers, self._first.worker + 1)
+        return replace(
+            super().begin(number, limits),
+            workers=hosts * SLOTS,
+            lease_seconds=self._first.lease_seconds,
+            is_replacement=self._first.is_replacement,
+        )

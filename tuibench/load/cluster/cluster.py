@@ -1,0 +1,158 @@
+"""The hosts of a load: connected together, kept alive by beats, tried again when they were lost.
+
+    running ──silent for half a lease──> silent ──for lease and grace──> lost ──connects again──> a new host
+
+Beats have a task of their own: a tick that waits for a host must not let the leases of the others run out.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any
+
+from tuibench.clock import Clock
+from tuibench.errors import TuibenchError, UsageError
+from tuibench.load.cluster.carrier import Carrier
+from tuibench.load.cluster.host import CommandTiming, HostLink
+from tuibench.load.cluster.machine import is_same_machine
+from tuibench.load.cluster.messages import BEAT_SECONDS
+from tuibench.load.cluster.reach import local_endpoint
+from tuibench.model.cluster.plan import ClusterPlan
+from tuibench.model.target import Target
+
+RETRY_SECONDS = 5.0
+"""Between two attempts to connect a lost host again."""
+
+MAX_PARALLEL_CONNECTS = 32
+SPARE_DESCRIPTORS = 64
+"""Files of a worker process beside its connections."""
+
+
+class Cluster:
+    """All hosts of a load.
+
+    `hosts` are those that are connected, `arrivals` those among them that no fleet has taken yet. `notices`
+    are messages for the operator.
+    """
+
+    def __init__(self, plan: ClusterPlan, clock: Clock) -> None:
+        self.plan = plan
+        self.clock = clock
+        self.hosts: list[HostLink] = []
+        self.arrivals: list[HostLink] = []
+        self.notices: list[str] = []
+        self._timing = CommandTiming(clock)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    async def connect(cls, plan: ClusterPlan, carriers: Sequence[Carrier], clock: Clock) -> "Cluster":
+        """Connects to all hosts at once. Raises the first error, and leaves none connected then."""
+        cluster = cls(plan, clock)
+        gate = asyncio.Semaphore(MAX_PARALLEL_CONNECTS)
+
+        async def connect(carrier: Carrier) -> HostLink:
+            async with gate:
+                return await HostLink.connect(carrier, plan, cluster._timing)
+
+        results = await asyncio.gather(*map(connect, carriers), return_exceptions=True)
+        for result in results:
+            if isinstance(result, HostLink):
+                cluster._arrived(result)
+        error = next((result for result in results if isinstance(result, BaseException)), None)
+        if error is not None:
+            await cluster.close()
+            raise error
+        cluster._start(cluster._beat(), "beats")
+        return cluster
+
+    def check_target(self, target: Target) -> None:
+        """Raises UsageError for a server at an address of this machine, if a host is elsewhere."""
+        if not (place := local_endpoint(target)):
+            return
+        for host in self.hosts:
+            if not is_same_machine(host.hello):
+                raise UsageError(
+                    f"{place} is an address of this machine: {host.name} would not find the server there",
+                    "give the server's name or address: --host=ADDRESS",
+                )
+
+    def check_descriptors(self, threads: int) -> None:
+        """Raises UsageError if a host may not open as many connections as its share."""
+        share = -(-threads // len(self.hosts))
+        for host in self.hosts:
+            if 0 < host.hello.descriptors < share // max(1, host.hello.cores) + SPARE_DESCRIPTORS:
+                raise UsageError(
+                    f"{host.name} may open {host.hello.descriptors} files in a process, "
+                    f"too few for its share of {share} connections",
+                    "raise the limit there: ulimit -n, or /etc/security/limits.conf",
+                )
+
+    def version_warnings(self, version: str) -> tuple[str, ...]:
+        """A warning for each host with another version of tuibench."""
+        return tuple(
+            f"{host.name} has tuibench {host.hello.version}, this host has {version}: "
+            "figures of different versions may differ"
+            for host in self.hosts
+            if host.hello.version != version
+        )
+
+    def without_native_engine(self) -> str:
+        """A host that has no native engine; empty if all have it."""
+        return next((host.name for host in self.hosts if not host.hello.native), "")
+
+    def lose(self, host: HostLink, *, is_retried: bool) -> None:
+        """Forgets a host. It is closed in the background, and connected again if it comes back."""
+        if host in self.hosts:
+            self.hosts.remove(host)
+        self._start(self._follow_lost(host, is_retried=is_retried), f"after the loss of {host.name}")
+
+    async def close(self) -> None:
+        """Ends the beats and the connections: hosts that still run a load end it."""
+        tasks, self._tasks = self._tasks, set()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        hosts, self.hosts, self.arrivals = self.hosts, [], []
+        await asyncio.gather(*(host.end() for host in hosts))
+
+    def _arrived(self, host: HostLink) -> None:
+        taken = {known.label for known in self.hosts}
+        label, number = host.label, 2
+        while host.label in taken:
+            host.label, number = f"{label} ({number})", number + 1
+        host.name = f"host {host.label}"
+        self.hosts.append(host)
+        self.arrivals.append(host)
+
+    async def _beat(self) -> None:
+        """Renews all leases, and gives up the hosts that have not been heard of for too long."""
+        while True:
+            for host in self.hosts:
+                host.beat()
+                if host.silent_seconds > self.plan.silence_seconds:
+                    host.give_up()
+            self._timing.follow(self._slowest_round_trip(self.hosts))
+            await self.clock.sleep(BEAT_SECONDS)
+
+    @staticmethod
+    def _slowest_round_trip(hosts: Iterable[HostLink]) -> int:
+        """Of those that are heard of: a silent host must not delay the others."""
+        heard = [host.offset.recent_round_trip_ns for host in hosts if not host.is_unheard]
+        return max(heard, default=0)
+
+    async def _follow_lost(self, host: HostLink, *, is_retried: bool) -> None:
+        """Ends the carrier of a lost host; tries to connect it again, when its load has ended for certain."""
+        with contextlib.suppress(OSError):
+            await host.end()
+        await self.clock.sleep(self.plan.silence_seconds)
+        while is_retried:
+            try:
+                self._arrived(await HostLink.connect(host.carrier, self.plan, self._timing))
+                return
+            except TuibenchError:
+                await self.clock.sleep(RETRY_SECONDS)
+
+    def _start(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

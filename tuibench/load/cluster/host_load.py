@@ -1,0 +1,172 @@
+"""The load of one host under its agent: executes the session's commands on local workers, reports for them.
+
+Reports are collected in a task of their own: a worker that is silent would hold the commands up.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import assert_never
+
+from tuibench.clock import Clock
+from tuibench.errors import TuibenchError
+from tuibench.load.cluster.agent_fleet import AgentFleet
+from tuibench.load.cluster.merging import ReportMerger
+from tuibench.load.cluster.messages import AgentChannel, AgentFailed, HostReport, LoadCommand, StartHost
+from tuibench.load.cluster.packing import pack_report
+from tuibench.load.messages import (
+    ApplyDelay,
+    ApplyExtraConnections,
+    ApplyRate,
+    ApplySessionSql,
+    ApplyUsers,
+    ApplyWeights,
+    AssignConnections,
+    ConnectionIds,
+    ExpectKill,
+    FinishLoad,
+    PauseLoad,
+    RequestConnectionIds,
+    RequestReport,
+    ResetLoadStats,
+    ResumeLoad,
+)
+from tuibench.load.worker_report import Finished, Reassign, WorkerReport
+from tuibench.model.sample import HostSample
+
+SILENCE_POLL_SECONDS = 0.05
+"""How often workers are asked again while none of them reports."""
+
+
+class HostLoad:
+    """One load on one host."""
+
+    def __init__(
+        self,
+        start: StartHost,
+        channel: AgentChannel,
+        clock: Clock,
+        sample_host: Callable[[list[int]], HostSample | None],
+    ) -> None:
+        self._channel = channel
+        self._clock = clock
+        self._sample_host = sample_host
+        self._fleet = AgentFleet(start.begin, start.plan, channel.send)
+        self._merger = ReportMerger(start.begin.worker, clock.now_ns())
+        self._late_ms = 0.0
+        self._grants = 1
+        self._known_losses = 0
+        self._reporting: asyncio.Task[None] | None = None
+        self._finishing: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Starts the workers. Raises RunError if they do not start."""
+        await self._fleet.start()
+        self._watch_finish()
+
+    def note_lateness(self, milliseconds: float) -> None:
+        """A command took effect so late."""
+        self._late_ms = max(self._late_ms, milliseconds)
+
+    def renew_lease(self) -> None:
+        self._fleet.renew_lease()
+
+    async def kill(self) -> None:
+        """Ends the workers."""
+        for task in (self._reporting, self._finishing):
+            if task is not None:
+                task.cancel()
+        await self._fleet.kill()
+
+    async def execute(self, command: LoadCommand) -> None:
+        """Executes a command of the session."""
+        fleet = self._fleet
+        match command:
+            case AssignConnections(numbers=numbers):
+                await fleet.set_connections(numbers)
+            case ApplyRate(rate=rate):
+                fleet.set_rate(rate)
+            case ApplyUsers(users=users):
+                fleet.set_users(users)
+            case ApplyExtraConnections(idle=idle, logins_per_second=logins):
+                fleet.set_extra_connections(idle, logins)
+            case ApplyWeights(weights=weights):
+                fleet.set_weights(weights)
+            case ApplyDelay(delay_ns=delay_ns):
+                fleet.set_delay_ns(delay_ns)
+            case ApplySessionSql(statements=statements):
+                fleet.set_session(statements)
+            case ResetLoadStats(limit=limit):
+                fleet.reset_with(limit)
+                self._quota_granted()
+            case Reassign():
+                fleet.take_over(command)
+                self._quota_granted()
+            case PauseLoad():
+                fleet.pause()
+            case ResumeLoad():
+                fleet.resume()
+            case RequestReport(checkpoint=checkpoint):
+                self._reporting = asyncio.create_task(self._report(checkpoint), name="report")
+                await asyncio.sleep(0)
+            case RequestConnectionIds():
+                self._channel.send(ConnectionIds(tuple(sorted(await fleet.connection_ids()))))
+            case ExpectKill(connection_id=id):
+                await fleet.expect_kill(id)
+            case FinishLoad(grace_seconds=grace):
+                await self._finish(grace)
+            case _:
+                assert_never(command)
+
+    async def _report(self, checkpoint: bool) -> None:
+        """Reports when the first worker has; with the error that keeps a worker from being replaced."""
+        try:
+            while not (reports := await self._fleet.report(checkpoint=checkpoint)):
+                await self._clock.sleep(SILENCE_POLL_SECONDS)
+        except TuibenchError as error:
+            failed = AgentFailed(message=error.message, hint=error.hint, exit_code=int(error.exit_code))
+            self._channel.send(failed)
+            return
+        self._send(reports)
+
+    def _send(self, reports: list[WorkerReport], unresponsive: tuple[str, ...] = ()) -> None:
+        fleet = self._fleet
+        new, self._known_losses = fleet.losses[self._known_losses :], len(fleet.losses)
+        merged, latencies = pack_report(self._merger.merge(reports, self._clock.now_ns()))
+        report = HostReport(
+            report=merged,
+            latencies=latencies,
+            workers=len(fleet),
+            sample=self._sample_host(fleet.pids),
+            losses=tuple(new),
+            overdue=fleet.overdue,
+            silent=fleet.silent,
+            unresponsive=unresponsive,
+            late_commands_ms=self._late_ms,
+        )
+        self._late_ms = 0.0
+        self._channel.send(report)
+
+    async def _finish(self, grace_seconds: float) -> None:
+        """Ends the load; sends the report that is pending, and the last one."""
+        pending, self._reporting = self._reporting, None
+        if is_owed := pending is not None and not pending.done():
+            pending.cancel()
+        reports = await self._fleet.finish(grace_seconds)
+        if is_owed:
+            self._send([])
+        self._send(reports, self._fleet.unresponsive)
+        await self._fleet.kill()
+
+    def _quota_granted(self) -> None:
+        self._grants += 1
+        self._watch_finish()
+
+    def _watch_finish(self) -> None:
+        """Reports the end of all quotas that were granted so far."""
+        if self._finishing is not None:
+            self._finishing.cancel()
+        self._finishing = asyncio.create_task(self._report_finish(self._grants), name="finish")
+
+    async def _report_finish(self, grants: int) -> None:
+        await self._fleet.finished()
+        self._channel.send(Finished(grants))

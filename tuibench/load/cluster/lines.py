@@ -1,0 +1,101 @@
+"""What hosts look like from the session: a line for each in a tick, and the loss of one in words."""
+
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from tuibench.clock import NS_PER_MS
+from tuibench.load.cluster.host import HostLink
+from tuibench.load.cluster.merging import busy_share
+from tuibench.load.worker_report import WorkerReport
+from tuibench.load.workers.link import WorkerGoneError
+from tuibench.load.workers.replacement import Loss, loss_of
+from tuibench.metrics.histogram import US_PER_MS
+from tuibench.model.cluster.host import HostState, LoadHost
+from tuibench.units import pluralize
+
+MS_PER_SECOND = 1000.0
+
+
+class LostHost(NamedTuple):
+    """A host that was lost, and when."""
+
+    host: HostLink
+    at_ns: int
+
+    @property
+    def line(self) -> LoadHost:
+        return LoadHost(name=self.host.label, state=HostState.LOST, cores=self.host.hello.cores)
+
+
+class HostLoss(Loss, frozen=True, kw_only=True):
+    """A host that was lost. `reason` begins with its name."""
+
+    reason: str
+    seconds: float
+
+    @classmethod
+    def of(
+        cls,
+        host: HostLink,
+        error: WorkerGoneError,
+        known: WorkerReport | None,
+        connections: int,
+        seconds: float,
+    ) -> "HostLoss":
+        """`seconds` is when the other hosts take over."""
+        abandoned = loss_of(host.name, known).abandoned if known is not None else 0
+        return cls(
+            name=host.name,
+            connections=connections,
+            abandoned=abandoned,
+            reason=error.message,
+            seconds=seconds,
+        )
+
+    @property
+    def is_host(self) -> bool:
+        return True
+
+    @property
+    def event(self) -> str:
+        return (
+            f"{self.reason}; its load ends within {self.seconds:g} s, then the other hosts open "
+            f"{pluralize(self.connections, 'connection')} for it; "
+            f"{pluralize(self.abandoned, 'transaction')} in flight and its work since its last report "
+            "are not counted"
+        )
+
+    @property
+    def warning(self) -> str:
+        return f"incomplete: {self.reason}; its work after its last report is not counted"
+
+
+def host_line(host: HostLink) -> LoadHost:
+    """A host as it is now, with the figures of its last report."""
+    best = host.offset.best
+    line = LoadHost(
+        name=host.label,
+        state=HostState.SILENT if host.is_unheard else HostState.RUNNING,
+        cores=host.hello.cores,
+        clock_offset_ms=best.wall_offset_seconds * MS_PER_SECOND,
+        clock_error_ms=best.round_trip_ns / 2 / NS_PER_MS,
+        round_trip_ms=host.offset.recent_round_trip_ns / NS_PER_MS,
+    )
+    if host.is_unheard or host.latest is None:
+        return line
+    report, sample = host.latest.report, host.latest.sample
+    p95_us = host.latest.latencies.p95_us
+    return replace(
+        line,
+        connections=report.connections,
+        transactions_per_second=host.transactions_per_second,
+        p95_ms=None if p95_us is None else p95_us / US_PER_MS,
+        workers=host.latest.workers,
+        worker_cpu=busy_share(report),
+        lag_p99_ms=report.lag_p99_ms,
+        cpu_total=sample.cpu_total if sample else None,
+        cpu_others=max(0.0, sample.cpu_rest - sample.cpu_steal) if sample else None,
+        cpu_steal=sample.cpu_steal if sample else None,
+        cpu_throttled=sample.cpu_throttled if sample else None,
+    )

@@ -1,0 +1,35 @@
+"""Lease of a load: it goes on only as long as word from the session arrives.
+
+    session ──Beat──> agent ──RenewLease──> worker      every half second
+                      3 s without one: the load ends, transactions in flight have 2 s more
+
+The processes that run the load hold the lease themselves: the load of an agent that is stopped, or cut off
+from its session, ends as that of one that was killed does.
+"""
+
+from tuibench.clock import NS_PER_SECOND
+
+
+class Lease:
+    """Runs out unless renewed. Time is an argument; `seconds` 0 never runs out."""
+
+    def __init__(self, seconds: float, now_ns: int) -> None:
+        self._ns = round(seconds * NS_PER_SECOND)
+        self._until_ns = now_ns + self._ns
+        self._has_ended = False
+
+    def end(self) -> None:
+        """Runs out now."""
+        self._has_ended = True
+
+    def renew(self, now_ns: int) -> None:
+        """Starts over, unless it has run out: what has been told to end does not come back to life."""
+        if not self.is_over(now_ns):
+            self._until_ns = now_ns + self._ns
+
+    def is_over(self, now_ns: int) -> bool:
+        return self._has_ended or (bool(self._ns) and now_ns >= self._until_ns)
+
+    def seconds_left(self, now_ns: int) -> float | None:
+        """How long it lasts, None for ever."""
+        return max(0, self._until_ns - now_ns) / NS_PER_SECOND if self._ns else None

@@ -1,0 +1,1 @@
+"""A load from several hosts: what is asked for, and what each host does."""

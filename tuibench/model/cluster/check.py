@@ -1,0 +1,25 @@
+"""What `tuibench cluster check` finds of a host."""
+
+import msgspec
+
+
+class HostCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """One host. `problem` says why it cannot take part, empty if it can; `notes` what differs.
+
+    `server_ms` is how long a login to the server took, None if none was tried or it failed. `native` is the
+    version of the native engine, empty without it. `descriptors` is the most open files of a process.
+    """
+
+    name: str
+    version: str = ""
+    python: str = ""
+    cores: int = 0
+    descriptors: int = 0
+    native: str = ""
+    clock_offset_ms: float | None = None
+    clock_error_ms: float | None = None
+    round_trip_ms: float | None = None
+    server_ms: float | None = None
+    problem: str = ""
+    remedy: str = ""
+    notes: tuple[str, ...] = ()
