@@ -2,6 +2,7 @@
 
 import math
 import random
+from statistics import fmean, stdev
 
 import pytest
 
@@ -13,7 +14,7 @@ from tuibench.metrics.inference.screening import (
     next_candidates,
     screen,
 )
-from tuibench.metrics.inference.sequential import Pair, progress
+from tuibench.metrics.inference.sequential import Pair, differences, half_width
 from tuibench.metrics.inference.verdict import Interval
 from tuibench.model.effect import Verdict
 
@@ -33,10 +34,11 @@ def pairs(effect: float, count: int, *, noise: float = 0.01, seed: int = 1) -> l
 def test_one_candidate_is_read_at_the_whole_rate() -> None:
     seen = pairs(0.1, 6)
     look = screen({1: seen}, rate=RATE, tolerance=TOLERANCE)[1]
-    alone = progress(seen, alpha=RATE, tolerance=TOLERANCE)
+    observed = differences(seen)
+    half = half_width(len(seen), stdev(observed), RATE)
     assert look.level == RATE
     assert look.verdict is Verdict.HIGHER
-    assert look.interval == pytest.approx(alone.interval)
+    assert [*look.interval] == pytest.approx([*Interval.around(fmean(observed), half)])
 
 
 def test_the_level_follows_from_how_many_have_a_verdict() -> None:
