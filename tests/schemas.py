@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tests.paths import DOCS
-from tuibench.cli.commands import profiles, runs, sessions, settings
+from tuibench.cli.commands import runs, sessions, settings
 from tuibench.cli.commands.ctl import command, status
+from tuibench.cli.commands.profiles import command as profiles
 from tuibench.load.tables.consistency import ConditionResult
 from tuibench.model.cluster.check import HostCheck
 from tuibench.model.comparison import History, RunComparison

@@ -50,13 +50,15 @@ class SweepCase(msgspec.Struct, frozen=True, kw_only=True):
 class SweepVariant(msgspec.Struct, frozen=True, kw_only=True):
     """Server settings: a preset, and values over it. Without either the server is taken as it stands.
 
-    `load` are values of the run's plan, by their fields, where a sweep has several of them.
+    `load` are values of the run's plan, by their fields, where a sweep has several of them. `server` is the
+    name of the private server's program, where the sweep has such.
     """
 
     name: str
     preset: str = ""
     settings: dict[str, str] = {}
     load: dict[str, OptionValue] = {}
+    server: str = ""
 
 
 class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,7 +192,7 @@ class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
     """`sweep.json`: what is to be run, and where. Never holds a password.
 
     With `versions`, on private servers: their builds are the variants, their starts the repeats;
-    `surroundings` are then those of the first.
+    `surroundings` are then those of the first. `servers` are the private servers of any other sweep.
     """
 
     schema: Literal["tuibench.sweep/1"] = "tuibench.sweep/1"
@@ -200,6 +202,7 @@ class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
     target: Target
     surroundings: SweepEnvironment
     versions: VersionsSetup | None = None
+    servers: VersionsSetup | None = None
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,8 +1,5 @@
 """`tuibench demo`: a private server, small data, and the live monitor on it."""
 
-import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -11,18 +8,18 @@ from msgspec.structs import replace
 from tuibench.cli.commands.prepare import make_tables
 from tuibench.cli.options.ab_test_options import AbTestOptions
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
+from tuibench.cli.options.private_server_options import PrivateServerOptions
 from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options
 from tuibench.cli.options.run_options import ENGINE_HELP, PLAN_HELP, RAMP_HELP, RunOptions
 from tuibench.cli.options.scene_options import SceneOptions
 from tuibench.cli.options.screen_options import ScreenOptions
 from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
-from tuibench.cli.output.log import info
 from tuibench.cli.parsing.declarations import Option
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.headless import HeadlessOutput, run_headless
 from tuibench.cli.runner.new_session import new_session_spec, start_detached, start_session
+from tuibench.cli.runner.private_server import private_server
 from tuibench.cli.runner.viewer import is_on_terminal, open_viewer, print_result, report_left_running
-from tuibench.demo.binaries import inspect_binary
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
 from tuibench.load.tables.loader import LoadOptions
@@ -47,10 +44,6 @@ DEMO_DATA: dict[str, OptionValue] = {"tables": 4, "table_size": 100_000}
 HEADLESS_SECONDS = 15.0
 THREADS = 8
 
-SERVER_OPTIONS = ("--loose-innodb-snapshot-isolation=OFF",)
-"""MariaDB 11.6.2 and newer: otherwise a transaction gets error 1020 if a row has changed since its first
-read, several times per second in the demo. The demo behaves like other servers and versions."""
-
 LOADING_CONNECTIONS = 4
 
 
@@ -62,6 +55,7 @@ def demo(
     metrics: MetricsOptions,
     screen: ScreenOptions,
     scenes: SceneOptions,
+    private: PrivateServerOptions,
     profile: Annotated[
         str, Option("--profile", help="Profile to run; with --sql, the profile whose tables to create.")
     ] = "oltp_read_write",
@@ -109,7 +103,7 @@ def demo(
     look = None
     if on_screen and not background.detach:
         look = screen.look()._replace(coach=not no_hints and scene is None)
-    with _private_server(program_file, keep=keep) as server:
+    with private_server(program_file, private, keep=keep) as server:
         run_async(make_tables(server.target, program, LoadOptions(parallel=LOADING_CONNECTIONS)))
         spec = metrics.spec(new_session_spec(plan, server.target, (server.watch_fd,)))
         code = _run_demo(spec, server, background, look, scenes.player(scene))
@@ -121,29 +115,6 @@ def _load_options(profile: str, text: str, scene: "Scene | None", words: list[st
     parsed = library.parse_profile(text, profile) if text else library.load_profile(profile)
     data = DEMO_DATA if set(DEMO_DATA) <= set(known_options(parsed)) else {}
     return {**data, **(scene.options if scene is not None else {}), **parse_profile_options(words)}
-
-
-@contextmanager
-def _private_server(program_file: str, *, keep: bool) -> Iterator[PrivateServer]:
-    """A server for as long as this lasts; with `keep`, it stays afterwards, and its address is reported."""
-    server = run_async(_start_server(program_file, keep=keep))
-    try:
-        yield server
-    finally:
-        if keep:
-            server.release()
-            for line in server.how_to_reach().splitlines():
-                info(line)
-        else:
-            run_async(server.stop())
-
-
-async def _start_server(program_file: str, *, keep: bool) -> PrivateServer:
-    binary = await asyncio.to_thread(inspect_binary, program_file) if program_file else None
-    info("starting a private server …")
-    server = await PrivateServer.start(binary, keep=keep, options=SERVER_OPTIONS)
-    info(f"{server.binary.flavour} {server.binary.version} in {server.directory}")
-    return server
 
 
 def _run_demo(

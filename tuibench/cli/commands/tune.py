@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -9,6 +11,7 @@ import click
 import msgspec
 
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
+from tuibench.cli.options.private_server_options import PrivateServerOptions
 from tuibench.cli.options.profile_options import CONTEXT
 from tuibench.cli.options.run_options import RunOptions
 from tuibench.cli.options.server_options import ServerOptions
@@ -25,6 +28,7 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.summary import Summary
 
 if TYPE_CHECKING:
+    from tuibench.model.target import Target
     from tuibench.model.tune import TunePlan
     from tuibench.session.load_run import LoadRun
     from tuibench.session.spec import SessionSpec
@@ -166,26 +170,79 @@ def tune(
     sight: SightOptions,
     options: RunOptions,
     screening: TuneOptions,
+    private: PrivateServerOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
     output: TextOrJson = TEXT,
     json_file: Annotated[str, Option("--json", help="Write the summary of the run to this file.")] = "",
+    server_program: Annotated[
+        str,
+        Option(
+            "--server",
+            help="Screen on a private server of this program, with new tables: mariadbd, …/mysqld.",
+        ),
+    ] = "",
 ) -> None:
-    from tuibench.cli.runner.event_loop import run_async
-    from tuibench.cli.runner.headless import check_writable, warn_leftovers, write_summary_json
-    from tuibench.cli.runner.new_session import new_session_spec
+    from tuibench.cli.runner.headless import check_writable, warn_leftovers
 
     check_format(output)
     plan = adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args)))
     plan = screening.plan(plan)
     check_writable(json_file)
+    if private.is_given and not server_program:
+        raise UsageError(
+            "--cpus, --memory, --my-cnf and --mysqld-option are for a private server",
+            "--server=mariadbd starts one",
+        )
     warn_leftovers()
-    spec = sight.spec(new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server))
+    if server_program:
+        with _private_target(server_program, private, plan) as (target, descriptors):
+            code = _screen(plan, target, descriptors, sight, output, json_file)
+    else:
+        code = _screen(
+            plan, server.target(), (), sight, output, json_file, yes_this_server=options.yes_this_server
+        )
+    raise click.exceptions.Exit(code)
+
+
+@contextmanager
+def _private_target(
+    program: str, private: PrivateServerOptions, plan: RunPlan
+) -> Iterator[tuple[Target, tuple[int, ...]]]:
+    """A private server with the tables of the profile, and what its owners hold."""
+    from tuibench.cli.commands.prepare import make_tables
+    from tuibench.cli.runner.event_loop import run_async
+    from tuibench.cli.runner.private_server import private_server
+    from tuibench.load.tables.loader import LoadOptions
+    from tuibench.workload import library
+
+    made = library.load_program(plan.profile, plan.profile_options, plan.profile_text)
+    with private_server(program, private) as server:
+        run_async(make_tables(server.target, made, LoadOptions()))
+        yield server.target, (server.watch_fd,)
+
+
+def _screen(
+    plan: RunPlan,
+    target: Target,
+    descriptors: tuple[int, ...],
+    sight: SightOptions,
+    output: str,
+    json_file: str,
+    *,
+    yes_this_server: bool = False,
+) -> ExitCode:
+    """Runs the screening, and prints its result."""
+    from tuibench.cli.runner.event_loop import run_async
+    from tuibench.cli.runner.headless import write_summary_json
+    from tuibench.cli.runner.new_session import new_session_spec
+
+    spec = sight.spec(new_session_spec(plan, target, descriptors, yes_this_server=yes_this_server))
     summary, code = run_async(run_tune(spec))
     click.echo(tune_output(summary, output), nl=False)
     info(f"recorded in {spec.run_directory}")
     if json_file:
         write_summary_json(json_file, summary)
-    raise click.exceptions.Exit(code)
+    return code
 
 
 def tune_output(summary: Summary, output: str) -> str:

@@ -124,7 +124,9 @@ POSITIONALS: dict[str, PositionalRule] = {
     "attach": _single(session_candidates),
     "compare": _repeated(run_candidates),
     "ctl": _ctl_candidates,
-    "profiles": _action_then("list", "show", "check", then=profile_candidates),
+    "profiles": _action_then(
+        "list", "show", "check", "from-slow-log", "from-digest", then=profile_candidates
+    ),
     "replay": _single(run_candidates),
     "report": _single(run_candidates),
     "runs": _action_then("list", "show", "remove", then=run_candidates),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from tuibench.cli.output.log import info
 from tuibench.cli.parsing.declarations import Option
 from tuibench.demo.binaries import Binary
 from tuibench.demo.limits import check_limits
@@ -10,6 +11,7 @@ from tuibench.demo.my_cnf import read_server_options
 from tuibench.errors import UsageError
 from tuibench.model.notation import parse_size
 from tuibench.model.server import ServerLimits
+from tuibench.model.versions import ServerBuild
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,10 @@ class PrivateServerOptions:
         ),
     ] = ""
 
+    @property
+    def is_given(self) -> bool:
+        return bool(self.my_cnf or self.mysqld_option or self.cpus is not None or self.memory)
+
     def limits(self) -> ServerLimits:
         """Raises UsageError for limits that this host does not have."""
         try:
@@ -59,6 +65,18 @@ class PrivateServerOptions:
     def left_out(self, binary: Binary) -> tuple[str, ...]:
         """Options of the file that a private server does not get."""
         return read_server_options(self.my_cnf, binary).left_out if self.my_cnf else ()
+
+    def build(self, name: str, binary: Binary) -> ServerBuild:
+        """The server program with its options; those of the file that it does not get are reported."""
+        if left_out := self.left_out(binary):
+            info(f"{name}: not taken from {self.my_cnf}: {', '.join(left_out)}")
+        return ServerBuild(
+            name=name,
+            path=binary.path,
+            flavour=binary.flavour,
+            version=binary.version,
+            options=self.server_options(binary),
+        )
 
     def _file_options(self, binary: Binary) -> tuple[str, ...]:
         return read_server_options(self.my_cnf, binary).options if self.my_cnf else ()

@@ -24,6 +24,7 @@ SECTION_ORDER = (
     "Private servers",
     "A/B trial",
     "Screening",
+    "Profiles of real traffic",
     "In the background",
     "Screen",
     "Scene",
@@ -168,7 +169,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "prewarm": ("oltp_read_write --tables=4 -h db1 -u app -p",),
     "cleanup": ("oltp_read_write --tables=4 -h db1 -u app -p", "tpcc"),
     "check": ("tpcc", "sbtest --tables=4 --table-size=100000"),
-    "profiles": ("", "show oltp_read_write", "check ./mine.toml"),
+    "profiles": (
+        "",
+        "show oltp_read_write",
+        "check ./mine.toml",
+        "from-slow-log /var/lib/mysql/slow.log --out mine.toml",
+        "from-digest -D shop --seconds=60 --out mine.toml",
+    ),
     "watch": (
         "-h db1 -u app -p",
         "-h db1 -u app -p --time=60 --format=json",

@@ -61,6 +61,11 @@ def _side_by_side(cells: Iterable[Cell]) -> list[Cell]:
     return [cell for group in groups.values() for cell in group[:: next(there_and_back)]]
 
 
+def build_of(cell: Cell) -> str:
+    """The name of the private server's program; a comparison of versions calls its variants so."""
+    return cell.variant.server or cell.variant.name
+
+
 def cells_by_start(plan: SweepPlan) -> tuple[Cell, ...]:
     """All cells of a start of a private server together; the variants' starts alternate, to and fro.
 
@@ -68,16 +73,17 @@ def cells_by_start(plan: SweepPlan) -> tuple[Cell, ...]:
     """
     cells = all_cells(plan)
     tables = list(dict.fromkeys(case.data for case in plan.cases))
+    builds = list(dict.fromkeys(build_of(cell) for cell in cells))
     starts = (
-        (repeat, variant.name)
+        (repeat, build)
         for repeat in range(1, plan.repeats + 1)
-        for variant in plan.variants[:: 1 if repeat % 2 else -1]
+        for build in builds[:: 1 if repeat % 2 else -1]
     )
     return tuple(
         cell
         for start in starts
         for cell in sorted(
-            (cell for cell in cells if (cell.repeat, cell.variant.name) == start),
+            (cell for cell in cells if (cell.repeat, build_of(cell)) == start),
             key=lambda cell: tables.index(cell.case.data),
         )
     )

@@ -113,6 +113,20 @@ def with_loads(
     )
 
 
+def with_servers(variants: Sequence[SweepVariant], servers: Sequence[str]) -> tuple[SweepVariant, ...]:
+    """Each variant on each private server; a variant is called by its server if there are several."""
+    return tuple(
+        replace(
+            variant,
+            name=", ".join(word for word in (server if len(servers) > 1 else "", variant.name) if word)
+            or server,
+            server=server,
+        )
+        for server in servers
+        for variant in variants
+    )
+
+
 def varies(axes: Sequence[Sequence[object]]) -> bool:
     """True if any of them has more than one value."""
     return any(len(axis) > 1 for axis in axes)

@@ -9,6 +9,7 @@ from tuibench.model.sweep import Cell, DataReady, Sweep, SweepLine
 from tuibench.model.target import Target
 from tuibench.model.versions import ServerBuild, ServerStart
 from tuibench.mysql.connection import connect
+from tuibench.session.sweep.matrix import build_of
 from tuibench.session.sweep.server import Tables
 
 
@@ -61,7 +62,7 @@ class PrivateServers:
         self._cell = cell
         if is_new:
             seconds = (self._clock.now_ns() - begun_ns) / NS_PER_SECOND
-            build = cell.variant.name
+            build = build_of(cell)
             write(ServerStart(build=build, start=cell.repeat, started_at=started_at, seconds=seconds))
 
     async def drop(self, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
@@ -88,7 +89,7 @@ class PrivateServers:
     async def _start_server(self, cell: Cell) -> None:
         await self.stop()
         self._tell(self._start_words(cell))
-        self._server = await self._start(self._builds[cell.variant.name])
+        self._server = await self._start(self._builds[build_of(cell)])
 
     async def _make_tables(self, cell: Cell, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
         tables, plan = self._tables(self.target), sweep.record.plan
@@ -103,8 +104,8 @@ class PrivateServers:
 
     @staticmethod
     def _start_of(cell: Cell | None) -> tuple[str, int] | None:
-        return None if cell is None else (cell.variant.name, cell.repeat)
+        return None if cell is None else (build_of(cell), cell.repeat)
 
     @staticmethod
     def _start_words(cell: Cell) -> str:
-        return f"{cell.variant.name}: start {cell.repeat}, tables: {cell.case.size}"
+        return f"{build_of(cell)}: start {cell.repeat}, tables: {cell.case.size}"

@@ -22,7 +22,7 @@ from tuibench.record.files.sweep_folder import SweepFolder
 from tuibench.session.sweep.matrix import cells_by_start, max_threads
 from tuibench.session.sweep.planning import build_cases
 from tuibench.session.sweep.private_servers import PrivateServers
-from tuibench.session.sweep.runner import SweepListener, SweepRunner, cell_attempts
+from tuibench.session.sweep.runner import SweepListener, SweepRunner, cell_attempts, check_variant_possible
 from tuibench.session.sweep.server import OnProgress, ServerTables, read_surroundings
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import known_options
@@ -96,11 +96,35 @@ async def create_versions(
     directory: Path,
     clock: Clock | None = None,
 ) -> SweepFolder:
-    """Starts each build once, so that what cannot start is known before anything is measured.
+    """A new comparison of builds. Raises ServerUnavailableError for one that does not start."""
+    clock = clock or SystemClock()
+    setup, around = await _try_builds(plan, builds, limits, clock)
+    return SweepFolder.create(directory, replace(_record(plan, directory, around[0], clock), versions=setup))
 
-    Raises ServerUnavailableError with the end of the log of one that does not.
+
+async def create_server_sweep(
+    plan: SweepPlan,
+    builds: Sequence[ServerBuild],
+    limits: ServerLimits,
+    directory: Path,
+    clock: Clock | None = None,
+) -> SweepFolder:
+    """A new sweep on private servers in a new folder; each variant names its build.
+
+    Raises UsageError for a setting that its server does not have.
     """
     clock = clock or SystemClock()
+    setup, around = await _try_builds(plan, builds, limits, clock)
+    surroundings = dict(zip((build.name for build in builds), around, strict=True))
+    for variant in plan.variants:
+        check_variant_possible(variant, surroundings[variant.server])
+    return SweepFolder.create(directory, replace(_record(plan, directory, around[0], clock), servers=setup))
+
+
+async def _try_builds(
+    plan: SweepPlan, builds: Sequence[ServerBuild], limits: ServerLimits, clock: Clock
+) -> tuple[VersionsSetup, list[SweepEnvironment]]:
+    """Starts each build once, so that what cannot start is known before anything is measured."""
     begun_ns = clock.now_ns()
     tried = [await _try_build(build, limits, clock) for build in builds]
     seconds = (clock.now_ns() - begun_ns) / NS_PER_SECOND / len(builds)
@@ -110,15 +134,17 @@ async def create_versions(
         limited=tried[0][2],
         start_seconds=seconds + _loading_seconds(plan),
     )
-    record = SweepRecord(
+    return setup, [around for _, around, _ in tried]
+
+
+def _record(plan: SweepPlan, directory: Path, around: SweepEnvironment, clock: Clock) -> SweepRecord:
+    return SweepRecord(
         name=directory.name,
         started_at=clock.wall_seconds(),
         plan=plan,
         target=Target(),
-        surroundings=tried[0][1],
-        versions=setup,
+        surroundings=around,
     )
-    return SweepFolder.create(directory, record)
 
 
 async def _try_build(
@@ -154,6 +180,11 @@ def versions_setup(sweep: Sweep) -> VersionsSetup:
     return sweep.record.versions
 
 
+def private_servers(sweep: Sweep) -> VersionsSetup:
+    """The private servers of a sweep or of a comparison of versions. Raises UsageError if it has none."""
+    return sweep.record.servers or versions_setup(sweep)
+
+
 @asynccontextmanager
 async def versions_runner(
     folder: SweepFolder,
@@ -162,9 +193,9 @@ async def versions_runner(
     on_message: Callable[[SessionMessage], None],
     show: OnProgress | None = None,
 ) -> AsyncIterator[SweepRunner]:
-    """What runs the comparison; the last private server is stopped at the end."""
+    """What runs cells on private servers; the last one is stopped at the end."""
     clock, plan = SystemClock(), folder.sweep.record.plan
-    setup = versions_setup(folder.sweep)
+    setup = private_servers(folder.sweep)
     servers = PrivateServers(
         setup.builds,
         lambda build: _start(build, setup.limits),

@@ -9,7 +9,8 @@ import pytest
 
 from tests import sweeps
 from tuibench.model.sweep import Cell, CellOrder, SweepCase, SweepPlan, SweepVariant
-from tuibench.session.sweep.matrix import all_cells, cell_plan, cells_in_order
+from tuibench.session.sweep.matrix import all_cells, build_of, cell_plan, cells_by_start, cells_in_order
+from tuibench.session.sweep.planning import with_servers
 
 
 def plan(order: CellOrder, **changes: object) -> SweepPlan:
@@ -36,6 +37,27 @@ def test_as_given_the_repeats_of_a_cell_follow_each_other() -> None:
 
 def test_interleaved_variants_stand_side_by_side_and_rounds_go_to_and_fro() -> None:
     assert said(CellOrder.INTERLEAVED) == ["d4#1", "u4#1", "u8#1", "d8#1", "d8#2", "u8#2", "u4#2", "d4#2"]
+
+
+def test_on_private_servers_the_cells_of_a_start_stay_together() -> None:
+    variants = with_servers([SweepVariant(name="0"), SweepVariant(name="1")], ["a", "b"])
+    assert [variant.name for variant in variants] == ["a, 0", "a, 1", "b, 0", "b, 1"]
+    cells = cells_by_start(plan(CellOrder.GIVEN, variants=variants, threads=(4,), repeats=2))
+    assert [f"{build_of(cell)}{cell.repeat}" for cell in cells] == [
+        "a1",
+        "a1",
+        "b1",
+        "b1",
+        "b2",
+        "b2",
+        "a2",
+        "a2",
+    ]
+
+
+def test_a_single_private_server_gives_its_name_to_a_variant_without_one() -> None:
+    assert [each.name for each in with_servers([SweepVariant(name="")], ["a"])] == ["a"]
+    assert [each.name for each in with_servers([SweepVariant(name="durable")], ["a"])] == ["durable"]
 
 
 @pytest.mark.parametrize("repeats", [1, 2, 3])

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Annotated
 
 import click
+from msgspec.structs import replace
 
 from tuibench import paths, units
 from tuibench.cli.commands.sweep.options import LOAD_AXES, SweepOptions
 from tuibench.cli.commands.sweep.progress import show_sweep_progress
 from tuibench.cli.commands.sweep.results import ResultOptions, recorded_sweeps_text, sweep_folder, sweep_notes
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
+from tuibench.cli.options.private_server_options import PrivateServerOptions
 from tuibench.cli.options.profile_options import CONTEXT
 from tuibench.cli.options.run_options import RunOptions
 from tuibench.cli.options.server_options import ServerOptions
@@ -31,7 +33,9 @@ from tuibench.record.files.sweep_folder import SweepFolder
 from tuibench.record.sweep.formats import check_format, sweep_text
 from tuibench.record.sweep.tables import ping_ms
 from tuibench.session.sweep import runner as sweeping
+from tuibench.session.sweep.planning import parse_words, with_servers
 from tuibench.session.sweep.runner import InterruptedSweep
+from tuibench.session.sweep.versions import create_server_sweep, parse_builds, versions_runner
 
 __all__ = ["CONTEXT", "sweep"]
 
@@ -56,16 +60,23 @@ def sweep(
     adhoc: AdhocSqlOptions,
     axes: SweepOptions,
     options: LoadOptions,
+    private: PrivateServerOptions,
     results: ResultOptions,
     profile: Annotated[str, Argument(help="Profiles: oltp_read_only,oltp_write_only.")] = "",
 ) -> None:
     check_format(results.table, results.form)
     paths.keep_records_in(options.run_dir)
+    login = Target()
     if results.show or results.compare:
         results.write(recorded_sweeps_text([profile, *context.args], results))
         return
     check_writable(results.out)
     plan = _plan_from_options(context, profile, adhoc, axes, options)
+    if private.is_given and not axes.server_programs:
+        raise UsageError(
+            "--cpus, --memory, --my-cnf and --mysqld-option are for private servers",
+            "--server=mariadbd starts them",
+        )
     warn_leftovers()
     if results.resume:
         folder = SweepFolder.resume(sweep_folder(results.resume))
@@ -75,15 +86,34 @@ def sweep(
                 f"{folder.directory} is a comparison of versions",
                 "tuibench versions --resume goes on with it",
             )
+    elif plan is not None and axes.server_programs:
+        login = Target()
+        folder = _create_on_private_servers(plan, axes, private)
     elif plan is not None:
         login = server.target()
         folder = run_async(_create_sweep(plan, login, create_database=axes.create_database))
     else:
         raise UsageError("no profile is named", "give one, such as oltp_read_write, --sql, or --resume DIR")
     with closing(folder):
-        target = _resumed_target(folder, plan, server, options) if results.resume else login
+        is_resumed = results.resume and folder.sweep.record.servers is None
+        target = _resumed_target(folder, plan, server, options) if is_resumed else login
         code = _run_and_print(folder, target, results, yes_this_server=options.yes_this_server)
     raise click.exceptions.Exit(code)
+
+
+def _create_on_private_servers(
+    plan: SweepPlan, axes: SweepOptions, private: PrivateServerOptions
+) -> SweepFolder:
+    """A new sweep on private servers of these programs, each started once to see that it does."""
+    limits = private.limits()
+    builds = [
+        private.build(name, binary)
+        for name, binary in parse_builds(parse_words("--server", axes.server_programs))
+    ]
+    variants = with_servers(plan.variants, [build.name for build in builds])
+    info(f"starting each server once: {', '.join(build.words for build in builds)}")
+    plan = replace(plan, variants=variants, prepare=True, cleanup=False)
+    return run_async(create_server_sweep(plan, builds, limits, _new_folder(plan)))
 
 
 async def _create_sweep(plan: SweepPlan, target: Target, *, create_database: bool) -> SweepFolder:
@@ -119,7 +149,8 @@ def _plan_from_options(
     of_plan = [one.name for group in (AdhocSqlOptions, SweepOptions, RunOptions) for one in fields(group)]
     given = [name for name in of_plan if name not in OPTIONS_OUTSIDE_PLAN and _is_given(context, name)]
     if given or context.args:
-        option = context.args[0] if context.args else f"--{given[0].replace('_', '-')}"
+        name = given[0].removesuffix("_programs").replace("_", "-") if given else ""
+        option = context.args[0] if context.args else f"--{name}"
         raise UsageError(
             f"{option} is part of a plan, but no profile is named", "give the whole plan, or none"
         )
@@ -160,6 +191,9 @@ def _run_and_print(
 
 async def _run(folder: SweepFolder, target: Target, *, yes_this_server: bool) -> None:
     record = folder.sweep.record
+    if record.servers is not None:
+        await _run_on_private_servers(folder, record.servers.limited)
+        return
     server = record.surroundings.server
     with show_sweep_progress(record.plan) as talk:
         conductor = sweeping.build_runner(
@@ -178,6 +212,18 @@ async def _run(folder: SweepFolder, target: Target, *, yes_this_server: bool) ->
         )
         talk.tell(talk.outlook(folder.sweep))
         await conductor.run()
+
+
+async def _run_on_private_servers(folder: SweepFolder, limited: str) -> None:
+    with show_sweep_progress(folder.sweep.record.plan) as talk:
+        async with versions_runner(folder, talk, on_message=talk.on_message, show=talk.loading) as conductor:
+            loop = asyncio.get_running_loop()
+            for number in ENDING_SIGNALS:
+                loop.add_signal_handler(number, conductor.interrupt)
+            if limited:
+                talk.tell(f"each server is limited to {limited}")
+            talk.tell(talk.outlook(folder.sweep))
+            await conductor.run()
 
 
 def _new_folder(plan: SweepPlan) -> Path:

@@ -90,6 +90,13 @@ class SweepOptions:
         str, Option("--reconnect", help="A new login after so many transactions: 0,10,1.")
     ] = "0"
     connect_rate: Annotated[str, Option("--connect-rate", help="Extra logins per second: 0,50.")] = "0"
+    server_programs: Annotated[
+        str,
+        Option(
+            "--server",
+            help="Private servers: programs, such as mariadbd,/opt/mysql/bin/mysqld, or NAME:FILE,NAME:FILE.",
+        ),
+    ] = ""
     repeat: Annotated[int, Option("--repeat", help="Runs of each combination.")] = 1
     order: Annotated[
         str,

@@ -122,19 +122,7 @@ def _new_comparison(
     limits = servers.limits()
     found = parse_builds(words)
     plan = tests.plan([name for name, _ in found], parse_profile_options(rest), options)
-    builds = [
-        ServerBuild(
-            name=name,
-            path=binary.path,
-            flavour=binary.flavour,
-            version=binary.version,
-            options=servers.server_options(binary),
-        )
-        for name, binary in found
-    ]
-    for name, left_out in ((name, servers.left_out(binary)) for name, binary in found):
-        if left_out:
-            info(f"{name}: not taken from {servers.my_cnf}: {', '.join(left_out)}")
+    builds = [servers.build(name, binary) for name, binary in found]
     info(f"starting each server once: {', '.join(build.words for build in builds)}")
     directory = record_folder(paths.sweeps_dir(), _stem(builds))
     return run_async(create_versions(plan, builds, limits, directory))

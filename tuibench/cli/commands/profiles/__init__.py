@@ -1,0 +1,1 @@
+"""`tuibench profiles`: list, show, check, or make a profile of observed traffic."""

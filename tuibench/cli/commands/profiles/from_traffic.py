@@ -1,0 +1,181 @@
+"""Makes profiles of real traffic: of a slow query log, and of a server's statement digests."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from tuibench import sanitize
+from tuibench.cli.commands.profiles.traffic_options import TrafficOptions
+from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.output.log import info
+from tuibench.errors import RunError, UsageError
+from tuibench.files import expand_path
+from tuibench.units import count, pluralize
+from tuibench.workload import library
+from tuibench.workload.compile.profile_compiler import compile_profile
+from tuibench.workload.generate.generator import Generator
+from tuibench.workload.traffic.digests import (
+    ColumnFacts,
+    Tables,
+    UnknownValueError,
+    model_of_digest,
+    tables_named,
+)
+from tuibench.workload.traffic.mix import TrafficMix, TransactionModel
+from tuibench.workload.traffic.profile_text import ObservedTraffic, profile_text
+from tuibench.workload.traffic.slow_log import TransactionGrouper, statements
+
+DUPLICATES = "If keys that it inserts exist already: --mysql-ignore-errors=1213,1020,1205,1062."
+
+
+def from_slow_log(name: str, options: TrafficOptions) -> None:
+    """Prints or writes the profile of a slow query log."""
+    mix, grouper = TrafficMix(), TransactionGrouper()
+    times: list[int] = []
+    databases: set[str] = set()
+    for statement in statements(_lines(name)):
+        if statement.at is not None:
+            times = (
+                [min(statement.at, *times[:1]), max(statement.at, *times[1:])]
+                if times
+                else [statement.at] * 2
+            )
+        databases.update(filter(None, (statement.database,)))
+        if (transaction := grouper.add(statement)) is not None:
+            mix.add(transaction.statements, explicit=transaction.explicit)
+    kinds = mix.kinds(options.top)
+    if not kinds:
+        raise UsageError(
+            f"{name} has no statements of a slow query log",
+            "SET GLOBAL slow_query_log = ON, GLOBAL long_query_time = 0 makes one",
+        )
+    seconds = times[1] - times[0] + 1 if times else 0
+    notes = [
+        *_head(f"Made by tuibench of the slow query log {Path(name).name}.", databases),
+        *_rate_notes(mix.transactions, seconds, "transactions"),
+        *_kept(kinds, mix.transactions, "transactions"),
+        *_skipped(mix, grouper),
+    ]
+    _write("observed_slow_log", "statements of a slow query log", notes, kinds, options)
+
+
+def _lines(name: str) -> Iterator[str]:
+    path = expand_path(name)
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            yield from file
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}") from error
+
+
+def from_digest(server: ServerOptions, options: TrafficOptions) -> None:
+    """Prints or writes the profile of a server's digests."""
+    from tuibench.cli.runner.event_loop import run_async
+    from tuibench.clock import SystemClock
+    from tuibench.mysql.connection import connect
+    from tuibench.observe.server import digest_reader
+
+    target = server.target()
+    database = digest_reader.checked_database(target.database)
+
+    async def read() -> tuple[digest_reader.DigestStatistics, dict[str, dict[str, ColumnFacts]]]:
+        connection = await connect(target)
+        try:
+            found = await digest_reader.read_digests(connection, database, options.seconds, SystemClock())
+            named = [table for digest in found.digests for table in tables_named(digest.text)]
+            return found, await digest_reader.read_tables(connection, database, named)
+        finally:
+            await connection.close()
+
+    found, tables = run_async(read())
+    kinds: list[TransactionModel] = []
+    skipped: list[str] = []
+    for digest in found.digests:
+        if len(kinds) == options.top:
+            break
+        if not _is_of(digest.text, tables):
+            continue
+        try:
+            statement = model_of_digest(digest.text, tables)
+        except UnknownValueError as error:
+            skipped.append(f"{count(digest.times)} × {_short(digest.text)}: unknown {error}")
+            continue
+        kinds.append(TransactionModel(digest.times, False, (statement,)))
+    if not kinds:
+        raise RunError(
+            f"the server has no digests of statements on the database '{database}'",
+            "run the traffic, or take a slow query log: tuibench profiles from-slow-log FILE",
+        )
+    total = sum(digest.times for digest in found.digests if _is_of(digest.text, tables))
+    notes = [
+        *_head("Made by tuibench of a server's statement digests.", {database}),
+        "A digest has no values: they come from the columns that it names. Each statement commits by itself.",
+        *_rate_notes(total, found.seconds, "statements"),
+        *_kept(kinds, total, "statements"),
+        *(f"Left out: {line}" for line in skipped),
+    ]
+    _write("observed_digests", f"statements of the database {database}", notes, kinds, options)
+
+
+def _is_of(digest: str, tables: Tables) -> bool:
+    """Whether a digest reads or writes rows of these tables."""
+    return TrafficMix.is_wanted(digest) and any(name in tables for name in tables_named(digest))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _head(first: str, databases: set[str]) -> list[str]:
+    named = ", ".join(sorted(databases))
+    today = datetime.now().astimezone().strftime("%Y-%m-%d")
+    return [
+        f"{first} {today}.",
+        *([f"Database: {named} (-D selects it; the tables must exist)."] if named else []),
+    ]
+
+
+def _rate_notes(total: int, seconds: float, what: str) -> list[str]:
+    if seconds < 1:
+        return []
+    rate = total / seconds
+    return [f"{count(total)} {what} in {seconds:,.0f} s: --rate={rate:.3g} runs as many per second."]
+
+
+def _kept(kinds: Sequence[TransactionModel], total: int, what: str) -> list[str]:
+    kept = sum(kind.times for kind in kinds)
+    return [f"{pluralize(len(kinds), 'kind')}: {kept / total:.1%} of all {what}.", DUPLICATES]
+
+
+def _skipped(mix: TrafficMix, grouper: TransactionGrouper) -> Iterator[str]:
+    if mix.skipped:
+        verbs = ", ".join(f"{verb} ({count(times)})" for verb, times in mix.skipped.most_common(8))
+        yield f"Left out: {verbs}."
+    if grouper.rolled_back:
+        yield f"Left out: {pluralize(grouper.rolled_back, 'transaction')} that ended in ROLLBACK."
+
+
+def _write(
+    name: str,
+    summary: str,
+    notes: Sequence[str],
+    kinds: Sequence[TransactionModel],
+    options: TrafficOptions,
+) -> None:
+    """Checks the profile, and prints or writes it."""
+    path = expand_path(options.out) if options.out else None
+    title = path.stem if path else name
+    text = profile_text(ObservedTraffic(title, summary, [sanitize.text(note) for note in notes], kinds))
+    Generator(compile_profile(library.parse_profile(text, f"{title}.toml"), {}), 0, 0)
+    if path is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {options.out}: {error.strerror}") from error
+    info(
+        f"{options.out}: {pluralize(len(kinds), 'kind')} of transactions; tuibench run {options.out} runs it"
+    )

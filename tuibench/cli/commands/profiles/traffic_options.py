@@ -1,0 +1,28 @@
+"""Options of `tuibench profiles from-slow-log` and `from-digest`."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from tuibench.cli.parsing.declarations import Option
+from tuibench.cli.parsing.option_values import check_range
+
+MAX_KINDS = 1000
+
+
+@dataclass(frozen=True)
+class TrafficOptions:
+    """Options of from-slow-log and from-digest."""
+
+    SECTION: ClassVar = "Profiles of real traffic"
+
+    out: Annotated[str, Option("--out", help="Write the profile to this file, instead of stdout.")] = ""
+    top: Annotated[int, Option("--top", help="The most frequent kinds of transactions.")] = 20
+    seconds: Annotated[
+        float,
+        Option("--seconds", help="from-digest: count for so long; 0: since the server's statistics began."),
+    ] = 0
+
+    def check(self) -> None:
+        """Raises UsageError for what is out of range."""
+        check_range("--top", self.top, 1, MAX_KINDS)
+        check_range("--seconds", self.seconds, 0, 86_400)

@@ -1,0 +1,52 @@
+"""A private server for as long as a command runs, with its options and limits."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tuibench.cli.options.private_server_options import PrivateServerOptions
+from tuibench.cli.output.log import info
+from tuibench.cli.runner.event_loop import run_async
+from tuibench.demo.binaries import find_binary, inspect_binary
+from tuibench.demo.server import PrivateServer
+
+SERVER_OPTIONS = ("--loose-innodb-snapshot-isolation=OFF",)
+"""MariaDB 11.6.2 and newer: otherwise a transaction gets error 1020 if a row has changed since its first
+read, several times per second in the demo. The demo behaves like other servers and versions."""
+
+
+@contextmanager
+def private_server(
+    program_file: str, options: PrivateServerOptions, *, keep: bool = False
+) -> Iterator[PrivateServer]:
+    """A server for as long as this lasts; with `keep`, it stays afterwards, and its address is reported.
+
+    `program_file` is the server program; without it the first one found. Raises UsageError for options and
+    limits that cannot be had.
+    """
+    server = run_async(_start_server(program_file, options, keep=keep))
+    try:
+        yield server
+    finally:
+        if keep:
+            server.release()
+            for line in server.how_to_reach().splitlines():
+                info(line)
+        else:
+            run_async(server.stop())
+
+
+async def _start_server(program_file: str, options: PrivateServerOptions, *, keep: bool) -> PrivateServer:
+    limits = options.limits()
+    words: tuple[str, ...] = SERVER_OPTIONS
+    binary = await asyncio.to_thread(inspect_binary, program_file) if program_file else None
+    if options.is_given:
+        if binary is None:
+            binary = await asyncio.to_thread(find_binary)
+        words = (*words, *options.build("server", binary).options)
+    info("starting a private server …")
+    server = await PrivateServer.start(binary, keep=keep, options=words, limits=limits)
+    info(f"{server.binary.flavour} {server.binary.version} in {server.directory}")
+    if server.limited:
+        info(f"it is limited to {server.limited}")
+    return server

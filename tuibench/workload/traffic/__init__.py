@@ -1,0 +1,1 @@
+"""From observed traffic to a profile: statements with their mix, and the ranges of their values."""
