@@ -39,7 +39,7 @@ async def test_every_setting_has_its_line() -> None:
         most = next(line for line in listed(it).splitlines() if "max_connections" in line)
         assert most.split()[:5] == ["max_connections", "500", "151", "▲", "others"]
         redo = next(line for line in listed(it).splitlines() if "innodb_redo_log_enabled" in line)
-        assert redo.split()[:4] == ["innodb_redo_log_enabled", "–", "–", "read-only"]
+        assert redo.split()[:5] == ["innodb_redo_log_enabled", "–", "–", "MySQL", "only"]
 
 
 async def test_the_chosen_one_is_told_in_full() -> None:

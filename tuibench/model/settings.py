@@ -156,7 +156,8 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     changing it can cost, `counters` are the status counters that show its effect. `began` is the value at
     the start of the session, `changed_by` the origin of the value now: "us", "others", or empty if it has
     not changed. `topic` is a `SettingTopic`. A login needs one of `needs` to change it. `short_name` is
-    for narrow panels, empty for `name`; a setting that `is_size` counts bytes.
+    for narrow panels, empty for `name`; a setting that `is_size` counts bytes. `only` is the flavour that has
+    it, if the server's has it in no version.
     """
 
     name: str
@@ -180,6 +181,7 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     cost: CostFigure = CostFigure.NONE
     short_name: str = ""
     is_size: bool = False
+    only: str = ""
 
     @property
     def changed(self) -> bool:

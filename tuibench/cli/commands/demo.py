@@ -100,9 +100,8 @@ def demo(
     plan = replace(trial.plan(plan, time), profile_text=text) if text else trial.plan(plan, time)
     metrics.check_port_free()
     background.validate()
-    look = None
-    if on_screen and not background.detach:
-        look = screen.look()._replace(coach=not no_hints and scene is None)
+    is_shown, coach = on_screen and not background.detach, not no_hints and scene is None
+    look = screen.look()._replace(coach=coach) if is_shown else None
     with private_server(program_file, private, keep=keep) as server:
         run_async(make_tables(server.target, program, LoadOptions(parallel=LOADING_CONNECTIONS)))
         spec = metrics.spec(new_session_spec(plan, server.target, (server.watch_fd,)))

@@ -1,17 +1,19 @@
 """Options of a private server: server options, an option file, and limits."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from tuibench.cli.output.log import info
 from tuibench.cli.parsing.declarations import Option
-from tuibench.demo.binaries import Binary
-from tuibench.demo.limits import check_limits
-from tuibench.demo.my_cnf import read_server_options
 from tuibench.errors import UsageError
 from tuibench.model.notation import parse_size
 from tuibench.model.server import ServerLimits
 from tuibench.model.versions import ServerBuild
+
+if TYPE_CHECKING:
+    from tuibench.demo.binaries import Binary
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class PrivateServerOptions:
 
     def limits(self) -> ServerLimits:
         """Raises UsageError for limits that this host does not have."""
+        from tuibench.demo.limits import check_limits
+
         try:
             memory = parse_size(self.memory) if self.memory else None
         except UsageError as error:
@@ -64,6 +68,8 @@ class PrivateServerOptions:
 
     def left_out(self, binary: Binary) -> tuple[str, ...]:
         """Options of the file that a private server does not get."""
+        from tuibench.demo.my_cnf import read_server_options
+
         return read_server_options(self.my_cnf, binary).left_out if self.my_cnf else ()
 
     def build(self, name: str, binary: Binary) -> ServerBuild:
@@ -79,6 +85,8 @@ class PrivateServerOptions:
         )
 
     def _file_options(self, binary: Binary) -> tuple[str, ...]:
+        from tuibench.demo.my_cnf import read_server_options
+
         return read_server_options(self.my_cnf, binary).options if self.my_cnf else ()
 
 

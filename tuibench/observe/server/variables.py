@@ -32,6 +32,7 @@ ALIASES = {
     "log_slow_query": "slow_query_log",
     "log_slow_query_file": "slow_query_log_file",
     "log_slow_query_time": "long_query_time",
+    "tmp_memory_table_size": "tmp_table_size",
     "tx_isolation": "transaction_isolation",
     "tx_read_only": "transaction_read_only",
 }

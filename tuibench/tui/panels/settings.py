@@ -87,9 +87,7 @@ def _column_heads(width: int) -> TextLine:
 
 
 def _setting_row(setting: SettingState, number: int, width: int, *, chosen: bool) -> TextLine:
-    state, role = CHANGED_BY_TEXT.get(
-        setting.changed_by, ("read-only" if setting.unavailable else "", "muted")
-    )
+    state, role = CHANGED_BY_TEXT.get(setting.changed_by, (_unavailable_text(setting), "muted"))
     action = f"screen.pick({number})"
     cells = (
         (
@@ -175,4 +173,11 @@ def _padded_cell(text: str, width: int) -> str:
 def _search_text(setting: SettingState) -> str:
     changed = f"changed by {CHANGED_BY_TEXT[setting.changed_by][0]}" if setting.changed_by else ""
     words = (setting.name, setting.topic, setting.value, setting.meaning, setting.risk, changed)
-    return " ".join((*words, "read-only" if setting.unavailable else "")).lower()
+    return " ".join((*words, _unavailable_text(setting))).lower()
+
+
+def _unavailable_text(setting: SettingState) -> str:
+    """Why it cannot be changed, in two words; empty if it can."""
+    if setting.only:
+        return f"{setting.only} only"
+    return "read-only" if setting.unavailable else ""

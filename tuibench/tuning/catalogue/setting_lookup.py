@@ -112,6 +112,12 @@ def unsupported_reason(setting: Setting, server: ServerInfo) -> str:
     return f"{server.flavour} has it {_version_span(supported, server)}; this is {here}"
 
 
+def other_flavour(setting: Setting, server: ServerInfo) -> str:
+    """The flavour that has the setting, if the server's has it in no version; else empty."""
+    flavours = [support.flavour for support in setting.supported]
+    return "" if server.flavour in flavours else str(flavours[0])
+
+
 def _exclusive_flavour(setting: Setting) -> str:
     support = setting.supported[0]
     return f"{support.flavour}{f' {version_text(support.since)} and later' if support.since else ''}"
@@ -159,6 +165,7 @@ def setting_state(
         cost=setting.cost,
         short_name=setting.short_name,
         is_size=setting.kind is ValueKind.SIZE,
+        only=other_flavour(setting, server),
     )
 
 

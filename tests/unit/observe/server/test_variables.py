@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuibench.observe.server.variables import VariableChange, is_volatile, variable_changes
+from tuibench.observe.server.variables import ALIASES, VariableChange, is_volatile, variable_changes
 
 BEFORE = {"sync_binlog": "1", "timestamp": "1.0", "gtid_executed": "a:1", "gtid_mode": "OFF", "port": "3306"}
 
@@ -31,10 +31,11 @@ def test_what_we_set_is_no_news_until_somebody_else_sets_it() -> None:
     )
 
 
-def test_a_variable_with_two_names_is_told_once() -> None:
-    before = {"long_query_time": "10", "log_slow_query_time": "10"}
-    after = {"long_query_time": "7", "log_slow_query_time": "7"}
-    assert variable_changes(before, after) == (VariableChange("long_query_time", "10", "7"),)
+@pytest.mark.parametrize(("first", "second"), [(first, second) for second, first in ALIASES.items()])
+def test_a_variable_with_two_names_is_told_once(first: str, second: str) -> None:
+    assert variable_changes({first: "10", second: "10"}, {first: "7", second: "7"}) == (
+        VariableChange(first, "10", "7"),
+    )
 
 
 def test_a_second_name_alone_is_told() -> None:

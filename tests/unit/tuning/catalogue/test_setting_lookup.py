@@ -194,6 +194,7 @@ def test_an_entry_is_whole(setting: setting_lookup.Setting) -> None:
         if support is None:
             continue
         state = setting_lookup.setting_state(setting, here, "", "")
+        assert state.only == ""
         assert len(state.choices) >= 2
         assert set(state.risky) <= set(state.choices)
         assert all(
@@ -272,3 +273,9 @@ def test_an_unknown_preset_names_the_nearest() -> None:
     with pytest.raises(UsageError, match="did you mean 'unsafe'"):
         preset_lookup.find_preset(BUILTIN_PRESETS, "unsave")
     assert preset_lookup.find_preset(BUILTIN_PRESETS, " Unsafe ").name == "unsafe"
+
+
+def test_a_setting_of_the_other_flavour_says_whose_it_is() -> None:
+    redo = setting_lookup.find_setting("innodb_redo_log_enabled")
+    assert setting_lookup.setting_state(redo, MARIADB, "", "").only == "MySQL"
+    assert setting_lookup.setting_state(redo, MYSQL, "ON", "ON").only == ""
