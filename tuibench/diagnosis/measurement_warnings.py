@@ -69,14 +69,14 @@ class ClientLimitTick(NamedTuple):
         worker, further = f"a worker{self._place}", "more hosts" if self.load.hosts else "another host"
         if self.load.worker_cpu > CPU_LIMIT:
             return (
-                f"client-limited: {worker} used {cpu} of a core and ran {late} late (p99); "
+                f"client-limited: {worker} used {cpu} of a core, scheduling delay p99 {late}; "
                 f"the server may do more: use --workers or {further}"
             )
-        cause = f"this host has no CPU left, {worker}" if self.is_host_saturated else worker
+        cause = "this host has no CPU left, " if self.is_host_saturated else ""
         remedy = "load from another host" if self.is_host_saturated else f"use --workers or {further}"
         return (
-            f"client-limited: {cause} ran {late} late (p99), which latencies include; {remedy} "
-            "to measure the server alone"
+            f"client-limited: {cause}scheduling delay p99 {late} of {worker}; it inflates the latencies "
+            f"shown; {remedy} to measure the server alone"
         )
 
 
@@ -250,7 +250,7 @@ class ClientLimit:
 def missing_worker_warnings(unresponsive: Collection[str]) -> tuple[str, ...]:
     """The warning that workers or hosts, by their names, did not answer in the end."""
     return tuple(
-        f"incomplete: {name} did not answer in the end; no figure holds what it did last"
+        f"incomplete: {name} did not answer at the end; its last work is missing in the figures"
         for name in unresponsive
     )
 

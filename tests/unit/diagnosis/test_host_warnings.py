@@ -25,7 +25,7 @@ def test_the_host_of_a_full_worker_is_named() -> None:
 def test_the_host_of_a_late_worker_is_named() -> None:
     late = LoadHost(name="west", worker_cpu=0.1, lag_p99_ms=900.0, cpu_total=60.0, cpu_others=1.0)
     (text,) = warnings(load_part(worker_cpu=0.2, lag_p99_ms=900.0, hosts=(CALM, late)))
-    assert text.startswith("client-limited: a worker of host west ran 900.0 ms late (p99)")
+    assert text.startswith("client-limited: scheduling delay p99 900.0 ms of a worker of host west")
 
 
 def test_a_host_that_others_use_up_is_named() -> None:

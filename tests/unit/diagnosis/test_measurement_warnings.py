@@ -72,11 +72,11 @@ def test_a_run_is_in_doubt_when_more_than_a_quarter_of_it_was(good: int, bad: in
         (
             load(cpu=0.97, lag_ms=12.34),
             100.0,
-            "a worker used 97 % of a core and ran 12.3 ms late (p99)",
+            "a worker used 97 % of a core, scheduling delay p99 12.3 ms",
         ),
-        (load(lag_ms=12.34), 100.0, "this host has no CPU left, a worker ran 12.3 ms late (p99)"),
-        (load(lag_ms=12.34), 40.0, "a worker ran 12.3 ms late (p99)"),
-        (load(lag_ms=12.34), None, "a worker ran 12.3 ms late (p99)"),
+        (load(lag_ms=12.34), 100.0, "this host has no CPU left, scheduling delay p99 12.3 ms of a worker"),
+        (load(lag_ms=12.34), 40.0, "scheduling delay p99 12.3 ms of a worker"),
+        (load(lag_ms=12.34), None, "scheduling delay p99 12.3 ms of a worker"),
     ],
 )
 def test_the_words_begin_with_what_the_limit_was_in_the_worst_tick(

@@ -15,7 +15,9 @@ from tuibench.tui.panels.footer import message_line
 from tuibench.tui.panels.verdict import RECENT_SAMPLES, fitting_clauses, verdict_line, verdicts
 from tuibench.tui.view import View, initial_view, next_view
 
-LIMITED = "client-limited: this host has no CPU left, a worker's loop ran 19.7 ms late (p99); add a load host"
+LIMITED = (
+    "client-limited: this host has no CPU left, scheduling delay p99 19.7 ms of a worker; add a load host"
+)
 BUSY = msgspec.structs.replace(script.HOST, cpu_total=99.0, cpu_server=9.0, cpu_tuibench=7.0, cpu_rest=83.0)
 
 
@@ -80,7 +82,7 @@ def test_a_plan_says_its_stage() -> None:
         (118, LIMITED),
         (
             97,
-            "client-limited: this host has no CPU left, a worker's loop ran 19.7 ms late (p99)   ? for all",
+            "client-limited: this host has no CPU left, scheduling delay p99 19.7 ms of a worker   ? for all",
         ),
         (78, "client-limited: this host has no CPU left   ? for all"),
         (40, "client-limited   ? for all"),
