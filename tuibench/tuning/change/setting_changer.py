@@ -3,10 +3,11 @@
 import asyncio
 
 from tuibench.clock import Clock
-from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
+from tuibench.errors import ConnectionLostError, DeniedError, SQLError, TuibenchError, UsageError
 from tuibench.model.server import ServerInfo
 from tuibench.tuning.admin_connection import AdminConnection
 from tuibench.tuning.catalogue import setting_lookup
+from tuibench.tuning.catalogue.setting import ValueKind
 from tuibench.tuning.catalogue.setting_lookup import SETTINGS, Setting
 from tuibench.tuning.change import refusals
 from tuibench.tuning.undo import other_sessions
@@ -50,6 +51,7 @@ class SettingChanger:
                 change = await self._note(setting, old, value)
                 await asyncio.to_thread(self._journal.applied, change)
             return False
+        await self._check_way_back(setting, old)
         change = await self._note(setting, old, value)
         await self._ask(setting, change)
         await self._confirm(setting, change)
@@ -61,6 +63,24 @@ class SettingChanger:
             setting_lookup.check_pair_limit(
                 setting.name, value, await self.read(setting_lookup.find_setting(other))
             )
+
+    async def _check_way_back(self, setting: Setting, old: str) -> None:
+        """Raises UsageError for a size that the server has and would not take: it could not be restored.
+
+        Limits of sizes may depend on other variables: a server starts with a log file that is smaller than
+        its log buffer, and refuses to be set to it.
+        """
+        if setting.kind is not ValueKind.SIZE or setting.name in self._journal.ledger.open_settings:
+            return
+        try:
+            await self._control.set_global(setting.name, old)
+        except (ConnectionLostError, DeniedError):
+            raise
+        except SQLError as error:
+            raise UsageError(
+                f"{setting.name} is {old}, and the server would not take that back: {error.message}",
+                "it can only be changed in the server's option file, with a restart",
+            ) from error
 
     async def _note(self, setting: Setting, old: str, new: str) -> SettingChange:
         seq = await asyncio.to_thread(other_sessions.next_seq, self._journal)

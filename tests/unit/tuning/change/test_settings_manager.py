@@ -186,3 +186,23 @@ async def test_redo_logging_is_switched_with_its_own_statement(tmp_path: Path) -
     assert server.sent.count("ALTER INSTANCE DISABLE INNODB REDO_LOG") == 1
     await tuner.restore()
     assert server.status == {"Innodb_redo_log_enabled": "ON"}
+
+
+async def test_a_size_that_the_server_would_not_take_back_is_not_changed(tmp_path: Path) -> None:
+    """The server was started with it, and has a higher limit now."""
+    server = FakeServer(innodb_log_file_size="8388608")
+    tuner = await opened(server, tmp_path)
+
+    def refuse(name: str, value: str) -> None:
+        if int(value) < 16777216:
+            raise SQLError(1210, "innodb_log_file_size must be at least innodb_log_buffer_size=16777216")
+
+    server.on_set = refuse
+    with pytest.raises(UsageError, match=r"is 8388608, and the server would not take that back: .*at least"):
+        await tuner.change("innodb_log_file_size", "1G")
+    assert server.settings["innodb_log_file_size"] == "8388608"
+    assert not tuner.journal.path.exists()
+    server.settings["innodb_log_file_size"] = "33554432"
+    assert (await tuner.change("innodb_log_file_size", "1G")).value == str(2**30)
+    await tuner.restore()
+    assert server.settings["innodb_log_file_size"] == "33554432"
