@@ -9,7 +9,7 @@ from tests.tui import script
 from tuibench.cli.options.scene_options import SceneOptions
 from tuibench.errors import UsageError
 from tuibench.model.command import ApplyPreset, RestoreSettings, SetThreads, SetWeights, StartProbe
-from tuibench.model.effect import Comparison, EffectFigure, Verdict
+from tuibench.model.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
 from tuibench.model.event import Event, EventKind
 from tuibench.tui.scenes.library import available_scenes, load_scene
 from tuibench.tui.scenes.player import (
@@ -202,8 +202,18 @@ def test_noise_is_not_taken_for_the_absence_of_an_effect() -> None:
     step = SceneStep(reveal="tps", expect="higher", otherwise="A fast disk.")
     one = msgspec.structs.replace(script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL)
     text, kind = verdict_on(step, one)
-    assert text.startswith("No difference can be measured here: TPS")
+    assert text.startswith("The difference cannot be told from chance here: TPS")
     assert "A fast disk." not in text
+    assert kind == "nothing"
+
+
+def test_a_level_that_moved_anyway_is_told_as_that() -> None:
+    moved = LevelMovement(kind=MovementKind.HOST, percent=30.0)
+    one = msgspec.structs.replace(script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL, movement=moved)
+    text, kind = verdict_on(SceneStep(reveal="tps", expect="higher"), one)
+    assert text.startswith(
+        "TPS 1,560 → 2,412. That cannot be attributed: other programs or guests used 30 % "
+    )
     assert kind == "nothing"
 
 

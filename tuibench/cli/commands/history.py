@@ -1,5 +1,6 @@
 """`tuibench history`: the recorded runs of one plan over time."""
 
+from pathlib import Path
 from typing import Annotated
 
 import click
@@ -13,6 +14,7 @@ from tuibench.cli.parsing.option_values import check_choice
 from tuibench.errors import ExitCode, UsageError
 from tuibench.record.history.history import FIGURES, recorded_runs
 from tuibench.record.history.history import history as history_of
+from tuibench.record.history.history_chart import history_chart
 from tuibench.record.history.history_text import history_text
 
 DETAILS = (
@@ -29,6 +31,9 @@ def history(
         str,
         Option("--since", metavar="RUN", help="Exit code 4 on a regression since this run."),
     ] = "",
+    chart: Annotated[
+        str, Option("--chart", metavar="FILE", help="Write the chart to this file, as SVG.")
+    ] = "",
     output: TextOrJson = TEXT,
     run_dir: RunDir = "",
 ) -> None:
@@ -39,6 +44,8 @@ def history(
     if not runs:
         raise UsageError(f"there is no finished run of '{profile}'", "tuibench runs list shows them")
     found = history_of(profile, runs, chosen, since)
+    if chart:
+        _write_chart(chart, history_chart(found))
     if output == JSON:
         echo_json(found)
     else:
@@ -46,3 +53,12 @@ def history(
     if found.regression is not None:
         info(f"tuibench: a regression of {found.regression.percent:+.1f} % since {found.regression.run}")
     raise click.exceptions.Exit(ExitCode.THRESHOLD_CROSSED if found.regression else ExitCode.DONE)
+
+
+def _write_chart(path: str, picture: str) -> None:
+    """Raises UsageError where it cannot be written."""
+    try:
+        Path(path).write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--chart: {path} cannot be written: {error.strerror}") from error
+    info(f"tuibench: wrote {path}")

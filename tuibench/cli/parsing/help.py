@@ -191,7 +191,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "replay": ("latest --speed 4",),
     "report": ("latest", "latest --html run.html", "latest --markdown --csv=run.csv"),
     "compare": ("20261121-0720 20261121-0815 --fail-if 'tps<-5%'",),
-    "history": ("oltp_read_write", "oltp_read_write --since 20261121-0720"),
+    "history": (
+        "oltp_read_write",
+        "oltp_read_write --since 20261121-0720",
+        "oltp_read_write --chart history.svg",
+    ),
     "restore": ("--dry-run", "-p"),
 }
 

@@ -21,22 +21,15 @@ How the interval is made:
   "Anytime-valid linear models" (arXiv 2210.08589); Wang and Ramdas, "Anytime-valid t-tests and confidence
   sequences for Gaussian means with unknown variance" (2024). Self-normalised sums of symmetric variables
   have lighter tails than Gaussian ones (Efron, JASA 64, 1969), so outliers do not break it.
-- Two of them. With few pairs most of the width comes from not knowing σ. The windows know more of it than the
-  pairs do: n pairs have n − 1 degrees of freedom, their 2n windows, less a level, a trend and δ, have 2n − 3
-  (`windows_fit`). That takes windows that differ independently, or like a load that wanders, which makes the
-  interval wider; where neighbours differ more than that (flushing), the pairs' own variance is taken. So the
-  windows get most of α; the pairs, for which the coin alone is enough, get the rest; and the interval is what
-  both leave. In simulation this decides in 80 % of the time that the pairs alone take.
-- A finite test. Ville's inequality is for tests without end; a test has from three to a thousand pairs. Over
-  these the sequence at level `LEVEL_GAIN` · α misses with probability α (60,000 simulated Gaussian tests at
-  seven levels from 0.002 to 0.1 gave factors from 1.75 upwards). `half_width` itself is without this factor:
-  the many comparisons of a screening need e-values.
+- A finite test. Ville's inequality is for tests without end, and a test has from three to a thousand pairs.
+  Over these the sequence at level `LEVEL_GAIN` · α misses with probability α (60,000 simulated Gaussian tests
+  at seven levels from 0.002 to 0.1 gave factors from 1.41 to 1.50). `half_width` itself is without this
+  factor: the many comparisons of a screening need e-values.
 - Several figures. The error rate of a trial is shared between its figures (`levels`): all intervals of all
   figures hold together with probability 1 − α.
 """
 
 import math
-import operator
 import random
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
@@ -51,13 +44,7 @@ ALPHA = 0.05
 PRIMARY_SHARE = 0.8
 """Of α, for the figure that stops the trial."""
 
-WINDOWS_SHARE = 0.9
-"""Of the error rate of a figure, for what its windows say; the rest is for its pairs."""
-
-WIDEST_RATIO = 1.5
-"""If pairs differ so much more than their windows do (as variances), neighbours are not independent."""
-
-LEVEL_GAIN = 1.7
+LEVEL_GAIN = 1.4
 
 PHI = 0.5
 """Makes the sequence tightest for differences that five to thirty pairs can show."""
@@ -116,72 +103,17 @@ def progress(
     count = len(pairs)
     if count < 2:
         return Progress(Interval(math.nan, -math.inf, math.inf), Verdict.CANNOT_TELL, count, None)
-    scale, observed = _scale(pairs), differences(pairs)
+    observed, level = differences(pairs), LEVEL_GAIN * alpha
     mean = math.fsum(observed) / count
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in observed) / (count - 1))
-    fit, level = windows_fit(pairs), LEVEL_GAIN * alpha
-    spread = deviation if deviation**2 > WIDEST_RATIO * fit.deviation**2 else fit.deviation
-    interval = _common(
-        scale.interval(
-            fit.estimate,
-            half_width(fit.worth, spread, WINDOWS_SHARE * level, degrees=fit.degrees),
-        ),
-        scale.interval(mean, half_width(count, deviation, (1 - WINDOWS_SHARE) * level)),
-    )
+    interval = _scale(pairs).interval(mean, half_width(count, deviation, level))
     verdict = interval.verdict(tolerance) if count >= FEWEST_PAIRS else Verdict.CANNOT_TELL
     if verdict is not Verdict.CANNOT_TELL:
         return Progress(interval, verdict, count, 0)
     if not is_estimated:
         return Progress(interval, verdict, count, None)
-    needed = pairs_until(
-        interval.estimate, spread, alpha=level, tolerance=tolerance, done=count, with_windows=True
-    )
+    needed = pairs_until(interval.estimate, deviation, alpha=level, tolerance=tolerance, done=count)
     return Progress(interval, verdict, count, needed)
-
-
-def _common(first: Interval, other: Interval) -> Interval:
-    """What both intervals hold, with the estimate of the first; the first alone if that is nothing."""
-    low, high = max(first.low, other.low), min(first.high, other.high)
-    return Interval(first.estimate, low, high) if low <= first.estimate <= high else first
-
-
-class WindowsFit(NamedTuple):
-    """B − A from all windows; `deviation` is that of a pair's difference if windows were independent.
-
-    `worth` is how many pairs of that deviation the estimate has, `degrees` how well the deviation is known.
-    """
-
-    estimate: float
-    deviation: float
-    worth: float
-    degrees: int
-
-
-def windows_fit(pairs: Sequence[Pair]) -> WindowsFit:
-    """Least squares of the windows, in the order of time, on a level, a trend, and which value they had."""
-    scale, levels, values = _scale(pairs), [], []
-    for pair in pairs:
-        a, b = scale(pair.a), scale(pair.b)
-        levels += [a, b] if pair.a_first else [b, a]
-        values += [-0.5, 0.5] if pair.a_first else [0.5, -0.5]
-    places = _centred(list(map(float, range(len(levels)))))
-    values, levels = (_without(_centred(each), places) for each in (values, levels))
-    worth = math.fsum(value * value for value in values)
-    estimate = math.fsum(map(operator.mul, values, levels)) / worth
-    squares = math.fsum((level - estimate * value) ** 2 for level, value in zip(levels, values, strict=True))
-    degrees = len(levels) - 3
-    return WindowsFit(estimate, math.sqrt(2 * squares / degrees), 2 * worth, degrees)
-
-
-def _centred(values: Sequence[float]) -> list[float]:
-    mean = math.fsum(values) / len(values)
-    return [value - mean for value in values]
-
-
-def _without(values: Sequence[float], trend: Sequence[float]) -> list[float]:
-    """What is left of centred values when their least-squares trend is subtracted."""
-    slope = math.fsum(map(operator.mul, values, trend)) / math.fsum(place * place for place in trend)
-    return [value - slope * place for value, place in zip(values, trend, strict=True)]
 
 
 def differences(pairs: Sequence[Pair]) -> list[float]:
@@ -200,41 +132,22 @@ def differences(pairs: Sequence[Pair]) -> list[float]:
     return observed
 
 
-def half_width(
-    count: float, deviation: float, alpha: float, phi: float = PHI, *, degrees: int | None = None
-) -> float:
-    """Half the width of the confidence sequence after `count` pairs; infinite while nothing can be said.
-
-    `degrees` are those of the deviation, if it does not come from the pairs alone.
-    """
-    nu = count - 1 if degrees is None else degrees
-    if count < 2 or nu < 1:
+def half_width(count: int, deviation: float, alpha: float, phi: float = PHI) -> float:
+    """Half the width of the confidence sequence after `count` pairs; infinite while nothing can be said."""
+    if count < 2:
         return math.inf
     ratio = phi / (phi + count)
-    q = (alpha * math.sqrt(ratio)) ** (2 / (nu + 1))
+    q = (alpha * math.sqrt(ratio)) ** (2 / count)
     if q <= ratio:
         return math.inf
-    return deviation * math.sqrt(nu * (1 - q) / (q - ratio) / count)
+    return deviation * math.sqrt((count - 1) * (1 - q) / (q - ratio) / count)
 
 
-def pairs_until(
-    mean: float,
-    deviation: float,
-    *,
-    alpha: float,
-    tolerance: float,
-    done: int,
-    with_windows: bool = False,
-) -> int | None:
-    """How many more pairs lead to a verdict if mean and deviation stay as they are; None if none does.
-
-    `with_windows` says that the deviation is that of the windows.
-    """
+def pairs_until(mean: float, deviation: float, *, alpha: float, tolerance: float, done: int) -> int | None:
+    """How many more pairs lead to a verdict if mean and deviation stay as they are; None if none does."""
 
     def is_decided(count: int) -> bool:
-        degrees = 2 * count - 3 if with_windows else None
-        level = WINDOWS_SHARE * alpha if with_windows else alpha
-        interval = Interval.around(mean, half_width(count, deviation, level, degrees=degrees))
+        interval = Interval.around(mean, half_width(count, deviation, alpha))
         return interval.verdict(tolerance) is not Verdict.CANNOT_TELL
 
     high = max(done, FEWEST_PAIRS)

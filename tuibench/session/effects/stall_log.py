@@ -20,6 +20,19 @@ FEWEST_TICKS = 10
 SLOW = 0.5
 """Of that median: slower ticks may turn out to be part of a stall, so their conditions are kept."""
 
+LEVEL_CHANGES = frozenset(
+    {
+        EventKind.THREADS,
+        EventKind.RATE,
+        EventKind.WEIGHTS,
+        EventKind.DELAY,
+        EventKind.SETTING,
+        EventKind.FOREIGN,
+        EventKind.RESTART,
+    }
+)
+"""What may lower the throughput for good. The values of an A/B test alternate, and do not count."""
+
 MOST_SLOW_TICKS = 5_000
 """Of a run that lasts for days, the newest are kept."""
 
@@ -36,7 +49,10 @@ class StallLog:
         self._is_partial = False
 
     def on_event(self, kind: EventKind) -> None:
-        """A pause begins or ends: its ticks are no stall."""
+        """A pause begins or ends: its ticks are no stall. After another change the usual level is another."""
+        if kind in LEVEL_CHANGES:
+            self._recent.clear()
+            self._stalled = []
         if kind in (EventKind.PAUSE, EventKind.RESUME):
             self._is_paused = kind is EventKind.PAUSE
             self._is_partial = True

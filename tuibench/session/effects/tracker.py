@@ -28,7 +28,7 @@ from tuibench.session.control.settings import Settings
 from tuibench.session.disturbances import OF_EVENTS, WORKER_SILENT, disturbance
 from tuibench.session.effects.ab_test import AbTest, Submit
 from tuibench.session.effects.operator_ab_test import OperatorAbTest
-from tuibench.session.effects.stall_log import StallLog
+from tuibench.session.effects.stall_log import LEVEL_CHANGES, StallLog
 from tuibench.session.effects.steadiness_log import SteadinessLog
 from tuibench.session.events.event_log import EventLog
 from tuibench.session.lifecycle import Lifecycle
@@ -161,7 +161,8 @@ class EffectTracker:
     def on_event(self, event: Event) -> None:
         """Something happened."""
         self._steadiness.on_event(event.kind)
-        self._stalls.on_event(event.kind)
+        if event.kind not in LEVEL_CHANGES or self._measuring is None:
+            self._stalls.on_event(event.kind)
         if event.kind is EventKind.RESET:
             self._uses, self._before, self.slowest = [], None, ()
         if event.kind in COST_CHANGE_KINDS:

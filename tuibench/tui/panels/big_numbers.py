@@ -170,14 +170,24 @@ def _difference_text(one: Comparison | None) -> str:
 def _blocks_side_by_side(blocks: Sequence[LetterBlock], width: int) -> list[TextLine]:
     """Blocks in columns of equal width."""
     lines = []
+    last = max(place for place, row in enumerate(blocks[0].rows) if row.strip() or not place)
     for number in range(len(blocks[0].rows)):
-        is_last = number == len(blocks[0].rows) - 1
+        is_last = number == last
         cells = [
-            (TextSpan(block.rows[number], block.role), TextSpan(block.unit if is_last else "", block.role))
+            (
+                TextSpan(block.rows[number], _letter_role(block)),
+                TextSpan(block.unit if is_last else "", block.role),
+            )
             for block in blocks
         ]
         lines.append(_side_by_side(cells, width))
     return lines
+
+
+def _letter_role(block: LetterBlock) -> str:
+    """Digits that are plain text are bold."""
+    is_plain = block.rows[0].strip() == "" and any(sign.isalnum() for row in block.rows for sign in row)
+    return "strong" if is_plain else block.role
 
 
 def _side_by_side(cells: Sequence[TextLine], width: int) -> TextLine:

@@ -228,8 +228,10 @@ def big_figure(
     value = measure.value(view.points[-1]) if view.points else None
     digits, unit = measure.big(value)
     role = measure.role if value is not None else "muted"
-    rows = [_digit_line(row, role) for row in big_digits(digits, ascii_only=ascii_only)]
-    rows[-1] = (*rows[-1], TextSpan(f" {unit}", role))
+    digit_role = "strong" if ascii_only else role
+    rows = [_digit_line(row, digit_role) for row in big_digits(digits, ascii_only=ascii_only)]
+    last = 1 if ascii_only else -1
+    rows[last] = (*rows[last], TextSpan(f" {unit}", role))
     room = max(height - 1 - DIGIT_ROWS - 1, 0)
     details = (
         [_detail_line(detail, width) for detail in measure.details(view.throughput)[:room]]

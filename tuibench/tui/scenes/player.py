@@ -7,7 +7,7 @@ revealed is what was measured: a change without an effect on this machine is tol
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tuibench.metrics.inference.wording import FIGURE_NAMES, short_text
+from tuibench.metrics.inference.wording import FIGURE_NAMES, attribution_text, short_text
 from tuibench.metrics.series.settling import settled_at
 from tuibench.model.command import (
     ApplyPreset,
@@ -221,8 +221,13 @@ def verdict_on(step: SceneStep, one: Comparison) -> tuple[str, str]:
     """What was found of a figure: as expected, otherwise, or nothing that can be told."""
     figures = f"{FIGURE_NAMES[one.figure]} {before_after_text(one)}, {short_text(one)}."
     expected = DIRECTIONS.get(step.expect)
+    if one.movement is not None:
+        return (
+            f"{FIGURE_NAMES[one.figure]} {before_after_text(one)}. That {attribution_text(one)}.",
+            "nothing",
+        )
     if one.verdict is Verdict.CANNOT_TELL:
-        return f"No difference can be measured here: {figures} {_UNSTEADY}", "nothing"
+        return f"The difference cannot be told from chance here: {figures} {_UNSTEADY}", "nothing"
     if one.verdict is Verdict.EQUAL and expected is not Verdict.EQUAL:
         return f"On this machine it makes no difference: {figures} {step.otherwise}".strip(), "nothing"
     if expected is not None and one.verdict is not expected:

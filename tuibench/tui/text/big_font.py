@@ -24,34 +24,23 @@ _BLOCK_DIGITS = {
 }
 """Half blocks, five dots high; the sixth row of dots stays free as space to the line below."""
 
-_SEGMENT_DIGITS = {
-    "0": (" _ ", "| |", "|_|"),
-    "1": ("   ", "  |", "  |"),
-    "2": (" _ ", " _|", "|_ "),
-    "3": (" _ ", " _|", " _|"),
-    "4": ("   ", "|_|", "  |"),
-    "5": (" _ ", "|_ ", " _|"),
-    "6": (" _ ", "|_ ", "|_|"),
-    "7": (" _ ", "  |", "  |"),
-    "8": (" _ ", "|_|", "|_|"),
-    "9": (" _ ", "|_|", " _|"),
-    ".": (" ", " ", "."),
-    ",": (" ", " ", ","),
-    "–": ("   ", " _ ", "   "),
-}
-"""Seven segments, for terminals without block characters."""
-
 
 def big_digits(text: str, *, ascii_only: bool = False) -> tuple[str, str, str]:
-    """The text's digits as three rows of equal width. Characters without a picture are left out."""
-    font = _SEGMENT_DIGITS if ascii_only else _BLOCK_DIGITS
-    pictures = [font[character] for character in text if character in font]
+    """The text's digits as three rows of equal width. Characters without a picture are left out.
+
+    Without block characters the text itself is in the middle row: pictures of other signs are hard to read.
+    """
+    if ascii_only:
+        return " " * len(text), text, " " * len(text)
+    pictures = [_BLOCK_DIGITS[character] for character in text if character in _BLOCK_DIGITS]
     top, middle, bottom = (" ".join(picture[row] for picture in pictures) for row in range(DIGIT_ROWS))
     return top, middle, bottom
 
 
 LETTER_HEIGHT = 5
 """Dots from the top of a letter to its foot."""
+
+LEAST_ASCII_SCALE = 2
 
 LETTER_GAP = 1
 """Dots between two letters."""
@@ -105,7 +94,14 @@ def largest_scale(text: str, width: int, height: int) -> int:
 
 
 def big_letters(text: str, scale: int, *, ascii_only: bool = False) -> list[str]:
-    """The text as rows of equal width. At an odd scale the lowest half row stays free."""
+    """The text as rows of equal width. At an odd scale the lowest half row stays free.
+
+    Without block characters a dot of a letter is two signs wide and a row high, or it is plain text.
+    """
+    if ascii_only and scale < LEAST_ASCII_SCALE:
+        blank = " " * len(text)
+        return [blank, text, blank]
+    scale -= scale % LEAST_ASCII_SCALE if ascii_only else 0
     dots = _scale_dots(_letter_dots(text), scale)
     if len(dots) % 2:
         dots.append([False] * len(dots[0]))
@@ -114,7 +110,7 @@ def big_letters(text: str, scale: int, *, ascii_only: bool = False) -> list[str]
     return [row.translate(_HALVES_TO_ASCII) for row in rows] if ascii_only else rows
 
 
-_HALVES_TO_ASCII = str.maketrans({"█": "#", "▀": '"', "▄": "_"})
+_HALVES_TO_ASCII = str.maketrans({"█": "#"})
 
 
 def _letter_dots(text: str) -> list[list[bool]]:

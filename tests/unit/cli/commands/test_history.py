@@ -1,6 +1,7 @@
 """`tuibench history` as a script meets it."""
 
 import json
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -46,3 +47,22 @@ def test_a_profile_without_runs_is_refused(tuibench: Program) -> None:
     ended = tuibench("history", "no_such_profile")
     assert ended.code == ExitCode.USAGE_ERROR
     assert "there is no finished run of 'no_such_profile'" in ended.err
+
+
+@pytest.mark.usefixtures("fallen")
+def test_the_chart_is_a_picture_with_runs_levels_and_what_changed(tuibench: Program, tmp_path: Path) -> None:
+    path = tmp_path / "history.svg"
+    ended = tuibench("history", PLAN.profile, "--since=run-15", f"--chart={path}")
+    assert f"wrote {path}" in ended.err
+    picture = path.read_text(encoding="utf-8")
+    assert picture.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+    assert [picture.count(f'class="{name}"') for name in ("run", "level")] == [30, 2]
+    assert 'class="change worse"' in picture
+    assert "regression −10" in picture
+
+
+@pytest.mark.usefixtures("fallen")
+def test_a_chart_that_cannot_be_written_is_refused(tuibench: Program, tmp_path: Path) -> None:
+    ended = tuibench("history", PLAN.profile, f"--chart={tmp_path}")
+    assert ended.code == ExitCode.USAGE_ERROR
+    assert "cannot be written" in ended.err

@@ -87,3 +87,13 @@ def test_a_pause_is_no_stall() -> None:
     log.on_event(EventKind.RESUME)
     told += [log.tick(Slot(float(place), 1.0, 100.0), slow_sample(0, 0)) for place in range(15, 18)]
     assert told == [None] * 6
+
+
+def test_a_load_that_was_made_slower_does_not_stall() -> None:
+    log = StallLog()
+    for place in range(1, 21):
+        log.tick(Slot(float(place), 1.0, 1000.0), slow_sample(0, 0))
+    log.on_event(EventKind.WEIGHTS)
+    rates = [50.0] * 20 + [1.0] + [50.0]
+    told = [log.tick(Slot(21.0 + place, 1.0, rate), slow_sample(0, 0)) for place, rate in enumerate(rates)]
+    assert [stall.tps for stall in told if stall is not None] == [1.0]

@@ -14,11 +14,7 @@ def test_digits_are_blocks() -> None:
 
 
 def test_digits_have_a_plain_form() -> None:
-    assert big_digits("25.", ascii_only=True) == (
-        " _   _   ",
-        " _| |_   ",
-        "|_   _| .",
-    )
+    assert big_digits("25.", ascii_only=True) == ("   ", "25.", "   ")
 
 
 @pytest.mark.parametrize("ascii_only", [False, True])

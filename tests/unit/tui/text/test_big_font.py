@@ -16,6 +16,11 @@ def test_a_line_of_letters() -> None:
     assert big_letters("−", 2, ascii_only=True) == ["      ", "      ", "######", "      ", "      "]
 
 
+def test_without_blocks_it_is_plain_text_or_made_of_one_sign() -> None:
+    assert big_letters("26.9", 1, ascii_only=True) == ["    ", "26.9", "    "]
+    assert {sign for row in big_letters("26.9", 3, ascii_only=True) for sign in row} == {"#", " "}
+
+
 @pytest.mark.parametrize("scale", [1, 2, 3, 5])
 @pytest.mark.parametrize("text", ["2,450", "26.9", "AT RISK", "DURABLE", "+55%", "–", "="])
 def test_it_is_as_large_as_it_says(text: str, scale: int) -> None:
