@@ -23,7 +23,7 @@ def changes_section(run: Run) -> Markup:
     """Each change with what it did; then all events."""
     effects = {effect.markers[-1]: effect for effect in run.summary.effects}
     numbered = [event for event in run.events if event.kind in CHANGE_KINDS and event.marker is not None]
-    cards = [_card(event, effects.get(event.marker or 0)) for event in numbered]
+    cards = [_card(event, effects[event.marker]) for event in numbered if event.marker in effects]
     rows = [
         (hms(event.elapsed_seconds), str(event.marker or ""), str(event.kind), event.text)
         for event in run.events
@@ -35,7 +35,9 @@ def changes_section(run: Run) -> Markup:
         if cost.transactions
     ]
     return join_markup(
-        tag("div", cards, class_="cards") if cards else tag("p", "Nothing was changed on the way."),
+        tag("div", cards, class_="cards")
+        if cards
+        else tag("p", _NO_EFFECT if numbered else "Nothing was changed on the way."),
         join_markup(
             tag("h3", "What a commit cost"),
             figure_table(("setting", "transactions", "for each of them"), costs, words=3),
@@ -50,11 +52,12 @@ def changes_section(run: Run) -> Markup:
     )
 
 
-def _card(event: Event, effect: Effect | None) -> Markup:
+_NO_EFFECT = "No effect of a change was measured; the events have the reasons."
+
+
+def _card(event: Event, effect: Effect) -> Markup:
     title = tag("h3", tag("span", str(event.marker), class_="badge"), tag("span", event.text))
     when = f"at {hms(event.elapsed_seconds)}"
-    if effect is None:
-        return tag("div", title, tag("p", f"{when}; no effect was measured", class_="note"), class_="card")
     windows = f"{effect.window_seconds:.0f} s before and after, {effect.settling_seconds:.0f} s to settle"
     moving = "" if effect.settled else "; the load was still moving"
     together = (

@@ -14,6 +14,7 @@ from tuibench.model.summary import StatementTotals
 from tuibench.mysql.errors import error_name
 from tuibench.record.files.run import Run
 from tuibench.record.html.markup import Markup, figure_table, join_markup, tag
+from tuibench.record.html.thread_levels import has_several, level_table, level_tiles, thread_levels
 from tuibench.record.report.analysis import analysis
 from tuibench.record.report.effect_text import effect_text
 from tuibench.units import count, decimal, hms, local_time, milliseconds, pluralize
@@ -37,12 +38,13 @@ def results_section(run: Run) -> Markup:
     if (connections := summary.connection_load) is not None:
         totals += [("logins", connections.logins), ("logins missed", connections.missed_logins)]
         latencies += [("wait for a connection", connections.wait_ms), ("login", connections.login_ms)]
+    levels = thread_levels(run)
+    rates = [(name, count(total), decimal(total / seconds)) for name, total in totals]
     return join_markup(
-        figure_table(
-            ("", "total", "a second"),
-            [(name, count(total), decimal(total / seconds)) for name, total in totals],
-            wide=False,
-        ),
+        level_table(levels),
+        figure_table(("", "total"), [row[:2] for row in rates], wide=False)
+        if has_several(levels)
+        else figure_table(("", "total", "a second"), rates, wide=False),
         tag("h3", "Latency, ms"),
         figure_table(
             ("", "count", "min", "avg", "p50", "p95", "p99", "p99.9", "max"),
@@ -136,6 +138,11 @@ def _load_words(run: Run) -> str:
 
 def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     figures_, latency = run.summary, run.summary.latency_ms
+    if has_several(levels := thread_levels(run)):
+        yield from level_tiles(levels)
+        yield "transactions", count(figures_.transactions.total), f"in {hms(figures_.seconds)}"
+        yield "errors", count(figures_.errors.total), f"{count(figures_.retries)} transactions tried again"
+        return
     yield (
         "transactions a second",
         decimal(figures_.transactions.per_second, 1),

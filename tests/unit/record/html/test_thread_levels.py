@@ -1,0 +1,51 @@
+"""A report has no averages over several numbers of threads, and no card without an effect."""
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from tests.unit.record.html.test_page import read
+from tests.unit.record.steady import steady
+from tuibench.model.event import Event, EventKind
+from tuibench.record.files.loading import load_run
+from tuibench.record.files.run import Run
+from tuibench.record.html.page import html_report
+from tuibench.record.html.thread_levels import thread_levels
+
+
+def with_threads(run: Run, *threads: int) -> Run:
+    """The run, with these numbers of threads in equal parts, and as many times the transactions."""
+    part = len(run.samples) // len(threads)
+    samples = []
+    for place, sample in enumerate(run.samples):
+        number = threads[min(place // part, len(threads) - 1)]
+        assert sample.load is not None
+        load = replace(sample.load, threads=number, transactions_per_second=100.0 * number)
+        samples.append(replace(sample, load=load))
+    return replace(run, samples=tuple(samples))
+
+
+def test_a_run_with_several_numbers_of_threads_has_a_row_for_each(tmp_path: Path) -> None:
+    run = with_threads(load_run(steady(tmp_path, "run")), 2, 8, 2)
+    assert [(level.threads, round(level.tps)) for level in thread_levels(run)] == [
+        (2, 200),
+        (8, 800),
+        (2, 200),
+    ]
+    text = read(html_report(run)).text
+    assert "most transactions a second\n800.0\nwith 8 threads" in text
+    assert "\nqueries a second\n" not in text
+
+
+def test_a_run_with_one_number_of_threads_has_its_averages(tmp_path: Path) -> None:
+    text = read(html_report(load_run(steady(tmp_path, "run")))).text
+    assert "transactions a second" in text
+    assert "most transactions" not in text
+
+
+def test_a_change_without_an_effect_has_no_card(tmp_path: Path) -> None:
+    run = load_run(steady(tmp_path, "run"))
+    mark = Event(at=1.0, elapsed_seconds=3.0, kind=EventKind.MARK, text="here", marker=1)
+    page = html_report(replace(run, events=(mark,), summary=replace(run.summary, effects=())))
+    assert 'class="card"' not in page
+    assert "No effect of a change was measured" in page
