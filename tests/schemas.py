@@ -15,6 +15,7 @@ from tuibench.cli.commands import runs, sessions, settings
 from tuibench.cli.commands.ctl import command, status
 from tuibench.cli.commands.profiles import command as profiles
 from tuibench.load.tables.consistency import ConditionResult
+from tuibench.model.activity import StatementReport
 from tuibench.model.cluster.check import HostCheck
 from tuibench.model.comparison import History, RunComparison
 from tuibench.model.environment import Environment
@@ -66,6 +67,7 @@ SCHEMAS = {
     "check": Schema("tuibench check --format json", list[ConditionResult]),
     "sessions": Schema("tuibench sessions --format json", list[sessions.SessionLine]),
     "settings": Schema("tuibench settings list --format json", settings.SettingsListing),
+    "statements": Schema("tuibench ctl statements --format json", StatementReport),
     "status": Schema("tuibench ctl status --format json", status.SessionStatus),
     "answer": Schema("tuibench ctl COMMAND --format json", command.CommandAnswer),
     "profiles": Schema("tuibench profiles list --format json", list[profiles.ProfileLine]),

@@ -21,6 +21,7 @@ from tests.tui.instant import instant
 from tests.tui.probed import OVER, UNDER_WAY
 from tests.tui.sessions import ACTIVITY
 from tests.tui.start import MISSING, READY, FakeBackstage
+from tests.tui.statements import REPORT as STATEMENTS
 from tuibench.model.message import Hello
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.start.controller import ServerCheck
@@ -94,6 +95,7 @@ SCREENS: Mapping[str, Scene | Form] = {
     "saturation": Scene(msgspec.structs.replace(CALM, probe=OVER), ("8",)),
     "big": Scene(keys=("b",)),
     "cost": Scene(keys=("o",)),
+    "statements": Scene(CALM, ("s",), (STATEMENTS,)),
     "start": Form(MISSING, ("down", "enter")),
     "help": Scene(WARNED, ("question_mark",)),
     "confirm": Scene(CALM, ("d", "down", "down", "enter")),

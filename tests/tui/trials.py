@@ -44,7 +44,14 @@ from tuibench.tui.screens.durability import DurabilityDialog
 from tuibench.tui.screens.events import EventsScreen
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.input_dialog import InputDialog, NumberDialog
-from tuibench.tui.screens.monitor import BigScreen, CostScreen, HostScreen, LiveScreen, SaturationScreen
+from tuibench.tui.screens.monitor import (
+    BigScreen,
+    CostScreen,
+    HostScreen,
+    LiveScreen,
+    SaturationScreen,
+    StatementsScreen,
+)
 from tuibench.tui.screens.sessions import SessionsScreen
 from tuibench.tui.screens.settings import SettingsScreen
 
@@ -280,6 +287,7 @@ OWN_KEYS = (
     Keys(SaturationScreen, Scene(PROBED, ("8",)), {"j": submits(NextStep())}),
     Keys(BigScreen, scene("big"), {"b": leads(BigScreen, LiveScreen)}),
     Keys(CostScreen, scene("cost"), {"o": leads(CostScreen, LiveScreen)}),
+    Keys(StatementsScreen, scene("statements"), {"s": leads(StatementsScreen, LiveScreen)}),
     Keys(MainScreen, scene("host"), {"escape": leads(HostScreen, LiveScreen)}),
     Keys(
         HelpScreen,

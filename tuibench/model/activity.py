@@ -85,3 +85,44 @@ class Activity(msgspec.Struct, frozen=True, tag="activity", kw_only=True):
     gaps: tuple[str, ...] = ()
     transactions: tuple[OpenTransaction, ...] = ()
     open_transactions: int = 0
+
+
+class StatementFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement in a span of time. Times are milliseconds; what the source does not tell is None.
+
+    `total_ms` is the time that the server spent in it, `rows_examined`, `lock_ms` and `cpu_ms` are sums, too.
+    """
+
+    calls: int
+    total_ms: float
+    p95_ms: float | None = None
+    rows_examined: int | None = None
+    lock_ms: float | None = None
+    cpu_ms: float | None = None
+
+    @property
+    def avg_ms(self) -> float:
+        return self.total_ms / self.calls if self.calls else 0.0
+
+
+class StatementRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One statement now, and `before` the last change; `source` is where its figures come from."""
+
+    text: str
+    source: str
+    now: StatementFigures
+    before: StatementFigures | None = None
+
+
+class StatementReport(msgspec.Struct, frozen=True, tag="statements", kw_only=True):
+    """The statements that took the most time of the server between two moments of the run.
+
+    The span is `seconds` long: since the first reading, or since the last change (`change`); `before_seconds`
+    is the span before it, 0 without one. `gaps` say what could not be read, or where it is.
+    """
+
+    seconds: float
+    rows: tuple[StatementRow, ...]
+    before_seconds: float = 0.0
+    change: str = ""
+    gaps: tuple[str, ...] = ()

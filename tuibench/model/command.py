@@ -122,6 +122,10 @@ class WatchActivity(msgspec.Struct, frozen=True, tag="watch"):
     """Tell the server's sessions and locks, for a few seconds from now; to be said again meanwhile."""
 
 
+class WatchStatements(msgspec.Struct, frozen=True, tag="statements"):
+    """Tell the statements that took the most time since they were first asked for."""
+
+
 class KillQuery(msgspec.Struct, frozen=True, tag="kill"):
     """End what the server's connection of that id is doing; the connection stays."""
 
@@ -155,4 +159,9 @@ SettingCommand = ChangeSetting | ApplyPreset | RestoreSettings | TrustServer
 AbTestCommand = StartAbTest | StopAbTest
 """They wait for no other command; the changes that a test makes take their turns."""
 
-Command = LoadCommand | SettingCommand | AbTestCommand | Mark | WatchActivity | KillQuery | Stop
+Command = (
+    LoadCommand | SettingCommand | AbTestCommand | Mark | WatchActivity | WatchStatements | KillQuery | Stop
+)
+
+PollCommand = WatchActivity | WatchStatements
+"""Commands that only look: read-only viewers may send them, and their replies are not shown."""

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
-from tuibench.model.activity import Activity
+from tuibench.model.activity import Activity, StatementReport
 from tuibench.model.command import Command
 from tuibench.model.effect import AbTestResult, CommitCost, CommitCosts
 from tuibench.model.event import Event
@@ -144,6 +144,7 @@ SessionMessage = (
     | Event
     | Status
     | Activity
+    | StatementReport
     | CommitCosts
     | ProbeState
     | CommandReply

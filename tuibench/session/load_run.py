@@ -225,6 +225,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             self.measuring.reset_stats,
         )
         watcher.bus.event_listeners += (self.effect_tracker.on_event, self.probe_runner.on_event)
+        watcher.statement_monitor.own = lambda: self.load.accounting.statements
         watcher.extend_status = self._extend_status
 
     def _tune_run(self) -> TuneRun | None:
@@ -284,6 +285,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             self._end_probe,
             watcher.tasks.close,
             watcher.activity_monitor.close,
+            watcher.statement_monitor.close,
             self._read_last,
             watcher.close,
             self._announce_end,

@@ -130,6 +130,7 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
             watcher.restore,
             watcher.tasks.close,
             watcher.activity_monitor.close,
+            watcher.statement_monitor.close,
             self._read_last,
             watcher.close,
             self._announce_end,

@@ -17,11 +17,12 @@ from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
 from tuibench.load.workers.fleet import Fleet
-from tuibench.model.command import Command, WatchActivity
+from tuibench.model.command import Command, PollCommand
 from tuibench.model.event import EventKind
 from tuibench.model.message import Hello, RunState, Status
 from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
+from tuibench.observe.activity.statements import StatementSampler
 from tuibench.session.closing import ClosingStep, run_steps
 from tuibench.session.control.production_guard import ProductionGuard
 from tuibench.session.control.session_commands import SessionCommands
@@ -33,6 +34,7 @@ from tuibench.session.lifecycle import Lifecycle
 from tuibench.session.preflight import identify_server
 from tuibench.session.sampling.activity_monitor import ActivityMonitor
 from tuibench.session.sampling.sampler import Sampler, TickObservation
+from tuibench.session.sampling.statement_monitor import StatementMonitor
 from tuibench.session.spec import SessionSpec
 from tuibench.session.tasks import BackgroundTasks
 from tuibench.session.ticking import ticks_until
@@ -71,6 +73,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.settings: Settings
         self.sampler: Sampler
         self.activity_monitor: ActivityMonitor
+        self.statement_monitor: StatementMonitor
         self._commands: SessionCommands
         self._identify = identify or partial(identify_server, spec.target, self.clock)
         self._stack = AsyncExitStack()
@@ -121,8 +124,17 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self._expect_kill,
             self.tasks.start,
         )
-        self._commands = SessionCommands(self.settings, self.activity_monitor, self.lifecycle, self.emit)
-        self._steps[-1:-1] = [self.activity_monitor.close, self.sampler.close]
+        self.statement_monitor = StatementMonitor(
+            StatementSampler(self.spec.target, self.clock, self.server.flavour),
+            self.bus.publish,
+            self.clock,
+            self.tasks.start,
+        )
+        self.bus.event_listeners.append(self.statement_monitor.on_event)
+        self._commands = SessionCommands(
+            self.settings, self.activity_monitor, self.statement_monitor, self.lifecycle, self.emit
+        )
+        self._steps[-1:-1] = [self.activity_monitor.close, self.statement_monitor.close, self.sampler.close]
 
     async def start_recording(self, program: Program | None = None) -> None:
         """Begins the record. Raises RunError if it cannot be written."""
@@ -143,7 +155,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         try:
             return await self._commands.execute(command)
         finally:
-            if not isinstance(command, WatchActivity):
+            if not isinstance(command, PollCommand):
                 self.publish_status()
 
     async def observe(self, tick: int, transactions_total: int | None = None) -> TickObservation:
@@ -189,7 +201,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
     def own_statements(self) -> int:
         """Statements of settings and activity monitor; sampling counts its own."""
         ours = self.settings.statements + self.activity_monitor.statements
-        return ours + self.sampler.replica_statements
+        return ours + self.sampler.replica_statements + self.statement_monitor.statements
 
     async def restore(self) -> None:
         """Restores the settings, once: a server that is away has been waited for."""
@@ -261,7 +273,12 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
     async def _own_connections(self) -> set[int]:
         """The server's ids of all connections of this session."""
         load = await self.fleet.connection_ids() if self.fleet is not None else set()
-        return load | self.sampler.connection_ids | self.settings.connection_ids
+        return (
+            load
+            | self.sampler.connection_ids
+            | self.settings.connection_ids
+            | self.statement_monitor.connection_ids
+        )
 
     async def _expect_kill(self, connection_id: int) -> None:
         if self.fleet is not None:

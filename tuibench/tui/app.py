@@ -20,7 +20,7 @@ from textual.events import Event, Resize
 from textual.screen import Screen
 
 from tuibench.errors import RunError, TuibenchError
-from tuibench.model.command import Command, Stop, WatchActivity
+from tuibench.model.command import Command, PollCommand, Stop
 from tuibench.model.message import READ_ONLY_REFUSAL, SessionEnded, Status
 from tuibench.model.sample import Sample
 from tuibench.tui.bridge import Connect, ReplayPlayer, SessionUpdate, UpdateInbox, ViewerClient
@@ -366,7 +366,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         """Send it, unless nothing may be steered from here."""
         if self.view is None:
             return
-        if self.view.read_only and not isinstance(command, WatchActivity):
+        if self.view.read_only and not isinstance(command, PollCommand):
             self._say(READ_ONLY_REFUSAL)
         else:
             self._session.send(command, self.view.status)

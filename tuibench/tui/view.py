@@ -13,8 +13,8 @@ from typing import NamedTuple, assert_never
 import msgspec
 
 from tuibench.metrics.histogram import dense_counts
-from tuibench.model.activity import Activity
-from tuibench.model.command import Command, Stop, WatchActivity
+from tuibench.model.activity import Activity, StatementReport
+from tuibench.model.command import Command, PollCommand, Stop
 from tuibench.model.effect import AbTestResult, CommitCost, CommitCosts, Effect
 from tuibench.model.event import CHANGE_KINDS, Event
 from tuibench.model.headline import Headline
@@ -48,6 +48,7 @@ SessionMessage = (
     | Event
     | Status
     | Activity
+    | StatementReport
     | CommitCosts
     | ProbeState
     | SampleGap
@@ -102,6 +103,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     note: MessageLine | None = None
     leaving: bool = False
     activity: Activity | None = None
+    statements: StatementReport | None = None
     keys: dict[str, str] = {}
     chart_state: ChartState = ChartState()
     frozen: "View | None" = None
@@ -270,6 +272,8 @@ def next_view(view: View, message: SessionMessage) -> View:
             return msgspec.structs.replace(view, status=message)
         case Activity():
             return msgspec.structs.replace(view, activity=message)
+        case StatementReport():
+            return msgspec.structs.replace(view, statements=message)
         case ProbeState():
             return msgspec.structs.replace(view, probe=message)
         case CommitCosts(costs=costs):
@@ -294,7 +298,7 @@ def next_view(view: View, message: SessionMessage) -> View:
 
 def _with_answer(view: View, answer: CommandAnswer) -> View:
     """A poll is answered silently. A stop that is refused is no leaving."""
-    if isinstance(answer.command, WatchActivity):
+    if isinstance(answer.command, PollCommand):
         return view
     leaving = view.leaving and (answer.ok or not isinstance(answer.command, Stop))
     return msgspec.structs.replace(with_note(view, answer.text, ok=answer.ok), leaving=leaving)

@@ -28,6 +28,7 @@ from tuibench.session.load_controller import LoadController
 from tuibench.session.plan.runner import PlanRunner
 from tuibench.session.probe.runner import ProbeRunner
 from tuibench.session.sampling.activity_monitor import ActivityMonitor
+from tuibench.session.sampling.statement_monitor import StatementMonitor
 from tuibench.session.spec import ServiceSpec, SessionSpec
 from tuibench.session.tasks import BackgroundTasks
 from tuibench.tuning.change.production_consent import ProductionError
@@ -228,6 +229,7 @@ class FakeControllable:
                 self.log.emit,
             ),
             cast(ActivityMonitor, self.activity_monitor),
+            cast(StatementMonitor, self.activity_monitor),
             self.lifecycle,
             self.log.emit,
         )

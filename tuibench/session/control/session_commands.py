@@ -8,12 +8,21 @@ import asyncio
 from collections.abc import Callable
 
 from tuibench.errors import UsageError
-from tuibench.model.command import Command, KillQuery, Mark, SettingCommand, Stop, WatchActivity
+from tuibench.model.command import (
+    Command,
+    KillQuery,
+    Mark,
+    SettingCommand,
+    Stop,
+    WatchActivity,
+    WatchStatements,
+)
 from tuibench.model.event import EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL
 from tuibench.session.control.settings import Settings
 from tuibench.session.lifecycle import Lifecycle
 from tuibench.session.sampling.activity_monitor import ActivityMonitor
+from tuibench.session.sampling.statement_monitor import StatementMonitor
 
 
 class SessionCommands:
@@ -23,11 +32,13 @@ class SessionCommands:
         self,
         settings: Settings,
         activity_monitor: ActivityMonitor,
+        statement_monitor: StatementMonitor,
         lifecycle: Lifecycle,
         emit: Callable[[EventKind, str], object],
     ) -> None:
         self._settings = settings
         self._activity_monitor = activity_monitor
+        self._statement_monitor = statement_monitor
         self._lifecycle = lifecycle
         self._emit = emit
         self._settings_lock = asyncio.Lock()
@@ -41,6 +52,9 @@ class SessionCommands:
             case WatchActivity():
                 self._activity_monitor.renew()
                 return "watching"
+            case WatchStatements():
+                self._statement_monitor.renew()
+                return "reading statements"
             case KillQuery(id=id):
                 return await self._kill(id)
             case Mark(text=text):

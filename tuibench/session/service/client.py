@@ -11,7 +11,7 @@ import msgspec
 from tuibench import __version__
 from tuibench.errors import SessionUnreachableError
 from tuibench.files import DECODE_ERRORS
-from tuibench.model.activity import Activity
+from tuibench.model.activity import Activity, StatementReport
 from tuibench.model.command import Command
 from tuibench.model.effect import CommitCosts
 from tuibench.model.event import Event
@@ -38,7 +38,9 @@ LONGEST_LINE_BYTES = 1 << 26
 CONNECT_TIMEOUT_SECONDS = 10.0
 """A session that does not greet in this time is stopped, or hangs."""
 
-SessionUpdate = Sample | Event | Status | Activity | CommitCosts | ProbeState | SampleGap | SessionEnded
+SessionUpdate = (
+    Sample | Event | Status | Activity | StatementReport | CommitCosts | ProbeState | SampleGap | SessionEnded
+)
 T = TypeVar("T")
 
 

@@ -17,7 +17,7 @@ import msgspec
 from tuibench.deadline import wait_with_timeout
 from tuibench.errors import TuibenchError
 from tuibench.files import DECODE_ERRORS
-from tuibench.model.command import Command, WatchActivity
+from tuibench.model.command import Command, PollCommand
 from tuibench.model.message import (
     READ_ONLY_REFUSAL,
     CommandReply,
@@ -222,7 +222,7 @@ class Viewer:
 
 def is_control_command(command: Command) -> bool:
     """True for all that does more than look."""
-    return not isinstance(command, WatchActivity)
+    return not isinstance(command, PollCommand)
 
 
 def _number_of(line: bytes) -> int:

@@ -22,7 +22,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 
-from tuibench.model.command import NextStep
+from tuibench.model.command import NextStep, WatchStatements
 from tuibench.tui.panels import saturation as panels
 from tuibench.tui.panels.big_numbers import big_numbers
 from tuibench.tui.panels.durability import durability_panel, durability_panel_height
@@ -63,6 +63,7 @@ from tuibench.tui.panels.server_tables import (
     server_sections,
 )
 from tuibench.tui.panels.slowest import slowest_panel
+from tuibench.tui.panels.statements import statements_panel
 from tuibench.tui.panels.trend import TrendSection, stack_sections
 from tuibench.tui.screens.base import MainScreen
 from tuibench.tui.text.spans import TextLine
@@ -242,6 +243,17 @@ class CostScreen(MainScreen):
 
     def body(self) -> ComposeResult:
         yield self.panel(operation_cost_panel, id="cost")
+
+
+class StatementsScreen(MainScreen):
+    """The statements that took the most time; they are read while this is shown."""
+
+    KEYS = (("esc", "back"),)
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("s", "app.go('live')", "Back", show=False)]
+    poll_command = WatchStatements()
+
+    def body(self) -> ComposeResult:
+        yield self.panel(statements_panel, id="statements")
 
 
 class BigScreen(MainScreen):

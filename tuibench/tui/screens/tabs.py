@@ -20,6 +20,7 @@ from tuibench.tui.screens.monitor import (
     LiveScreen,
     SaturationScreen,
     ServerScreen,
+    StatementsScreen,
 )
 from tuibench.tui.screens.sessions import SessionsScreen
 from tuibench.tui.screens.settings import SettingsScreen
@@ -83,6 +84,17 @@ SCREEN_TABS = (
         "CPU, switches, disk, bytes per query and transaction",
         CostScreen,
         on_tabs=False,
+    ),
+    ScreenTab(
+        "s",
+        "statements",
+        "Statements",
+        "Stmt",
+        "statements by time of the server, before and after a change",
+        StatementsScreen,
+        offered=lambda view: view.replay is None,
+        on_tabs=False,
+        absent="a recorded run holds no statements",
     ),
     ScreenTab("b", "big", "Big", "Big", "numbers for a projector", BigScreen, on_tabs=False),
 )

@@ -17,8 +17,11 @@ from tuibench.cli.parsing.declarations import Argument, Option
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.session_lookup import fetch_hello, find_session_socket
 from tuibench.errors import ExitCode, RunError, SessionUnreachableError, UsageError
-from tuibench.model.command import Command, Stop
+from tuibench.model.activity import StatementReport
+from tuibench.model.command import Command, Stop, WatchStatements
 from tuibench.model.message import CommandReply, SessionEnded
+from tuibench.model.sample import Sample
+from tuibench.record.report.statement_text import statements_text
 from tuibench.session.service.client import SessionClient
 
 DETAILS = (
@@ -53,6 +56,9 @@ def ctl(
     if name == verbs.STATUS:
         _print_status(session, rest, output)
         return
+    if name == verbs.STATEMENTS:
+        _print_statements(session, rest, output, timeout)
+        return
     command = verbs.VERBS_BY_NAME[name].command(rest)
     socket = find_session_socket(session)
     if wait:
@@ -74,6 +80,36 @@ def _print_status(session: str, rest: list[str], output: str) -> None:
         echo_json(session_status(hello))
     else:
         click.echo(status_text(hello))
+
+
+def _print_statements(session: str, rest: list[str], output: str, timeout: float) -> None:
+    if rest:
+        raise UsageError(f"ctl statements takes nothing after it, not '{rest[0]}'")
+    report = run_async(_read_statements(find_session_socket(session), timeout))
+    if output == JSON:
+        echo_json(report)
+    else:
+        click.echo(statements_text(report))
+
+
+async def _read_statements(socket: Path, seconds: float) -> StatementReport:
+    """Asks until the session has read the server, and for the first time once more, for a span of time."""
+    client = await SessionClient.join(socket, samples=0, read_only=True)
+    try:
+        async with asyncio.timeout(seconds):
+            await client.submit(WatchStatements())
+            async for news in client.messages():
+                if isinstance(news, Sample):
+                    await client.submit(WatchStatements())
+                if isinstance(news, StatementReport) and news.seconds:
+                    return news
+    except TimeoutError:
+        pass
+    finally:
+        await client.close()
+    raise SessionUnreachableError(
+        f"the session has read no statements in {seconds:g} s", "--timeout=60 waits longer"
+    )
 
 
 async def _submit(socket: Path, command: Command, seconds: float) -> CommandReply:

@@ -212,17 +212,23 @@ VERBS = (
 VERBS_BY_NAME = {verb.name: verb for verb in VERBS}
 
 STATUS = "status"
-"""The one verb that is no command: a session sends its status unasked."""
+"""No command: a session sends its status unasked."""
+STATEMENTS = "statements"
+"""A command whose answer is a report, not a text."""
+REPORTS = {
+    STATUS: "print its status; --format json",
+    STATEMENTS: "the statements that took the most time of the server, since the first time it was asked",
+}
 
 
 def split_words(words: Arguments) -> tuple[str, str, list[str]]:
     """The session (empty if none is named), the verb's name, and what follows. Raises UsageError."""
-    known = {*VERBS_BY_NAME, STATUS}
+    known = {*VERBS_BY_NAME, *REPORTS}
     for place in (0, 1):
         if len(words) > place and words[place] in known:
             return "".join(words[:place]), words[place], list(words[place + 1 :])
     if not words:
-        raise UsageError("ctl needs a command", f"one of {', '.join([*VERBS_BY_NAME, STATUS])}")
+        raise UsageError("ctl needs a command", f"one of {', '.join([*VERBS_BY_NAME, *REPORTS])}")
     meant = [(word, suggestions.did_you_mean(word, known)) for word in words[:2]]
     wrong, hint = next((each for each in meant if each[1]), meant[-1])
     raise UsageError(f"ctl has no command '{wrong}'", hint or "see tuibench ctl --help")
@@ -230,6 +236,6 @@ def split_words(words: Arguments) -> tuple[str, str, list[str]]:
 
 def verbs_help() -> str:
     """The table for help."""
-    lines = [(verb.usage, verb.help) for verb in VERBS] + [(STATUS, "print its status; --format json")]
+    lines = [(verb.usage, verb.help) for verb in VERBS] + list(REPORTS.items())
     width = max(len(usage) for usage, _ in lines)
     return "\n".join(f"{usage:{width}}  {help}" for usage, help in lines)

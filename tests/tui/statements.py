@@ -1,0 +1,28 @@
+"""A report of statements, before and after a change."""
+
+from tuibench.model.activity import StatementFigures, StatementReport, StatementRow
+
+ROWS = (
+    StatementRow(
+        text="EXECUTE SELECT `c` FROM `sbtest1` WHERE `id` = ?",
+        source="digest",
+        now=StatementFigures(
+            calls=3520, total_ms=410.0, p95_ms=0.288, rows_examined=3520, lock_ms=3.3, cpu_ms=200.0
+        ),
+        before=StatementFigures(calls=1200, total_ms=132.0, p95_ms=0.251),
+    ),
+    StatementRow(
+        text="COMMIT",
+        source="digest",
+        now=StatementFigures(calls=680, total_ms=245.0, p95_ms=1.82),
+        before=StatementFigures(calls=270, total_ms=2916.0, p95_ms=22.9),
+    ),
+    StatementRow(text="commit", source="client", now=StatementFigures(calls=697, total_ms=1220.0)),
+)
+REPORT = StatementReport(
+    seconds=5.0,
+    rows=ROWS,
+    before_seconds=4.0,
+    change="preset unsafe: 1·1 → 0·0",
+    gaps=("prepared statements are the digests that begin with EXECUTE",),
+)

@@ -1,0 +1,146 @@
+"""The server's statements on demand: between the first time that a viewer asked for them and now.
+
+Nothing is read before a viewer asks. After that it is read when a viewer asks again, at most every three
+seconds, and once at each change that is drawn on the charts, so that what is before and after it can be
+compared. The load's own statements, as the client measured them, are always part of it.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.metrics.histogram import Histogram, bucket_upper_bound
+from tuibench.metrics.series.statement_window import CLIENT, StatementSums, statement_rows
+from tuibench.model.activity import StatementReport
+from tuibench.model.event import Event
+from tuibench.observe.activity.statements import PS_PER_US, StatementReading, StatementSampler
+from tuibench.session.tasks import StartTask
+
+LEAST_SECONDS = 3.0
+"""Between two readings for viewers."""
+
+OwnStatements = Callable[[], Mapping[str, Histogram]]
+
+
+class _Moment:
+    """The sums of one moment."""
+
+    def __init__(self, at_ns: int, sums: dict[str, StatementSums], label: str = "") -> None:
+        self.at_ns = at_ns
+        self.sums = sums
+        self.label = label
+
+
+class StatementMonitor:
+    """`own` are the load's statements so far, by name; empty without a load."""
+
+    def __init__(
+        self,
+        sampler: StatementSampler,
+        publish: Callable[[StatementReport], None],
+        clock: Clock,
+        start_task: StartTask,
+    ) -> None:
+        self.own: OwnStatements = dict
+        self._sampler = sampler
+        self._publish = publish
+        self._clock = clock
+        self._start_task = start_task
+        self._first: _Moment | None = None
+        self._changed: _Moment | None = None
+        self._top: tuple[str, ...] = ()
+        self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
+        self._read_at_ns: int | None = None
+        self._pending: str = ""
+
+    @property
+    def statements(self) -> int:
+        """All statements sent, for the reconciliation."""
+        return self._sampler.statements
+
+    @property
+    def connection_ids(self) -> set[int]:
+        return self._sampler.connection_ids
+
+    def renew(self) -> None:
+        """A viewer asks. Returns at once; the answer is published."""
+        now_ns = self._clock.now_ns()
+        is_due = self._read_at_ns is None or now_ns - self._read_at_ns >= LEAST_SECONDS * NS_PER_SECOND
+        if is_due:
+            self._begin("")
+
+    def on_event(self, event: Event) -> None:
+        """A change that is drawn on the charts begins another span, once statements were asked for."""
+        if event.marker is not None and self._first is not None:
+            self._pending = event.text
+            self._begin(event.text)
+
+    async def close(self) -> None:
+        self._is_closed = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        await self._sampler.close()
+
+    def _begin(self, change: str) -> None:
+        if self._is_closed or (self._task is not None and not self._task.done()):
+            return
+        self._task = self._start_task(self._look(change), "statements")
+
+    async def _look(self, change: str) -> None:
+        change, self._pending = change or self._pending, ""
+        reading = await self._sampler.read(self._top)
+        if reading is None:
+            return
+        moment = _Moment(self._clock.now_ns(), self._sums(reading), change)
+        self._read_at_ns = moment.at_ns
+        if self._first is None:
+            self._first = moment
+        elif change:
+            self._first, self._changed = self._changed or self._first, moment
+        self._report(moment, reading.gaps)
+
+    def _report(self, now: _Moment, gaps: tuple[str, ...]) -> None:
+        first, changed = self._first, self._changed
+        if first is None:
+            return
+        rows = statement_rows(first.sums, changed.sums if changed else None, now.sums)
+        self._top = tuple(key for key, sums in now.sums.items() if any(row.text == sums.text for row in rows))
+        base = changed or first
+        self._publish(
+            StatementReport(
+                seconds=(now.at_ns - base.at_ns) / NS_PER_SECOND,
+                rows=rows,
+                before_seconds=(changed.at_ns - first.at_ns) / NS_PER_SECOND if changed else 0.0,
+                change=changed.label if changed else "",
+                gaps=gaps,
+            )
+        )
+
+    def _sums(self, reading: StatementReading) -> dict[str, StatementSums]:
+        server = {
+            key: StatementSums(
+                totals.text,
+                totals.source,
+                totals.calls,
+                totals.time_ps / PS_PER_US,
+                totals.rows_examined,
+                _us(totals.lock_ps),
+                _us(totals.cpu_ps),
+                reading.distributions.get(key),
+            )
+            for key, totals in reading.totals.items()
+        }
+        own = {f"{CLIENT} {name}": client_sums(name, times) for name, times in self.own().items()}
+        return server | own
+
+
+def client_sums(name: str, times: Histogram) -> StatementSums:
+    """A statement of the load as the client measured it, the network included."""
+    ends = {int(bucket_upper_bound(bucket)): count for bucket, count in times.counts.items()}
+    return StatementSums(name, CLIENT, times.count, float(times.sum_us), distribution=ends)
+
+
+def _us(ps: int | None) -> float | None:
+    return None if ps is None else ps / PS_PER_US
