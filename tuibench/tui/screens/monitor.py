@@ -62,7 +62,7 @@ from tuibench.tui.panels.server_tables import (
     replica_sections,
     server_sections,
 )
-from tuibench.tui.panels.slowest import slowest_panel
+from tuibench.tui.panels.slowest import side_statements, slowest_panel
 from tuibench.tui.panels.statements import statements_panel
 from tuibench.tui.panels.trend import TrendSection, stack_sections
 from tuibench.tui.screens.base import MainScreen
@@ -96,6 +96,7 @@ class LiveScreen(MainScreen):
             with Vertical(id="side"):
                 yield self.panel(server_panel, id="server-panel")
                 yield self.panel(host_panel, id="host-panel")
+                yield self.panel(side_statements, id="side-statements")
         yield self.panel(server_strip, id="server-strip")
         yield self.panel(host_strip, id="host-strip")
         yield self.panel(durability_panel, id="durability")
