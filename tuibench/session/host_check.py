@@ -7,11 +7,12 @@ from msgspec.structs import replace
 from tuibench import __version__
 from tuibench.clock import NS_PER_MS, Clock
 from tuibench.errors import TuibenchError
-from tuibench.load.cluster.carrier import Carrier, carriers_of
+from tuibench.load.cluster.carrier import Carrier
 from tuibench.load.cluster.host import CommandTiming, HostLink
 from tuibench.load.cluster.machine import is_same_machine
 from tuibench.load.cluster.messages import BEAT_SECONDS
 from tuibench.load.cluster.reach import local_endpoint
+from tuibench.load.cluster.sources import find_carriers
 from tuibench.model.cluster.check import HostCheck
 from tuibench.model.cluster.plan import ClusterPlan
 from tuibench.model.target import Target
@@ -23,7 +24,7 @@ CLOCK_APART_MS = 1000.0
 
 async def check_hosts(plan: ClusterPlan, target: Target | None, clock: Clock) -> tuple[HostCheck, ...]:
     """What each host is, and whether it reaches the server; without a target only what it is."""
-    carriers = carriers_of(plan)
+    carriers, _ = await find_carriers(plan, clock)
     return tuple(await asyncio.gather(*(_check(carrier, plan, target, clock) for carrier in carriers)))
 
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from tuibench import __version__
 from tuibench.clock import NS_PER_MS, NS_PER_SECOND, Clock
 from tuibench.errors import UsageError
-from tuibench.load.cluster.carrier import carriers_of
 from tuibench.load.cluster.cluster import Cluster
 from tuibench.load.cluster.host_fleet import HostFleet
+from tuibench.load.cluster.sources import find_carriers
 from tuibench.load.engine.choice import Chosen
 from tuibench.load.workers.fleet import Fleet
 from tuibench.model.cluster.host import HostTotals
@@ -43,7 +43,8 @@ async def make_fleet(
     if plan.cluster is None:
         most = max_workers(plan, is_local=server.is_local, is_native=engine.is_native)
         return MadeFleet(Fleet(plan, target, program, most, is_native=engine.is_native), engine)
-    cluster = await Cluster.connect(plan.cluster, carriers_of(plan.cluster), clock)
+    carriers, discover = await find_carriers(plan.cluster, clock)
+    cluster = await Cluster.connect(plan.cluster, carriers, clock, discover)
     try:
         cluster.check_target(target)
         cluster.check_descriptors(plan.most_threads)

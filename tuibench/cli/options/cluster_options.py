@@ -8,13 +8,13 @@ from typing import Annotated
 from tuibench.cli.parsing.declarations import Option
 from tuibench.cli.parsing.option_values import check_choice, check_range
 from tuibench.errors import UsageError
-from tuibench.model.cluster.places import parse_places
+from tuibench.model.cluster.places import MOST_HOSTS, parse_places
 from tuibench.model.cluster.plan import AGENT_PROGRAM, LEASE_SECONDS, ClusterPlan, OnHostLoss
 
 HOSTS = "Several hosts"
 CLUSTER_HELP = (
-    "Drive the load from these hosts instead of this one: ssh:HOST,HOST,… or exec:COMMAND; may be repeated. "
-    "'ssh:load-{1..4}' are four."
+    "Drive the load from these hosts instead of this one: ssh:HOST,HOST,…, exec:COMMAND, or tls://SCHEDULER "
+    "(Dask); may be repeated. 'ssh:load-{1..4}' are four."
 )
 MAX_LEASE_SECONDS = 600.0
 
@@ -45,9 +45,31 @@ class ClusterOptions:
         ),
     ] = OnHostLoss.CONTINUE
 
+    cluster_hosts: Annotated[
+        int, Option("--cluster-hosts", help="Workers of a Dask scheduler to use; 0 for all.", section=HOSTS)
+    ] = 0
+    cluster_ca: Annotated[
+        str, Option("--cluster-ca", help="Authority of a Dask cluster's certificates.", section=HOSTS)
+    ] = ""
+    cluster_cert: Annotated[
+        str, Option("--cluster-cert", help="Our certificate for a Dask cluster.", section=HOSTS)
+    ] = ""
+    cluster_key: Annotated[
+        str, Option("--cluster-key", help="Our key for a Dask cluster.", section=HOSTS)
+    ] = ""
+    cluster_insecure: Annotated[
+        bool,
+        Option(
+            "--cluster-insecure",
+            help="Allow a Dask scheduler without TLS (tcp://) on another host.",
+            section=HOSTS,
+        ),
+    ] = False
+
     def cluster_plan(self) -> ClusterPlan | None:
         """The hosts meant, None for this host alone. Raises UsageError for what names none."""
         check_range("--cluster-lease", self.cluster_lease, 1, MAX_LEASE_SECONDS)
+        check_range("--cluster-hosts", self.cluster_hosts, 0, MOST_HOSTS)
         policy = check_choice("--on-host-loss", self.on_host_loss, OnHostLoss)
         if not self.cluster:
             self._check_unused(policy)
@@ -57,6 +79,11 @@ class ClusterOptions:
             program=self.cluster_program,
             on_host_loss=policy,
             lease_seconds=self.cluster_lease,
+            hosts=self.cluster_hosts or None,
+            insecure=self.cluster_insecure,
+            ca=self.cluster_ca,
+            cert=self.cluster_cert,
+            key=self.cluster_key,
         )
 
     def _check_unused(self, policy: OnHostLoss) -> None:
@@ -64,6 +91,11 @@ class ClusterOptions:
         given = {
             "--cluster-program": self.cluster_program != AGENT_PROGRAM,
             "--cluster-lease": self.cluster_lease != LEASE_SECONDS,
+            "--cluster-hosts": self.cluster_hosts,
+            "--cluster-ca": self.cluster_ca,
+            "--cluster-cert": self.cluster_cert,
+            "--cluster-key": self.cluster_key,
+            "--cluster-insecure": self.cluster_insecure,
             "--on-host-loss": policy is not OnHostLoss.CONTINUE,
         }
         for name in (name for name, is_given in given.items() if is_given):

@@ -59,10 +59,12 @@ class Carrier(ABC):
     """A way to one host.
 
     `name` is the host's for messages, empty to take the one that it has itself; `place` is how it is reached.
+    One that `is_permanent` is tried again after a loss; others are found anew.
     """
 
     name: str
     place: str
+    is_permanent = True
 
     @abstractmethod
     async def open(self) -> Wire:

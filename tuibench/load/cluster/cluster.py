@@ -17,6 +17,8 @@ from tuibench.load.cluster.host import CommandTiming, HostLink
 from tuibench.load.cluster.machine import is_same_machine
 from tuibench.load.cluster.messages import BEAT_SECONDS
 from tuibench.load.cluster.reach import local_endpoint
+from tuibench.load.cluster.sources import Discover
+from tuibench.model.cluster.places import MOST_HOSTS
 from tuibench.model.cluster.plan import ClusterPlan
 from tuibench.model.target import Target
 
@@ -37,6 +39,7 @@ class Cluster:
 
     def __init__(self, plan: ClusterPlan, clock: Clock) -> None:
         self.plan = plan
+        self._known_places: set[str] = set()
         self.clock = clock
         self.hosts: list[HostLink] = []
         self.arrivals: list[HostLink] = []
@@ -45,9 +48,16 @@ class Cluster:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @classmethod
-    async def connect(cls, plan: ClusterPlan, carriers: Sequence[Carrier], clock: Clock) -> "Cluster":
+    async def connect(
+        cls,
+        plan: ClusterPlan,
+        carriers: Sequence[Carrier],
+        clock: Clock,
+        discover: Discover | None = None,
+    ) -> "Cluster":
         """Connects to all hosts at once. Raises the first error, and leaves none connected then."""
         cluster = cls(plan, clock)
+        cluster._known_places = {carrier.place for carrier in carriers}
         gate = asyncio.Semaphore(MAX_PARALLEL_CONNECTS)
 
         async def connect(carrier: Carrier) -> HostLink:
@@ -63,6 +73,8 @@ class Cluster:
             await cluster.close()
             raise error
         cluster._start(cluster._beat(), "beats")
+        if discover is not None:
+            cluster._start(cluster._find_more(discover), "discovery of hosts")
         return cluster
 
     def check_target(self, target: Target) -> None:
@@ -145,12 +157,29 @@ class Cluster:
         with contextlib.suppress(OSError):
             await host.end()
         await self.clock.sleep(self.plan.silence_seconds)
-        while is_retried:
+        while is_retried and host.carrier.is_permanent:
             try:
                 self._arrived(await HostLink.connect(host.carrier, self.plan, self._timing))
                 return
             except TuibenchError:
                 await self.clock.sleep(RETRY_SECONDS)
+
+    async def _find_more(self, discover: Discover) -> None:
+        """Connects to hosts that come later, up to the number that is wanted."""
+        while True:
+            await self.clock.sleep(RETRY_SECONDS)
+            with contextlib.suppress(TuibenchError):
+                new = [each for each in await discover() if each.place not in self._known_places]
+                for carrier in new[: self._missing]:
+                    self._known_places.add(carrier.place)
+                    self._arrived(await HostLink.connect(carrier, self.plan, self._timing))
+
+    @property
+    def _missing(self) -> int:
+        """How many more hosts are wanted; one that was lost may come back by itself."""
+        if self.plan.hosts is None:
+            return MOST_HOSTS
+        return max(0, self.plan.hosts - sum(not host.carrier.is_permanent for host in self.hosts))
 
     def _start(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)

@@ -25,7 +25,8 @@ class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     `program` is how tuibench is called on a host that is reached by ssh. `hosts` is how many hosts a Dask
     scheduler is asked for, None for all that it has. A scheduler without TLS beyond loopback needs
-    `insecure`. `lease_seconds` is how long a host goes on without word from the session.
+    `insecure`; one with TLS needs `ca`, `cert` and `key`, unless Dask's configuration names them.
+    `lease_seconds` is how long a host goes on without word from the session.
     """
 
     places: tuple[str, ...]
@@ -34,6 +35,9 @@ class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
     lease_seconds: float = LEASE_SECONDS
     hosts: int | None = None
     insecure: bool = False
+    ca: str = ""
+    cert: str = ""
+    key: str = ""
 
     @property
     def silence_seconds(self) -> float:

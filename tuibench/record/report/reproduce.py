@@ -128,6 +128,10 @@ OPTIONS = (
     RunOption("connect-rate", lambda plan: f"{plan.connect_rate:g}" if plan.connect_rate else None),
     RunOption("cluster-program", _of_cluster("program", AGENT_PROGRAM)),
     RunOption("cluster-lease", _of_cluster("lease_seconds", LEASE_SECONDS)),
+    RunOption("cluster-hosts", _of_cluster("hosts", None)),
+    RunOption("cluster-ca", _of_cluster("ca", "")),
+    RunOption("cluster-cert", _of_cluster("cert", "")),
+    RunOption("cluster-key", _of_cluster("key", "")),
     RunOption("on-host-loss", _of_cluster("on_host_loss", OnHostLoss.CONTINUE)),
     RunOption("client-delay", lambda plan: f"{plan.client_delay_ms:g}ms" if plan.client_delay_ms else None),
 )
@@ -139,6 +143,7 @@ def reproduction_commands(run: Run) -> ReproductionCommands:
     words = [(option, value) for option in OPTIONS if (value := option.value(plan)) is not None]
     ours = [f"--{option.name}={value}" for option, value in words]
     ours += [f"--cluster={place}" for place in plan.cluster.places] if plan.cluster else []
+    ours += ["--cluster-insecure"] if plan.cluster and plan.cluster.insecure else []
     theirs = [f"--{option.name}={value}" for option, value in words if option.in_sysbench]
     own = option_arguments(plan.options)
     sysbench = ["sysbench", plan.profile, *server_arguments(target, "mysql-"), f"--mysql-password={PASSWORD}"]
