@@ -236,14 +236,15 @@ class LoadController:
             reports = await self.fleet.finish(drain_seconds)
             self.unresponsive = self.fleet.unresponsive
             if self.zero_ns is not None:
-                self.seconds = self._elapsed()
+                self.seconds = self._elapsed(self.fleet.ended_ns)
                 self.accounting.add_reports(reports)
         finally:
             await self.fleet.kill()
 
-    def _elapsed(self) -> float:
-        """Seconds since measuring began."""
-        return max(1e-9, (self._clock.now_ns() - (self.zero_ns or 0)) / NS_PER_SECOND)
+    def _elapsed(self, until_ns: int | None = None) -> float:
+        """Seconds since measuring began, until now unless an end is given."""
+        now_ns = self._clock.now_ns() if until_ns is None else until_ns
+        return max(1e-9, (now_ns - (self.zero_ns or 0)) / NS_PER_SECOND)
 
     async def _report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
         reports = await self.fleet.report(checkpoint=checkpoint)

@@ -45,6 +45,7 @@ class PlayedFleet:
         self.losses: list[Loss] = []
         self.hosts: tuple[LoadHost, ...] = ()
         self.worker_count = 1
+        self.ended_ns: int | None = None
         self.unresponsive: tuple[str, ...] = ()
         self._play = play
 

@@ -33,6 +33,7 @@ class FakeFleet:
         self.losses: list[Loss] = []
         self.hosts: tuple[LoadHost, ...] = ()
         self.worker_count = 1
+        self.ended_ns: int | None = None
         self.unresponsive: tuple[str, ...] = ()
         self._rounds = list(rounds)
 

@@ -55,24 +55,30 @@ class Cluster:
         clock: Clock,
         discover: Discover | None = None,
     ) -> "Cluster":
-        """Connects to all hosts at once. Raises the first error, and leaves none connected then."""
+        """Connects to all hosts at once. Raises the first error, and leaves none connected then.
+
+        Each gets its beats from then on: a slow host must not let the leases of the others run out.
+        """
         cluster = cls(plan, clock)
         cluster._known_places = {carrier.place for carrier in carriers}
+        cluster._start(cluster._beat(), "beats")
         gate = asyncio.Semaphore(MAX_PARALLEL_CONNECTS)
 
         async def connect(carrier: Carrier) -> HostLink:
             async with gate:
-                return await HostLink.connect(carrier, plan, cluster._timing)
+                host = await HostLink.connect(carrier, plan, cluster._timing)
+            cluster.hosts.append(host)
+            return host
 
         results = await asyncio.gather(*map(connect, carriers), return_exceptions=True)
-        for result in results:
-            if isinstance(result, HostLink):
-                cluster._arrived(result)
         error = next((result for result in results if isinstance(result, BaseException)), None)
         if error is not None:
             await cluster.close()
             raise error
-        cluster._start(cluster._beat(), "beats")
+        cluster.hosts = []
+        for result in results:
+            if isinstance(result, HostLink):
+                cluster._arrived(result)
         if discover is not None:
             cluster._start(cluster._find_more(discover), "discovery of hosts")
         return cluster

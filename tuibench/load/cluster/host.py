@@ -208,6 +208,13 @@ class HostLink(WorkerLink[FromAgent]):
         taken, self._latencies = self._latencies, []
         return taken
 
+    @property
+    def ended_ns(self) -> int | None:
+        """When its load had ended, by our clock; None if it has not."""
+        if self.latest is None or not self.latest.ended_ns:
+            return None
+        return self.latest.ended_ns - self.offset.offset_ns
+
     def has_run(self) -> bool:
         """Whether it was heard of since the last call."""
         has_been_heard, self._has_been_heard = self._has_been_heard, False

@@ -87,6 +87,12 @@ class HostFleet(Fleet):
     def unresponsive(self) -> tuple[str, ...]:
         return super().unresponsive + self._workers_of("unresponsive")
 
+    @property
+    def ended_ns(self) -> int | None:
+        """The end on the last host that reported it, by our clock."""
+        ends = [host.ended_ns for host in self._hosts]
+        return max((end for end in ends if end is not None), default=None)
+
     def take_notices(self) -> list[str]:
         notices, self.cluster.notices = self.cluster.notices, []
         return notices

@@ -128,7 +128,9 @@ class HostLoad:
             return
         self._send(reports)
 
-    def _send(self, reports: list[WorkerReport], unresponsive: tuple[str, ...] = ()) -> None:
+    def _send(
+        self, reports: list[WorkerReport], unresponsive: tuple[str, ...] = (), ended_ns: int = 0
+    ) -> None:
         fleet = self._fleet
         new, self._known_losses = fleet.losses[self._known_losses :], len(fleet.losses)
         merged, latencies = pack_report(self._merger.merge(reports, self._clock.now_ns()))
@@ -142,6 +144,7 @@ class HostLoad:
             silent=fleet.silent,
             unresponsive=unresponsive,
             late_commands_ms=self._late_ms,
+            ended_ns=ended_ns,
         )
         self._late_ms = 0.0
         self._channel.send(report)
@@ -152,9 +155,10 @@ class HostLoad:
         if is_owed := pending is not None and not pending.done():
             pending.cancel()
         reports = await self._fleet.finish(grace_seconds)
+        ended_ns = self._clock.now_ns()
         if is_owed:
             self._send([])
-        self._send(reports, self._fleet.unresponsive)
+        self._send(reports, self._fleet.unresponsive, ended_ns)
         await self._fleet.kill()
 
     def _quota_granted(self) -> None:

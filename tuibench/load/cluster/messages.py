@@ -139,7 +139,8 @@ class HostReport(msgspec.Struct, frozen=True, tag="host report", kw_only=True):
     The histograms of `report` are empty: they are in `latencies`, packed.
     `sample` is None where the host could not be sampled. `losses` are those of this round, `overdue` and
     `silent` the workers that owe a report, `unresponsive` those that did not report the end of their load.
-    `late_commands_ms` is how late the latest command since the last report took effect.
+    `late_commands_ms` is how late the latest command since the last report took effect. `ended_ns` is when
+    the load had ended by the host's clock, 0 before its end.
     """
 
     report: WorkerReport
@@ -151,6 +152,7 @@ class HostReport(msgspec.Struct, frozen=True, tag="host report", kw_only=True):
     silent: tuple[str, ...] = ()
     unresponsive: tuple[str, ...] = ()
     late_commands_ms: float = 0.0
+    ended_ns: int = 0
 
 
 class AgentFailed(msgspec.Struct, frozen=True, tag="agent failed", kw_only=True):

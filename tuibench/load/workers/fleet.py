@@ -97,6 +97,11 @@ class Fleet:
         """A line for each host; empty for a load from this host alone."""
         return ()
 
+    @property
+    def ended_ns(self) -> int | None:
+        """When the load had ended, None for now: hosts tell it later than it was."""
+        return None
+
     def take_notices(self) -> list[str]:
         """Messages for the operator since the last call."""
         return []

@@ -101,6 +101,22 @@ def test_the_connections_of_a_lost_host_move_under_new_numbers_when_its_load_has
     in_no_time(scenario)
 
 
+def test_the_load_has_ended_when_the_last_host_says_not_when_that_is_heard() -> None:
+    async def scenario(clock: VirtualClock) -> None:
+        hosts = [PlayedHost("near", clock), PlayedHost("far", clock, delay=0.2, ahead_seconds=-77)]
+        async with playing(clock, hosts) as fleet:
+            unfinished = fleet.ended_ns
+            instant_ns = clock.now_ns() + fleet.cluster._timing.lead_ns
+            await fleet.finish(0)
+            ended_ns = fleet.ended_ns or 0
+            assert unfinished is None
+            assert abs(ended_ns - instant_ns) < 5_000_000
+            assert clock.now_ns() - ended_ns > 150_000_000
+            assert not fleet.unresponsive
+
+    in_no_time(scenario)
+
+
 def test_a_silent_host_holds_no_tick_for_long_and_is_lost_when_its_lease_and_grace_are_over() -> None:
     async def scenario(clock: VirtualClock) -> None:
         hosts = two(clock)
