@@ -10,6 +10,7 @@ from tests import sweeps
 from tests.examples import LATENCY, SERVER, sample, summary
 from tests.paths import DATA
 from tests.schemas import SCHEMAS
+from tests.tui.statements import REPORT
 from tests.unit.cli.commands.test_check import VERDICTS
 from tests.unit.cli.program import Program
 from tests.unit.cli.served import serving
@@ -214,6 +215,18 @@ def test_of_a_watch(capsys: pytest.CaptureFixture[str]) -> None:
     )
     echo_json(watch_report(summary(watched=watched)))
     check_valid("watch", capsys.readouterr().out)
+
+
+def test_of_statements(capsys: pytest.CaptureFixture[str]) -> None:
+    echo_json(REPORT)
+    check_valid("statements", capsys.readouterr().out)
+
+
+def test_of_the_hosts_of_a_load(tuibench: Program) -> None:
+    asked = ("cluster", "check", "--cluster", "exec:false", "--hosts-only", "--format=json")
+    ended = tuibench(*asked)
+    assert ended.code == ExitCode.RUN_FAILED
+    check_valid("hosts", ended.out)
 
 
 def test_each_schema_has_an_output_here() -> None:
