@@ -15,6 +15,10 @@ _LEAST_TREND = 6
 _NAME = 16
 _LONGEST_TREND = 60
 _HEADROOM = 8 / 7
+NEAR_ZERO, LEAST_SPREAD = 0.5, 0.005
+"""Values that are all above this share of the greatest, and differ by more than that share of it, are drawn
+between their least and their greatest.
+"""
 _HIGH = 2
 """Lines of a figure where there is more than enough room."""
 
@@ -109,7 +113,24 @@ def _value_line(row: TrendRow, name: TextLine, width: int) -> TextLine:
 
 
 def _sparkline(values: Sequence[float | None], width: int, high: int, *, ascii_only: bool) -> list[str]:
-    """The newest values from a zero baseline; never quite a full cell, so that rows stay apart."""
+    """The newest values, from zero or, where none comes near it, from below the least; never quite a full cell,
+    so that rows stay apart.
+    """
     shown = [*(None,) * width, *values][-width:] if width > 0 else []
-    top = max((value for value in shown if value is not None), default=0.0)
-    return drawing.draw_bars(shown, axis_maximum(top) * _HEADROOM, high, ascii_only=ascii_only)
+    known = [value for value in shown if value is not None]
+    least, most = min(known, default=0.0), max(known, default=0.0)
+    base = _baseline(least, most)
+    if not base:
+        return drawing.draw_bars(shown, axis_maximum(most) * _HEADROOM, high, ascii_only=ascii_only)
+    raised = [None if value is None else value - base for value in shown]
+    return drawing.draw_bars(raised, (most - base) * _HEADROOM, high, ascii_only=ascii_only)
+
+
+def _baseline(least: float, most: float) -> float:
+    """Where a trend begins: zero, unless all values are far from it and differ. The least is a third of the
+    height then, so that it is no zero; differences that are next to nothing are not blown up.
+    """
+    spread = most - least
+    if least < NEAR_ZERO * most or spread < LEAST_SPREAD * most:
+        return 0.0
+    return least - spread / 2
