@@ -113,8 +113,9 @@ def _value_line(row: TrendRow, name: TextLine, width: int) -> TextLine:
 
 
 def _sparkline(values: Sequence[float | None], width: int, high: int, *, ascii_only: bool) -> list[str]:
-    """The newest values, from zero or, where none comes near it, from below the least; never quite a full cell,
-    so that rows stay apart.
+    """The newest values, from zero or, where none comes near it, from below the least.
+
+    They never fill a cell, so that rows stay apart.
     """
     shown = [*(None,) * width, *values][-width:] if width > 0 else []
     known = [value for value in shown if value is not None]
