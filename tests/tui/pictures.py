@@ -79,6 +79,7 @@ CALM = script.hello(60)
 LIVED_ON = msgspec.structs.replace(
     script.status(), production_signs=("2 replicas attached", "3 connections of others at work (shop)")
 )
+FAR_HOSTS = script.hello_from_hosts(60)
 WARNED = script.hello(60, script.status(warnings=(WARNING,)))
 AB_TESTED = script.hello(60, msgspec.structs.replace(script.status(), ab=script.AB_TEST))
 CATALOGUE = script.hello(70, catalogue.status())
@@ -128,6 +129,8 @@ DETAILS = (
     Picture("threads-120x36", LARGE, Scene(CALM, ("t", "0"))),
     Picture("event-chosen-80x24", SMALL, Scene(keys=("7", "down"))),
     Picture("probe-under-way-80x24", SMALL, Scene(msgspec.structs.replace(CALM, probe=UNDER_WAY), ("8",))),
+    Picture("host-cluster-120x36", LARGE, Scene(FAR_HOSTS, ("4",))),
+    Picture("host-cluster-80x24", SMALL, Scene(FAR_HOSTS, ("4",))),
     Picture("settings-found-80x24", SMALL, Scene(CATALOGUE, ("5", "slash", *"risk"))),
     Picture("change-120x36", LARGE, Scene(CATALOGUE, ("5", "down", "enter", "up"))),
     Picture("production-120x36", LARGE, Scene(script.hello(60, LIVED_ON), ("d", "down", "down", "enter"))),

@@ -11,6 +11,7 @@ import msgspec
 
 from tests import examples
 from tuibench.metrics.histogram import coarse_bucket
+from tuibench.model.cluster.host import HostState, LoadHost
 from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, EffectFigure, Verdict
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, SessionEnded, Status
@@ -484,3 +485,39 @@ def ended() -> SessionEnded:
     """An orderly end."""
     summary = examples.summary(session="a1b2c3", threads=64, seconds=84.0, outcome="stopped")
     return SessionEnded(summary=summary, text="SQL statistics:", run_directory="/runs/1")
+
+
+def hello_from_hosts(length: int = LENGTH) -> Hello:
+    """The story as three hosts drive it: one is lost, one is busy with other programs."""
+    told = hello(length)
+    near = LoadHost(
+        name="load1",
+        connections=32,
+        transactions_per_second=741.3,
+        p95_ms=28.9,
+        workers=8,
+        worker_cpu=0.42,
+        lag_p99_ms=0.21,
+        cores=8,
+        cpu_total=61.0,
+        cpu_others=2.0,
+        cpu_steal=0.0,
+        clock_offset_ms=-1.8,
+        clock_error_ms=0.3,
+        round_trip_ms=0.61,
+    )
+    busy = msgspec.structs.replace(
+        near,
+        name="load2",
+        cpu_total=97.0,
+        cpu_others=38.0,
+        worker_cpu=0.88,
+        lag_p99_ms=2.9,
+        clock_offset_ms=12.4,
+    )
+    hosts = (near, busy, LoadHost(name="load3", state=HostState.LOST, cores=8))
+    samples = []
+    for sample in told.samples:
+        load = sample.load and msgspec.structs.replace(sample.load, hosts=hosts)
+        samples.append(msgspec.structs.replace(sample, load=load))
+    return msgspec.structs.replace(told, samples=tuple(samples))

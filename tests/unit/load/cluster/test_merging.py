@@ -2,13 +2,15 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
 from tests.unit.load.test_messages import REPORT
 from tuibench.clock import NS_PER_SECOND
 from tuibench.load.cluster.merging import ReportMerger
-from tuibench.load.worker_report import Counters, WorkerReport
+from tuibench.load.cluster.packing import pack_report, with_sum
+from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
 from tuibench.metrics.histogram import Histogram
+from tuibench.model.sample import SlowTransaction
 from tuibench.session.totals.report_aggregation import LoadTotals
 
 latencies = st.lists(st.integers(1, 10**7), max_size=20)
@@ -70,3 +72,27 @@ def test_the_busiest_worker_is_the_hosts() -> None:
 def test_the_first_failure_and_refusal_are_told() -> None:
     merged = ReportMerger(0, 0).merge([replace(REPORT, worker=1, failure=""), REPORT], NS_PER_SECOND)
     assert (merged.failure, merged.failure_hint, merged.failure_exit) == ("no", "do this", 3)
+
+
+def test_every_field_of_a_report_is_merged_and_packed() -> None:
+    """A new field of WorkerReport gets a value here, and a place in the merger and the packing."""
+    slow = SlowTransaction(transaction="new_order", response_ms=2.0, service_ms=1.0, statements=())
+    whole = replace(
+        REPORT,
+        seconds=1.0,
+        core_seconds=0.25,
+        last_refusal="refused",
+        idle_connections=3,
+        idle_refusal="too many",
+        logins=Histogram.of([500]),
+        waits=Histogram.of([7]),
+        slowest=(slow,),
+        events_since=FairnessStats.of([2.0]),
+        seconds_since=FairnessStats.of([0.1]),
+    )
+    defaults = {field.name: field.default for field in fields(WorkerReport)}
+    empty = (0, (), "", {}, Histogram())
+    assert [name for name, default in defaults.items() if getattr(whole, name) in (default, *empty)] == []
+    merged = ReportMerger(whole.worker, 0).merge([whole], NS_PER_SECOND)
+    bare, packed = pack_report(merged)
+    assert with_sum(bare, [packed]) == whole
