@@ -5,13 +5,14 @@ How to probe, and those of the run's options that a probe takes, too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated
 
 import click
 import msgspec
 
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
+from tuibench.cli.options.cluster_options import ClusterOptions
 from tuibench.cli.options.profile_options import CONTEXT
 from tuibench.cli.options.run_options import ENGINE_HELP, RunOptions
 from tuibench.cli.options.server_options import ServerOptions
@@ -38,7 +39,7 @@ RATE_THREADS = 64
 
 
 @dataclass(frozen=True)
-class ProbeOptions:
+class ProbeOptions(ClusterOptions):
     """Options of `probe`."""
 
     by: Annotated[
@@ -98,6 +99,7 @@ class ProbeOptions:
             engine=self.engine,
             client_delay=self.client_delay,
             run_dir=self.run_dir,
+            **{field.name: getattr(self, field.name) for field in fields(ClusterOptions)},
         ).plan(profile, profile_options)
         return msgspec.structs.replace(plan, probe=order)
 

@@ -91,7 +91,7 @@ def test_every_field_of_a_report_is_merged_and_packed() -> None:
         seconds_since=FairnessStats.of([0.1]),
     )
     defaults = {field.name: field.default for field in fields(WorkerReport)}
-    empty = (0, (), "", {}, Histogram())
+    empty: tuple[object, ...] = (0, (), "", {}, Histogram())
     assert [name for name, default in defaults.items() if getattr(whole, name) in (default, *empty)] == []
     merged = ReportMerger(whole.worker, 0).merge([whole], NS_PER_SECOND)
     bare, packed = pack_report(merged)

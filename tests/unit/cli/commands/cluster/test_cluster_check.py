@@ -73,3 +73,10 @@ def test_the_table() -> None:
     ]
     assert summary_line((GOOD, lost)) == "1 of 2 hosts cannot take part"
     assert summary_line((GOOD,)) == "1 host with 16 cores: ready"
+
+
+@pytest.mark.parametrize("command", ["run", "probe", "tune", "sweep"])
+def test_every_command_with_a_load_takes_hosts(tuibench: Program, command: str) -> None:
+    ended = tuibench(command, "oltp_read_only", "--cluster", "a,b", "--host", "127.0.0.1", "--port", "1")
+    assert ended.code == ExitCode.USAGE_ERROR
+    assert "does not say how the hosts are reached" in ended.err
