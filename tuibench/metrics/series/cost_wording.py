@@ -47,7 +47,12 @@ def change_parts(before: OperationCost | None, after: OperationCost | None) -> l
 
 def effect_cost_lines(effect: Effect) -> list[str]:
     """A line with what an operation cost before a change and after it; none where that is unknown."""
-    parts = change_parts(effect.cost_before, effect.cost_after)
+    return change_cost_lines(effect.cost_before, effect.cost_after)
+
+
+def change_cost_lines(before: OperationCost | None, after: OperationCost | None) -> list[str]:
+    """A line with what an operation cost under either value; none where that is unknown."""
+    parts = change_parts(before, after)
     if not parts:
         return []
     return [

@@ -12,6 +12,7 @@ from tuibench.metrics.inference.wording import (
     comparison_text,
     verdict_text,
 )
+from tuibench.metrics.series.cost_wording import change_cost_lines
 from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, EffectFigure, Verdict
 
 STILL_MOVING = "still moving"
@@ -113,6 +114,7 @@ def trial_text(result: AbTestResult) -> str:
     if result.left_out:
         why = f" ({'; '.join(result.disturbances)})" if result.disturbances else ""
         lines.append(f"    cycles left out, as they were disturbed: {result.left_out}{why}")
+    lines += change_cost_lines(result.cost_a, result.cost_b)
     return "\n".join([*lines, result.sentence, ""]) + "\n"
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.tui.script import COSTS, EFFECT
 from tuibench import units
 from tuibench.model.effect import AbTestPair, AbTestResult, Comparison, EffectFigure, Verdict
+from tuibench.model.operation_cost import OperationCost, Resource
 from tuibench.record.report.effect_text import (
     changes_text,
     cost_line,
@@ -118,6 +119,15 @@ def test_a_trial_is_a_table_and_a_sentence() -> None:
         "sync_binlog 0 against 1: TPS higher: +43 % (38..49 %), p95 equal within ±5 %: −1.2 % (−4.4..2.2 %), "
         "fsyncs/trx higher: +1.020 (0.980..1.050) (4 of 4 cycles)\n\n"
     )
+
+
+def test_a_trial_says_what_an_operation_cost_under_either_value() -> None:
+    cost_a, cost_b = (
+        OperationCost(per_transaction={Resource.SERVER_CPU: cpu, Resource.FSYNCS: fsyncs})
+        for cpu, fsyncs in ((2900.0, 1.0), (2100.0, 0.1))
+    )
+    text = trial_text(msgspec.structs.replace(result(comparison()), cost_a=cost_a, cost_b=cost_b))
+    assert "    cost per operation: server CPU 2,900.00 µs → 2,100.00 µs, log fsyncs 1.00 → 0.10\n" in text
 
 
 def test_left_out_cycles_are_said() -> None:
