@@ -110,7 +110,7 @@ def _ctl_candidates(words: Sequence[str]) -> list[Candidate]:
 
     known = [
         *(Candidate(verb.name, verb.help) for verb in verbs.VERBS),
-        Candidate(verbs.STATUS, "print its status"),
+        *(Candidate(name, help) for name, help in verbs.REPORTS.items()),
     ]
     names = {offer.word for offer in known}
     if not words:

@@ -70,7 +70,7 @@ LINES: dict[str, Command] = {
     "reset": ResetStats(),
     "stop": Stop(),
 }
-UNSPOKEN = {WatchActivity}
+UNSPOKEN = {WatchActivity, model.WatchStatements}
 """Only a screen that shows the activity asks for it."""
 
 
@@ -133,4 +133,4 @@ def test_a_word_that_is_no_command_is_named(line: str, wrong: str) -> None:
 
 def test_the_help_lists_all_of_them() -> None:
     listed = verbs.verbs_help().splitlines()
-    assert [line.split()[0] for line in listed] == [*verbs.VERBS_BY_NAME, verbs.STATUS]
+    assert [line.split()[0] for line in listed] == [*verbs.VERBS_BY_NAME, *verbs.REPORTS]

@@ -99,7 +99,7 @@ def test_everything_is_offered_with_its_help(tuibench: Program, monkeypatch: pyt
         f"{name}\t{text}" for name, text in COMMANDS.items()
     ]
     verbs_told = [line.split("\t")[0] for line in offered(tuibench, monkeypatch, "tuibench ctl ")]
-    assert verbs_told == [*verbs.VERBS_BY_NAME, verbs.STATUS, SESSION]
+    assert verbs_told == [*verbs.VERBS_BY_NAME, *verbs.REPORTS, SESSION]
     told = [line.split("\t")[0] for line in offered(tuibench, monkeypatch, "tuibench ctl set ")]
     assert told == [f"{setting.name}=" for setting in SETTINGS]
 
