@@ -8,7 +8,7 @@ from typing import Annotated
 from tuibench.cli.parsing.declarations import Option
 from tuibench.cli.parsing.option_values import check_choice, check_range
 from tuibench.errors import UsageError
-from tuibench.model.cluster.places import MOST_HOSTS, parse_places
+from tuibench.model.cluster.places import DASK_SCHEMES, MOST_HOSTS, parse_places
 from tuibench.model.cluster.plan import AGENT_PROGRAM, LEASE_SECONDS, ClusterPlan, OnHostLoss
 
 HOSTS = "Several hosts"
@@ -74,7 +74,7 @@ class ClusterOptions:
         if not self.cluster:
             self._check_unused(policy)
             return None
-        return ClusterPlan(
+        plan = ClusterPlan(
             places=parse_places(self.cluster),
             program=self.cluster_program,
             on_host_loss=policy,
@@ -85,6 +85,11 @@ class ClusterOptions:
             cert=self.cluster_cert,
             key=self.cluster_key,
         )
+        for scheduler in (place for place in plan.places if place.startswith(DASK_SCHEMES)):
+            from tuibench.load.cluster.dask_carrier import check_address
+
+            check_address(scheduler, plan)
+        return plan
 
     def _check_unused(self, policy: OnHostLoss) -> None:
         """Raises UsageError for an option that needs `--cluster`."""

@@ -71,3 +71,11 @@ def split_by_weight(whole: int, weights: list[int]) -> list[int]:
         done += weight
         given.append(whole * done // total - sum(given))
     return given
+
+
+def split_quota(transactions: int | None, threads: int, workers: int) -> list[int | None]:
+    """Divides a quota of transactions by the planned threads of each worker; None is no limit."""
+    if transactions is None:
+        return [None] * workers
+    planned = [len(numbers) for numbers in ConnectionAssignment().spread(threads, workers)]
+    return list(split_by_weight(transactions, planned))

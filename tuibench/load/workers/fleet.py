@@ -26,7 +26,7 @@ from tuibench.load.messages import (
     execution_options,
 )
 from tuibench.load.worker_report import Reassign, WorkerReport
-from tuibench.load.workers.assignment import ConnectionAssignment, split_by_weight
+from tuibench.load.workers.assignment import ConnectionAssignment, split_by_weight, split_quota
 from tuibench.load.workers.link import AnyLink, WorkerGoneError
 from tuibench.load.workers.pool import WorkerPool
 from tuibench.load.workers.replacement import SEED_STEP, Loss, can_begin_again, closed, loss_of
@@ -395,7 +395,4 @@ class Fleet:
 
     def limits(self, workers: int) -> list[int | None]:
         """Divides the quota of transactions by the planned threads."""
-        if self._plan.events is None:
-            return [None] * workers
-        threads = [len(numbers) for numbers in ConnectionAssignment().spread(self._plan.threads, workers)]
-        return list(split_by_weight(self._plan.events, threads))
+        return split_quota(self._plan.events, self._plan.threads, workers)

@@ -53,6 +53,8 @@ def test_one_that_fails_hides_no_other_and_is_told_with_the_remedy(tuibench: Pro
         (("cluster", "check", "--cluster", "a,b"), "does not say how the hosts are reached"),
         (("run", "oltp_read_write", "--cluster-lease=9"), "--cluster-lease is for a load from several hosts"),
         (("run", "oltp_read_write", "--cluster=ssh:a", "--cluster-lease=0.1"), "--cluster-lease"),
+        (("run", "oltp_read_write", "--cluster=tcp://10.0.0.1:8786"), "is without TLS"),
+        (("run", "oltp_read_write", "--cluster=tls://a:1", "--cluster-ca=/no/ca"), "no file /no/ca"),
         (("run", "oltp_read_write", "--cluster=ssh:a", "--on-host-loss=panic"), "--on-host-loss is one of"),
     ],
 )
