@@ -23,6 +23,7 @@ from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.probe import ProbeState
 from tuibench.model.sample import LoadSample, Sample
 from tuibench.model.target import Target
+from tuibench.model.tune import TuneProgress
 from tuibench.session.launch import launch
 from tuibench.session.service.client import SessionClient, SessionUpdate
 from tuibench.session.spec import ServiceSpec, SessionSpec
@@ -48,6 +49,7 @@ class Watcher:
         self.events: list[Event] = []
         self.activity: Activity | None = None
         self.probe: ProbeState | None = None
+        self.tune: TuneProgress | None = None
         self.ended: SessionEnded | None = None
         self.hung_up = False
         self._client = client
@@ -118,6 +120,8 @@ class Watcher:
                     self.activity = message
                 case ProbeState():
                     self.probe = message
+                case TuneProgress():
+                    self.tune = message
                 case SampleGap():
                     pytest.fail(f"{message.samples} samples were not sent")
                 case SessionEnded():

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.integration import sbtest
 from tests.integration.support import tuibench
@@ -20,12 +21,16 @@ from tuibench.model.command import (
     SetWeights,
     StartAbTest,
     StartProbe,
+    StartTune,
     Stop,
     StopAbTest,
+    StopTune,
 )
 from tuibench.model.event import EventKind
+from tuibench.model.plan import WATCH
 from tuibench.model.sample import Latency
 from tuibench.model.schedule import PlanPhase, parse_schedule
+from tuibench.model.tune import parse_tune_words
 from tuibench.mysql.connection import connect
 
 DELAY_MS = 20.0
@@ -114,6 +119,34 @@ async def test_an_ab_test_started_by_hand_leaves_everything_as_it_was(tables: Pr
     ((restored,),) = await connection.query("SELECT @@GLOBAL.long_query_time")
     await connection.close()
     assert float(restored) == float(before["long_query_time"])
+
+
+@pytest.mark.parametrize("profile", ["oltp_point_select", WATCH])
+async def test_a_screening_started_by_hand_leaves_everything_as_it_was(
+    tables: PrivateServer, profile: str
+) -> None:
+    """On a load of ours, and on a server's own traffic."""
+    spec = session_spec(tables.target, profile)
+    if profile == WATCH:
+        spec = replace(spec, plan=replace(spec.plan, is_watch=True, options={}))
+    async with watched(spec) as watcher:
+        await watcher.until(lambda: bool(watcher.samples))
+        before = _value(watcher, "innodb_io_capacity")
+        order = StartTune(parse_tune_words(["innodb_io_capacity", "10m"]))
+        answer = await watcher.submit(order)
+        assert answer.ok, answer.text
+        assert "under way already" in (await watcher.submit(order)).text
+        test = StartAbTest(subject="long_query_time", a="2", b="3")
+        assert "screening" in (await watcher.submit(test)).text
+        await watcher.until(lambda: _value(watcher, "innodb_io_capacity") != before)
+        assert (await watcher.submit(StopTune())).ok
+        await watcher.until(lambda: _value(watcher, "innodb_io_capacity") == before)
+        await watcher.until(lambda: watcher.tune is not None and watcher.tune.is_over)
+        assert (await watcher.submit(StartTune(parse_tune_words(["no_such_topic"])))).ok is False
+        await watcher.submit(Stop())
+        summary = (await watcher.end()).summary
+    assert summary.tune is not None
+    assert {one.candidate.setting for one in summary.tune.results} == {"innodb_io_capacity"}
 
 
 def _value(watcher: Watcher, name: str) -> str:

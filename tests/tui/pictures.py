@@ -13,7 +13,7 @@ import msgspec
 from textual.app import App
 from textual.pilot import Pilot
 
-from tests.tui import catalogue, script
+from tests.tui import catalogue, screened, script
 from tests.tui.animation import animated, story
 from tests.tui.driving import LARGE, SMALL
 from tests.tui.fake import FakeClient
@@ -95,6 +95,7 @@ SCREENS: Mapping[str, Scene | Form] = {
     "events": Scene(keys=("7",)),
     "saturation": Scene(msgspec.structs.replace(CALM, probe=OVER), ("8",)),
     "big": Scene(keys=("b",)),
+    "tune": Scene(msgspec.structs.replace(CALM, tune=screened.progress()), ("9",)),
     "cost": Scene(keys=("o",)),
     "statements": Scene(CALM, ("s",), (STATEMENTS,)),
     "start": Form(MISSING, ("down", "enter")),

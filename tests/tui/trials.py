@@ -31,9 +31,11 @@ from tuibench.model.command import (
     SetWeights,
     StartAbTest,
     StartProbe,
+    StartTune,
     Stop,
 )
 from tuibench.model.schedule import ConstantStage
+from tuibench.model.tune import parse_tune_words
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH
 from tuibench.tui.panels.selection import PAGE_LINES
 from tuibench.tui.screens.ab_test_dialog import AbTestDialog
@@ -170,6 +172,7 @@ ACTIONS: Mapping[str, Trial] = {
     "type_plan": submits(SetPlan((ConstantStage(level=4, seconds=9),)), "4", "colon", "9", "s", "enter"),
     "probe": submits(StartProbe(), "enter"),
     "ab_test": submits(StartAbTest(subject="threads", a="32", b="64"), "enter"),
+    "tune": submits(StartTune(parse_tune_words(["flushing", "5m"])), *"flushing", "space", "5", "m", "enter"),
     "durability": submits(ApplyPreset("unsafe"), "down", "down", "enter", "y"),
     "locks": leads(LiveScreen, SessionsScreen),
     "pause": submits(Pause()),

@@ -5,6 +5,7 @@ import msgspec
 from tuibench.model.effect import DEFAULT_MAX_SECONDS, DEFAULT_TOLERANCE_PERCENT
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Schedule
+from tuibench.model.tune import OPERATORS_BUDGET, TunePlan
 
 
 class SetThreads(msgspec.Struct, frozen=True, tag="threads"):
@@ -75,6 +76,16 @@ class StartAbTest(msgspec.Struct, frozen=True, tag="ab", kw_only=True):
 
 class StopAbTest(msgspec.Struct, frozen=True, tag="stop ab"):
     """End the A/B test with what it has, and set back what was before."""
+
+
+class StartTune(msgspec.Struct, frozen=True, tag="tune"):
+    """Screen settings by A/B tests from now on; then set back what was."""
+
+    plan: TunePlan = TunePlan(budget_seconds=OPERATORS_BUDGET)
+
+
+class StopTune(msgspec.Struct, frozen=True, tag="stop tune"):
+    """End the screening with what it has, and set back what was before."""
 
 
 class ChangeSetting(msgspec.Struct, frozen=True, tag="set"):
@@ -157,10 +168,19 @@ SettingCommand = ChangeSetting | ApplyPreset | RestoreSettings | TrustServer
 """They take turns among themselves: a server may take its time over a setting, and the load does not wait."""
 
 AbTestCommand = StartAbTest | StopAbTest
+TuneCommand = StartTune | StopTune
 """They wait for no other command; the changes that a test makes take their turns."""
 
 Command = (
-    LoadCommand | SettingCommand | AbTestCommand | Mark | WatchActivity | WatchStatements | KillQuery | Stop
+    LoadCommand
+    | SettingCommand
+    | AbTestCommand
+    | TuneCommand
+    | Mark
+    | WatchActivity
+    | WatchStatements
+    | KillQuery
+    | Stop
 )
 
 PollCommand = WatchActivity | WatchStatements

@@ -23,6 +23,7 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.summary import Summary
 from tuibench.model.target import Target
+from tuibench.model.tune import TuneProgress
 
 PROTOCOL_VERSION = 3
 
@@ -65,9 +66,9 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     `version` is the program's, `pid` the session's process, `viewers` how many watch it; without any it goes
     on for `grace_seconds`, None for as long as it likes. `elapsed_seconds` is the age of the load. As the
     first line it holds the newest sample only, and no events. `metrics` is the address of its metrics for
-    Prometheus, empty if it serves none. `probe` is the one under way, or the last one. `headline` tells what
-    the samples' headline is, None without one. `engine` is what runs the load, `engine_reason` why it is not
-    the native one.
+    Prometheus, empty if it serves none. `probe` and `tune` are those under way, or the last ones. `headline`
+    tells what the samples' headline is, None without one. `engine` is what runs the load, `engine_reason` why
+    it is not the native one.
     """
 
     protocol: int
@@ -88,6 +89,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     costs: tuple[CommitCost, ...] = ()
     metrics: str = ""
     probe: ProbeState | None = None
+    tune: TuneProgress | None = None
     headline: Headline | None = None
     engine: str = ""
     engine_reason: str = ""
@@ -147,6 +149,7 @@ SessionMessage = (
     | StatementReport
     | CommitCosts
     | ProbeState
+    | TuneProgress
     | CommandReply
     | SampleGap
     | SessionEnded

@@ -1,13 +1,21 @@
 """Order, measurements and results of `tune`."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
+from tuibench.errors import UsageError
 from tuibench.model.effect import AbTestPair, Comparison, EffectFigure
+from tuibench.model.notation import parse_duration, parse_tolerance
 
 BASELINE, TOGETHER = 0, -1
 """Numbers of windows without and with all of the best; candidates are numbered from 1."""
+
+
+OPERATORS_BUDGET = 600.0
+"""Seconds of a screening that is started during a run, unless it says another time."""
 
 
 class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +138,31 @@ class TogetherResult(msgspec.Struct, frozen=True, kw_only=True):
         return next((one for one in self.comparisons if one.figure is figure), None)
 
 
+def parse_tune_words(words: Sequence[str]) -> TunePlan:
+    """An operator's order: settings and topics, and in any order `10m`, `±2%`, `allow-risk`.
+
+    Raises UsageError for a word that is none of these.
+    """
+    plan = TunePlan(budget_seconds=OPERATORS_BUDGET)
+    for word in filter(None, ",".join(words).split(",")):
+        if word == "allow-risk":
+            plan = replace(plan, allow_risk=True)
+        elif word.endswith("%"):
+            plan = replace(plan, tolerance_percent=parse_tolerance(word))
+        elif word[:1].isdigit():
+            plan = replace(plan, budget_seconds=parse_duration(word))
+        elif word.replace("_", "").isalnum():
+            plan = replace(plan, only=(*plan.only, word))
+        else:
+            raise UsageError(f"'{word}' is no setting, topic, time or tolerance", "flushing 10m ±2%")
+    return plan
+
+
+def parse_tune_text(text: str) -> TunePlan:
+    """The same of one text."""
+    return parse_tune_words(text.split())
+
+
 class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
     """A screening so far. `disturbed` counts blocks; `winner` are the numbers of the candidates to keep."""
 
@@ -145,3 +178,16 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
 
     def result_of(self, number: int) -> CandidateResult:
         return next(one for one in self.results if one.candidate.number == number)
+
+
+class TuneProgress(msgspec.Struct, frozen=True, tag="tune", kw_only=True):
+    """Where a screening stands. `by_hand` if an operator started it during a run."""
+
+    result: TuneResult
+    by_hand: bool = False
+    is_over: bool = False
+
+    @property
+    def can_be_stopped(self) -> bool:
+        """True while one that an operator started is under way."""
+        return self.by_hand and not self.is_over

@@ -8,7 +8,6 @@ are written. An error of tuibench itself makes the outcome "failed", as an error
 """
 
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -24,6 +23,8 @@ from tuibench.model.command import (
     SetPlan,
     StartAbTest,
     StartProbe,
+    StartTune,
+    TuneCommand,
 )
 from tuibench.model.event import EventKind
 from tuibench.model.message import Hello, RunState, Status
@@ -47,7 +48,8 @@ from tuibench.session.probe.runner import LoadLevel, ProbeRunner
 from tuibench.session.spec import SessionSpec
 from tuibench.session.totals.report_aggregation import LoadTotals
 from tuibench.session.totals.run_summary import RunEnding, ServerReading, build_summary
-from tuibench.session.tune.runner import TuneRun
+from tuibench.session.tune.operator_tune import TUNE_RUNS
+from tuibench.session.tune_maker import tune_maker
 from tuibench.session.watcher import Watcher
 from tuibench.workload import library
 from tuibench.workload.datasets import build_data_set
@@ -118,8 +120,12 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
     async def submit(self, command: Command) -> str:
         """Executes a command; the reply in words. Raises TuibenchError for a refusal."""
         with self.effect_tracker.command_running():
-            if isinstance(command, AbTestCommand):
-                return await self._execute_ab_test(command)
+            if isinstance(command, AbTestCommand | TuneCommand):
+                if isinstance(command, StartAbTest | StartTune):
+                    self._require_steady_load()
+                return await self.effect_tracker.execute(command)
+            if isinstance(command, AB_TEST_REFUSES) and self.effect_tracker.operator_tune.is_under_way:
+                raise UsageError(TUNE_RUNS, "end the screening first")
             if isinstance(command, AB_TEST_REFUSES) and self.effect_tracker.operator_test.is_under_way:
                 raise UsageError(AB_TEST_RUNS, "end the A/B test first")
             if not isinstance(command, LoadCommand):
@@ -129,14 +135,13 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             finally:
                 self.watcher.publish_status()
 
-    async def _execute_ab_test(self, command: AbTestCommand) -> str:
+    def _require_steady_load(self) -> None:
+        """Raises UsageError while a probe or a plan moves the load."""
         plan = self.plan_runner.state
-        if isinstance(command, StartAbTest):
-            if self.probe_runner.is_under_way:
-                raise UsageError("a probe is under way", "end it first")
-            if plan is not None and plan.phase in (PlanPhase.RUNNING, PlanPhase.WAITING):
-                raise UsageError("the load follows a plan; an A/B test needs a steady one", "hold it first")
-        return await self.effect_tracker.operator_test.execute(command)
+        if self.probe_runner.is_under_way:
+            raise UsageError("a probe is under way", "end it first")
+        if plan is not None and plan.phase in (PlanPhase.RUNNING, PlanPhase.WAITING):
+            raise UsageError("the load follows a plan; a test needs a steady one", "hold it first")
 
     def request_stop(self, outcome: RunOutcome = "stopped") -> None:
         """Ends the run in good order; `outcome` goes into the summary."""
@@ -154,6 +159,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             costs=self.effect_tracker.costs,
             headline=self.load.headline,
             probe=self.probe_runner.state,
+            tune=self.effect_tracker.tune_progress,
             engine=self.engine.name,
             engine_reason=self.engine.reason,
         )
@@ -198,6 +204,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             watcher.tasks.start,
             lambda: watcher.settings.states,
         )
+        make_tune = tune_maker(watcher, self.spec, self.submit)
         self.effect_tracker = EffectTracker(
             plan,
             self.load,
@@ -207,7 +214,8 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             publish,
             self.submit,
             watcher.tasks.start,
-            tune=self._tune_run(),
+            tune=make_tune(plan.tune) if plan.tune is not None else None,
+            make_tune=make_tune,
         )
         self.measuring = MeasuringLoop(
             watcher,
@@ -227,22 +235,6 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         watcher.bus.event_listeners += (self.effect_tracker.on_event, self.probe_runner.on_event)
         watcher.statement_monitor.own = lambda: self.load.accounting.statements
         watcher.extend_status = self._extend_status
-
-    def _tune_run(self) -> TuneRun | None:
-        watcher, plan = self.watcher, self.spec.plan
-        if plan.tune is None:
-            return None
-        return TuneRun(
-            plan.tune,
-            plan,
-            watcher.server,
-            Path(self.spec.run_directory),
-            watcher.settings,
-            watcher.lifecycle,
-            watcher.log,
-            self.submit,
-            watcher.tasks.start,
-        )
 
     async def _open_connections(self) -> None:
         """Opens the connections while the load is held."""

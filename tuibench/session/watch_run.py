@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tuibench.clock import Clock
 from tuibench.errors import UsageError
-from tuibench.model.command import AbTestCommand, Command
+from tuibench.model.command import AbTestCommand, Command, TuneCommand
 from tuibench.model.event import EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, Hello, RunState, Status
 from tuibench.model.sample import Sample
@@ -26,6 +26,7 @@ from tuibench.session.sampling.sampler import TickObservation
 from tuibench.session.spec import SessionSpec
 from tuibench.session.totals.run_summary import RunEnding, ServerReading
 from tuibench.session.totals.watch_totals import WatchTotals, build_watch_summary
+from tuibench.session.tune_maker import tune_maker
 from tuibench.session.watcher import Watcher
 
 
@@ -70,8 +71,8 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
     async def submit(self, command: Command) -> str:
         """Executes a command; the reply in words. Raises TuibenchError for a refusal."""
         with self.effect_tracker.command_running():
-            if isinstance(command, AbTestCommand):
-                return await self.effect_tracker.operator_test.execute(command)
+            if isinstance(command, AbTestCommand | TuneCommand):
+                return await self.effect_tracker.execute(command)
             return await self.watcher.submit(command)
 
     def request_stop(self, outcome: RunOutcome = "stopped") -> None:
@@ -85,7 +86,7 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
     def hello(self, samples: int, *, with_events: bool) -> Hello:
         """The session as a new viewer needs to know it, with so many samples of the past."""
         hello = self.watcher.hello(samples, with_events=with_events)
-        return replace(hello, costs=self.effect_tracker.costs)
+        return replace(hello, costs=self.effect_tracker.costs, tune=self.effect_tracker.tune_progress)
 
     def _assemble(self) -> None:
         watcher = self.watcher
@@ -98,6 +99,7 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
             watcher.bus.publish,
             self.submit,
             watcher.tasks.start,
+            make_tune=tune_maker(watcher, self.spec, self.submit),
         )
         watcher.bus.event_listeners.append(self.effect_tracker.on_event)
         watcher.on_tick = self._on_tick
@@ -205,6 +207,7 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
             effects=tuple(tracker.effects),
             costs=tracker.costs,
             ab=tracker.ab,
+            tune=tracker.tune,
             earlier_ab_tests=tracker.earlier_ab_tests,
             steadiness=tracker.steadiness,
             operation_cost=tracker.operation_cost,

@@ -25,6 +25,7 @@ from tuibench.model.sample import HostSample, LoadSample, Sample, ServerSample, 
 from tuibench.model.schedule import PlanPhase, PlanProgress
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingRole, SettingState, settings_with
+from tuibench.model.tune import TuneProgress
 from tuibench.tui.charts.chart_state import ChartState
 from tuibench.tui.charts.history import ChartHistory, ChartPoint, CpuShares, pack_counts
 from tuibench.tui.charts.time_grid import TimeGrid, make_grid, slot_of
@@ -51,6 +52,7 @@ SessionMessage = (
     | StatementReport
     | CommitCosts
     | ProbeState
+    | TuneProgress
     | SampleGap
     | SessionEnded
     | Hello
@@ -87,7 +89,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     the user's own, by action. `frozen` is the view that the operator has stopped at, see `picture`; in the
     picture `picture_of` is how long the run is meanwhile. `replay` says where the replay of a recorded run
     stands; None for a run that goes on now. A `read_only` screen steers nothing. `probe` is where the
-    last probe stands. With `coach` the screen says what to try first. `caption` is that of a scene.
+    last probe stands, `tune` where the last screening does. With `coach` the screen says what to try first.
+    `caption` is that of a scene.
     """
 
     plan: RunPlan
@@ -110,6 +113,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     picture_of: float | None = None
     replay: ReplayState | None = None
     probe: ProbeState | None = None
+    tune: TuneProgress | None = None
     read_only: bool = False
     coach: bool = False
     caption: Caption | None = None
@@ -252,6 +256,7 @@ def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -
         engine=hello.engine,
         keys=dict(keys),
         probe=hello.probe,
+        tune=hello.tune,
     )
     points = (_chart_point(sample, hello.plan.interval_seconds) for sample in hello.samples)
     return msgspec.structs.replace(view, recent=hello.samples[-MAX_SAMPLES:], history=ChartHistory.of(points))
@@ -276,6 +281,8 @@ def next_view(view: View, message: SessionMessage) -> View:
             return msgspec.structs.replace(view, statements=message)
         case ProbeState():
             return msgspec.structs.replace(view, probe=message)
+        case TuneProgress():
+            return msgspec.structs.replace(view, tune=message)
         case CommitCosts(costs=costs):
             return msgspec.structs.replace(view, costs=costs)
         case SampleGap():

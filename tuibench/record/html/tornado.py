@@ -1,11 +1,12 @@
 """The tornado chart of a screening: a bar for each candidate, its interval and its estimate around zero."""
 
+from tuibench.metrics.inference.tornado import HEADINGS, change_text, in_order, scale
 from tuibench.metrics.inference.wording import FIGURE_NAMES, difference_text
 from tuibench.model.effect import Comparison, EffectFigure
 from tuibench.model.tune import CandidateResult, TuneResult, TuneVerdict
 from tuibench.record.files.run import Run
 from tuibench.record.html.markup import Markup, figure_table, join_markup, tag
-from tuibench.record.report.tune_text import HEADINGS, change_text, in_order, scale, tune_text
+from tuibench.record.report.tune_text import tune_text
 
 WIDTH, ROW, NAMES, PAD = 1120, 24, 430, 60
 COLOURS = {

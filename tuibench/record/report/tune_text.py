@@ -3,42 +3,15 @@
 from collections.abc import Iterable, Iterator
 
 from tuibench import units
+from tuibench.metrics.inference.tornado import BAR_CELLS, HEADINGS, bar, change_text, in_order, scale
 from tuibench.metrics.inference.wording import FIGURE_NAMES, comparison_text, difference_text
 from tuibench.model.effect import Comparison, EffectFigure
-from tuibench.model.tune import Candidate, CandidateResult, TuneResult, TuneVerdict
-
-BAR_CELLS = 41
-"""Odd, so that zero has a cell of its own."""
-
-MOST_PERCENT = 400.0
-"""Bars end here: the figures beside them are exact."""
+from tuibench.model.tune import CandidateResult, TuneResult
 
 METHOD = (
     "Each value was alternated with the server as it was, in random order. Intervals are confidence "
     "sequences at the level of e-BY: of all verdicts on {figure}, at most {rate:.0f} % are false on average."
 )
-HEADINGS = {
-    TuneVerdict.BETTER: "Better",
-    TuneVerdict.WORSE: "Worse",
-    TuneVerdict.NO_EFFECT: "No effect within ±{tolerance:g} %",
-    TuneVerdict.CANNOT_TELL: "Cannot tell yet",
-    TuneVerdict.REFUSED: "Refused by the server",
-}
-
-
-def change_text(candidate: Candidate) -> str:
-    """`innodb_flush_log_at_trx_commit 1 → 2`, sizes in words."""
-    return f"{candidate.setting} {candidate.change}"
-
-
-def in_order(result: TuneResult, verdict: TuneVerdict) -> list[CandidateResult]:
-    """The candidates with this verdict, the largest difference first."""
-    found = [one for one in result.results if one.verdict is verdict]
-    return sorted(found, key=lambda one: -abs(_percent(one.comparison(result.plan.primary))))
-
-
-def _percent(comparison: Comparison | None) -> float:
-    return 0.0 if comparison is None or comparison.percent is None else comparison.percent
 
 
 def tune_text(result: TuneResult) -> str:
@@ -79,19 +52,6 @@ def _tornado(result: TuneResult) -> Iterator[str]:
             yield _line(one, result, width, most)
 
 
-def scale(result: TuneResult) -> float:
-    """The percentage at the ends of the chart: a round number beyond all verdicts' intervals."""
-    decided = (TuneVerdict.BETTER, TuneVerdict.WORSE, TuneVerdict.NO_EFFECT)
-    edges = [
-        abs(edge)
-        for one in result.results
-        if one.verdict in decided and (found := one.comparison(result.plan.primary)) is not None
-        for edge in (found.percent_low, found.percent_high)
-        if edge is not None
-    ]
-    return min(MOST_PERCENT, units.axis_maximum(max([*edges, 5.0])))
-
-
 def _line(one: CandidateResult, result: TuneResult, width: int, most: float) -> str:
     found = one.comparison(result.plan.primary)
     name = f"  {change_text(one.candidate):{width}}"
@@ -107,22 +67,6 @@ def _line(one: CandidateResult, result: TuneResult, width: int, most: float) -> 
     words = [f"{difference_text(found)}", *others]
     words += [f"misses {one.misses}"] * bool(one.misses) + ["▲ can lose data"] * one.candidate.at_risk
     return f"{name}  {bar(found, most)}  {', '.join(words)}"
-
-
-def bar(found: Comparison, most: float) -> str:
-    """The interval as a line with its estimate, zero in the middle: `·········│──●───·····`."""
-    low, middle, high = (
-        _cell(percent, most) for percent in (found.percent_low, found.percent, found.percent_high)
-    )
-    cells = ["─" if low <= place <= high else " " for place in range(BAR_CELLS)]
-    cells[BAR_CELLS // 2] = "│"
-    cells[middle] = "●"
-    return "".join(cells)
-
-
-def _cell(percent: float | None, most: float) -> int:
-    share = 0.0 if percent is None else max(-1.0, min(1.0, percent / most))
-    return round((BAR_CELLS - 1) / 2 * (1 + share))
 
 
 def _together(result: TuneResult) -> Iterator[str]:

@@ -7,6 +7,7 @@ from tuibench.metrics.histogram import US_PER_MS
 from tuibench.model.summary import Summary, WatchedTotals
 from tuibench.model.watch import WatchedRate, WatchReport
 from tuibench.record.report.effect_text import trial_text
+from tuibench.record.report.tune_text import tune_text
 from tuibench.record.sysbench_report import IntervalCounts
 
 
@@ -60,7 +61,8 @@ def watched_totals(summary: Summary) -> WatchedTotals:
 def watch_text(summary: Summary) -> str:
     """The same as text, ending in a newline."""
     trial = "".join(map(trial_text, summary.ab_tests))
-    return "\n".join([*_lines(watch_report(summary)), ""]) + trial
+    tune = "\n" + tune_text(summary.tune) if summary.tune else ""
+    return "\n".join([*_lines(watch_report(summary)), ""]) + trial + tune
 
 
 def _lines(report: WatchReport) -> Iterator[str]:

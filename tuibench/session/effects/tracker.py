@@ -9,10 +9,12 @@ from contextlib import contextmanager
 
 import msgspec
 
+from tuibench.errors import UsageError
 from tuibench.metrics.inference.effect_detector import FEWEST_SLOTS, EffectDetector
 from tuibench.metrics.series.commit_cost import CostLedger
 from tuibench.metrics.series.operation_cost import operation_cost, resource_use, total_use
 from tuibench.metrics.series.slots import Slot
+from tuibench.model.command import AbTestCommand, StartAbTest, StartTune, TuneCommand
 from tuibench.model.effect import AbTestResult, CommitCost, CommitCosts, Effect
 from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import SessionMessage
@@ -20,7 +22,7 @@ from tuibench.model.operation_cost import OperationCost, ResourceUse
 from tuibench.model.plan import RunPlan
 from tuibench.model.sample import HostSample, Sample, SlowTransaction, TrafficSample, slowest_of
 from tuibench.model.steadiness import Steadiness
-from tuibench.model.tune import TuneResult
+from tuibench.model.tune import TuneProgress, TuneResult
 from tuibench.record.report.effect_text import effect_text
 from tuibench.record.report.steadiness_text import stall_event_text
 from tuibench.record.sysbench_report import IntervalCounts
@@ -35,6 +37,7 @@ from tuibench.session.lifecycle import Lifecycle
 from tuibench.session.load_controller import LoadController
 from tuibench.session.sampling.sampler import VARIABLES_EVERY_TICKS
 from tuibench.session.tasks import StartTask
+from tuibench.session.tune.operator_tune import MakeTune, OperatorTune
 from tuibench.session.tune.runner import TuneRun
 
 BOUNDARIES = frozenset(
@@ -77,6 +80,7 @@ class EffectTracker:
         start_task: StartTask,
         *,
         tune: TuneRun | None = None,
+        make_tune: MakeTune,
     ) -> None:
         self.effects: list[Effect] = []
         self._settings = settings
@@ -86,6 +90,16 @@ class EffectTracker:
             self._trial = AbTest(plan.trial, load, settings, lifecycle, log, submit, start_task)
         self.operator_test = OperatorAbTest(
             plan, load, settings, lifecycle, log, submit, start_task, self._on_operator_test
+        )
+        self.operator_tune = OperatorTune(
+            plan,
+            make_tune,
+            settings,
+            lifecycle,
+            log,
+            start_task,
+            lambda: load.rate if load is not None else 0.0,
+            self._on_operator_test,
         )
         self._log = log
         self._publish = publish
@@ -102,6 +116,16 @@ class EffectTracker:
         self._before: Sample | None = None
         self._uses: list[ResourceUse] = []
         self.total_use = ResourceUse()
+
+    async def execute(self, command: AbTestCommand | TuneCommand) -> str:
+        """Starts or ends an A/B test or a screening by hand. Raises UsageError while the other one runs."""
+        if isinstance(command, StartAbTest) and self.operator_tune.is_under_way:
+            raise UsageError("a screening of settings is under way", "end it first")
+        if isinstance(command, StartTune) and self.operator_test.is_under_way:
+            raise UsageError("an A/B test is under way", "end it first")
+        if isinstance(command, AbTestCommand):
+            return await self.operator_test.execute(command)
+        return await self.operator_tune.execute(command)
 
     @property
     def operation_cost(self) -> OperationCost:
@@ -135,7 +159,12 @@ class EffectTracker:
     @property
     def tune(self) -> TuneResult | None:
         """The result of the screening so far, if there is one."""
-        return self._tune.result if self._tune else None
+        return self._tune.result if self._tune else self.operator_tune.result
+
+    @property
+    def tune_progress(self) -> TuneProgress | None:
+        """The same for viewers."""
+        return self._tune.progress if self._tune else self.operator_tune.progress
 
     @property
     def ab_so_far(self) -> AbTestResult | None:
@@ -190,10 +219,12 @@ class EffectTracker:
             self._interrupt(why)
 
     @property
-    def _measuring(self) -> AbTest | TuneRun | OperatorAbTest | None:
+    def _measuring(self) -> AbTest | TuneRun | OperatorAbTest | OperatorTune | None:
         """What judges the changes at present, instead of a window before and after each."""
         if self._trial is None and self.operator_test.is_under_way:
             return self.operator_test
+        if self._trial is None and self.operator_tune.is_under_way:
+            return self.operator_tune
         return self._trial
 
     def _on_operator_test(self) -> None:
@@ -247,6 +278,7 @@ class EffectTracker:
     def end(self) -> None:
         """The load has ended: reports what is known of the last change."""
         self.operator_test.end()
+        self.operator_tune.end()
         if self._trial is not None:
             self._trial.end()
         else:

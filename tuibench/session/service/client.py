@@ -29,6 +29,7 @@ from tuibench.model.message import (
 )
 from tuibench.model.probe import ProbeState
 from tuibench.model.sample import Sample
+from tuibench.model.tune import TuneProgress
 from tuibench.session.events.event_log import MOST_SAMPLES
 from tuibench.session.service import unix_sockets
 
@@ -39,7 +40,16 @@ CONNECT_TIMEOUT_SECONDS = 10.0
 """A session that does not greet in this time is stopped, or hangs."""
 
 SessionUpdate = (
-    Sample | Event | Status | Activity | StatementReport | CommitCosts | ProbeState | SampleGap | SessionEnded
+    Sample
+    | Event
+    | Status
+    | Activity
+    | StatementReport
+    | CommitCosts
+    | ProbeState
+    | TuneProgress
+    | SampleGap
+    | SessionEnded
 )
 T = TypeVar("T")
 

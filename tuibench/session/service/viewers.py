@@ -30,6 +30,7 @@ from tuibench.model.message import (
 )
 from tuibench.model.probe import ProbeState
 from tuibench.model.sample import Sample
+from tuibench.model.tune import TuneProgress
 
 MOST_SAMPLES = 60
 MOST_BYTES = 1 << 24
@@ -69,7 +70,7 @@ class Outbox:
             if len(self._samples) > self._most_samples:
                 self._leave_out(self._samples.popleft())
                 self._missed += 1
-        elif isinstance(message, Status | ProbeState):
+        elif isinstance(message, Status | ProbeState | TuneProgress):
             if (older := self._newest.get(type(message))) is not None:
                 self._leave_out(older)
             self._newest[type(message)] = self._last

@@ -29,6 +29,7 @@ from tuibench.model.tune import (
     TuneBlock,
     TuneLogHead,
     TunePlan,
+    TuneProgress,
     TuneResult,
     TuneVerdict,
     TuneWindow,
@@ -88,8 +89,13 @@ class TuneRun:
         log: EventLog,
         submit: Submit,
         start_task: StartTask,
+        publish: Callable[[TuneProgress], None] = lambda _: None,
+        on_end: Callable[[], None] | None = None,
     ) -> None:
         self._order = order
+        self._publish = publish
+        self._on_end = on_end
+        self._begun_at = 0.0
         self._plan = plan
         self._server = server
         self._settings = settings
@@ -106,6 +112,7 @@ class TuneRun:
         self._window: _Window | None = None
         self._current: dict[str, str] = {}
         self._setting = False
+        self._changing = asyncio.Lock()
         self._told: dict[int, TuneVerdict] = {}
         self._ended_at: float | None = None
         self._is_together_refused = False
@@ -138,19 +145,36 @@ class TuneRun:
     def result(self) -> TuneResult:
         """What is known so far."""
         until = self._log.elapsed_seconds() if self._ended_at is None else self._ended_at
-        return self._evaluation.result(self._earlier_seconds + max(0.0, until))
+        return self._evaluation.result(self._earlier_seconds + max(0.0, until - self._begun_at))
+
+    @property
+    def progress(self) -> TuneProgress:
+        """The same for viewers."""
+        is_over = self._ended_at is not None
+        return TuneProgress(result=self.result, by_hand=self._on_end is not None, is_over=is_over)
+
+    @property
+    def _elapsed(self) -> float:
+        """Seconds of the screening, over all of its runs."""
+        return self._earlier_seconds + self._log.elapsed_seconds() - self._begun_at
+
+    def start(self) -> None:
+        """Begins with the load's start, or during a run."""
+        self._begun_at = self._log.elapsed_seconds()
+        head = TuneLogHead(
+            profile=self._plan.profile,
+            server=self._server.identity,
+            threads=self._plan.threads,
+            candidates=self.candidates,
+        )
+        self._file.begin(head, self._evaluation.blocks)
+        self._publish(self.progress)
+        self._next_block()
 
     def on_event(self, event: Event) -> None:
         """The load has started; or something else is changed during a window."""
         if event.kind is EventKind.START:
-            head = TuneLogHead(
-                profile=self._plan.profile,
-                server=self._server.identity,
-                threads=self._plan.threads,
-                candidates=self.candidates,
-            )
-            self._file.begin(head, self._evaluation.blocks)
-            self._next_block()
+            self.start()
         elif event.kind in CHANGE_KINDS and self._window is not None and not self._is_ours(event):
             self._window.disturb(OF_EVENTS.get(event.kind, event.text))
 
@@ -174,6 +198,11 @@ class TuneRun:
         """No more changes; the restore of the settings waits for one that is under way."""
         if self._ended_at is None:
             self._ended_at = self._log.elapsed_seconds()
+            self._publish(self.progress)
+
+    async def set_back(self) -> None:
+        """Restores what the screening has set and not restored yet, when its last change is over."""
+        await self._set(_Window(BASELINE), {})
 
     # Blocks
 
@@ -186,13 +215,14 @@ class TuneRun:
             self._enter(self._queue.pop(0))
             return
         block = TuneBlock(
-            end_seconds=self._earlier_seconds + self._log.elapsed_seconds(),
+            end_seconds=self._elapsed,
             windows=tuple(window.record() for window in self._done),
         )
         self._done = []
         self._evaluation.blocks.append(block)
         self._file.add(block)
         self._tell()
+        self._publish(self.progress)
         self._lifecycle.publish_status()
         self._next_block()
 
@@ -217,7 +247,7 @@ class TuneRun:
 
     def _due(self) -> list[int]:
         """What the next block measures beside the baseline; nothing at the end."""
-        seconds = self._earlier_seconds + self._log.elapsed_seconds()
+        seconds = self._elapsed
         evaluation = self._evaluation
         if not evaluation.together and seconds < SCREENING_SHARE * self._order.budget_seconds:
             due = evaluation.next_block()
@@ -240,7 +270,10 @@ class TuneRun:
             self._start_task(self._set(_Window(BASELINE), self._values(result.winner)), "tune")
             return
         self.end()
-        self._lifecycle.request_stop("done")
+        if self._on_end is not None:
+            self._on_end()
+        else:
+            self._lifecycle.request_stop("done")
 
     # Values
 
@@ -255,6 +288,10 @@ class TuneRun:
 
     async def _set(self, window: _Window, wanted: Mapping[str, str]) -> None:
         """Puts back what is not wanted any more, then sets what is."""
+        async with self._changing:
+            await self._change(window, wanted)
+
+    async def _change(self, window: _Window, wanted: Mapping[str, str]) -> None:
         self._setting = True
         try:
             for name in [name for name in self._current if name not in wanted]:

@@ -13,13 +13,19 @@ from typing import NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from tuibench.model.command import Command, HoldPlan, Mark, Pause, Resume, ResumePlan, StopAbTest, StopProbe
+from tuibench.model.command import Command, Mark
 from tuibench.model.message import NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, REPLAY_REFUSAL, RunState
-from tuibench.model.schedule import PlanPhase
 from tuibench.tui.bridge import ReplayPlayer
 from tuibench.tui.commands import chart_view
 from tuibench.tui.commands.chart_view import ViewChange
 from tuibench.tui.commands.steering import ThreadChange
+from tuibench.tui.commands.toggles import (
+    hold_or_resume_plan,
+    pause_or_resume,
+    stop_ab_test,
+    stop_probe,
+    stop_tune,
+)
 from tuibench.tui.view import View
 
 STEERABLE_STATES = frozenset({RunState.RUNNING, RunState.PAUSED})
@@ -83,25 +89,6 @@ def _load_action(
         applies=_has_load,
         absent=NO_LOAD_REFUSAL,
     )
-
-
-def _pause_or_resume(view: View) -> Command:
-    return Resume() if view.status.state is RunState.PAUSED else Pause()
-
-
-def _hold_or_resume_plan(view: View) -> Command:
-    plan = view.plan_under_way
-    return ResumePlan() if plan is not None and plan.phase is PlanPhase.HELD else HoldPlan()
-
-
-def _stop_probe(view: View) -> Command | None:
-    """The key ends a probe; without one it opens the dialog that starts one."""
-    return StopProbe() if view.is_probing else None
-
-
-def _stop_ab_test(view: View) -> Command | None:
-    """The same for an A/B test; that of the run itself ends with the run."""
-    return StopAbTest() if view.is_ab_testing else None
 
 
 def _chart_action(name: str, keys: str, shown: str, label: str, help: str, look: ViewChange) -> UserAction:
@@ -221,7 +208,7 @@ ACTIONS = (
         "H",
         "plan",
         "Hold the planned load, or resume it",
-        command=_hold_or_resume_plan,
+        command=hold_or_resume_plan,
         rare=True,
         applies=lambda view: view.plan_under_way is not None,
         absent="no plan is running: T enters one",
@@ -233,7 +220,7 @@ ACTIONS = (
         "P",
         "probe",
         "Probe: find the saturation point, or end a probe (screen 8)",
-        command=_stop_probe,
+        command=stop_probe,
         in_footer=False,
         applies=_has_load,
         absent=NO_LOAD_REFUSAL,
@@ -244,7 +231,16 @@ ACTIONS = (
         "A",
         "A/B",
         "A/B test of two values, or end it",
-        command=_stop_ab_test,
+        command=stop_ab_test,
+        in_footer=False,
+    ),
+    UserAction(
+        "tune",
+        "U",
+        "U",
+        "tune",
+        "Tune: screen settings, or end a screening (screen 9)",
+        command=stop_tune,
         in_footer=False,
     ),
     UserAction("durability", "d", "d", "durability", "Choose what survives a crash: a preset or one setting"),
@@ -263,7 +259,7 @@ ACTIONS = (
         "p",
         "pause",
         "Pause the load, or resume it",
-        command=_pause_or_resume,
+        command=pause_or_resume,
         applies=lambda view: _has_load(view) or view.replay is not None,
         absent=NO_LOAD_REFUSAL,
         play=lambda player: player.toggle(),

@@ -18,6 +18,7 @@ from tuibench.model.command import (
     SetThreads,
     SetWeights,
     StartProbe,
+    StartTune,
 )
 from tuibench.tui.screens.ab_test_dialog import AbTestDialog
 from tuibench.tui.screens.confirm import ChangePrompt
@@ -29,6 +30,7 @@ from tuibench.tui.screens.load_dialogs import (
     probe_dialog,
     rate_dialog,
     threads_dialog,
+    tune_dialog,
     weights_dialog,
 )
 from tuibench.tui.view import View
@@ -65,6 +67,7 @@ DIALOGS: dict[str, Dialog] = {
     "name_mark": Dialog(mark_dialog, Mark),
     "probe": Dialog(probe_dialog, StartProbe),
     "ab_test": Dialog(AbTestDialog, _itself),
+    "tune": Dialog(tune_dialog, StartTune),
     "durability": Dialog(DurabilityDialog, _command_of),
 }
 """By the name of the action that opens it."""

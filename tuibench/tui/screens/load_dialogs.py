@@ -14,6 +14,7 @@ from tuibench.model.schedule import (
     format_schedule,
     parse_schedule,
 )
+from tuibench.model.tune import TunePlan, parse_tune_text
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.screens import tabs
 from tuibench.tui.screens.input_dialog import InputDialog, NumberDialog
@@ -153,3 +154,19 @@ def probe_dialog(view: View) -> InputDialog[ProbeOrder]:
     return InputDialog(
         "Find the saturation point", facts, "for example p95<20ms", parse_probe_text, verb="starts"
     )
+
+
+_TUNE_FACTS = (
+    "Alternates each value with the server as it is, tells which are better, worse or without effect, and "
+    "sets everything back. Type topics or settings (durability, flushing, innodb_io_capacity), a time (10m), "
+    "a tolerance (±2%), allow-risk; empty tries all for 10 min. {screen} shows the screening, {key} ends it."
+)
+
+
+def tune_dialog(view: View) -> InputDialog[TunePlan]:
+    """Asks what a screening is to try, which begins at once."""
+    facts = _TUNE_FACTS.format(
+        key=action_key(ACTIONS_BY_NAME["tune"], view),
+        screen=tabs.tab_key(tabs.TABS_BY_NAME["tune"], view),
+    )
+    return InputDialog("Screen settings", facts, "for example flushing 10m", parse_tune_text, verb="starts")

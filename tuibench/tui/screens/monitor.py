@@ -65,6 +65,7 @@ from tuibench.tui.panels.server_tables import (
 from tuibench.tui.panels.slowest import side_statements, slowest_panel
 from tuibench.tui.panels.statements import statements_panel
 from tuibench.tui.panels.trend import TrendSection, stack_sections
+from tuibench.tui.panels.tune import tune_panel, winner_lines
 from tuibench.tui.screens.base import MainScreen
 from tuibench.tui.text.spans import TextLine
 from tuibench.tui.view import View
@@ -234,6 +235,20 @@ class SaturationScreen(MainScreen):
     def action_jump(self) -> None:
         if self.view.is_probing:
             self.post_message(self.CommandRequested(NextStep()))
+
+
+class TuneScreen(MainScreen):
+    """A screening of settings under way, or the last one."""
+
+    KEYS = (("U", "end the screening, or start one"),)
+
+    def body(self) -> ComposeResult:
+        yield self.panel(tune_panel, id="tune")
+
+    def copied(self, view: View) -> str:
+        """The lines of my.cnf for the winner; before there is one, the figures."""
+        lines = winner_lines(view)
+        return "\n".join(lines) + "\n" if lines else super().copied(view)
 
 
 class CostScreen(MainScreen):

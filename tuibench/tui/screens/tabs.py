@@ -21,6 +21,7 @@ from tuibench.tui.screens.monitor import (
     SaturationScreen,
     ServerScreen,
     StatementsScreen,
+    TuneScreen,
 )
 from tuibench.tui.screens.sessions import SessionsScreen
 from tuibench.tui.screens.settings import SettingsScreen
@@ -75,6 +76,16 @@ SCREEN_TABS = (
         SaturationScreen,
         offered=lambda view: view.probe is not None,
         absent="no probe was run yet: P starts one",
+    ),
+    ScreenTab(
+        "9",
+        "tune",
+        "Tune",
+        "Tune",
+        "which settings matter: a screening's tornado chart",
+        TuneScreen,
+        offered=lambda view: view.tune is not None,
+        absent="no settings were screened yet: U starts it",
     ),
     ScreenTab(
         "o",

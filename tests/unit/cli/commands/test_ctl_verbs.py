@@ -27,14 +27,17 @@ from tuibench.model.command import (
     SetWeights,
     StartAbTest,
     StartProbe,
+    StartTune,
     Stop,
     StopAbTest,
     StopProbe,
+    StopTune,
     TrustServer,
     WatchActivity,
 )
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Quantity, parse_schedule
+from tuibench.model.tune import TunePlan
 
 LINES: dict[str, Command] = {
     "threads 64": SetThreads(64),
@@ -55,6 +58,11 @@ LINES: dict[str, Command] = {
         subject="preset", a="durable", b="unsafe", tolerance_percent=5, max_seconds=120
     ),
     "ab stop": StopAbTest(),
+    "tune": StartTune(),
+    "tune flushing 5m ±3% allow-risk": StartTune(
+        TunePlan(budget_seconds=300.0, only=("flushing",), tolerance_percent=3.0, allow_risk=True)
+    ),
+    "tune stop": StopTune(),
     "set sync_binlog=0": ChangeSetting("sync_binlog", "0"),
     "set sync_binlog 0": ChangeSetting("sync_binlog", "0"),
     "set innodb_buffer_pool_size=256M": ChangeSetting("innodb_buffer_pool_size", "256M"),

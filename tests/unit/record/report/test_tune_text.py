@@ -3,9 +3,10 @@
 import msgspec
 
 from tests.unit.session.tune.examples import candidate, evaluated
+from tuibench.metrics.inference.tornado import BAR_CELLS, bar, scale
 from tuibench.model.tune import LeftOut, TuneResult
 from tuibench.record.html.tornado import tornado_chart
-from tuibench.record.report.tune_text import BAR_CELLS, bar, scale, tune_text
+from tuibench.record.report.tune_text import tune_text
 
 
 def result() -> TuneResult:

@@ -24,6 +24,10 @@ from tuibench.session.events.event_log import EventLog
 FLUSH = "innodb_flush_log_at_trx_commit"
 
 
+def no_tune(*_: object) -> Any:
+    raise AssertionError("no screening is started here")
+
+
 class Run:
     """A session whose clock moves when it ticks."""
 
@@ -45,6 +49,7 @@ class Run:
             self.on_event.append,
             session.submit,
             lambda work, name: asyncio.create_task(work, name=name),
+            make_tune=no_tune,
         )
         self.log.start(0)
         self.log.emit(EventKind.START, "go")

@@ -28,9 +28,11 @@ from tuibench.model.command import (
     SetWeights,
     StartAbTest,
     StartProbe,
+    StartTune,
     Stop,
     StopAbTest,
     StopProbe,
+    StopTune,
     TrustServer,
 )
 from tuibench.model.notation import (
@@ -41,6 +43,7 @@ from tuibench.model.notation import (
     parse_tolerance,
 )
 from tuibench.model.schedule import parse_schedule
+from tuibench.model.tune import parse_tune_words
 
 Arguments = Sequence[str]
 VerbParser = Callable[[Arguments], Command]
@@ -160,6 +163,13 @@ def parse_ab_test(words: Arguments) -> Command:
     return order
 
 
+def parse_tune(words: Arguments) -> Command:
+    """`stop`, or settings and topics, a time, a tolerance, and whether risks are allowed."""
+    if list(words) == ["stop"]:
+        return StopTune()
+    return StartTune(parse_tune_words(words))
+
+
 VERBS = (
     Verb("threads", "N", "run with N threads", one_argument(parse_int, SetThreads)),
     Verb(
@@ -192,6 +202,12 @@ VERBS = (
         "NAME=V1,V2 [±2%] [10m]|stop",
         "alternate two values until one is better, or they are equal within ±2 %",
         parse_ab_test,
+    ),
+    Verb(
+        "tune",
+        "[TOPIC …] [10m] [±2%] [allow-risk]|stop",
+        "screen settings by A/B tests: all, or some topics and names",
+        parse_tune,
     ),
     Verb("set", "NAME=VALUE", "change a setting of the server", parse_setting),
     Verb("preset", "NAME", "change several: durable, relaxed, unsafe", one_argument(str, ApplyPreset)),
