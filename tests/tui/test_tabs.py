@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from textual.strip import Strip
 
-from tests.tui import script
+from tests.tui import screened, script
 from tests.tui.driving import SMALL, viewer
 from tests.tui.probed import OVER
 from tuibench.model.command import Pause, SetThreads, Stop
@@ -16,7 +16,7 @@ from tuibench.tui.screens.tabs import HOME_TAB, SCREEN_TABS, TABS_BY_NAME, Scree
 from tuibench.tui.widgets.chart import Chart
 
 SAMPLES = script.samples(63)[-3:]
-ALL_OFFERED = msgspec.structs.replace(script.hello(60), probe=OVER)
+ALL_OFFERED = msgspec.structs.replace(script.hello(60), probe=OVER, tune=screened.progress())
 
 
 @pytest.mark.parametrize("place", SCREEN_TABS, ids=lambda place: place.name)
