@@ -27,7 +27,7 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingRole, SettingState, settings_with
 from tuibench.model.tune import TuneProgress
 from tuibench.tui.charts.chart_state import ChartState
-from tuibench.tui.charts.history import ChartHistory, ChartPoint, CpuShares, pack_counts
+from tuibench.tui.charts.history import ChartHistory, ChartPoint, pack_counts
 from tuibench.tui.charts.time_grid import TimeGrid, make_grid, slot_of
 
 MAX_SAMPLES = 61
@@ -336,7 +336,8 @@ def visible_view(view: View) -> View:
 def _chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
     load, slot = sample.throughput, slot_of(sample.elapsed_seconds, interval_seconds)
     fsyncs = sample.server.log_fsyncs_per_transaction if sample.server else None
-    cpu = _cpu_shares(sample.shown_host)
+    host = sample.shown_host
+    cpu = None if host is None else (host.cpu_server or 0.0, host.cpu_tuibench, host.cpu_rest)
     if load is None:
         return ChartPoint(sample.elapsed_seconds, None, None, None, slot=slot, fsyncs=fsyncs, cpu=cpu)
     latency = load.latency
@@ -355,10 +356,6 @@ def _chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
         fsyncs=fsyncs,
         cpu=cpu,
     )
-
-
-def _cpu_shares(host: HostSample | None) -> CpuShares | None:
-    return None if host is None else (host.cpu_server or 0.0, host.cpu_tuibench, host.cpu_rest)
 
 
 def _current_note(view: View, sample: Sample) -> MessageLine | None:
