@@ -101,7 +101,7 @@ SCREEN_TABS = (
         "statements",
         "Statements",
         "Stmt",
-        "statements by time of the server, before and after a change",
+        "by server time, before and after a change",
         StatementsScreen,
         offered=lambda view: view.replay is None,
         on_tabs=False,
