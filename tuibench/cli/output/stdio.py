@@ -33,9 +33,21 @@ def open_closed_streams() -> None:
             os.dup2(os.open(os.devnull, os.O_RDWR), number, inheritable=True)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
-        _replace_unencodable(stream)
+    for name in STREAM_NAMES[1:]:
+        setattr(sys, name, _buffered(getattr(sys, name)))
+        _replace_unencodable(getattr(sys, name))
     sanitize.protect_streams()
+
+
+def _buffered(stream: TextIO) -> TextIO:
+    """The stream; with a buffer if PYTHONUNBUFFERED left it without one.
+
+    Without a buffer, Python takes a write for complete that a signal has cut short, and the rest is lost.
+    """
+    if not isinstance(stream, io.TextIOWrapper) or isinstance(stream.buffer, io.BufferedIOBase):
+        return stream
+    binary = open(stream.fileno(), "wb", closefd=False)  # noqa: SIM115
+    return io.TextIOWrapper(binary, stream.encoding, stream.errors, line_buffering=True)
 
 
 def _replace_unencodable(stream: TextIO | None) -> None:

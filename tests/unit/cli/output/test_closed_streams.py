@@ -1,8 +1,13 @@
 """A program that was started with its standard streams closed, as by a careless daemon."""
 
+import array
+import fcntl
 import os
+import signal
 import subprocess
 import sys
+import termios
+import time
 
 import pytest
 
@@ -53,3 +58,31 @@ def test_nothing_that_is_opened_later_takes_the_place_of_a_closed_one(closed: st
     )
     assert done.returncode == 0, done
     assert int(done.stdout.split()[-1]) > 2
+
+
+LONG = """
+from tuibench.cli.output import formats, stdio
+stdio.open_closed_streams()
+formats.echo_json("x" * 1_000_000)
+"""
+
+
+def waiting_bytes(descriptor: int) -> int:
+    """What lies in a pipe unread."""
+    count = array.array("i", [0])
+    fcntl.ioctl(descriptor, termios.FIONREAD, count)
+    return count[0]
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_signal_in_the_middle_of_a_long_output_loses_nothing(unbuffered: str) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen([sys.executable, "-c", LONG], env=environment, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        deadline = time.monotonic() + 60
+        while waiting_bytes(process.stdout.fileno()) < 65_536 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        process.send_signal(signal.SIGCONT)
+        assert len(process.stdout.read()) == 1_000_003
