@@ -30,7 +30,7 @@ from tuibench.model.schedule import MAX_RATE, MAX_THREADS, Quantity
 from tuibench.model.summary import Summary
 
 if TYPE_CHECKING:
-    from tuibench.session.spec import SessionSpec
+    from tuibench.session.load_run import LoadRun
 
 MAX_STEP_SECONDS, MAX_SECONDS = 600.0, 86_400.0
 MIN_STEP_SECONDS, MIN_SECONDS = 2.0, 10.0
@@ -170,6 +170,7 @@ def probe(
 ) -> None:
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.cli.runner.headless import check_writable, warn_leftovers, write_summary_json
+    from tuibench.cli.runner.in_process import run_in_process
     from tuibench.cli.runner.new_session import new_session_spec
 
     check_format(output)
@@ -178,7 +179,8 @@ def probe(
     sight.check_thresholds(options.slo or ())
     warn_leftovers()
     spec = sight.spec(new_session_spec(plan, server.target(), yes_this_server=yes_this_server))
-    summary, code = run_async(run_probe(spec))
+    summary, code = run_async(run_in_process(spec, ProbePrinter().on_message, announce))
+    code = probe_exit_code(code, summary)
     click.echo(probe_output(summary, output), nl=False)
     info(f"recorded in {spec.run_directory}")
     if json_file:
@@ -199,25 +201,9 @@ def probe_output(summary: Summary, output: str) -> str:
     return probe_text(summary.probe)
 
 
-async def run_probe(spec: SessionSpec) -> tuple[Summary, ExitCode]:
-    """Runs the session in this process. A signal ends it early, with what it has."""
-    import asyncio
-
-    from tuibench.cli.runner.event_loop import ENDING_SIGNALS
-    from tuibench.session.load_run import LoadRun
-
-    run = LoadRun(spec)
-    run.watcher.bus.listeners.append(ProbePrinter().on_message)
-    lifecycle = run.watcher.lifecycle
-    async with run:
-        loop = asyncio.get_running_loop()
-        for number in ENDING_SIGNALS:
-            loop.add_signal_handler(number, run.request_stop, "interrupted")
-        info(f"{run.watcher.server.version_text} at {run.watcher.server.where}, {run.data_set}")
-        summary = await run.run()
-    if lifecycle.error is not None and not summary.seconds:
-        raise lifecycle.error
-    return summary, probe_exit_code(lifecycle.exit_code, summary)
+def announce(run: LoadRun) -> None:
+    """The server and the data that are probed."""
+    info(f"{run.watcher.server.version_text} at {run.watcher.server.where}, {run.data_set}")
 
 
 def probe_exit_code(code: ExitCode, summary: Summary) -> ExitCode:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tuibench.model.target import Target
     from tuibench.model.tune import TunePlan
     from tuibench.session.load_run import LoadRun
-    from tuibench.session.spec import SessionSpec
 
 MIN_BUDGET, MAX_BUDGET = 20.0, 7 * 86_400.0
 MIN_WINDOW, MAX_WINDOW = 1.0, 600.0
@@ -234,10 +233,11 @@ def _screen(
     """Runs the screening, and prints its result."""
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.cli.runner.headless import write_summary_json
+    from tuibench.cli.runner.in_process import run_in_process
     from tuibench.cli.runner.new_session import new_session_spec
 
     spec = sight.spec(new_session_spec(plan, target, descriptors, yes_this_server=yes_this_server))
-    summary, code = run_async(run_tune(spec))
+    summary, code = run_async(run_in_process(spec, on_message, announce))
     click.echo(tune_output(summary, output), nl=False)
     info(f"recorded in {spec.run_directory}")
     if json_file:
@@ -256,27 +256,6 @@ def tune_output(summary: Summary, output: str) -> str:
 
         return pretty_json(summary.tune).decode()
     return tune_text(summary.tune)
-
-
-async def run_tune(spec: SessionSpec) -> tuple[Summary, ExitCode]:
-    """Runs the session in this process. A signal ends it early, with what it has."""
-    import asyncio
-
-    from tuibench.cli.runner.event_loop import ENDING_SIGNALS
-    from tuibench.session.load_run import LoadRun
-
-    run = LoadRun(spec)
-    run.watcher.bus.listeners.append(on_message)
-    lifecycle = run.watcher.lifecycle
-    async with run:
-        loop = asyncio.get_running_loop()
-        for number in ENDING_SIGNALS:
-            loop.add_signal_handler(number, run.request_stop, "interrupted")
-        announce(run)
-        summary = await run.run()
-    if lifecycle.error is not None and not summary.seconds:
-        raise lifecycle.error
-    return summary, lifecycle.exit_code
 
 
 def announce(run: LoadRun) -> None:
