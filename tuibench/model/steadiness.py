@@ -23,7 +23,7 @@ class StallConditions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stall(msgspec.Struct, frozen=True):
-    """A stretch with next to no throughput, in seconds from the start of the run."""
+    """A stretch with next to no throughput for its level, in seconds from the start of the run."""
 
     start_seconds: float
     end_seconds: float

@@ -2,7 +2,8 @@
 
 A mean hides a server that does nothing for two seconds in every thirty. What shows it are the lowest seconds
 (p1 of one-second TPS), the coefficient of variation, and stalls: stretches in which throughput stays below
-`STALLED` of the median.
+`STALLED` of the median of its level. A level lasts until the next change of the load or of a setting: 20 TPS
+with one thread are no stall because 64 threads reached 1,000.
 """
 
 import math
@@ -16,14 +17,30 @@ from tuibench.model.steadiness import Stall, Steadiness
 STALLED = 0.1
 SECOND = 1.0
 ROUNDING_SECONDS = 0.05
+FEWEST_TICKS = 5
+"""A level with fewer has no median worth the name. The steps of a ramp are such levels."""
+SETTLING_SECONDS = 10.0
+"""After a change some ticks are still near the level before it: the lower of both medians counts."""
 
 
 class Tick(NamedTuple):
-    """What one tick measured: when it ended, how long it was, and the transactions that ended in it."""
+    """What one tick measured: when it ended, how long it was, and the transactions that ended in it.
+
+    `level` is another number after each change of the load or of a setting.
+    """
 
     end_seconds: float
     seconds: float
     transactions: float
+    level: int = 0
+
+    @property
+    def start_seconds(self) -> float:
+        return self.end_seconds - self.seconds
+
+    @property
+    def tps(self) -> float:
+        return self.transactions / self.seconds
 
 
 def steadiness(ticks: Sequence[Tick]) -> Steadiness | None:
@@ -31,7 +48,7 @@ def steadiness(ticks: Sequence[Tick]) -> Steadiness | None:
     seconds = list(in_seconds(ticks))
     if not seconds:
         return None
-    rates = sorted(tick.transactions / tick.seconds for tick in seconds)
+    rates = sorted(tick.tps for tick in seconds)
     mean = math.fsum(rates) / len(rates)
     deviation = math.sqrt(math.fsum((rate - mean) ** 2 for rate in rates) / max(len(rates) - 1, 1))
     found = tuple(stalls(ticks))
@@ -57,17 +74,38 @@ def in_seconds(ticks: Iterable[Tick]) -> Iterator[Tick]:
 
 
 def stalls(ticks: Sequence[Tick]) -> Iterator[Stall]:
-    """The stretches of ticks below `STALLED` of the median."""
-    if not ticks:
-        return
-    limit = STALLED * median(tick.transactions / tick.seconds for tick in ticks)
-    for is_stalled, stretch in groupby(ticks, lambda tick: tick.transactions < limit * tick.seconds):
+    """The stretches of ticks below `STALLED` of the median of their level."""
+    before = math.inf
+    for _, several in groupby(ticks, lambda tick: tick.level):
+        level = list(several)
+        if len(level) < FEWEST_TICKS:
+            continue
+        usual = median(tick.tps for tick in level)
+        yield from map(_stall, _stretches(level, usual, min(usual, before)))
+        before = usual
+
+
+def _stretches(level: Sequence[Tick], usual: float, at_first: float) -> Iterator[list[Tick]]:
+    """Stalled ticks of one level without a pause between them. `at_first` counts while it settles."""
+    settled_seconds = level[0].start_seconds + SETTLING_SECONDS
+    stretch: list[Tick] = []
+    for tick in level:
+        is_settling = tick.end_seconds <= settled_seconds + ROUNDING_SECONDS
+        is_stalled = tick.tps < STALLED * (at_first if is_settling else usual)
+        is_apart = bool(stretch) and tick.start_seconds > stretch[-1].end_seconds + ROUNDING_SECONDS
+        if stretch and (is_apart or not is_stalled):
+            yield stretch
+            stretch = []
         if is_stalled:
-            several = list(stretch)
-            seconds = math.fsum(tick.seconds for tick in several)
-            transactions = math.fsum(tick.transactions for tick in several)
-            start = several[0].end_seconds - several[0].seconds
-            yield Stall(start, several[-1].end_seconds, transactions / seconds)
+            stretch.append(tick)
+    if stretch:
+        yield stretch
+
+
+def _stall(stretch: Sequence[Tick]) -> Stall:
+    transactions = math.fsum(tick.transactions for tick in stretch)
+    seconds = math.fsum(tick.seconds for tick in stretch)
+    return Stall(stretch[0].start_seconds, stretch[-1].end_seconds, transactions / seconds)
 
 
 def at_rank(ordered: Sequence[float], share: float) -> float:

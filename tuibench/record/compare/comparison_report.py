@@ -59,7 +59,7 @@ def _moments(found: RunComparison) -> list[tuple[str, tuple[str, ...]]]:
     """What happened in single seconds, a text for each side; no stalls where no side had one."""
     told = []
     if any(text != "none" for text in found.stalls):
-        told.append(("stalls, below a tenth of the median TPS", found.stalls))
+        told.append(("stalls, below a tenth of the level's median TPS", found.stalls))
     if any(text not in ("", units.DASH) for text in found.slowest):
         told.append(("slowest transaction", found.slowest))
     return told

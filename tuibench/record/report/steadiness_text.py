@@ -27,7 +27,7 @@ def stalls_line(found: Steadiness) -> str:
         for stall in sorted(longest, key=lambda stall: stall.start_seconds)
     )
     rest = f" (the longest of {len(found.stalls)})" if len(found.stalls) > len(longest) else ""
-    return f"stalls below a tenth of the median TPS: {places}{rest}"
+    return f"stalls below a tenth of the level's median TPS: {places}{rest}"
 
 
 def conditions_text(found: StallConditions) -> str:

@@ -12,6 +12,7 @@ from tuibench.model.event import EventKind
 from tuibench.model.sample import Sample
 from tuibench.model.steadiness import Stall, StallConditions, Steadiness
 from tuibench.session.effects.stall_conditions import conditions_of, worst_of
+from tuibench.session.effects.steadiness_log import LEVEL_CHANGES
 
 RECENT_TICKS = 120
 FEWEST_TICKS = 10
@@ -19,19 +20,6 @@ FEWEST_TICKS = 10
 
 SLOW = 0.5
 """Of that median: slower ticks may turn out to be part of a stall, so their conditions are kept."""
-
-LEVEL_CHANGES = frozenset(
-    {
-        EventKind.THREADS,
-        EventKind.RATE,
-        EventKind.WEIGHTS,
-        EventKind.DELAY,
-        EventKind.SETTING,
-        EventKind.FOREIGN,
-        EventKind.RESTART,
-    }
-)
-"""What may lower the throughput for good. The values of an A/B test alternate, and do not count."""
 
 MOST_SLOW_TICKS = 5_000
 """Of a run that lasts for days, the newest are kept."""

@@ -30,8 +30,8 @@ from tuibench.session.control.settings import Settings
 from tuibench.session.disturbances import OF_EVENTS, WORKER_SILENT, disturbance
 from tuibench.session.effects.ab_test import AbTest, Submit
 from tuibench.session.effects.operator_ab_test import OperatorAbTest
-from tuibench.session.effects.stall_log import LEVEL_CHANGES, StallLog
-from tuibench.session.effects.steadiness_log import SteadinessLog
+from tuibench.session.effects.stall_log import StallLog
+from tuibench.session.effects.steadiness_log import LEVEL_CHANGES, SteadinessLog
 from tuibench.session.events.event_log import EventLog
 from tuibench.session.lifecycle import Lifecycle
 from tuibench.session.load_controller import LoadController
@@ -250,9 +250,10 @@ class EffectTracker:
         self._uses.append(use)
         self._compact_uses()
         slot = _slot(sample, interval, self._log.elapsed_seconds())._replace(use=use)
-        self._steadiness.tick(slot)
-        if sample.load is not None:
-            self.slowest = slowest_of((*self.slowest, *sample.load.slowest), MOST_SLOW_OF_RUN)
+        load = sample.load
+        self._steadiness.tick(slot, (load.threads, load.rate) if load is not None else None)
+        if load is not None:
+            self.slowest = slowest_of((*self.slowest, *load.slowest), MOST_SLOW_OF_RUN)
         stall = self._stalls.tick(slot, sample)
         if stall is not None and stall.seconds >= SHORTEST_STALL_SECONDS:
             self._log.emit(EventKind.WARNING, stall_event_text(stall))

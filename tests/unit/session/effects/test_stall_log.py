@@ -55,8 +55,8 @@ def test_a_stall_has_what_the_server_did_and_is_told_when_it_ends() -> None:
     assert found is not None
     assert found.stalls == (stall,)
     assert stalls_line(found) == (
-        "stalls below a tenth of the median TPS: 2.0 s at 00:20 (checkpoint age 95 % of the redo log, "
-        "1 MiB dirty, 3.00 log fsyncs/s, 7 waiting for row locks, 40 log waits)"
+        "stalls below a tenth of the level's median TPS: 2.0 s at 00:20 (checkpoint age 95 % of "
+        "the redo log, 1 MiB dirty, 3.00 log fsyncs/s, 7 waiting for row locks, 40 log waits)"
     )
 
 
