@@ -5,11 +5,10 @@ from typing import Any
 import msgspec
 
 from tuibench.model.event import Event, EventKind
+from tuibench.model.measurements.sample import Latency, LoadSample, Sample
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, Status
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Latency, LoadSample, Sample
-from tuibench.model.server import Flavour, ServerInfo
-from tuibench.model.summary import (
+from tuibench.model.results.summary import (
     ClientTotals,
     ErrorTotals,
     Fairness,
@@ -19,6 +18,7 @@ from tuibench.model.summary import (
     Summary,
     TransactionTotals,
 )
+from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.target import Target
 
 PLAN = RunPlan(profile="oltp_read_write", threads=8)

@@ -15,17 +15,17 @@ from tuibench.cli.commands import runs, sessions, settings
 from tuibench.cli.commands.ctl import command, status
 from tuibench.cli.commands.profiles import command as profiles
 from tuibench.load.tables.consistency import ConditionResult
-from tuibench.model.activity import StatementReport
 from tuibench.model.cluster.check import HostCheck
-from tuibench.model.comparison import History, RunComparison
-from tuibench.model.environment import Environment
 from tuibench.model.event import Event
-from tuibench.model.finding import Finding
-from tuibench.model.probe import ProbeResult
-from tuibench.model.summary import SlapBenchmark, Summary
-from tuibench.model.sweep import SweepLine, SweepRecord
-from tuibench.model.tune import TuneResult
-from tuibench.model.watch import WatchReport
+from tuibench.model.experiments.probe import ProbeResult
+from tuibench.model.experiments.tune import TuneResult
+from tuibench.model.measurements.activity import StatementReport
+from tuibench.model.measurements.environment import Environment
+from tuibench.model.measurements.finding import Finding
+from tuibench.model.results.comparison import History, RunComparison
+from tuibench.model.results.summary import SlapBenchmark, Summary
+from tuibench.model.results.sweep import SweepLine, SweepRecord
+from tuibench.model.results.watch import WatchReport
 from tuibench.record.files.schema import PlanRecord, ReportLine, StatusLine
 from tuibench.record.files.store import RecordedEntry
 from tuibench.record.files.ticks import SampleLine

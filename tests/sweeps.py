@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from tests import examples
-from tuibench.model.environment import Environment, HostFacts, RoundTrip
-from tuibench.model.sweep import (
+from tuibench.model.measurements.environment import Environment, HostFacts, RoundTrip
+from tuibench.model.results.sweep import (
     Cell,
     CellFigures,
     CellOrder,

@@ -3,9 +3,9 @@
 import msgspec
 
 from tests import sweeps
+from tuibench.model.results.sweep import Sweep, SweepCase, SweepPlan, SweepVariant
+from tuibench.model.results.versions import ServerBuild, ServerStart, VersionsSetup
 from tuibench.model.server import Flavour
-from tuibench.model.sweep import Sweep, SweepCase, SweepPlan, SweepVariant
-from tuibench.model.versions import ServerBuild, ServerStart, VersionsSetup
 from tuibench.session.sweep.matrix import cells_by_start
 
 OLD = ServerBuild(

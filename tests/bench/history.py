@@ -19,7 +19,7 @@ from tests.tui import script
 from tests.tui.driving import LARGE, Viewer, viewer
 from tests.tui.probed import OVER
 from tests.tui.sessions import ACTIVITY
-from tuibench.model.sample import Sample
+from tuibench.model.measurements.sample import Sample
 from tuibench.tui.screens.tabs import SCREEN_TABS
 
 HOURS = 10.0

@@ -20,9 +20,9 @@ from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.command import SetThreads, Stop
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import RunState, SessionEnded, Status
 from tuibench.model.plan import OptionValue, RunPlan
-from tuibench.model.sample import Sample
 from tuibench.session.launch import launch
 from tuibench.session.service.client import SessionClient
 from tuibench.session.spec import ServiceSpec, SessionSpec

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from tests.unit.metrics.inference import noises, simulated
 from tests.unit.metrics.inference.noises import autoregressive
 from tests.unit.metrics.inference.simulated import share
-from tuibench.metrics.inference import sequential
-from tuibench.model.effect import Verdict
+from tuibench.metrics.inference.ab_tests import sequential
+from tuibench.model.experiments.effect import Verdict
 
 ALLOWED = 0.05
 SEED = 2021

@@ -15,9 +15,9 @@ import pytest
 from tests.integration.support import ours
 from tests.integration.support_session import Watcher, session_spec, watched
 from tuibench.model.command import Stop
+from tuibench.model.measurements.sample import LoadSample, Sample
 from tuibench.model.plan import EngineChoice, OnError, OptionValue
-from tuibench.model.sample import LoadSample, Sample
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 from tuibench.model.target import Target
 from tuibench.session.spec import SessionSpec
 

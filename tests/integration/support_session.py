@@ -15,15 +15,15 @@ from tests.integration.processes import until
 from tests.integration.support import DEADLINE_SECONDS, ours
 from tuibench import paths
 from tuibench.errors import RunError
-from tuibench.model.activity import Activity
 from tuibench.model.command import Command
 from tuibench.model.event import Event, EventKind
+from tuibench.model.experiments.probe import ProbeState
+from tuibench.model.experiments.tune import TuneProgress
+from tuibench.model.measurements.activity import Activity
+from tuibench.model.measurements.sample import LoadSample, Sample
 from tuibench.model.message import CommandReply, SampleGap, SessionEnded, Status
 from tuibench.model.plan import OptionValue, RunPlan
-from tuibench.model.probe import ProbeState
-from tuibench.model.sample import LoadSample, Sample
 from tuibench.model.target import Target
-from tuibench.model.tune import TuneProgress
 from tuibench.session.launch import launch
 from tuibench.session.service.client import SessionClient, SessionUpdate
 from tuibench.session.spec import ServiceSpec, SessionSpec

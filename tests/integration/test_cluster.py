@@ -29,7 +29,7 @@ from tuibench.demo.server import PrivateServer
 from tuibench.model.cluster.host import HostState
 from tuibench.model.cluster.plan import ClusterPlan, OnHostLoss
 from tuibench.model.command import ApplyPreset, SetThreads
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 from tuibench.record.files.hdr_log import decode_histogram
 from tuibench.session.spec import SessionSpec
 

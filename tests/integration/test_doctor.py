@@ -19,7 +19,7 @@ from tuibench.errors import DeniedError, ExitCode, UsageError
 from tuibench.load.tables.cleanup import drop_tables
 from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.command import ChangeSetting, TrustServer
-from tuibench.model.finding import Finding
+from tuibench.model.measurements.finding import Finding
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target

@@ -9,7 +9,7 @@ import msgspec
 from tests.integration.support import finished, ours, started
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 
 OPTIONS = ("--tables=2", "--table-size=500", "--threads=4", "--time=4", "--workers=2", "--interval=0.5")
 

@@ -11,7 +11,7 @@ from tests.tui import script
 from tests.unit.observe.fakes import FakeClock
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
-from tuibench.model.sample import ServerSample
+from tuibench.model.measurements.sample import ServerSample
 from tuibench.model.server import Flavour
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
@@ -20,8 +20,8 @@ from tuibench.observe.host.server_process import ServerProcess, find_server_proc
 from tuibench.observe.server.status_reading import ServerObservation
 from tuibench.observe.server.status_sampler import StatusSampler
 from tuibench.observe.server.variables import variable_changes
-from tuibench.tui.panels import server_tables
-from tuibench.tui.panels.server_tables import table_row
+from tuibench.tui.panels.server import server_tables
+from tuibench.tui.panels.server.server_tables import table_row
 from tuibench.units import DASH
 
 ROWS = 25

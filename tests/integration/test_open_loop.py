@@ -16,7 +16,7 @@ from tuibench.demo.server import PrivateServer
 from tuibench.model.command import SetRate, Stop
 from tuibench.model.event import EventKind
 from tuibench.model.plan import Arrival
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 from tuibench.session.spec import SessionSpec
 
 TABLES = ("--tables=2", "--table-size=500")

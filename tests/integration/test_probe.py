@@ -14,8 +14,8 @@ from tests.validation import check_valid
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.command import ApplyPreset, StartProbe, Stop
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult
-from tuibench.model.summary import Summary
+from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeResult
+from tuibench.model.results.summary import Summary
 
 QUICK = (
     "--tables=2",

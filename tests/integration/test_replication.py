@@ -8,7 +8,7 @@ from tests.integration.sbtest import connected
 from tests.integration.shared import Starter
 from tuibench.clock import SystemClock
 from tuibench.demo.binaries import Binary
-from tuibench.model.sample import ReplicaSample
+from tuibench.model.measurements.sample import ReplicaSample
 from tuibench.model.server import Flavour
 from tuibench.session.sampling.replicas import Replicas
 from tuibench.session.spec import ReplicaChoice

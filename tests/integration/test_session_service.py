@@ -36,7 +36,7 @@ from tuibench.model.command import (
 )
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 from tuibench.mysql.connection import connect
 from tuibench.tuning.undo.journal import journal_path
 

@@ -23,8 +23,8 @@ from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.command import ApplyPreset, Stop
 from tuibench.model.event import EventKind
-from tuibench.model.sample import Sample
-from tuibench.model.summary import Summary
+from tuibench.model.measurements.sample import Sample
+from tuibench.model.results.summary import Summary
 from tuibench.model.target import Target
 from tuibench.record.files.loading import load_run
 from tuibench.session.launch import launch

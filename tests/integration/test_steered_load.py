@@ -27,10 +27,10 @@ from tuibench.model.command import (
     StopTune,
 )
 from tuibench.model.event import EventKind
+from tuibench.model.experiments.tune import parse_tune_words
+from tuibench.model.measurements.sample import Latency
 from tuibench.model.plan import WATCH
-from tuibench.model.sample import Latency
 from tuibench.model.schedule import PlanPhase, parse_schedule
-from tuibench.model.tune import parse_tune_words
 from tuibench.mysql.connection import connect
 
 DELAY_MS = 20.0

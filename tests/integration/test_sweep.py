@@ -13,11 +13,11 @@ from tuibench import paths
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
 from tuibench.model.event import EventKind
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
-from tuibench.model.summary import Summary
-from tuibench.model.sweep import Cell, CellResult, Sweep, SweepPlan
+from tuibench.model.results.summary import Summary
+from tuibench.model.results.sweep import Cell, CellResult, Sweep, SweepPlan
 from tuibench.model.target import Target
 from tuibench.record.files.sweep_folder import load_sweep
 from tuibench.session.sweep import runner as sweeping

@@ -25,7 +25,7 @@ from tuibench.load.tables.consistency import (
 from tuibench.load.tables.inspect_tables import check_tables_ready
 from tuibench.load.tables.loader import LoadOptions
 from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
 

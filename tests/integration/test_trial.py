@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.support import Finished, ask, finished, heard, started
 from tuibench.demo.server import PrivateServer
-from tuibench.model.effect import EffectFigure
+from tuibench.model.experiments.effect import EffectFigure
 
 SETTING = "innodb_flush_log_at_trx_commit"
 OPTIONS = ("--tables=2", "--table-size=500", "--threads=2", "--interval=0.2", "--window=1")

@@ -20,7 +20,7 @@ from tuibench.demo.server import PrivateServer
 from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.command import ApplyPreset, SetThreads, Stop
 from tuibench.model.event import EventKind
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
 from tuibench.observe.server.status_reading import RESTART_SLACK_SECONDS

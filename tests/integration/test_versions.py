@@ -13,7 +13,7 @@ from tests.integration.support import assert_nothing_left, eventually, finished,
 from tuibench import paths
 from tuibench.demo.binaries import Binary
 from tuibench.demo.layout import PREFIX
-from tuibench.model.sweep import Sweep
+from tuibench.model.results.sweep import Sweep
 from tuibench.record.files.sweep_folder import load_sweep
 
 OPTIONS = (

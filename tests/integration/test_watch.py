@@ -20,8 +20,8 @@ from tuibench.cli.commands.watch import WatchOptions
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
 from tuibench.model.command import ApplyPreset, Mark, Pause, SetThreads, StartProbe, Stop
-from tuibench.model.effect import EffectFigure
-from tuibench.model.probe import ProbeOrder
+from tuibench.model.experiments.effect import EffectFigure
+from tuibench.model.experiments.probe import ProbeOrder
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, connect

@@ -28,7 +28,7 @@ from tuibench.load.tables.consistency import (
 )
 from tuibench.load.tables.loader import LoadOptions
 from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 from tuibench.model.target import Target
 from tuibench.mysql.session_defaults import connect_with_defaults
 from tuibench.workload import library

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from tests.unit.session.probe.simulated_probe import Curve, Noise, probe
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, StepPurpose, UslFit
+from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeState, StepPurpose, UslFit
 from tuibench.record.report.probe_text import probe_lines
 from tuibench.session.probe.result import probe_result
 

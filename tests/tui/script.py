@@ -12,11 +12,16 @@ import msgspec
 from tests import examples
 from tuibench.metrics.histogram import coarse_bucket
 from tuibench.model.cluster.host import HostState, LoadHost
-from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, EffectFigure, Verdict
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, SessionEnded, Status
-from tuibench.model.plan import RunPlan
-from tuibench.model.sample import (
+from tuibench.model.experiments.effect import (
+    AbTestResult,
+    CommitCost,
+    Comparison,
+    Effect,
+    EffectFigure,
+    Verdict,
+)
+from tuibench.model.measurements.sample import (
     CoarseHistogram,
     HostSample,
     Latency,
@@ -26,6 +31,8 @@ from tuibench.model.sample import (
     SlowTransaction,
     TimedStatement,
 )
+from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, SessionEnded, Status
+from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import PlanPhase, PlanProgress, parse_schedule
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import COMMIT_ROLES, CostFigure, PresetState, SettingGroup, SettingState

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tuibench.errors import TuibenchError
-from tuibench.model.finding import Finding, Severity
+from tuibench.model.measurements.finding import Finding, Severity
 from tuibench.tui.start.controller import (
     FormValues,
     ProfileChoice,

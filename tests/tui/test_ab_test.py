@@ -7,7 +7,7 @@ from textual.widgets import Input
 from tests.tui import script
 from tests.tui.driving import screen_text, viewer
 from tuibench.model.command import StartAbTest, StopAbTest
-from tuibench.model.effect import AbTestResult, Effect, LevelMovement, MovementKind, Verdict
+from tuibench.model.experiments.effect import AbTestResult, Effect, LevelMovement, MovementKind, Verdict
 from tuibench.model.message import Hello, RunState
 from tuibench.tui.screens.ab_test_dialog import AbTestDialog
 

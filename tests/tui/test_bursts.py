@@ -21,7 +21,7 @@ from tuibench.model.command import (
     StartProbe,
     Stop,
 )
-from tuibench.model.probe import ProbeOrder
+from tuibench.model.experiments.probe import ProbeOrder
 from tuibench.model.schedule import Quantity
 from tuibench.tui.screens.input_dialog import InputDialog
 from tuibench.tui.terminal import keyboard

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from tests.tui import script
 from tests.tui.driving import LARGE, viewer
-from tuibench.model.sample import ReplicaSample
+from tuibench.model.measurements.sample import ReplicaSample
 
 AFAR = script.afar(script.hello(20))
 LAST = AFAR.samples[-1]

@@ -14,7 +14,7 @@ from tuibench.errors import RunError, UsageError
 from tuibench.model.command import Stop
 from tuibench.model.message import CommandReply
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.panels.footer import QUIT_AGAIN_HINT
+from tuibench.tui.panels.bars.footer import QUIT_AGAIN_HINT
 
 
 async def test_q_waits_for_the_summary() -> None:

@@ -9,7 +9,7 @@ from tests.tui import script
 from tests.tui.driving import LARGE, SMALL, viewer
 from tests.tui.probed import OVER, UNDER_WAY
 from tuibench.model.command import Command, NextStep, StartProbe, StopProbe
-from tuibench.model.probe import ProbeOrder, ProbeState
+from tuibench.model.experiments.probe import ProbeOrder, ProbeState
 from tuibench.model.schedule import Quantity
 from tuibench.tui.screens.input_dialog import InputDialog
 from tuibench.tui.screens.monitor import SaturationScreen

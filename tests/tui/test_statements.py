@@ -5,8 +5,8 @@ import pytest
 from tests.tui import script
 from tests.tui.driving import LARGE, SMALL, viewer
 from tests.tui.statements import REPORT
-from tuibench.model.activity import StatementReport
 from tuibench.model.command import WatchStatements
+from tuibench.model.measurements.activity import StatementReport
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])

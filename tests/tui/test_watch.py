@@ -7,9 +7,9 @@ from tests.examples import hello, sample
 from tests.tui.driving import LARGE, SMALL, viewer
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.command import Mark
+from tuibench.model.measurements.sample import Sample, TrafficSample
 from tuibench.model.message import NO_LOAD_REFUSAL, Hello
 from tuibench.model.plan import WATCH, RunPlan
-from tuibench.model.sample import Sample, TrafficSample
 from tuibench.tui.commands.actions import ACTIONS, is_offered
 
 SILENT = TrafficSample(

@@ -34,8 +34,8 @@ from tuibench.model.command import (
     StartTune,
     Stop,
 )
+from tuibench.model.experiments.tune import parse_tune_words
 from tuibench.model.schedule import ConstantStage
-from tuibench.model.tune import parse_tune_words
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH
 from tuibench.tui.panels.selection import PAGE_LINES
 from tuibench.tui.screens.ab_test_dialog import AbTestDialog

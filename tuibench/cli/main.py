@@ -199,6 +199,6 @@ def _default_arguments() -> list[str]:
 
 def _internal_error(error: Exception) -> str:
     """An error of tuibench itself: one line for the user, the details in a file."""
-    from tuibench.session.crash_log import internal_error_text
+    from tuibench.session.lifecycle.crash_log import internal_error_text
 
     return internal_error_text(error)

@@ -15,8 +15,8 @@ from tuibench.diagnosis.indicators import (
 from tuibench.diagnosis.measurement_warnings import is_client_limited
 from tuibench.metrics.series.rates import ratio
 from tuibench.model.counters import Counter
-from tuibench.model.finding import Evidence
-from tuibench.model.sample import HostSample, LoadSample, Sample, ServerSample
+from tuibench.model.measurements.finding import Evidence
+from tuibench.model.measurements.sample import HostSample, LoadSample, Sample, ServerSample
 
 
 def collect_evidence(

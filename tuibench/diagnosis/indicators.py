@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from tuibench.metrics.series.rates import growth, ratio
 from tuibench.model.counters import Counter
-from tuibench.model.sample import Sample, ServerSample
+from tuibench.model.measurements.sample import Sample, ServerSample
 
 COMMIT = "commit"
 """The statement that explicit transactions end with, by its name in the samples."""

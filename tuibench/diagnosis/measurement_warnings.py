@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 from tuibench.diagnosis.indicators import CPU_LIMIT, is_dominant_share, is_host_saturated
+from tuibench.model.measurements.sample import HostSample, LoadSample
 from tuibench.model.notation import format_delay
-from tuibench.model.sample import HostSample, LoadSample
 from tuibench.units import decimal, percent
 
 LAG_LIMIT = 0.10

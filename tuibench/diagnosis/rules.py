@@ -20,7 +20,7 @@ from tuibench.diagnosis.indicators import (
     is_dominant_share,
     is_host_saturated,
 )
-from tuibench.model.finding import Evidence, Finding, Severity
+from tuibench.model.measurements.finding import Evidence, Finding, Severity
 from tuibench.units import count, decimal, percent
 
 MAJORITY, LIMITED_SHARE = 0.5, 0.5

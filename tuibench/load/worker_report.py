@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from tuibench.metrics.histogram import Histogram
-from tuibench.model.sample import SlowTransaction
+from tuibench.model.measurements.sample import SlowTransaction
 
 Name = TypeVar("Name", int, str)
 

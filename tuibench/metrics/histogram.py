@@ -18,7 +18,7 @@ from itertools import accumulate
 
 import msgspec
 
-from tuibench.model.sample import CoarseHistogram, Latency
+from tuibench.model.measurements.sample import CoarseHistogram, Latency
 
 SUB_BUCKET_BITS = 11
 HALF = 1 << (SUB_BUCKET_BITS - 1)

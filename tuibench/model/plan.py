@@ -5,10 +5,10 @@ from enum import StrEnum
 import msgspec
 
 from tuibench.model.cluster.plan import ClusterPlan
-from tuibench.model.effect import AbTestPlan
-from tuibench.model.probe import ProbeOrder
+from tuibench.model.experiments.effect import AbTestPlan
+from tuibench.model.experiments.probe import ProbeOrder
+from tuibench.model.experiments.tune import TunePlan
 from tuibench.model.schedule import Schedule, most_threads
-from tuibench.model.tune import TunePlan
 
 OptionValue = bool | int | float | str
 

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from tuibench import __version__
 from tuibench.clock import NS_PER_MS
 from tuibench.errors import TuibenchError
-from tuibench.model.environment import DiskFacts, Environment, HostFacts, RoundTrip
+from tuibench.model.measurements.environment import DiskFacts, Environment, HostFacts, RoundTrip
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection

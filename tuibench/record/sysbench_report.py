@@ -15,9 +15,9 @@ from collections.abc import Iterator
 import msgspec
 
 from tuibench.metrics.histogram import US_PER_MS, Histogram, bucket_upper_bound
+from tuibench.model.measurements.sample import ConnectionSample, Latency
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import ConnectionSample, Latency
-from tuibench.model.summary import Fairness, QueryTotals, Summary, TransactionTotals
+from tuibench.model.results.summary import Fairness, QueryTotals, Summary, TransactionTotals
 
 
 def head_text(version: str, plan: RunPlan) -> str:

@@ -5,7 +5,7 @@ A figure measured then is that of the disturbance, and not of the change that ca
 
 from tuibench.diagnosis.indicators import is_host_starved
 from tuibench.model.event import EventKind
-from tuibench.model.sample import LoadSample, Sample
+from tuibench.model.measurements.sample import LoadSample, Sample
 from tuibench.mysql.errors import UNREACHABLE_CODES
 
 NO_ANSWER = "the server did not answer"

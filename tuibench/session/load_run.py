@@ -28,19 +28,19 @@ from tuibench.model.command import (
 )
 from tuibench.model.event import EventKind
 from tuibench.model.message import Hello, RunState, Status
+from tuibench.model.results.summary import RunOutcome, Summary
 from tuibench.model.schedule import PlanPhase
 from tuibench.model.server import ServerInfo
-from tuibench.model.summary import RunOutcome, Summary
 from tuibench.record.report.addenda import addenda
 from tuibench.record.sysbench_report import report_text
-from tuibench.session.closing import run_steps
 from tuibench.session.control.lag_guard import LagGuard
 from tuibench.session.control.limits import checked_threads
 from tuibench.session.control.load_commands import LoadChanges, LoadCommands
 from tuibench.session.effects.operator_ab_test import AB_TEST_RUNS
 from tuibench.session.effects.tracker import EffectTracker
-from tuibench.session.hosts import host_totals, make_fleet
-from tuibench.session.load_controller import LoadController
+from tuibench.session.lifecycle.closing import run_steps
+from tuibench.session.load.hosts import host_totals, make_fleet
+from tuibench.session.load.load_controller import LoadController
 from tuibench.session.measuring import MeasuringLoop
 from tuibench.session.plan.runner import DueChanges, PlanRunner
 from tuibench.session.preflight import run_preflight

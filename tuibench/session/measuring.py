@@ -14,17 +14,17 @@ from tuibench.diagnosis.measurement_warnings import ClientLimit
 from tuibench.errors import UsageError
 from tuibench.load.engine.choice import Chosen
 from tuibench.model.event import EventKind
+from tuibench.model.measurements.sample import HostSample, LoadSample, Sample
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import HostSample, LoadSample, Sample
 from tuibench.session.control.lag_guard import LagGuard
 from tuibench.session.effects.tracker import EffectTracker
-from tuibench.session.load_controller import LoadController, LoadTick
+from tuibench.session.lifecycle.tasks import cancel_all
+from tuibench.session.lifecycle.ticking import ticks_until
+from tuibench.session.load.load_controller import LoadController, LoadTick
 from tuibench.session.plan.runner import PlanRunner
 from tuibench.session.probe.runner import ProbeRunner
 from tuibench.session.sampling.sampler import Sampler, TickObservation
-from tuibench.session.tasks import cancel_all
-from tuibench.session.ticking import ticks_until
 from tuibench.session.watcher import Watcher
 from tuibench.units import pluralize
 

@@ -15,8 +15,8 @@ from tuibench.clock import Clock
 from tuibench.demo import layout
 from tuibench.errors import DeniedError, RunError, ServerUnavailableError, SQLError, TuibenchError
 from tuibench.load.tables.inspect_tables import check_statements_allowed, check_tables_ready
-from tuibench.model.environment import HostConditions
-from tuibench.model.finding import Finding, Severity, note
+from tuibench.model.measurements.environment import HostConditions
+from tuibench.model.measurements.finding import Finding, Severity, note
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
@@ -26,7 +26,7 @@ from tuibench.mysql.info import server_info
 from tuibench.mysql.session_defaults import connect_with_defaults
 from tuibench.observe.host.disk_speed import measure_disk
 from tuibench.observe.host.facts import CpuWatch, disk_facts, host_conditions
-from tuibench.session.load_controller import max_workers
+from tuibench.session.load.load_controller import max_workers
 from tuibench.tuning.preflight import checks
 from tuibench.tuning.preflight.disk_checks import disk_findings
 from tuibench.tuning.preflight.facts import DataFacts, Facts, ServerFacts, load_requirements

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.model.command import Command
-from tuibench.model.effect import CommitCosts
 from tuibench.model.event import Event
+from tuibench.model.experiments.effect import CommitCosts
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import (
     PROTOCOL_VERSION,
     REPLAY_REFUSAL,
@@ -23,7 +24,6 @@ from tuibench.model.message import (
     RunState,
     Status,
 )
-from tuibench.model.sample import Sample
 from tuibench.record.files.run import Run
 
 POSITION_EVERY_SECONDS = 0.25

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from tuibench.model.tune import TunePlan
+from tuibench.model.experiments.tune import TunePlan
 from tuibench.session.spec import SessionSpec
 from tuibench.session.tune.runner import Submit, TuneRun
 from tuibench.session.watcher import Watcher

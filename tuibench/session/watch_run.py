@@ -14,14 +14,14 @@ from tuibench.clock import Clock
 from tuibench.errors import UsageError
 from tuibench.model.command import AbTestCommand, Command, TuneCommand
 from tuibench.model.event import EventKind
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import NO_LOAD_REFUSAL, Hello, RunState, Status
-from tuibench.model.sample import Sample
-from tuibench.model.summary import RunOutcome, Summary
+from tuibench.model.results.summary import RunOutcome, Summary
 from tuibench.record.report.watch_report import watch_text
-from tuibench.session.closing import run_steps
 from tuibench.session.disturbances import NO_ANSWER
 from tuibench.session.effects.ab_test import THREADS
 from tuibench.session.effects.tracker import EffectTracker
+from tuibench.session.lifecycle.closing import run_steps
 from tuibench.session.sampling.sampler import TickObservation
 from tuibench.session.spec import SessionSpec
 from tuibench.session.totals.run_summary import RunEnding, ServerReading

@@ -19,25 +19,25 @@ from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
 from tuibench.load.workers.fleet import Fleet
 from tuibench.model.command import Command, PollCommand
 from tuibench.model.event import EventKind
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import Hello, RunState, Status
-from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
 from tuibench.observe.activity.statements import StatementSampler
-from tuibench.session.closing import ClosingStep, run_steps
 from tuibench.session.control.production_guard import ProductionGuard
 from tuibench.session.control.session_commands import SessionCommands
 from tuibench.session.control.settings import Settings
 from tuibench.session.events.event_bus import EventBus, SessionRecorder
 from tuibench.session.events.event_log import EventLog
-from tuibench.session.hello import build_hello, history_fields
-from tuibench.session.lifecycle import Lifecycle
+from tuibench.session.events.hello import build_hello, history_fields
+from tuibench.session.lifecycle.closing import ClosingStep, run_steps
+from tuibench.session.lifecycle.lifecycle import Lifecycle
+from tuibench.session.lifecycle.tasks import BackgroundTasks
+from tuibench.session.lifecycle.ticking import ticks_until
 from tuibench.session.preflight import identify_server
 from tuibench.session.sampling.activity_monitor import ActivityMonitor
 from tuibench.session.sampling.sampler import Sampler, TickObservation
 from tuibench.session.sampling.statement_monitor import StatementMonitor
 from tuibench.session.spec import SessionSpec
-from tuibench.session.tasks import BackgroundTasks
-from tuibench.session.ticking import ticks_until
 from tuibench.session.totals.lag_totals import LagTotals
 from tuibench.session.totals.watch_totals import tick_detail
 from tuibench.workload.program.program import Program

@@ -21,8 +21,8 @@ from textual.screen import Screen
 
 from tuibench.errors import RunError, TuibenchError
 from tuibench.model.command import Command, PollCommand, Stop
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import READ_ONLY_REFUSAL, SessionEnded, Status
-from tuibench.model.sample import Sample
 from tuibench.tui.bridge import Connect, ReplayPlayer, SessionUpdate, UpdateInbox, ViewerClient
 from tuibench.tui.commands import chart_view
 from tuibench.tui.commands.actions import (
@@ -37,7 +37,7 @@ from tuibench.tui.commands.actions import (
 from tuibench.tui.commands.chart_view import ViewChange
 from tuibench.tui.commands.command_sender import CommandSender
 from tuibench.tui.commands.palette import ActionPalette
-from tuibench.tui.panels.header import tab_line
+from tuibench.tui.panels.bars.header import tab_line
 from tuibench.tui.scenes.player import PinEffects, ScenePlayer, ShowScreen
 from tuibench.tui.screens import tabs
 from tuibench.tui.screens.base import MainScreen, ScreenFrame

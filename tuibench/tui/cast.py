@@ -13,8 +13,8 @@ from typing import IO, Any
 from textual.pilot import Pilot
 
 from tuibench.model.command import Command
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import REPLAY_REFUSAL, CommandReply, Hello, SessionEnded
-from tuibench.model.sample import Sample
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.terminal.styled_app import DisplayOptions
 from tuibench.tui.terminal.textual_internals import screen_rows

@@ -13,19 +13,19 @@ from typing import NamedTuple, assert_never
 import msgspec
 
 from tuibench.metrics.histogram import dense_counts
-from tuibench.model.activity import Activity, StatementReport
 from tuibench.model.command import Command, PollCommand, Stop
-from tuibench.model.effect import AbTestResult, CommitCost, CommitCosts, Effect
 from tuibench.model.event import CHANGE_KINDS, Event
-from tuibench.model.headline import Headline
+from tuibench.model.experiments.effect import AbTestResult, CommitCost, CommitCosts, Effect
+from tuibench.model.experiments.probe import ProbeState
+from tuibench.model.experiments.tune import TuneProgress
+from tuibench.model.measurements.activity import Activity, StatementReport
+from tuibench.model.measurements.headline import Headline
+from tuibench.model.measurements.sample import HostSample, LoadSample, Sample, ServerSample, TrafficSample
 from tuibench.model.message import Hello, ReplayState, RunState, SampleGap, SessionEnded, Status
 from tuibench.model.plan import RunPlan
-from tuibench.model.probe import ProbeState
-from tuibench.model.sample import HostSample, LoadSample, Sample, ServerSample, TrafficSample
 from tuibench.model.schedule import PlanPhase, PlanProgress
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingRole, SettingState, settings_with
-from tuibench.model.tune import TuneProgress
 from tuibench.tui.charts.chart_state import ChartState
 from tuibench.tui.charts.history import ChartHistory, ChartPoint, pack_counts
 from tuibench.tui.charts.time_grid import TimeGrid, make_grid, slot_of

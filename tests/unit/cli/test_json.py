@@ -26,9 +26,9 @@ from tuibench.cli.commands.tune import tune_output
 from tuibench.cli.main import command_module
 from tuibench.cli.output.formats import echo_json
 from tuibench.errors import ExitCode, RunError, ServerUnavailableError
-from tuibench.model.finding import Finding, Severity
+from tuibench.model.measurements.finding import Finding, Severity
+from tuibench.model.results.summary import OWN_QUERIES, QueryTotals, SlapBenchmark, WatchedTotals
 from tuibench.model.settings import PresetState
-from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark, WatchedTotals
 from tuibench.record.files.sweep_folder import SweepFolder
 from tuibench.record.report.watch_report import watch_report
 

@@ -13,8 +13,8 @@ from tuibench.diagnosis.evidence import collect_evidence
 from tuibench.diagnosis.rules import CLIENT_LIMITED, HOST_CPU_OTHERS, diagnose
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.counters import Counter
-from tuibench.model.probe import ProbeStep, StepPurpose
-from tuibench.model.sample import Sample
+from tuibench.model.experiments.probe import ProbeStep, StepPurpose
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.schedule import Quantity
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run

@@ -3,7 +3,7 @@
 from tests.examples import load_part
 from tuibench.diagnosis.measurement_warnings import TICKS_NEEDED, ClientLimit
 from tuibench.model.cluster.host import LoadHost
-from tuibench.model.sample import LoadSample
+from tuibench.model.measurements.sample import LoadSample
 
 CALM = LoadHost(name="east", worker_cpu=0.2, lag_p99_ms=0.1, cpu_total=30.0, cpu_others=1.0)
 

@@ -8,7 +8,7 @@ import pytest
 from tests.examples import LATENCY, load_part
 from tests.unit.record.steady import HOST
 from tuibench.diagnosis.measurement_warnings import ClientLimit, is_client_limited
-from tuibench.model.sample import LoadSample
+from tuibench.model.measurements.sample import LoadSample
 
 
 def load(cpu: float = 0.2, lag_ms: float = 0.1, p95_ms: float | None = 20.0) -> LoadSample:

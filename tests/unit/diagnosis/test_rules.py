@@ -13,7 +13,7 @@ from tuibench.diagnosis.rules import (
     diagnose,
     is_client_limited,
 )
-from tuibench.model.finding import Evidence, Severity
+from tuibench.model.measurements.finding import Evidence, Severity
 
 UNKNOWN = "unknown"
 PROBE_PAGE = Path(__file__).parents[3] / "docs" / "probe.md"

@@ -16,7 +16,7 @@ from tuibench.metrics.histogram import (
     coarse_histogram,
     dense_counts,
 )
-from tuibench.model.sample import CoarseHistogram
+from tuibench.model.measurements.sample import CoarseHistogram
 
 LATENCIES = st.lists(st.integers(1, 60_000_000), min_size=1, max_size=200)
 

@@ -26,7 +26,7 @@ from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import StatusAt
 from tuibench.record.html.setup import environment_section
 from tuibench.record.report.markdown import run_markdown
-from tuibench.tui.panels.durability import durability_panel, durability_panel_height
+from tuibench.tui.panels.server.durability import durability_panel, durability_panel_height
 from tuibench.tui.screens.durability import durability_choices
 from tuibench.tui.view import View, initial_view
 from tuibench.tuning.catalogue import privileges, setting_lookup

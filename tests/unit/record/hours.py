@@ -16,8 +16,8 @@ from tests.unit.record.written import ENVIRONMENT, FLUSH, SYNC, plan_record
 from tuibench.metrics.histogram import Histogram, coarse_histogram, merge_histograms
 from tuibench.model import counters as known
 from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES
+from tuibench.model.measurements.sample import HostSample, Latency, Sample, ServerSample
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import HostSample, Latency, Sample, ServerSample
 from tuibench.model.server import Flavour
 from tuibench.record.files.recorder import RunRecorder, TickDetail
 from tuibench.record.files.schema import TickCounts

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from tests.examples import PLAN, summary
 from tests.unit.record.written import ENVIRONMENT, detail, plan_record, server_part, tick
 from tuibench.metrics.histogram import Histogram
+from tuibench.model.measurements.sample import HostSample
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import HostSample
 from tuibench.record.files.recorder import RunRecorder
 
 HOST = HostSample(

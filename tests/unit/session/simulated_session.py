@@ -14,13 +14,14 @@ from tuibench.load.worker_report import WorkerReport
 from tuibench.load.workers.replacement import Loss
 from tuibench.model.cluster.host import LoadHost
 from tuibench.model.plan import RunPlan
+from tuibench.model.results.summary import Summary
 from tuibench.model.server import ServerInfo
-from tuibench.model.summary import Summary
 from tuibench.model.target import Target
-from tuibench.session import hosts, load_run
+from tuibench.session import load_run
 from tuibench.session.control.production_guard import ProductionGuard
 from tuibench.session.control.settings import Settings
 from tuibench.session.events import event_bus
+from tuibench.session.load import hosts
 from tuibench.session.load_run import LoadRun
 from tuibench.session.preflight import PreflightResult
 from tuibench.session.sampling.hosts import HostsObservation

@@ -13,8 +13,8 @@ from tuibench.errors import UsageError
 from tuibench.load.worker_report import Counters, WorkerReport
 from tuibench.model.command import Command, Pause, ResetStats
 from tuibench.model.event import EventKind
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
 from tuibench.session.load_run import LoadRun
 
 PLAN = RunPlan(profile="oltp_point_select", threads=4, seconds=8, warmup_seconds=8)

@@ -10,10 +10,10 @@ from tests.examples import EVENT
 from tests.unit.record.written import setting_changed, written
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.model.command import SetThreads
-from tuibench.model.effect import CommitCosts
 from tuibench.model.event import Event
+from tuibench.model.experiments.effect import CommitCosts
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import REPLAY_REFUSAL, REPLAY_SPEEDS, Hello, ReplayState, Status
-from tuibench.model.sample import Sample
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run
 from tuibench.session.replay import ReplayClient, ReplayMessage

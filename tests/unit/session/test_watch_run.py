@@ -13,8 +13,8 @@ from tests.unit.tuning.fakes import TARGET
 from tuibench.cli.commands.watch import WatchOptions
 from tuibench.errors import UsageError
 from tuibench.model.command import SetThreads
-from tuibench.model.effect import AbTestPlan, EffectFigure
-from tuibench.model.sample import Sample
+from tuibench.model.experiments.effect import AbTestPlan, EffectFigure
+from tuibench.model.measurements.sample import Sample
 from tuibench.mysql.connection import Row
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.recorder import SUMMARY

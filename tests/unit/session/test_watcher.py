@@ -16,9 +16,9 @@ from tests.unit.tuning.fakes import FakeServer as SettingsServer
 from tuibench.errors import ExitCode, ServerUnavailableError, UsageError
 from tuibench.model.command import ChangeSetting, Mark, SetThreads
 from tuibench.model.event import Event, EventKind
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
 from tuibench.observe.server.status_sampler import StatusSampler
 from tuibench.record.files.recorder import EVENTS, PLAN, SAMPLES, SUMMARY

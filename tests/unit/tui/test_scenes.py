@@ -9,8 +9,8 @@ from tests.tui import script
 from tuibench.cli.options.scene_options import SceneOptions
 from tuibench.errors import UsageError
 from tuibench.model.command import ApplyPreset, RestoreSettings, SetThreads, SetWeights, StartProbe
-from tuibench.model.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
 from tuibench.model.event import Event, EventKind
+from tuibench.model.experiments.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
 from tuibench.tui.scenes.library import available_scenes, load_scene
 from tuibench.tui.scenes.player import (
     PinEffects,

@@ -13,7 +13,7 @@ from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format, ec
 from tuibench.cli.output.log import info
 from tuibench.cli.parsing.declarations import Argument, Option
 from tuibench.errors import ExitCode, UsageError
-from tuibench.model.finding import Finding, Severity
+from tuibench.model.measurements.finding import Finding, Severity
 from tuibench.model.plan import OptionValue
 
 __all__ = ["CONTEXT", "doctor"]

@@ -23,11 +23,11 @@ from tuibench.cli.parsing.declarations import Argument, Option
 from tuibench.cli.parsing.option_values import check_choice, check_range
 from tuibench.errors import ExitCode, RunError, UsageError
 from tuibench.model.event import Event, EventKind
+from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeState
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import IGNORED_ERRORS, OptionValue, RunPlan
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState
+from tuibench.model.results.summary import Summary
 from tuibench.model.schedule import MAX_RATE, MAX_THREADS, Quantity
-from tuibench.model.summary import Summary
 
 if TYPE_CHECKING:
     from tuibench.session.load_run import LoadRun

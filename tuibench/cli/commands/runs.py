@@ -26,8 +26,8 @@ from tuibench.cli.output.prompts import confirm
 from tuibench.cli.output.run_notes import run_notes
 from tuibench.cli.parsing.declarations import Argument, Option
 from tuibench.errors import UsageError
-from tuibench.model.environment import Environment
-from tuibench.model.summary import Summary
+from tuibench.model.measurements.environment import Environment
+from tuibench.model.results.summary import Summary
 from tuibench.record.files import store
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run

@@ -25,11 +25,11 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.message import SessionMessage
 from tuibench.model.notation import parse_duration
 from tuibench.model.plan import RunPlan
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 
 if TYPE_CHECKING:
+    from tuibench.model.experiments.tune import TunePlan
     from tuibench.model.target import Target
-    from tuibench.model.tune import TunePlan
     from tuibench.session.load_run import LoadRun
 
 MIN_BUDGET, MAX_BUDGET = 20.0, 7 * 86_400.0
@@ -85,8 +85,8 @@ class TuneOptions:
         )
 
     def order(self, plan: RunPlan) -> TunePlan:
-        from tuibench.model.effect import EffectFigure
-        from tuibench.model.tune import TunePlan
+        from tuibench.model.experiments.effect import EffectFigure
+        from tuibench.model.experiments.tune import TunePlan
         from tuibench.session.tune.candidates import wanted_settings
 
         seconds = parse_budget(self.budget)

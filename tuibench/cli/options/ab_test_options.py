@@ -13,7 +13,7 @@ from tuibench.model import notation
 from tuibench.model.plan import RunPlan
 
 if TYPE_CHECKING:
-    from tuibench.model.effect import AbTestPlan
+    from tuibench.model.experiments.effect import AbTestPlan
 
 DEFAULT_CYCLES, FIXED_WINDOW = 5, 10.0
 
@@ -77,7 +77,7 @@ class AbTestOptions:
         )
 
     def _trial(self, plan: RunPlan, given_seconds: float | None) -> AbTestPlan:
-        from tuibench.model import effect
+        from tuibench.model.experiments import effect
 
         subject, a, b = parse_ab(self.ab)
         window = self.window if self.window is not None else self._usual_window(plan.interval_seconds)
@@ -113,12 +113,12 @@ class AbTestOptions:
         )
 
     def _usual_window(self, interval_seconds: float) -> float:
-        from tuibench.model.effect import until_window_seconds
+        from tuibench.model.experiments.effect import until_window_seconds
 
         return until_window_seconds(interval_seconds) if self.until else FIXED_WINDOW
 
     def _fixed_cycles(self) -> int:
-        from tuibench.model.effect import MAX_CYCLES, MIN_CYCLES
+        from tuibench.model.experiments.effect import MAX_CYCLES, MIN_CYCLES
 
         cycles = DEFAULT_CYCLES if self.cycles is None else self.cycles
         if not MIN_CYCLES <= cycles <= MAX_CYCLES:

@@ -9,8 +9,8 @@ from tuibench.cli.output.log import info
 from tuibench.cli.parsing.declarations import Option
 from tuibench.errors import UsageError
 from tuibench.model.notation import parse_size
+from tuibench.model.results.versions import ServerBuild
 from tuibench.model.server import ServerLimits
-from tuibench.model.versions import ServerBuild
 
 if TYPE_CHECKING:
     from tuibench.demo.binaries import Binary

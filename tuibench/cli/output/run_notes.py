@@ -6,8 +6,8 @@ from pathlib import Path
 from tuibench.metrics.series.cost_wording import cost_lines, effect_cost_lines
 from tuibench.metrics.series.slow_wording import slow_lines
 from tuibench.model.event import EventKind
+from tuibench.model.results.summary import ReplicationTotals, Summary, engine_text
 from tuibench.model.sql_errors import error_text
-from tuibench.model.summary import ReplicationTotals, Summary, engine_text
 from tuibench.record.files.recorder import SUMMARY
 from tuibench.record.report.effect_text import cost_table, effect_line
 from tuibench.record.report.steadiness_text import stalls_line, steadiness_line

@@ -25,7 +25,7 @@ from tuibench.metrics.histogram import Histogram
 from tuibench.metrics.thresholds.absolute import Threshold, crossed_thresholds, threshold_figures
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState, SessionMessage, Status
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 from tuibench.record import sysbench_report
 from tuibench.record.files.recorder import pretty_json
 from tuibench.record.sysbench_report import (

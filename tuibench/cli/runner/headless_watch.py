@@ -14,9 +14,9 @@ from tuibench.cli.runner.event_loop import ENDING_SIGNALS
 from tuibench.cli.runner.headless import REPORTED_EVENTS
 from tuibench.errors import ExitCode
 from tuibench.model.event import Event, EventKind
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import SessionMessage
-from tuibench.model.sample import Sample
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 from tuibench.record.report.watch_report import watch_line, watch_report
 from tuibench.record.sysbench_report import IntervalCounts
 from tuibench.session.service.metrics_endpoint import serve_metrics

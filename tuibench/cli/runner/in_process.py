@@ -6,7 +6,7 @@ from collections.abc import Callable
 from tuibench.cli.runner.event_loop import ENDING_SIGNALS
 from tuibench.errors import ExitCode
 from tuibench.model.message import SessionMessage
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import SessionSpec
 

@@ -30,7 +30,7 @@ from tuibench.load.cluster.messages import (
 )
 from tuibench.load.cluster.reach import check_files, try_login
 from tuibench.load.lease import Lease
-from tuibench.model.sample import HostSample
+from tuibench.model.measurements.sample import HostSample
 from tuibench.model.target import Target
 
 ACCEPT_SECONDS = 60.0

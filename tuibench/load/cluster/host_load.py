@@ -31,7 +31,7 @@ from tuibench.load.messages import (
     ResumeLoad,
 )
 from tuibench.load.worker_report import Finished, Reassign, WorkerReport
-from tuibench.model.sample import HostSample
+from tuibench.model.measurements.sample import HostSample
 
 SILENCE_POLL_SECONDS = 0.05
 """How often workers are asked again while none of them reports."""

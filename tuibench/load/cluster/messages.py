@@ -39,8 +39,8 @@ from tuibench.load.messages import (
 )
 from tuibench.load.worker_report import Finished, Reassign, WorkerReport
 from tuibench.load.workers.replacement import Loss
+from tuibench.model.measurements.sample import HostSample
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import HostSample
 from tuibench.model.target import Target
 
 PROTOCOL = 1

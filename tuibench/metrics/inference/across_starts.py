@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tuibench.metrics.inference import students_t
 from tuibench.metrics.inference.scale import Scale
 from tuibench.metrics.inference.verdict import Interval
-from tuibench.model.effect import Verdict
+from tuibench.model.experiments.effect import Verdict
 
 LEVEL = 0.045
 """A little below 5 %, which Welch's test exceeds by a little where few starts differ in spread."""

@@ -31,7 +31,7 @@ from typing import NamedTuple
 from tuibench.metrics.histogram import Histogram
 from tuibench.metrics.inference import students_t
 from tuibench.metrics.series.slots import Ranks, count_up_to
-from tuibench.model.effect import Comparison, EffectFigure, Verdict
+from tuibench.model.experiments.effect import Comparison, EffectFigure, Verdict
 
 NORMAL_95 = NormalDist().inv_cdf(0.975)
 LEVEL = 0.05

@@ -18,8 +18,8 @@ from tuibench.metrics.inference.bootstrap import (
     estimate_difference,
     resample,
 )
-from tuibench.model.comparison import ComparisonVerdict, Contrast
-from tuibench.model.effect import Verdict
+from tuibench.model.experiments.effect import Verdict
+from tuibench.model.results.comparison import ComparisonVerdict, Contrast
 
 MOST_SLOTS = 400
 FEWEST_SLOTS = 5

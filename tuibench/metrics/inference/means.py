@@ -17,7 +17,7 @@ import msgspec
 
 from tuibench.metrics.inference import students_t
 from tuibench.metrics.inference.bootstrap import LEVEL, autocorrelation
-from tuibench.model.sweep import CellFigures, CellResult, Mean, SweepPlan, SweepPoint
+from tuibench.model.results.sweep import CellFigures, CellResult, Mean, SweepPlan, SweepPoint
 
 FEWEST_VALUES = 4
 

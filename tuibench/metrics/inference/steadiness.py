@@ -12,7 +12,7 @@ from itertools import groupby
 from statistics import median
 from typing import NamedTuple
 
-from tuibench.model.steadiness import Stall, Steadiness
+from tuibench.model.measurements.steadiness import Stall, Steadiness
 
 STALLED = 0.1
 SECOND = 1.0

@@ -7,7 +7,7 @@ holds the true difference, none of the three claims is wrong.
 import math
 from typing import NamedTuple
 
-from tuibench.model.effect import Verdict
+from tuibench.model.experiments.effect import Verdict
 
 
 class Interval(NamedTuple):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from tuibench import units
-from tuibench.model.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
+from tuibench.model.experiments.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
 from tuibench.model.settings import PresetState
 
 FIGURE_NAMES = {

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tuibench.metrics.series.rates import CounterInterval, counter_interval, ratio
 from tuibench.model.counters import BINLOG_BYTES, LOG_FSYNCS, REDO_BYTES, Counter, first_known
-from tuibench.model.effect import CommitCost
+from tuibench.model.experiments.effect import CommitCost
 from tuibench.model.settings import ServerVariable, SettingRole, SettingState
 
 SOURCES: dict[str, tuple[Counter, ...]] = {

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from tuibench import units
-from tuibench.model.effect import Effect
-from tuibench.model.operation_cost import OperationCost, Resource, ResourceUnit
+from tuibench.model.experiments.effect import Effect
+from tuibench.model.measurements.operation_cost import OperationCost, Resource, ResourceUnit
 
 
 def resource_text(resource: Resource, value: float | None) -> str:

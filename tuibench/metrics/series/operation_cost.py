@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from tuibench.metrics.series.rates import growth
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.counters import BINLOG_BYTES, LOG_FSYNCS, REDO_BYTES, Counter, first_known
-from tuibench.model.operation_cost import OperationCost, Resource, ResourceUse
-from tuibench.model.sample import HostSample, Sample
+from tuibench.model.measurements.operation_cost import OperationCost, Resource, ResourceUse
+from tuibench.model.measurements.sample import HostSample, Sample
 
 US_PER_SECOND = 1e6
 PERCENT = 100.0

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from tuibench.model.sample import SlowTransaction, TimedStatement
+from tuibench.model.measurements.sample import SlowTransaction, TimedStatement
 from tuibench.units import hms, milliseconds, pluralize
 
 SHOWN = 3

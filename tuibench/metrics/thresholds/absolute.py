@@ -17,9 +17,9 @@ import msgspec
 
 from tuibench.errors import UsageError
 from tuibench.metrics.histogram import US_PER_MS, Histogram
-from tuibench.model.probe import ProbeOrder
+from tuibench.model.experiments.probe import ProbeOrder
+from tuibench.model.results.summary import Summary
 from tuibench.model.schedule import Quantity
-from tuibench.model.summary import Summary
 
 THRESHOLD_EXAMPLES = '"p95>50ms", "errors>0.1%", "tps<500"'
 

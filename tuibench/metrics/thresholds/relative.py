@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tuibench.errors import UsageError
 from tuibench.metrics.inference.contrast import METRICS_BY_NAME
 from tuibench.metrics.thresholds.absolute import OPERATORS
-from tuibench.model.comparison import ComparisonRow, ComparisonVerdict, Contrast
+from tuibench.model.results.comparison import ComparisonRow, ComparisonVerdict, Contrast
 
 EXAMPLES = '"tps<-5%", "p95>10%"'
 _WRITTEN = re.compile(r"\s*([a-z]+\d*)\s*(>=|<=|>|<)\s*([+\-−]?\d+(?:\.\d*)?)\s*%\s*")

@@ -8,7 +8,7 @@ Reads the section LATEST DETECTED DEADLOCK of SHOW ENGINE INNODB STATUS, as Mari
 import re
 from collections.abc import Sequence, Set
 
-from tuibench.model.activity import Deadlock, DeadlockParty, LockWait
+from tuibench.model.measurements.activity import Deadlock, DeadlockParty, LockWait
 from tuibench.model.server import Flavour
 from tuibench.mysql.connection import Row
 from tuibench.observe.activity.normalize_sql import normalize_sql

@@ -6,7 +6,7 @@ from functools import partial
 
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError
-from tuibench.model.activity import Activity, Deadlock
+from tuibench.model.measurements.activity import Activity, Deadlock
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, Row

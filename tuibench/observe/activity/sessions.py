@@ -9,7 +9,7 @@ The server keeps their start in its own time zone; the session's may be another 
 
 from collections.abc import Iterable, Sequence, Set
 
-from tuibench.model.activity import OpenTransaction, OwnSessions, ServerSession
+from tuibench.model.measurements.activity import OpenTransaction, OwnSessions, ServerSession
 from tuibench.model.server import Flavour
 from tuibench.mysql.connection import Row
 from tuibench.observe.activity.normalize_sql import normalize_sql

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tuibench.errors import RunError
-from tuibench.model.environment import DiskSpeed
+from tuibench.model.measurements.environment import DiskSpeed
 
 KIB, MIB = 1024, 1024 * 1024
 LOG_BYTES, WRITE_BYTES = 16 * MIB, 4 * KIB

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from tuibench.model.environment import DiskFacts, HostConditions, HostFacts
+from tuibench.model.measurements.environment import DiskFacts, HostConditions, HostFacts
 
 GOVERNORS = "devices/system/cpu/cpu*/cpufreq/scaling_governor"
 CLOCKSOURCE = "devices/system/clocksource/clocksource0/current_clocksource"

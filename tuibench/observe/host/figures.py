@@ -9,7 +9,7 @@ import msgspec
 
 from tuibench.clock import NS_PER_SECOND
 from tuibench.metrics.series.rates import growth, ratio
-from tuibench.model.sample import HostSample
+from tuibench.model.measurements.sample import HostSample
 from tuibench.observe.host.limits import GroupLimits
 from tuibench.observe.host.process_io import Switches, grown_pair, grown_switches
 from tuibench.observe.host.totals import CpuTime, DiskTotals

@@ -9,7 +9,7 @@ import psutil
 from msgspec.structs import replace
 
 from tuibench.clock import Clock
-from tuibench.model.sample import HostSample
+from tuibench.model.measurements.sample import HostSample
 from tuibench.observe.host.figures import HostTotals, MemoryUse, host_sample
 from tuibench.observe.host.limits import own_limits, throttled_seconds
 from tuibench.observe.host.process_io import storage_bytes, thread_switches

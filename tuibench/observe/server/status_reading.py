@@ -17,7 +17,7 @@ from tuibench.model.counters import (
     Counter,
     first_known,
 )
-from tuibench.model.sample import ServerSample
+from tuibench.model.measurements.sample import ServerSample
 from tuibench.observe.server.statement_times import StatementTimes, times_between
 from tuibench.observe.server.traffic import OwnStatements, Traffic, traffic_in
 

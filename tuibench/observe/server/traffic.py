@@ -12,7 +12,7 @@ import msgspec
 from tuibench.metrics.histogram import Histogram, coarse_histogram
 from tuibench.metrics.series.rates import CounterInterval
 from tuibench.model.counters import COMMITS, READS, ROLLBACKS, WRITES, Counter
-from tuibench.model.sample import TrafficSample
+from tuibench.model.measurements.sample import TrafficSample
 from tuibench.observe.server.statement_times import TimedInterval
 
 

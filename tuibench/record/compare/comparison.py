@@ -10,16 +10,16 @@ import msgspec
 from tuibench.metrics.inference.contrast import METRICS, TickSeries, TickTotals, merge_ticks
 from tuibench.metrics.series.slow_wording import slow_text
 from tuibench.metrics.thresholds.relative import RelativeThreshold, crossed_relative_thresholds
-from tuibench.model.comparison import (
+from tuibench.model.event import CHANGE_KINDS, EventKind
+from tuibench.model.measurements.operation_cost import Resource, ResourceUnit
+from tuibench.model.measurements.sample import Sample, slowest_of
+from tuibench.model.measurements.steadiness import Steadiness
+from tuibench.model.results.comparison import (
     ComparisonRow,
     Contrast,
     RunComparison,
     SetupDifference,
 )
-from tuibench.model.event import CHANGE_KINDS, EventKind
-from tuibench.model.operation_cost import Resource, ResourceUnit
-from tuibench.model.sample import Sample, slowest_of
-from tuibench.model.steadiness import Steadiness
 from tuibench.record.compare.starts import Side, by_start, compare_sides, side_value, start_warnings
 from tuibench.record.files.run import Run
 from tuibench.record.report.steadiness_text import stalls_line

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tuibench import units
-from tuibench.model.comparison import (
+from tuibench.model.results.comparison import (
     ComparisonRow,
     ComparisonVerdict,
     Contrast,

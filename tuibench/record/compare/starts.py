@@ -13,7 +13,7 @@ import msgspec
 
 from tuibench.metrics.inference import across_starts
 from tuibench.metrics.inference.contrast import Metric, TickSeries, compare_metric, judge, metric_value
-from tuibench.model.comparison import ComparisonVerdict, Contrast
+from tuibench.model.results.comparison import ComparisonVerdict, Contrast
 from tuibench.record.files.run import Run
 
 TOLERANCE = 0.05

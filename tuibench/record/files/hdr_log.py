@@ -22,7 +22,7 @@ import msgspec
 
 from tuibench.errors import RunError
 from tuibench.metrics.histogram import US_PER_MS, Histogram, bucket_index, bucket_upper_bound
-from tuibench.model.summary import KindTotals, StatementTotals
+from tuibench.model.results.summary import KindTotals, StatementTotals
 
 HIGHEST_US = 3_600_000_000
 """An hour; what took longer is kept as an hour."""

@@ -7,13 +7,13 @@ import msgspec
 
 from tuibench.errors import RunError
 from tuibench.metrics.series.commit_cost import CostLedger
-from tuibench.model.effect import CommitCost
-from tuibench.model.environment import Environment
 from tuibench.model.event import COST_CHANGE_KINDS, Event
+from tuibench.model.experiments.effect import CommitCost
+from tuibench.model.measurements.environment import Environment
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import Status
-from tuibench.model.sample import Sample
+from tuibench.model.results.summary import Summary
 from tuibench.model.settings import SettingState
-from tuibench.model.summary import Summary
 from tuibench.record.files import reader, reconstruct
 from tuibench.record.files.recorder import ENVIRONMENT, EVENTS, PLAN, REPORTS, SAMPLES, STATUS, SUMMARY
 from tuibench.record.files.run import Run, StatusAt

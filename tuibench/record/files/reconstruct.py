@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tuibench.metrics.histogram import US_PER_MS, Histogram
 from tuibench.metrics.series.rates import counter_interval
 from tuibench.model.event import EventKind
-from tuibench.model.headline import Headline, HeadlineTotals
-from tuibench.model.sample import Latency, LoadSample, Sample
-from tuibench.model.summary import (
+from tuibench.model.measurements.headline import Headline, HeadlineTotals
+from tuibench.model.measurements.sample import Latency, LoadSample, Sample
+from tuibench.model.results.summary import (
     ClientTotals,
     ErrorTotals,
     Fairness,

@@ -17,11 +17,11 @@ import msgspec
 from tuibench import files, paths, sanitize
 from tuibench.errors import RunError
 from tuibench.metrics.histogram import Histogram
-from tuibench.model.environment import Environment
 from tuibench.model.event import Event
+from tuibench.model.measurements.environment import Environment
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import Status
-from tuibench.model.sample import Sample
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 from tuibench.record.files import hdr_log
 from tuibench.record.files.hdr_log import encode_histogram
 from tuibench.record.files.schema import PlanRecord, ReportLine, StatusLine, TickCounts, status_changes

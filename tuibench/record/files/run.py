@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 
 from tuibench.metrics.histogram import US_PER_MS, Histogram
-from tuibench.model.effect import CommitCost
-from tuibench.model.environment import Environment
 from tuibench.model.event import Event
+from tuibench.model.experiments.effect import CommitCost
+from tuibench.model.measurements.environment import Environment
+from tuibench.model.measurements.sample import LoadSample, Sample, TrafficSample
 from tuibench.model.message import Status
-from tuibench.model.sample import LoadSample, Sample, TrafficSample
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 from tuibench.record.files import hdr_log, reader
 from tuibench.record.files.hdr_log import LogLine, decode_histogram
 from tuibench.record.files.schema import PlanRecord, ReportLine, TickCounts

@@ -13,8 +13,8 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
 from tuibench.model.cluster.host import LoadHost
-from tuibench.model.effect import AbTestResult
-from tuibench.model.headline import Headline
+from tuibench.model.experiments.effect import AbTestResult
+from tuibench.model.measurements.headline import Headline
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import PlanProgress

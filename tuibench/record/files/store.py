@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from tuibench import paths, suggestions
 from tuibench.errors import RunError, UsageError
-from tuibench.model.sample import Latency
-from tuibench.model.summary import TransactionTotals
-from tuibench.model.sweep import Sweep
+from tuibench.model.measurements.sample import Latency
+from tuibench.model.results.summary import TransactionTotals
+from tuibench.model.results.sweep import Sweep
 from tuibench.record.files import reader
 from tuibench.record.files.recorder import PLAN, SAMPLES, SUMMARY
 from tuibench.record.files.schema import PlanRecord

@@ -16,8 +16,8 @@ import msgspec
 from tuibench import files, paths
 from tuibench.errors import RunError, UsageError
 from tuibench.files import DECODE_ERRORS
-from tuibench.model.sweep import CellResult, DataDropped, DataReady, Sweep, SweepLine, SweepRecord
-from tuibench.model.versions import ServerStart
+from tuibench.model.results.sweep import CellResult, DataDropped, DataReady, Sweep, SweepLine, SweepRecord
+from tuibench.model.results.versions import ServerStart
 from tuibench.record.files.recorder import pretty_json
 
 RECORD, RESULTS = "sweep.json", "results.jsonl"

@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 
 from tuibench.metrics.histogram import US_PER_MS
 from tuibench.model.cluster.host import LoadHost
-from tuibench.model.sample import (
+from tuibench.model.measurements.sample import (
     CoarseHistogram,
     ConnectionSample,
     HostSample,

@@ -11,7 +11,7 @@ import msgspec
 
 from tuibench import files
 from tuibench.errors import UsageError
-from tuibench.model.tune import TuneBlock, TuneLogHead
+from tuibench.model.experiments.tune import TuneBlock, TuneLogHead
 
 TUNE_LOG = "tune.jsonl"
 

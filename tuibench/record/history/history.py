@@ -13,8 +13,8 @@ import msgspec
 
 from tuibench.errors import UsageError
 from tuibench.metrics.inference.change_points import FEWEST_BASELINE, FEWEST_RUNS, change_points, first_alarm
-from tuibench.model.comparison import History, HistoryRun, LevelChange, Regression
-from tuibench.model.summary import Summary
+from tuibench.model.results.comparison import History, HistoryRun, LevelChange, Regression
+from tuibench.model.results.summary import Summary
 from tuibench.record.files import reader, store
 from tuibench.record.files.recorder import PLAN, SUMMARY
 from tuibench.record.files.schema import PlanRecord

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean
 
-from tuibench.model.comparison import History
+from tuibench.model.results.comparison import History
 from tuibench.record.html.markup import Markup, tag
 from tuibench.units import axis_maximum, count, local_time, milliseconds, signed
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tuibench.model.comparison import History, HistoryRun
+from tuibench.model.results.comparison import History, HistoryRun
 from tuibench.units import decimal, local_time, signed
 
 BAR_WIDTH = 40

@@ -9,8 +9,8 @@ from tuibench.metrics.inference.wording import (
     difference_text,
     verdict_text,
 )
-from tuibench.model.effect import AbTestResult, Comparison, Effect, EffectFigure
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.experiments.effect import AbTestResult, Comparison, Effect, EffectFigure
 from tuibench.record.files.run import Run
 from tuibench.record.html.markup import Child, Markup, figure_table, join_markup, tag
 from tuibench.record.report.effect_text import cost_parts

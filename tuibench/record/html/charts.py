@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tuibench import units
 from tuibench.model.counters import Counter
-from tuibench.model.sample import HostSample, LoadSample, ServerSample, TrafficSample
+from tuibench.model.measurements.sample import HostSample, LoadSample, ServerSample, TrafficSample
 from tuibench.record.html.chart import ChartSpan, ChartStyle, time_chart
 from tuibench.record.html.markup import Markup, tag
 from tuibench.record.html.series import SampleValue, Series, TimeAxis, stack_series

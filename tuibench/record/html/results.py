@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from tuibench import units
 from tuibench.metrics.series.cost_wording import resource_text
 from tuibench.metrics.series.slow_wording import slow_parts
-from tuibench.model.operation_cost import Resource
-from tuibench.model.sample import Latency
-from tuibench.model.summary import StatementTotals
+from tuibench.model.measurements.operation_cost import Resource
+from tuibench.model.measurements.sample import Latency
+from tuibench.model.results.summary import StatementTotals
 from tuibench.mysql.errors import error_name
 from tuibench.record.files.run import Run
 from tuibench.record.html.markup import Markup, figure_table, join_markup, tag

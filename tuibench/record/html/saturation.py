@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from tuibench import units
-from tuibench.model.probe import ProbeResult, ProbeStep, StepPurpose
+from tuibench.model.experiments.probe import ProbeResult, ProbeStep, StepPurpose
+from tuibench.model.results.sweep import Mean
 from tuibench.model.schedule import Quantity
-from tuibench.model.sweep import Mean
 from tuibench.record.files.run import Run
 from tuibench.record.html.markup import Markup, figure_table, join_markup, tag
 from tuibench.record.html.threads_chart import SMALL, ThreadsLine, threads_chart

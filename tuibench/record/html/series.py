@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tuibench.metrics.series.rates import growth, ratio
-from tuibench.model.sample import Sample
+from tuibench.model.measurements.sample import Sample
 
 MOST_POINTS = 600
 """A chart is about that many pixels wide: more points would only be drawn over each other."""

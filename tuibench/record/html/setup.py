@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from tuibench.model.notation import format_delay, format_duration
 from tuibench.model.plan import OptionValue, RunPlan
+from tuibench.model.results.summary import engine_text
 from tuibench.model.schedule import format_schedule
-from tuibench.model.summary import engine_text
 from tuibench.record.files.run import Run
 from tuibench.record.html.markup import Markup, join_markup, property_table, tag
 from tuibench.record.report.reproduce import reproduction_commands

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from tuibench.model.sample import LoadSample
+from tuibench.model.measurements.sample import LoadSample
 from tuibench.record.files.run import Run
 from tuibench.record.html.markup import Markup, figure_table
 from tuibench.units import count, decimal, pluralize

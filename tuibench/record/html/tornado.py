@@ -1,9 +1,9 @@
 """The tornado chart of a screening: a bar for each candidate, its interval and its estimate around zero."""
 
-from tuibench.metrics.inference.tornado import HEADINGS, change_text, in_order, scale
+from tuibench.metrics.inference.ab_tests.tornado import HEADINGS, change_text, in_order, scale
 from tuibench.metrics.inference.wording import FIGURE_NAMES, difference_text
-from tuibench.model.effect import Comparison, EffectFigure
-from tuibench.model.tune import CandidateResult, TuneResult, TuneVerdict
+from tuibench.model.experiments.effect import Comparison, EffectFigure
+from tuibench.model.experiments.tune import CandidateResult, TuneResult, TuneVerdict
 from tuibench.record.files.run import Run
 from tuibench.record.html.markup import Markup, figure_table, join_markup, tag
 from tuibench.record.report.tune_text import tune_text

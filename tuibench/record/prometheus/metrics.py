@@ -14,10 +14,10 @@ import msgspec
 
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.counters import Counter
+from tuibench.model.measurements.operation_cost import Resource, ResourceUse
+from tuibench.model.measurements.sample import HostSample, Latency, LoadSample, Sample, ServerSample
 from tuibench.model.message import Status
-from tuibench.model.operation_cost import Resource, ResourceUse
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import HostSample, Latency, LoadSample, Sample, ServerSample
 from tuibench.model.server import ServerInfo
 
 

@@ -28,8 +28,8 @@ from prometheus_client.samples import Sample
 from tuibench import sanitize
 from tuibench.metrics.histogram import Histogram, bucket_upper_bound
 from tuibench.model.event import EventKind
+from tuibench.model.measurements.operation_cost import ResourceUse
 from tuibench.model.message import RunState
-from tuibench.model.operation_cost import ResourceUse
 from tuibench.mysql.errors import error_name
 from tuibench.record.prometheus import metrics
 from tuibench.record.prometheus.metrics import MetricsSnapshot, RunTotals, TrafficTotals

@@ -5,9 +5,9 @@ The headline of a run and its kinds of transactions as text, below sysbench's su
 
 from collections.abc import Iterator, Mapping
 
-from tuibench.model.headline import HeadlineTotals
-from tuibench.model.sample import Latency
-from tuibench.model.summary import ConnectionTotals, KindTotals, Summary
+from tuibench.model.measurements.headline import HeadlineTotals
+from tuibench.model.measurements.sample import Latency
+from tuibench.model.results.summary import ConnectionTotals, KindTotals, Summary
 from tuibench.record.report.effect_text import trial_text
 from tuibench.record.report.probe_text import probe_text
 from tuibench.record.report.tune_text import tune_text

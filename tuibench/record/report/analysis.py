@@ -9,8 +9,8 @@ from typing import NamedTuple
 from tuibench.diagnosis.evidence import collect_evidence
 from tuibench.diagnosis.rules import diagnose
 from tuibench.metrics.series.slow_wording import slow_text
-from tuibench.model.finding import Evidence, Finding
-from tuibench.model.sample import LoadSample
+from tuibench.model.measurements.finding import Evidence, Finding
+from tuibench.model.measurements.sample import LoadSample
 from tuibench.mysql.errors import error_name
 from tuibench.record.files.run import Run
 from tuibench.record.report.steadiness_text import stalls_line, steadiness_line

@@ -13,7 +13,14 @@ from tuibench.metrics.inference.wording import (
     verdict_text,
 )
 from tuibench.metrics.series.cost_wording import change_cost_lines
-from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, EffectFigure, Verdict
+from tuibench.model.experiments.effect import (
+    AbTestResult,
+    CommitCost,
+    Comparison,
+    Effect,
+    EffectFigure,
+    Verdict,
+)
 
 STILL_MOVING = "still moving"
 

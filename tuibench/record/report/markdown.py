@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tuibench import sanitize
 from tuibench.metrics.series.cost_wording import resource_text
-from tuibench.model.environment import Environment
 from tuibench.model.event import CHANGE_KINDS, EventKind
-from tuibench.model.operation_cost import Resource
-from tuibench.model.sample import Latency
-from tuibench.model.summary import StatementTotals, Summary, engine_text
+from tuibench.model.measurements.environment import Environment
+from tuibench.model.measurements.operation_cost import Resource
+from tuibench.model.measurements.sample import Latency
+from tuibench.model.results.summary import StatementTotals, Summary, engine_text
 from tuibench.record.files.run import Run
 from tuibench.record.report.effect_text import cost_line, effect_text
 from tuibench.record.report.variables import important_variables

@@ -5,7 +5,7 @@ millisecond, as they are there.
 """
 
 from tuibench.model.counters import Counter
-from tuibench.model.summary import OWN_QUERIES, SlapBenchmark
+from tuibench.model.results.summary import OWN_QUERIES, SlapBenchmark
 
 MS_PER_SECOND = 1000
 GENERATED_BY_DEFAULT = "mixed"

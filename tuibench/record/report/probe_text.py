@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tuibench.diagnosis.rules import HOST_CPU_OTHERS
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose, UslFit
+from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose, UslFit
 from tuibench.model.schedule import Quantity
 from tuibench.units import DASH, count, decimal, milliseconds, signed
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tuibench import sanitize
-from tuibench.model.activity import StatementFigures, StatementReport, StatementRow
+from tuibench.model.measurements.activity import StatementFigures, StatementReport, StatementRow
 from tuibench.units import DASH, count, milliseconds
 
 COLUMNS = ("calls", "total", "avg", "p95", "rows/call", "lock/call", "CPU/call")

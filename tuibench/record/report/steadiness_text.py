@@ -1,7 +1,7 @@
 """Steadiness of a run as text and as table rows."""
 
 from tuibench import units
-from tuibench.model.steadiness import Stall, StallConditions, Steadiness
+from tuibench.model.measurements.steadiness import Stall, StallConditions, Steadiness
 
 STALLS_SHOWN = 5
 NOTABLE_AGE_PERCENT = 50.0

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from tuibench import units
 from tuibench.metrics.histogram import US_PER_MS
-from tuibench.model.summary import Summary, WatchedTotals
-from tuibench.model.watch import WatchedRate, WatchReport
+from tuibench.model.results.summary import Summary, WatchedTotals
+from tuibench.model.results.watch import WatchedRate, WatchReport
 from tuibench.record.report.effect_text import trial_text
 from tuibench.record.report.tune_text import tune_text
 from tuibench.record.sysbench_report import IntervalCounts

@@ -10,8 +10,8 @@ import msgspec
 from tuibench import suggestions
 from tuibench.errors import UsageError
 from tuibench.metrics.inference.means import FIGURES, sweep_points
-from tuibench.model.sweep import CellResult, Sweep, SweepPoint, SweepRecord
-from tuibench.model.versions import ServerStart, VersionComparison
+from tuibench.model.results.sweep import CellResult, Sweep, SweepPoint, SweepRecord
+from tuibench.model.results.versions import ServerStart, VersionComparison
 from tuibench.record.files.recorder import pretty_json
 from tuibench.record.report.text_table import TextTable, table_markdown, table_text, to_csv
 from tuibench.record.sweep import relative, tables

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from tuibench import units
 from tuibench.metrics.inference.means import sweep_points
-from tuibench.model.sweep import Sweep, SweepCase, SweepPoint
+from tuibench.model.results.sweep import Sweep, SweepCase, SweepPoint
 from tuibench.record.html.markup import Markup, figure_table, join_markup, property_table, tag
 from tuibench.record.html.page import html_page
 from tuibench.record.html.threads_chart import LARGE, SMALL, ThreadsLine, threads_chart

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from tuibench import units
 from tuibench.metrics.inference.means import sweep_points
-from tuibench.model.comparison import struct_differences
-from tuibench.model.sweep import Mean, Sweep
+from tuibench.model.results.comparison import struct_differences
+from tuibench.model.results.sweep import Mean, Sweep
 from tuibench.record.report.text_table import TextTable
 from tuibench.record.sweep.tables import variant_label
 

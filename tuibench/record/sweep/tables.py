@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tuibench import units
 from tuibench.metrics.inference.means import sweep_points
-from tuibench.model.sweep import TPS, CellResult, Mean, Sweep, SweepCase, SweepPoint, SweepVariant
+from tuibench.model.results.sweep import TPS, CellResult, Mean, Sweep, SweepCase, SweepPoint, SweepVariant
 from tuibench.record.report.text_table import TextTable
 
 AS_IT_STANDS = "as it stands"

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from tuibench import units
 from tuibench.metrics.inference import across_starts
 from tuibench.metrics.inference.verdict import Interval
-from tuibench.model.effect import Verdict
-from tuibench.model.sweep import Sweep
-from tuibench.model.versions import ServerBuild, VersionComparison, VersionsSetup
+from tuibench.model.experiments.effect import Verdict
+from tuibench.model.results.sweep import Sweep
+from tuibench.model.results.versions import ServerBuild, VersionComparison, VersionsSetup
 from tuibench.record.report.text_table import TextTable, to_csv
 from tuibench.record.sweep.tables import rate_text
 

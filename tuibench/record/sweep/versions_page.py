@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 
 from tuibench import units
-from tuibench.model.sweep import Sweep
-from tuibench.model.versions import VersionComparison, VersionsSetup
+from tuibench.model.results.sweep import Sweep
+from tuibench.model.results.versions import VersionComparison, VersionsSetup
 from tuibench.record.html.markup import Markup, figure_table, join_markup, property_table, tag
 from tuibench.record.html.page import html_page
 from tuibench.record.html.threads_chart import colour

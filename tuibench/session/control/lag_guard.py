@@ -10,8 +10,8 @@ from typing import NamedTuple
 from tuibench.errors import TuibenchError
 from tuibench.model.command import Command, Pause, Resume
 from tuibench.model.event import EventKind
-from tuibench.model.sample import ReplicaSample
-from tuibench.session.tasks import StartTask
+from tuibench.model.measurements.sample import ReplicaSample
+from tuibench.session.lifecycle.tasks import StartTask
 from tuibench.units import decimal
 
 RESUME_SHARE = 0.5

@@ -29,8 +29,8 @@ from tuibench.model.message import RunState
 from tuibench.model.notation import format_delay, format_weights
 from tuibench.model.schedule import Quantity
 from tuibench.session.control.limits import checked_delay_ms, checked_rate, checked_threads
-from tuibench.session.lifecycle import Lifecycle
-from tuibench.session.load_controller import LoadController
+from tuibench.session.lifecycle.lifecycle import Lifecycle
+from tuibench.session.load.load_controller import LoadController
 from tuibench.session.plan.runner import PlanRunner
 from tuibench.session.plan.timeline import LevelChange
 from tuibench.session.probe.runner import ProbeRunner

@@ -20,7 +20,7 @@ from tuibench.model.command import (
 from tuibench.model.event import EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL
 from tuibench.session.control.settings import Settings
-from tuibench.session.lifecycle import Lifecycle
+from tuibench.session.lifecycle.lifecycle import Lifecycle
 from tuibench.session.sampling.activity_monitor import ActivityMonitor
 from tuibench.session.sampling.statement_monitor import StatementMonitor
 

@@ -8,21 +8,21 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
-from tuibench.metrics.inference.ab_windows import TrialWindow, TrialWindows
-from tuibench.metrics.inference.paired import compare_pairs, compare_so_far, pairs_needed
+from tuibench.metrics.inference.ab_tests.ab_windows import TrialWindow, TrialWindows
+from tuibench.metrics.inference.ab_tests.paired import compare_pairs, compare_so_far, pairs_needed
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads
-from tuibench.model.effect import AbTestPlan, AbTestResult, Verdict
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.experiments.effect import AbTestPlan, AbTestResult, Verdict
 from tuibench.model.message import NO_LOAD_REFUSAL
 from tuibench.record.report.effect_text import with_sentence
 from tuibench.session.control.limits import checked_threads
 from tuibench.session.control.settings import Settings
 from tuibench.session.disturbances import NO_ANSWER, OF_EVENTS
 from tuibench.session.events.event_log import EventLog
-from tuibench.session.lifecycle import Lifecycle
-from tuibench.session.load_controller import LoadController
-from tuibench.session.tasks import StartTask
+from tuibench.session.lifecycle.lifecycle import Lifecycle
+from tuibench.session.lifecycle.tasks import StartTask
+from tuibench.session.load.load_controller import LoadController
 from tuibench.tuning.catalogue import preset_lookup, setting_lookup
 
 PRESET, THREADS = "preset", "threads"

@@ -9,19 +9,19 @@ the values that they had before the test; at the end of the session the journal 
 from collections.abc import Callable
 
 from tuibench.errors import TuibenchError, UsageError
-from tuibench.metrics.inference.sequential import random_orders
+from tuibench.metrics.inference.ab_tests.sequential import random_orders
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import AbTestCommand, ChangeSetting, Command, SetThreads, StartAbTest, StopAbTest
-from tuibench.model.effect import AbTestPlan, AbTestResult, primary_figure, until_window_seconds
 from tuibench.model.event import Event, EventKind
+from tuibench.model.experiments.effect import AbTestPlan, AbTestResult, primary_figure, until_window_seconds
 from tuibench.model.message import NO_LOAD_REFUSAL, RunState
 from tuibench.model.plan import RunPlan
 from tuibench.session.control.settings import Settings
 from tuibench.session.effects.ab_test import PRESET, THREADS, AbTest, Submit, command_for, resolve_subject
 from tuibench.session.events.event_log import EventLog
-from tuibench.session.lifecycle import Lifecycle
-from tuibench.session.load_controller import LoadController
-from tuibench.session.tasks import StartTask
+from tuibench.session.lifecycle.lifecycle import Lifecycle
+from tuibench.session.lifecycle.tasks import StartTask
+from tuibench.session.load.load_controller import LoadController
 from tuibench.tuning.catalogue import preset_lookup
 
 AB_TEST_RUNS = "an A/B test is under way, and its load must stay as it is"

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
-from tuibench.model.sample import Sample, ServerSample
-from tuibench.model.steadiness import StallConditions
+from tuibench.model.measurements.sample import Sample, ServerSample
+from tuibench.model.measurements.steadiness import StallConditions
 
 Number = TypeVar("Number", int, float)
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from tuibench.metrics.inference.steadiness import STALLED
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.event import EventKind
-from tuibench.model.sample import Sample
-from tuibench.model.steadiness import Stall, StallConditions, Steadiness
+from tuibench.model.measurements.sample import Sample
+from tuibench.model.measurements.steadiness import Stall, StallConditions, Steadiness
 from tuibench.session.effects.stall_conditions import conditions_of, worst_of
 from tuibench.session.effects.steadiness_log import LEVEL_CHANGES
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from tuibench.metrics.inference.steadiness import Tick, steadiness
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.event import EventKind
-from tuibench.model.steadiness import Steadiness
+from tuibench.model.measurements.steadiness import Steadiness
 
 MOST_TICKS = 100_000
 """More than a day of seconds. An even number."""

@@ -10,19 +10,19 @@ from contextlib import contextmanager
 import msgspec
 
 from tuibench.errors import UsageError
-from tuibench.metrics.inference.effect_detector import FEWEST_SLOTS, EffectDetector
+from tuibench.metrics.inference.effects.effect_detector import FEWEST_SLOTS, EffectDetector
 from tuibench.metrics.series.commit_cost import CostLedger
 from tuibench.metrics.series.operation_cost import operation_cost, resource_use, total_use
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import AbTestCommand, StartAbTest, StartTune, TuneCommand
-from tuibench.model.effect import AbTestResult, CommitCost, CommitCosts, Effect
 from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind
+from tuibench.model.experiments.effect import AbTestResult, CommitCost, CommitCosts, Effect
+from tuibench.model.experiments.tune import TuneProgress, TuneResult
+from tuibench.model.measurements.operation_cost import OperationCost, ResourceUse
+from tuibench.model.measurements.sample import HostSample, Sample, SlowTransaction, TrafficSample, slowest_of
+from tuibench.model.measurements.steadiness import Steadiness
 from tuibench.model.message import SessionMessage
-from tuibench.model.operation_cost import OperationCost, ResourceUse
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import HostSample, Sample, SlowTransaction, TrafficSample, slowest_of
-from tuibench.model.steadiness import Steadiness
-from tuibench.model.tune import TuneProgress, TuneResult
 from tuibench.record.report.effect_text import effect_text
 from tuibench.record.report.steadiness_text import stall_event_text
 from tuibench.record.sysbench_report import IntervalCounts
@@ -33,10 +33,10 @@ from tuibench.session.effects.operator_ab_test import OperatorAbTest
 from tuibench.session.effects.stall_log import StallLog
 from tuibench.session.effects.steadiness_log import LEVEL_CHANGES, SteadinessLog
 from tuibench.session.events.event_log import EventLog
-from tuibench.session.lifecycle import Lifecycle
-from tuibench.session.load_controller import LoadController
+from tuibench.session.lifecycle.lifecycle import Lifecycle
+from tuibench.session.lifecycle.tasks import StartTask
+from tuibench.session.load.load_controller import LoadController
 from tuibench.session.sampling.sampler import VARIABLES_EVERY_TICKS
-from tuibench.session.tasks import StartTask
 from tuibench.session.tune.operator_tune import MakeTune, OperatorTune
 from tuibench.session.tune.runner import TuneRun
 

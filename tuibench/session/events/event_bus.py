@@ -13,16 +13,16 @@ from tuibench import __version__, files
 from tuibench.clock import Clock
 from tuibench.errors import UsageError
 from tuibench.model.event import Event
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import SessionMessage, Status
-from tuibench.model.sample import Sample
+from tuibench.model.results.summary import Summary
 from tuibench.model.server import ServerInfo
-from tuibench.model.summary import Summary
 from tuibench.observe.environment import read_environment
 from tuibench.record.files.recorder import RunRecorder, TickDetail
 from tuibench.record.files.schema import PlanRecord
 from tuibench.record.sysbench_report import FullReport, IntervalCounts
 from tuibench.session.events.event_log import SampleHistory
-from tuibench.session.load_controller import LoadController
+from tuibench.session.load.load_controller import LoadController
 from tuibench.session.spec import SessionSpec
 from tuibench.workload import library
 from tuibench.workload.datasets import build_data_set

@@ -10,9 +10,9 @@ from itertools import islice
 from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.model.effect import Effect
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
-from tuibench.model.sample import Sample
+from tuibench.model.experiments.effect import Effect
+from tuibench.model.measurements.sample import Sample
 
 
 class EventLog:

@@ -21,7 +21,7 @@ from tuibench.metrics.scaling.knee import (
     throughput_curve,
     throughput_gain,
 )
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeStep, StepPurpose
+from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 
 FINE = {Quantity.THREADS: 1.25, Quantity.RATE: 1.12}

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tuibench.errors import UsageError
 from tuibench.metrics.thresholds.absolute import parse_objectives
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, ProbeStep, UslFit
+from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeState, ProbeStep, UslFit
 from tuibench.session.probe.level_search import (
     SHORTEST_STEP_SECONDS,
     NextLevel,

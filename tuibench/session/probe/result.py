@@ -7,9 +7,7 @@ from tuibench.diagnosis.rules import diagnose, is_client_limited
 from tuibench.errors import RunError
 from tuibench.metrics.scaling.knee import throughput_curve, throughput_gain
 from tuibench.metrics.scaling.usl import FARTHEST_PEAK, UslCurve, curve_points, fit_usl_curve
-from tuibench.model.finding import Finding
-from tuibench.model.plan import RunPlan
-from tuibench.model.probe import (
+from tuibench.model.experiments.probe import (
     ProbeEnd,
     ProbeResult,
     ProbeStep,
@@ -18,6 +16,8 @@ from tuibench.model.probe import (
     StepPurpose,
     UslFit,
 )
+from tuibench.model.measurements.finding import Finding
+from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import Quantity
 from tuibench.model.settings import SettingState
 from tuibench.model.target import Target

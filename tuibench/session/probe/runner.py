@@ -13,25 +13,25 @@ from msgspec.structs import replace
 from tuibench.errors import UsageError
 from tuibench.metrics.thresholds.absolute import parse_objectives
 from tuibench.model.event import Event, EventKind
+from tuibench.model.experiments.probe import ProbeOrder, ProbeResult, ProbeState, StepPurpose, UslFit
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import RunState, SessionMessage
 from tuibench.model.plan import RunPlan
-from tuibench.model.probe import ProbeOrder, ProbeResult, ProbeState, StepPurpose, UslFit
-from tuibench.model.sample import Sample
+from tuibench.model.results.summary import RunOutcome
 from tuibench.model.schedule import Quantity
 from tuibench.model.settings import SettingRole, SettingState, settings_with
-from tuibench.model.summary import RunOutcome
 from tuibench.model.target import Target
 from tuibench.record.report.probe_text import probe_level_text, probe_lines
 from tuibench.record.sysbench_report import IntervalCounts
 from tuibench.session.events.event_log import EventLog
-from tuibench.session.lifecycle import Lifecycle
-from tuibench.session.load_controller import LoadController
+from tuibench.session.lifecycle.lifecycle import Lifecycle
+from tuibench.session.lifecycle.tasks import StartTask
+from tuibench.session.load.load_controller import LoadController
 from tuibench.session.plan.runner import PlanRunner
 from tuibench.session.probe.level_search import ProbeProgress
 from tuibench.session.probe.plan import ProbePlan
 from tuibench.session.probe.result import formal_run_commands, probe_result, usl_of
 from tuibench.session.probe.step import level_ceiling, probe_tick
-from tuibench.session.tasks import StartTask
 
 DISTURBING = frozenset({EventKind.SETTING, EventKind.FOREIGN, EventKind.WEIGHTS, EventKind.DELAY})
 BY_HAND = "set by hand"

@@ -15,14 +15,14 @@ from msgspec.structs import replace
 
 from tuibench.diagnosis.evidence import collect_evidence
 from tuibench.metrics.histogram import Histogram, merge_histograms
-from tuibench.metrics.inference.ab_windows import settling_slots
+from tuibench.metrics.inference.ab_tests.ab_windows import settling_slots
 from tuibench.metrics.inference.means import estimate_mean
 from tuibench.metrics.series.settling import is_at_rest
 from tuibench.metrics.series.slots import Slot
 from tuibench.metrics.thresholds.absolute import LAG, Threshold, ThresholdFigures
-from tuibench.model.finding import Evidence
-from tuibench.model.probe import ProbeOrder, ProbeStep, StepPurpose
-from tuibench.model.sample import Sample
+from tuibench.model.experiments.probe import ProbeOrder, ProbeStep, StepPurpose
+from tuibench.model.measurements.finding import Evidence
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.schedule import MAX_RATE, Quantity
 from tuibench.record.sysbench_report import IntervalCounts
 

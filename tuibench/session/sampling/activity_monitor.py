@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Set
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import DeniedError, SQLError
-from tuibench.model.activity import Activity
+from tuibench.model.measurements.activity import Activity
 from tuibench.model.server import ServerInfo
 from tuibench.observe.activity.sampler import ActivitySampler
+from tuibench.session.lifecycle.tasks import StartTask
 from tuibench.session.spec import SessionSpec
-from tuibench.session.tasks import StartTask
 
 LEASE_SECONDS = 5.0
 LEASE_TICKS = 3.0

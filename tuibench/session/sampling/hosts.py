@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tuibench.clock import Clock
 from tuibench.errors import RunError
-from tuibench.model.sample import HostSample
+from tuibench.model.measurements.sample import HostSample
 from tuibench.model.server import ServerInfo
 from tuibench.observe.host.remote.remote_host import CONNECT_SECONDS, RemoteHost
 from tuibench.observe.host.sampler import HostSampler

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tuibench.clock import Clock
 from tuibench.errors import RunError
-from tuibench.model.sample import ReplicaSample
+from tuibench.model.measurements.sample import ReplicaSample
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
 from tuibench.observe.replication.replica import ReplicaReader, ReplicaStatus

@@ -6,7 +6,7 @@ import msgspec
 
 from tuibench.clock import Clock
 from tuibench.model.event import EventKind
-from tuibench.model.sample import ServerSample
+from tuibench.model.measurements.sample import ServerSample
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
 from tuibench.observe.server.status_reading import ServerObservation

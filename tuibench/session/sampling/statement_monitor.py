@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.metrics.histogram import Histogram, bucket_upper_bound
 from tuibench.metrics.series.statement_window import CLIENT, StatementSums, statement_rows
-from tuibench.model.activity import StatementReport
 from tuibench.model.event import Event
+from tuibench.model.measurements.activity import StatementReport
 from tuibench.observe.activity.statements import PS_PER_US, StatementReading, StatementSampler
-from tuibench.session.tasks import StartTask
+from tuibench.session.lifecycle.tasks import StartTask
 
 LEAST_SECONDS = 3.0
 """Between two readings for viewers."""

@@ -11,10 +11,13 @@ import msgspec
 from tuibench import __version__
 from tuibench.errors import SessionUnreachableError
 from tuibench.files import DECODE_ERRORS
-from tuibench.model.activity import Activity, StatementReport
 from tuibench.model.command import Command
-from tuibench.model.effect import CommitCosts
 from tuibench.model.event import Event
+from tuibench.model.experiments.effect import CommitCosts
+from tuibench.model.experiments.probe import ProbeState
+from tuibench.model.experiments.tune import TuneProgress
+from tuibench.model.measurements.activity import Activity, StatementReport
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import (
     PROTOCOL_VERSION,
     CommandReply,
@@ -27,9 +30,6 @@ from tuibench.model.message import (
     SubmitCommand,
     ViewerMessage,
 )
-from tuibench.model.probe import ProbeState
-from tuibench.model.sample import Sample
-from tuibench.model.tune import TuneProgress
 from tuibench.session.events.event_log import MOST_SAMPLES
 from tuibench.session.service import unix_sockets
 

@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 from tuibench import __version__
 from tuibench.metrics.histogram import Histogram, merge_histograms
 from tuibench.model.event import Event
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import RunState, SessionMessage, Status
-from tuibench.model.sample import Sample
 from tuibench.record.prometheus.metrics import MetricsSnapshot, RunTotals, TrafficTotals
-from tuibench.session.load_controller import LoadController
+from tuibench.session.load.load_controller import LoadController
 from tuibench.session.load_run import LoadRun
 from tuibench.session.service.http_server import HttpContent, HttpServer
 from tuibench.session.totals.watch_totals import WatchTotals

@@ -18,6 +18,9 @@ from tuibench.deadline import wait_with_timeout
 from tuibench.errors import TuibenchError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.command import Command, PollCommand
+from tuibench.model.experiments.probe import ProbeState
+from tuibench.model.experiments.tune import TuneProgress
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import (
     READ_ONLY_REFUSAL,
     CommandReply,
@@ -28,9 +31,6 @@ from tuibench.model.message import (
     SubmitCommand,
     ViewerMessage,
 )
-from tuibench.model.probe import ProbeState
-from tuibench.model.sample import Sample
-from tuibench.model.tune import TuneProgress
 
 MOST_SAMPLES = 60
 MOST_BYTES = 1 << 24

@@ -15,7 +15,7 @@ from tuibench.load.workers.pool import WorkerPool
 from tuibench.model.plan import RunPlan
 from tuibench.model.target import Target
 from tuibench.mysql.errors import UNREACHABLE_CODES
-from tuibench.session.load_controller import LoadController, max_workers
+from tuibench.session.load.load_controller import LoadController, max_workers
 from tuibench.session.slap.spec import SlapSpec
 from tuibench.session.totals.report_aggregation import LoadTotals
 from tuibench.workload.program.program import Program

@@ -3,8 +3,8 @@
 import msgspec
 
 from tuibench.model.plan import EngineChoice
+from tuibench.model.results.summary import OWN_QUERIES
 from tuibench.model.server import Flavour
-from tuibench.model.summary import OWN_QUERIES
 from tuibench.model.target import Target
 from tuibench.mysql.connection import CHARSET
 from tuibench.workload.slap.script import QueryCycle, SlapScript, StorageEngine

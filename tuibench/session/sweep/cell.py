@@ -14,10 +14,10 @@ from tuibench.errors import TuibenchError
 from tuibench.model.command import ApplyPreset, ChangeSetting
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import SessionMessage
-from tuibench.model.sample import Sample
-from tuibench.model.summary import Summary
-from tuibench.model.sweep import TPS, Cell, CellFigures, CellResult, SweepVariant
+from tuibench.model.results.summary import Summary
+from tuibench.model.results.sweep import TPS, Cell, CellFigures, CellResult, SweepVariant
 from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import SessionSpec
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tuibench.model.plan import RunPlan
-from tuibench.model.sweep import Cell, CellOrder, CellResult, Sweep, SweepPlan
+from tuibench.model.results.sweep import Cell, CellOrder, CellResult, Sweep, SweepPlan
 
 
 def all_cells(plan: SweepPlan) -> tuple[Cell, ...]:

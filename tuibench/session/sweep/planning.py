@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue
+from tuibench.model.results.sweep import SweepCase, SweepVariant
 from tuibench.model.settings import PresetState
-from tuibench.model.sweep import SweepCase, SweepVariant
 from tuibench.tuning.catalogue import preset_lookup, setting_lookup
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import known_options

@@ -5,9 +5,9 @@ from typing import Protocol
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import RunError, ServerUnavailableError
-from tuibench.model.sweep import Cell, DataReady, Sweep, SweepLine
+from tuibench.model.results.sweep import Cell, DataReady, Sweep, SweepLine
+from tuibench.model.results.versions import ServerBuild, ServerStart
 from tuibench.model.target import Target
-from tuibench.model.versions import ServerBuild, ServerStart
 from tuibench.mysql.connection import connect
 from tuibench.session.sweep.matrix import build_of
 from tuibench.session.sweep.server import Tables

@@ -15,9 +15,9 @@ from typing import Any, Protocol, TypeVar
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.errors import DeniedError, RunError, ServerUnavailableError, TuibenchError, UsageError
-from tuibench.model.comparison import struct_differences
 from tuibench.model.message import SessionMessage
-from tuibench.model.sweep import (
+from tuibench.model.results.comparison import struct_differences
+from tuibench.model.results.sweep import (
     Cell,
     CellResult,
     Sweep,

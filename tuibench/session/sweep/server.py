@@ -11,8 +11,7 @@ from tuibench.errors import SQLError, TuibenchError
 from tuibench.load.tables.cleanup import drop_tables
 from tuibench.load.tables.loader import LoadProgress
 from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.server import Flavour
-from tuibench.model.sweep import (
+from tuibench.model.results.sweep import (
     Cell,
     DataDropped,
     DataReady,
@@ -22,6 +21,7 @@ from tuibench.model.sweep import (
     SweepLine,
     SweepPlan,
 )
+from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import server_info

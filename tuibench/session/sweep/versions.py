@@ -14,10 +14,10 @@ from tuibench.demo.server import PrivateServer
 from tuibench.errors import UsageError
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import OptionValue
+from tuibench.model.results.sweep import Sweep, SweepCase, SweepEnvironment, SweepPlan, SweepRecord
+from tuibench.model.results.versions import ServerBuild, VersionsSetup
 from tuibench.model.server import ServerLimits
-from tuibench.model.sweep import Sweep, SweepCase, SweepEnvironment, SweepPlan, SweepRecord
 from tuibench.model.target import Target
-from tuibench.model.versions import ServerBuild, VersionsSetup
 from tuibench.record.files.sweep_folder import SweepFolder
 from tuibench.session.sweep.matrix import cells_by_start, max_threads
 from tuibench.session.sweep.planning import build_cases

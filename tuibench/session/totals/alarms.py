@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tuibench.load.worker_report import Counters, WorkerReport
 from tuibench.load.workers.replacement import Loss
 from tuibench.model.event import EventKind
-from tuibench.model.sample import LoadSample
+from tuibench.model.measurements.sample import LoadSample
 from tuibench.model.sql_errors import error_text
 from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from tuibench.model.sample import ReplicaSample
-from tuibench.model.summary import ReplicationTotals
+from tuibench.model.measurements.sample import ReplicaSample
+from tuibench.model.results.summary import ReplicationTotals
 
 
 class LagTotals:

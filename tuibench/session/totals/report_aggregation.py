@@ -13,7 +13,13 @@ import msgspec
 
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
 from tuibench.metrics.histogram import Histogram, coarse_histogram
-from tuibench.model.sample import ConnectionSample, Latency, LoadSample, SlowTransaction, slowest_of
+from tuibench.model.measurements.sample import (
+    ConnectionSample,
+    Latency,
+    LoadSample,
+    SlowTransaction,
+    slowest_of,
+)
 from tuibench.record.files.recorder import TickDetail
 from tuibench.record.files.schema import TickCounts
 from tuibench.record.sysbench_report import IntervalCounts

@@ -10,16 +10,16 @@ from tuibench.load.worker_report import Counters, FairnessStats
 from tuibench.metrics.histogram import US_PER_MS, Histogram
 from tuibench.model.cluster.host import HostTotals
 from tuibench.model.counters import Counter
-from tuibench.model.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.event import Event
-from tuibench.model.headline import Headline, HeadlineTotals
-from tuibench.model.operation_cost import OperationCost
+from tuibench.model.experiments.effect import AbTestResult, CommitCost, Effect
+from tuibench.model.experiments.probe import ProbeResult
+from tuibench.model.experiments.tune import TuneResult
+from tuibench.model.measurements.headline import Headline, HeadlineTotals
+from tuibench.model.measurements.operation_cost import OperationCost
+from tuibench.model.measurements.sample import SlowTransaction
+from tuibench.model.measurements.steadiness import Steadiness
 from tuibench.model.plan import RunPlan
-from tuibench.model.probe import ProbeResult
-from tuibench.model.sample import SlowTransaction
-from tuibench.model.server import ServerInfo
-from tuibench.model.steadiness import Steadiness
-from tuibench.model.summary import (
+from tuibench.model.results.summary import (
     ClientTotals,
     ConnectionTotals,
     ErrorTotals,
@@ -33,7 +33,7 @@ from tuibench.model.summary import (
     Summary,
     TransactionTotals,
 )
-from tuibench.model.tune import TuneResult
+from tuibench.model.server import ServerInfo
 from tuibench.record.files.hdr_log import encode_histogram, kind_totals, statement_totals
 from tuibench.record.sysbench_report import FullReport
 from tuibench.session.spec import SessionSpec

@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from tuibench.metrics.histogram import Histogram
 from tuibench.metrics.series.rates import ratio
+from tuibench.model.results.summary import QueryTotals, Summary, TransactionTotals, WatchedTotals
 from tuibench.model.server import ServerInfo
-from tuibench.model.summary import QueryTotals, Summary, TransactionTotals, WatchedTotals
 from tuibench.observe.server.traffic import Traffic
 from tuibench.record.files.hdr_log import encode_histogram
 from tuibench.record.files.recorder import TickDetail

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from tuibench import suggestions
 from tuibench.errors import UsageError
-from tuibench.metrics.inference.screening import FIRST_PAIRS
+from tuibench.metrics.inference.ab_tests.screening import FIRST_PAIRS
+from tuibench.model.experiments.tune import Candidate, LeftOut, TunePlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingState, SettingTopic
-from tuibench.model.tune import Candidate, LeftOut, TunePlan
 from tuibench.tuning.catalogue import setting_lookup
 from tuibench.tuning.catalogue.setting import ABOVE_ZERO, MemoryUse, Setting, TrialRule, ValueKind
 

@@ -7,12 +7,12 @@ read at the same level, and hold for each figure by itself.
 import math
 from collections.abc import Mapping, Sequence
 
-from tuibench.metrics.inference import sequential
-from tuibench.metrics.inference.paired import compare_so_far, figure_comparison, figure_pairs
-from tuibench.metrics.inference.screening import Look, Sums, next_candidates, screen
+from tuibench.metrics.inference.ab_tests import sequential
+from tuibench.metrics.inference.ab_tests.paired import compare_so_far, figure_comparison, figure_pairs
+from tuibench.metrics.inference.ab_tests.screening import Look, Sums, next_candidates, screen
 from tuibench.metrics.thresholds.absolute import OPERATORS, parse_threshold
-from tuibench.model.effect import AbTestPair, Comparison, EffectFigure, Verdict
-from tuibench.model.tune import (
+from tuibench.model.experiments.effect import AbTestPair, Comparison, EffectFigure, Verdict
+from tuibench.model.experiments.tune import (
     BASELINE,
     TOGETHER,
     Candidate,

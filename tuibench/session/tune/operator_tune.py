@@ -13,15 +13,15 @@ from msgspec.structs import replace
 from tuibench.errors import TuibenchError, UsageError
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import StopTune, TuneCommand
-from tuibench.model.effect import primary_figure
 from tuibench.model.event import Event, EventKind
+from tuibench.model.experiments.effect import primary_figure
+from tuibench.model.experiments.tune import TunePlan, TuneProgress, TuneResult
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
-from tuibench.model.tune import TunePlan, TuneProgress, TuneResult
 from tuibench.session.control.settings import Settings
 from tuibench.session.events.event_log import EventLog
-from tuibench.session.lifecycle import Lifecycle
-from tuibench.session.tasks import StartTask
+from tuibench.session.lifecycle.lifecycle import Lifecycle
+from tuibench.session.lifecycle.tasks import StartTask
 from tuibench.session.tune.candidates import wanted_settings
 from tuibench.session.tune.runner import TuneRun
 from tuibench.units import duration, pluralize

@@ -15,14 +15,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
-from tuibench.metrics.inference.ab_windows import FEWEST_SLOTS, ROUNDING_SECONDS, settling_slots
-from tuibench.metrics.inference.effect import window_figures
+from tuibench.metrics.inference.ab_tests.ab_windows import FEWEST_SLOTS, ROUNDING_SECONDS, settling_slots
+from tuibench.metrics.inference.effects.effect import window_figures
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ChangeSetting, Command, RestoreSettings
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
-from tuibench.model.plan import RunPlan
-from tuibench.model.server import ServerInfo
-from tuibench.model.tune import (
+from tuibench.model.experiments.tune import (
     BASELINE,
     TOGETHER,
     Candidate,
@@ -34,14 +32,16 @@ from tuibench.model.tune import (
     TuneVerdict,
     TuneWindow,
 )
+from tuibench.model.plan import RunPlan
+from tuibench.model.server import ServerInfo
 from tuibench.observe.host.facts import free_memory_bytes
 from tuibench.record.files.tune_log import TuneLog, read_tune_log
 from tuibench.record.report.tune_text import candidate_line
 from tuibench.session.control.settings import Settings
 from tuibench.session.disturbances import NO_ANSWER, OF_EVENTS
 from tuibench.session.events.event_log import EventLog
-from tuibench.session.lifecycle import Lifecycle
-from tuibench.session.tasks import StartTask
+from tuibench.session.lifecycle.lifecycle import Lifecycle
+from tuibench.session.lifecycle.tasks import StartTask
 from tuibench.session.tune.candidates import SCREENING_SHARE, Room, find_candidates
 from tuibench.session.tune.evaluation import Evaluation, is_decided
 from tuibench.tuning.catalogue.setting_lookup import SETTINGS

@@ -18,7 +18,7 @@ from tuibench.metrics.inference.bootstrap import (
     comparison_from_resamples,
     resample,
 )
-from tuibench.model.effect import Comparison, EffectFigure
+from tuibench.model.experiments.effect import Comparison, EffectFigure
 from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.charts.time_grid import ZOOMS, Zoom
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tuibench.metrics.inference.wording import FIGURE_NAMES
-from tuibench.model.effect import Comparison, Effect, Verdict
+from tuibench.model.experiments.effect import Comparison, Effect, Verdict
 from tuibench.tui.panels.effect import before_after_text, difference_role, difference_span
-from tuibench.tui.panels.measures import FSYNCS, P95, Measure, commits_matter, measures_of
+from tuibench.tui.panels.load.measures import FSYNCS, P95, Measure, commits_matter, measures_of
 from tuibench.tui.panels.plots.signature import FIGURES
 from tuibench.tui.text import big_font
 from tuibench.tui.text.spans import TextLine, TextSpan, fit_line, line_width, pad_line

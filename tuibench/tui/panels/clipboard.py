@@ -1,10 +1,10 @@
 """Plain text for the clipboard: the figures of a moment, or a command."""
 
 from tuibench.metrics.inference.wording import FIGURE_NAMES, comparison_text
-from tuibench.model.effect import Effect
+from tuibench.model.experiments.effect import Effect
 from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.panels.effect import before_after_text
-from tuibench.tui.panels.measures import FSYNCS, PERCENTILES, QPS, TPS, Measure, measures_of
+from tuibench.tui.panels.load.measures import FSYNCS, PERCENTILES, QPS, TPS, Measure, measures_of
 from tuibench.tui.view import View
 from tuibench.units import hms, local_time
 

@@ -12,7 +12,7 @@ from tuibench.metrics.inference.wording import (
     short_text,
 )
 from tuibench.metrics.series.cost_wording import change_parts
-from tuibench.model.effect import AbTestResult, Comparison, Effect, EffectFigure, Verdict
+from tuibench.model.experiments.effect import AbTestResult, Comparison, Effect, EffectFigure, Verdict
 from tuibench.tui.charts.chart_state import SpanComparison
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.text.spans import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text

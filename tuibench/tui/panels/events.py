@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tuibench.model.effect import Effect, EffectFigure
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.experiments.effect import Effect, EffectFigure
 from tuibench.tui.panels.effect import difference_role, effect_lines, percent_text
 from tuibench.tui.panels.selection import Selection, first_visible
 from tuibench.tui.text.spans import (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, groupby
 from typing import NamedTuple
 
-from tuibench.model.sample import HostSample
+from tuibench.model.measurements.sample import HostSample
 from tuibench.tui.panels.trend import TrendRow, TrendSection
 from tuibench.tui.text import drawing
 from tuibench.tui.text.drawing import share_runs

@@ -20,10 +20,10 @@ from tuibench.model.command import (
     SetWeights,
     StartProbe,
 )
-from tuibench.model.effect import Comparison, Effect, Verdict
 from tuibench.model.event import Event, EventKind
+from tuibench.model.experiments.effect import Comparison, Effect, Verdict
+from tuibench.model.experiments.probe import ProbeOrder
 from tuibench.model.notation import parse_delay_ms
-from tuibench.model.probe import ProbeOrder
 from tuibench.tui.panels.effect import before_after_text
 from tuibench.tui.scenes.scene import PROBE, REVEALED, Scene, SceneStep, Settings
 from tuibench.tui.view import Caption, View

@@ -14,7 +14,7 @@ from tuibench import suggestions
 from tuibench.errors import UsageError
 from tuibench.files import DECODE_ERRORS
 from tuibench.metrics.thresholds.absolute import parse_objectives
-from tuibench.model.effect import EffectFigure
+from tuibench.model.experiments.effect import EffectFigure
 from tuibench.model.notation import parse_delay_ms
 
 REVEALED = {"tps": EffectFigure.TPS, "p95": EffectFigure.P95, "fsyncs": EffectFigure.FSYNCS}

@@ -12,8 +12,8 @@ from tuibench import sanitize
 from tuibench.errors import UsageError
 from tuibench.metrics.inference.wording import ab_order
 from tuibench.model.command import StartAbTest
-from tuibench.model.effect import DEFAULT_MAX_SECONDS, DEFAULT_TOLERANCE_PERCENT
 from tuibench.model.event import EventKind
+from tuibench.model.experiments.effect import DEFAULT_MAX_SECONDS, DEFAULT_TOLERANCE_PERCENT
 from tuibench.model.notation import format_duration, parse_ab, parse_duration, parse_tolerance
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.screens.input_dialog import Parser, ParseValidator

@@ -18,11 +18,11 @@ from textual.widgets import Static
 
 from tuibench.model.command import Command
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
-from tuibench.tui.panels.caption import caption_height, caption_lines
+from tuibench.tui.panels.bars.caption import caption_height, caption_lines
+from tuibench.tui.panels.bars.footer import footer, message_line, pending_work, screen_keys
+from tuibench.tui.panels.bars.header import header
+from tuibench.tui.panels.bars.verdict import coach_line, verdict_line, verdicts
 from tuibench.tui.panels.clipboard import figures_text
-from tuibench.tui.panels.footer import footer, message_line, pending_work, screen_keys
-from tuibench.tui.panels.header import header
-from tuibench.tui.panels.verdict import coach_line, verdict_line, verdicts
 from tuibench.tui.view import View
 from tuibench.tui.widgets.panel import DrawFunction, Palette, Panel
 

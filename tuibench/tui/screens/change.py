@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 from tuibench import sanitize
 from tuibench.model.command import ChangeSetting
 from tuibench.model.settings import SettingState
-from tuibench.tui.panels.settings import SCOPE_TEXT
+from tuibench.tui.panels.server.settings import SCOPE_TEXT
 from tuibench.tui.screens.confirm import ChangePrompt, ConfirmDialog
 from tuibench.tui.text.spans import shorten
 

@@ -19,7 +19,7 @@ from tuibench.tui.commands.actions import (
     action_key,
     is_offered,
 )
-from tuibench.tui.panels.verdict import verdicts
+from tuibench.tui.panels.bars.verdict import verdicts
 from tuibench.tui.screens import tabs
 from tuibench.tui.view import View
 

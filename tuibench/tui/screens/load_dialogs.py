@@ -4,8 +4,9 @@ from functools import partial
 
 from tuibench.errors import UsageError
 from tuibench.metrics.thresholds.absolute import parse_probe_text
+from tuibench.model.experiments.probe import ProbeOrder
+from tuibench.model.experiments.tune import TunePlan, parse_tune_text
 from tuibench.model.notation import format_delay, format_weights, parse_delay_ms, parse_weights
-from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import (
     MAX_CLIENT_DELAY_MS,
     MAX_RATE,
@@ -14,7 +15,6 @@ from tuibench.model.schedule import (
     format_schedule,
     parse_schedule,
 )
-from tuibench.model.tune import TunePlan, parse_tune_text
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.screens import tabs
 from tuibench.tui.screens.input_dialog import InputDialog, NumberDialog

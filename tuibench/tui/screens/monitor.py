@@ -23,11 +23,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 
 from tuibench.model.command import NextStep, WatchStatements
-from tuibench.tui.panels import saturation as panels
 from tuibench.tui.panels.big_numbers import big_numbers
-from tuibench.tui.panels.durability import durability_panel, durability_panel_height
 from tuibench.tui.panels.effect import PAIR, comparison_card
 from tuibench.tui.panels.events import events_panel
+from tuibench.tui.panels.experiments import saturation as panels
+from tuibench.tui.panels.experiments.tune import tune_panel, winner_lines
 from tuibench.tui.panels.host import (
     client_section,
     core_bars,
@@ -37,9 +37,9 @@ from tuibench.tui.panels.host import (
     host_sections,
     host_strip,
 )
-from tuibench.tui.panels.latency_table import latency_table
-from tuibench.tui.panels.load_hosts import load_hosts, load_hosts_height
-from tuibench.tui.panels.measures import (
+from tuibench.tui.panels.load.latency_table import latency_table
+from tuibench.tui.panels.load.load_hosts import load_hosts, load_hosts_height
+from tuibench.tui.panels.load.measures import (
     FSYNCS,
     PERCENTILES,
     Measure,
@@ -49,23 +49,23 @@ from tuibench.tui.panels.measures import (
     measures_of,
     small_figure,
 )
-from tuibench.tui.panels.operation_cost import operation_cost_panel
+from tuibench.tui.panels.load.operation_cost import operation_cost_panel
+from tuibench.tui.panels.load.slowest import side_statements, slowest_panel
 from tuibench.tui.panels.plots.cpu_chart import cpu_chart, cpu_figure
 from tuibench.tui.panels.plots.heat_map import heat_map, heat_map_legend
 from tuibench.tui.panels.plots.level_chart import LATENCY, THROUGHPUT, level_axis, probe_chart
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, time_axis_lines
-from tuibench.tui.panels.server import server_panel, server_strip
-from tuibench.tui.panels.server_tables import (
+from tuibench.tui.panels.server.durability import durability_panel, durability_panel_height
+from tuibench.tui.panels.server.figures import server_panel, server_strip
+from tuibench.tui.panels.server.server_tables import (
     LEFT_TABLES,
     RIGHT_TABLES,
     ServerTable,
     replica_sections,
     server_sections,
 )
-from tuibench.tui.panels.slowest import side_statements, slowest_panel
-from tuibench.tui.panels.statements import statements_panel
+from tuibench.tui.panels.server.statements import statements_panel
 from tuibench.tui.panels.trend import TrendSection, stack_sections
-from tuibench.tui.panels.tune import tune_panel, winner_lines
 from tuibench.tui.screens.base import MainScreen
 from tuibench.tui.text.spans import TextLine
 from tuibench.tui.view import View

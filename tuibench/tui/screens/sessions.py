@@ -5,10 +5,10 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from tuibench.model.activity import ServerSession
 from tuibench.model.command import KillQuery, WatchActivity
-from tuibench.tui.panels import sessions as panels
+from tuibench.model.measurements.activity import ServerSession
 from tuibench.tui.panels.selection import MOVE_KEYS, Selection
+from tuibench.tui.panels.server import sessions as panels
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.screens.confirm import ChangePrompt, ConfirmDialog
 from tuibench.tui.text.spans import TextLine

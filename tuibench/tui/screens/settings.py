@@ -8,8 +8,8 @@ from textual.widgets import Input
 
 from tuibench.model.command import RestoreSettings
 from tuibench.model.settings import SettingState
-from tuibench.tui.panels import settings as panels
 from tuibench.tui.panels.selection import MOVE_KEYS, Selection
+from tuibench.tui.panels.server import settings as panels
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.screens.change import ChangeDialog
 from tuibench.tui.screens.confirm import ChangePrompt, ConfirmDialog

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from tuibench.tui.panels.header import TabLabel
+from tuibench.tui.panels.bars.header import TabLabel
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.screens.events import EventsScreen
 from tuibench.tui.screens.monitor import (

@@ -6,7 +6,7 @@ from textual.content import Content
 
 from tuibench import sanitize
 from tuibench.errors import TuibenchError
-from tuibench.model.finding import Finding, Severity
+from tuibench.model.measurements.finding import Finding, Severity
 from tuibench.tui.start.controller import FIELD_LABELS, ServerCheck, WorkProgress
 from tuibench.tui.start.wizard_step import EnterAction
 

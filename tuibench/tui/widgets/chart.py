@@ -7,7 +7,7 @@ from textual.color import Color
 from textual.events import MouseDown, MouseMove
 from textual.message import Message
 
-from tuibench.tui.panels.measures import Measure
+from tuibench.tui.panels.load.measures import Measure
 from tuibench.tui.panels.plots.cpu_chart import STACKED
 from tuibench.tui.panels.plots.time_chart import (
     AXIS_WIDTH,

@@ -6,7 +6,7 @@ Whether a server looks as if somebody lived on it, so that changing its settings
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tuibench.model.finding import Finding, Severity
+from tuibench.model.measurements.finding import Finding, Severity
 from tuibench.tuning.preflight import host_checks, limit_checks, server_checks
 from tuibench.tuning.preflight.facts import Facts, ServerFacts
 from tuibench.units import pluralize

@@ -1,8 +1,8 @@
 """Checks of the measured disk speed: the commits it allows, and its plausibility."""
 
 from tuibench import units
-from tuibench.model.environment import DiskFacts, DiskSpeed
-from tuibench.model.finding import Finding, note, ok, warning
+from tuibench.model.measurements.environment import DiskFacts, DiskSpeed
+from tuibench.model.measurements.finding import Finding, note, ok, warning
 
 FASTEST_FLUSH_US = {"HDD": 1_000.0, "NVMe SSD": 4.0, "SSD": 15.0, "virtual disk": 15.0, "": 4.0}
 """Below these a flush has not reached the medium. A turn of a disk takes 4 ms and more; SSDs with a capacitor

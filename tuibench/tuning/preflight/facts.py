@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tuibench.model.environment import HostConditions
+from tuibench.model.measurements.environment import HostConditions
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.tuning.catalogue.access import Grants

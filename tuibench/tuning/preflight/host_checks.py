@@ -1,6 +1,6 @@
 """Checks of this host: resources of the load, clock, and disturbances."""
 
-from tuibench.model.finding import Finding, not_visible, note, ok, stop, warning
+from tuibench.model.measurements.finding import Finding, not_visible, note, ok, stop, warning
 from tuibench.tuning.preflight.facts import Facts
 from tuibench.units import binary_size, percent
 

@@ -3,7 +3,7 @@
 import math
 
 from tuibench.model.counters import Counter
-from tuibench.model.finding import Finding, not_visible, note, ok, stop, warning
+from tuibench.model.measurements.finding import Finding, not_visible, note, ok, stop, warning
 from tuibench.model.settings import ServerVariable
 from tuibench.tuning.preflight.facts import OWN_AT_ONCE, OWN_CONNECTIONS, Facts
 from tuibench.units import pluralize

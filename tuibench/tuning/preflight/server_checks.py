@@ -3,7 +3,7 @@
 Checks of the login: what the load needs, what changing settings needs, what looking needs.
 """
 
-from tuibench.model.finding import Finding, not_visible, note, ok, stop, warning
+from tuibench.model.measurements.finding import Finding, not_visible, note, ok, stop, warning
 from tuibench.model.server import Flavour
 from tuibench.model.settings import ServerVariable
 from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING, read_only_bypass_privileges

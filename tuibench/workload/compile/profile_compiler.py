@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tuibench.errors import UsageError
-from tuibench.model.headline import Headline
+from tuibench.model.measurements.headline import Headline
 from tuibench.workload.compile import profile_checker as checking
 from tuibench.workload.compile.step_checker import MAX_REPEAT
 from tuibench.workload.compile.value_compiler import ValueCompiler

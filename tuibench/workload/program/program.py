@@ -11,7 +11,7 @@ import msgspec
 
 from tuibench import suggestions
 from tuibench.errors import UsageError
-from tuibench.model.headline import Headline
+from tuibench.model.measurements.headline import Headline
 from tuibench.model.plan import OptionValue
 from tuibench.workload.language.expressions import Expression
 from tuibench.workload.program.values import (

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.cli.program import Program
 from tests.unit.record.steady import steady
-from tuibench.model.comparison import RunComparison
+from tuibench.model.results.comparison import RunComparison
 
 
 def test_a_run_that_was_cut_short_is_compared(tuibench: Program, tmp_path: Path) -> None:

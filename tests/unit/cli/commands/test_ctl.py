@@ -12,7 +12,7 @@ from tests.unit.cli.served import serving
 from tuibench import paths
 from tuibench.errors import ExitCode, UsageError
 from tuibench.model.command import Mark, Pause, SetThreads, Stop
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 from tuibench.session.service.unix_sockets import listen_unix, socket_path
 
 FIRST, SECOND = "20260101-120000-oltp_read_write", "20260101-130000-tpcc"

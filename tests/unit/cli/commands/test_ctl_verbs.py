@@ -35,9 +35,9 @@ from tuibench.model.command import (
     TrustServer,
     WatchActivity,
 )
-from tuibench.model.probe import ProbeOrder
+from tuibench.model.experiments.probe import ProbeOrder
+from tuibench.model.experiments.tune import TunePlan
 from tuibench.model.schedule import Quantity, parse_schedule
-from tuibench.model.tune import TunePlan
 
 LINES: dict[str, Command] = {
     "threads 64": SetThreads(64),

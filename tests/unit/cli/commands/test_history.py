@@ -12,7 +12,7 @@ from tests.unit.record.written import ENVIRONMENT, plan_record
 from tests.validation import check_valid
 from tuibench import paths
 from tuibench.errors import ExitCode
-from tuibench.model.summary import TransactionTotals
+from tuibench.model.results.summary import TransactionTotals
 from tuibench.record.files.recorder import RunRecorder
 
 

@@ -12,7 +12,7 @@ from tuibench.cli.commands.ctl import verbs
 from tuibench.cli.commands.probe import ProbeOptions, probe_exit_code, probe_output
 from tuibench.errors import ExitCode, RunError, UsageError
 from tuibench.model.command import NextStep, StartProbe, StopProbe
-from tuibench.model.probe import ProbeEnd, ProbeOrder
+from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder
 from tuibench.model.schedule import Quantity
 
 

@@ -12,8 +12,8 @@ from tests.unit.cli.program import Program
 from tests.unit.record.written import plan_record, written
 from tuibench import paths
 from tuibench.cli.commands.runs import runs_table
-from tuibench.model.summary import Summary
-from tuibench.model.sweep import DataReady
+from tuibench.model.results.summary import Summary
+from tuibench.model.results.sweep import DataReady
 from tuibench.record.files import store
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.recorder import RunRecorder

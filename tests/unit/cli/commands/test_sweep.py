@@ -11,7 +11,7 @@ from tuibench.cli.commands.sweep.options import SweepOptions
 from tuibench.cli.commands.sweep.progress import SweepProgress
 from tuibench.cli.commands.sweep.results import sweep_notes
 from tuibench.cli.options.run_options import RunOptions
-from tuibench.model.sweep import Sweep
+from tuibench.model.results.sweep import Sweep
 from tuibench.mysql.errors import NoDatabaseError
 from tuibench.record.files.sweep_folder import SweepFolder
 from tuibench.record.sweep.formats import sweep_text

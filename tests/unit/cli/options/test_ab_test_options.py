@@ -8,7 +8,7 @@ import pytest
 from tests.examples import PLAN
 from tuibench.cli.options.ab_test_options import AbTestOptions, ab_test_announcement
 from tuibench.errors import UsageError
-from tuibench.model.effect import AbTestPlan, EffectFigure
+from tuibench.model.experiments.effect import AbTestPlan, EffectFigure
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import parse_schedule
 

@@ -21,7 +21,7 @@ from tuibench.metrics.thresholds.absolute import parse_threshold
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import RunPlan
-from tuibench.model.summary import ErrorTotals, Reconciliation, Summary, TransactionTotals
+from tuibench.model.results.summary import ErrorTotals, Reconciliation, Summary, TransactionTotals
 from tuibench.record.files.recorder import pretty_json
 from tuibench.record.sysbench_report import CSV_HEADER, IntervalCounts, head_text
 

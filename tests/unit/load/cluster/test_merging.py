@@ -10,7 +10,7 @@ from tuibench.load.cluster.merging import ReportMerger
 from tuibench.load.cluster.packing import pack_report, with_sum
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
 from tuibench.metrics.histogram import Histogram
-from tuibench.model.sample import SlowTransaction
+from tuibench.model.measurements.sample import SlowTransaction
 from tuibench.session.totals.report_aggregation import LoadTotals
 
 latencies = st.lists(st.integers(1, 10**7), max_size=20)

@@ -7,7 +7,7 @@ from tests.unit.load.engine.driving import driving
 from tests.unit.load.engine.server_errors import DEADLOCK
 from tests.unit.load.programs import EXPLICIT, begin, program
 from tuibench.load.engine.recorder import MOST_TIMED, LatencyRecorder
-from tuibench.model.sample import MOST_SLOW
+from tuibench.model.measurements.sample import MOST_SLOW
 from tuibench.workload.program.program import flat_statements
 
 

@@ -11,11 +11,12 @@ from statistics import fmean
 from typing import NamedTuple
 
 from tests.unit.metrics.inference.noises import Noise, white
-from tuibench.metrics.inference import across_starts, change_points, sequential
-from tuibench.metrics.inference.attribution import Attribution, attribute
-from tuibench.metrics.inference.paired import compare_pairs
-from tuibench.metrics.inference.sequential import Pair, Progress
-from tuibench.model.effect import AbTestPair, EffectFigure, Verdict
+from tuibench.metrics.inference import across_starts, change_points
+from tuibench.metrics.inference.ab_tests import sequential
+from tuibench.metrics.inference.ab_tests.paired import compare_pairs
+from tuibench.metrics.inference.ab_tests.sequential import Pair, Progress
+from tuibench.metrics.inference.effects.attribution import Attribution, attribute
+from tuibench.model.experiments.effect import AbTestPair, EffectFigure, Verdict
 
 SETTLING = 1
 """Seconds left out after a change of value."""

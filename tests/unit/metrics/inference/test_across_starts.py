@@ -11,7 +11,7 @@ from scipy import stats
 from tests.unit.metrics.inference import simulated
 from tests.unit.metrics.inference.simulated import share
 from tuibench.metrics.inference.across_starts import LEVEL, compare
-from tuibench.model.effect import Verdict
+from tuibench.model.experiments.effect import Verdict
 
 REPEATS = 300
 BY_CHANCE = 0.05 + 2 * math.sqrt(0.05 * 0.95 / REPEATS)

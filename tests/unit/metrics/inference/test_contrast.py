@@ -17,7 +17,7 @@ from tuibench.metrics.inference.contrast import (
     merge_ticks,
     metric_value,
 )
-from tuibench.model.comparison import ComparisonVerdict
+from tuibench.model.results.comparison import ComparisonVerdict
 
 TICKS = 40
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuibench.metrics.inference.steadiness import Tick, steadiness
-from tuibench.model.steadiness import Stall
+from tuibench.model.measurements.steadiness import Stall
 
 
 def ticks(rates: list[float], seconds: float = 1.0) -> list[Tick]:

@@ -6,7 +6,7 @@ import pytest
 
 from tuibench.metrics.inference.scale import Scale
 from tuibench.metrics.inference.verdict import Interval
-from tuibench.model.effect import Verdict
+from tuibench.model.experiments.effect import Verdict
 
 
 @pytest.mark.parametrize(

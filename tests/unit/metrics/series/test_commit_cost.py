@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tuibench.metrics.series.commit_cost import CostLedger
-from tuibench.model.effect import CommitCost
+from tuibench.model.experiments.effect import CommitCost
 from tuibench.model.settings import COMMIT_ROLES, ServerVariable, SettingGroup, SettingState
 
 FLUSH_LOG, SYNC_BINLOG = ServerVariable.FLUSH_LOG, ServerVariable.SYNC_BINLOG

@@ -11,9 +11,9 @@ from tests.unit.record.written import server_part
 from tuibench.metrics.series.cost_wording import change_parts, cost_lines, effect_cost_lines, resource_text
 from tuibench.metrics.series.operation_cost import operation_cost, resource_use, total_use, window_cost
 from tuibench.metrics.series.slots import Slot
-from tuibench.model.effect import Effect
-from tuibench.model.operation_cost import OperationCost, Resource
-from tuibench.model.sample import HostSample, Sample
+from tuibench.model.experiments.effect import Effect
+from tuibench.model.measurements.operation_cost import OperationCost, Resource
+from tuibench.model.measurements.sample import HostSample, Sample
 
 BUSY = replace(
     HOST,

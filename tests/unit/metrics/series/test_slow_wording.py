@@ -1,7 +1,7 @@
 """The slowest transactions in words."""
 
 from tuibench.metrics.series.slow_wording import slow_lines, slow_text
-from tuibench.model.sample import SlowTransaction, TimedStatement
+from tuibench.model.measurements.sample import SlowTransaction, TimedStatement
 
 SLOW = SlowTransaction(
     transaction="oltp_write_only",

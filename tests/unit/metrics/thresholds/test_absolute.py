@@ -14,7 +14,7 @@ from tuibench.metrics.thresholds.absolute import (
     parse_threshold,
     threshold_figures,
 )
-from tuibench.model.summary import ErrorTotals, TransactionTotals
+from tuibench.model.results.summary import ErrorTotals, TransactionTotals
 
 LATENCIES = Histogram.of([1_000] * 90 + [60_000] * 9 + [2_000_000])
 FIGURES = threshold_figures(

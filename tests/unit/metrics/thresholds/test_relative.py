@@ -8,7 +8,7 @@ from tuibench.metrics.thresholds.relative import (
     crossed_relative_thresholds,
     parse_relative_threshold,
 )
-from tuibench.model.comparison import ComparisonRow, ComparisonVerdict, Contrast
+from tuibench.model.results.comparison import ComparisonRow, ComparisonVerdict, Contrast
 
 
 def row(other: Contrast, metric: str = "tps") -> ComparisonRow:

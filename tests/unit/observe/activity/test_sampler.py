@@ -16,7 +16,7 @@ from tuibench.errors import (
     SQLError,
     TuibenchError,
 )
-from tuibench.model.activity import LockWait, OwnSessions
+from tuibench.model.measurements.activity import LockWait, OwnSessions
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, Row

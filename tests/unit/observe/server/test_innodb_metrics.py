@@ -3,7 +3,7 @@
 from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer
 from tuibench.errors import SQLError
 from tuibench.model.counters import Counter
-from tuibench.model.sample import ServerSample
+from tuibench.model.measurements.sample import ServerSample
 from tuibench.observe.server.status_sampler import (
     INNODB_EVERY_TICKS,
     INNODB_METRICS,

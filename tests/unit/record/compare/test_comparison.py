@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from tests.examples import PLAN
 from tests.unit.record.steady import steady
 from tests.unit.record.written import ENVIRONMENT
-from tuibench.model.comparison import RunComparison
 from tuibench.model.event import Event, EventKind
+from tuibench.model.results.comparison import RunComparison
 from tuibench.record.compare import comparison_report
 from tuibench.record.compare.comparison import compare_runs, contrast_ticks
 from tuibench.record.files.loading import load_run

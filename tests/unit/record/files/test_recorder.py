@@ -9,7 +9,7 @@ import pytest
 from tests.examples import EVENT, PLAN, SERVER, load_part, sample, status, summary
 from tuibench.errors import RunError
 from tuibench.model.event import Event
-from tuibench.model.summary import Summary
+from tuibench.model.results.summary import Summary
 from tuibench.model.target import Target
 from tuibench.record.files.recorder import RunRecorder, pretty_json
 from tuibench.record.files.schema import PlanRecord

@@ -6,7 +6,7 @@ import pytest
 
 from tests import sweeps
 from tuibench.errors import RunError, UsageError
-from tuibench.model.sweep import DataDropped, DataReady
+from tuibench.model.results.sweep import DataDropped, DataReady
 from tuibench.record.files.sweep_folder import RESULTS, SweepFolder, load_sweep
 from tuibench.session.sweep.matrix import all_cells
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.examples import PLAN, summary
 from tests.unit.record.written import plan_record
 from tuibench.errors import UsageError
-from tuibench.model.summary import TransactionTotals
+from tuibench.model.results.summary import TransactionTotals
 from tuibench.record.history.history import RecordedRun, history
 from tuibench.record.history.history_text import history_text
 

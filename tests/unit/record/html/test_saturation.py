@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.unit.record.html.test_page import read
 from tests.unit.record.steady import steady
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose
+from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run

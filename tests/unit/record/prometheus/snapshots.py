@@ -5,9 +5,9 @@ from msgspec.structs import replace
 from tests import examples
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.event import EventKind
+from tuibench.model.measurements.sample import HostSample, ServerSample
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import HostSample, ServerSample
 from tuibench.model.settings import SettingState
 from tuibench.record.prometheus.metrics import MetricsSnapshot, RunTotals, exported_counters
 

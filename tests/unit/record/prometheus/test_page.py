@@ -19,7 +19,7 @@ from tests.unit.record.prometheus.snapshots import (
     SERVER_PART,
     SETTING,
 )
-from tuibench.model.sample import ServerSample
+from tuibench.model.measurements.sample import ServerSample
 from tuibench.record.prometheus.metrics import MetricsSnapshot
 from tuibench.record.prometheus.page import render_page
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from tests.unit.record.steady import steady
 from tuibench.diagnosis.rules import diagnose
-from tuibench.model.environment import RoundTrip
-from tuibench.model.summary import ErrorTotals, Fairness, Summary, TransactionTotals
+from tuibench.model.measurements.environment import RoundTrip
+from tuibench.model.results.summary import ErrorTotals, Fairness, Summary, TransactionTotals
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run
 from tuibench.record.report.analysis import analysis, join_words, run_evidence

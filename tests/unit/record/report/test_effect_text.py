@@ -7,8 +7,8 @@ import pytest
 
 from tests.tui.script import COSTS, EFFECT
 from tuibench import units
-from tuibench.model.effect import AbTestPair, AbTestResult, Comparison, EffectFigure, Verdict
-from tuibench.model.operation_cost import OperationCost, Resource
+from tuibench.model.experiments.effect import AbTestPair, AbTestResult, Comparison, EffectFigure, Verdict
+from tuibench.model.measurements.operation_cost import OperationCost, Resource
 from tuibench.record.report.effect_text import (
     changes_text,
     cost_line,

@@ -7,7 +7,7 @@ import pytest
 
 from tests.examples import LATENCY
 from tests.paths import DATA
-from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark
+from tuibench.model.results.summary import OWN_QUERIES, QueryTotals, SlapBenchmark
 from tuibench.record.report.mysqlslap_report import slap_csv_row, slap_extra_lines, slap_report_text
 
 DONE = SlapBenchmark(

@@ -14,7 +14,7 @@ from tuibench.cli.runner.headless import CsvWriter, IntervalPrinter
 from tuibench.metrics.histogram import Histogram, merge_histograms
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import RunPlan
-from tuibench.model.summary import Fairness
+from tuibench.model.results.summary import Fairness
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.recorder import RunRecorder
 from tuibench.record.report.sysbench_replay import csv_text, final_report, sysbench_text

@@ -3,8 +3,8 @@
 import msgspec
 
 from tests.unit.session.tune.examples import candidate, evaluated
-from tuibench.metrics.inference.tornado import BAR_CELLS, bar, scale
-from tuibench.model.tune import LeftOut, TuneResult
+from tuibench.metrics.inference.ab_tests.tornado import BAR_CELLS, bar, scale
+from tuibench.model.experiments.tune import LeftOut, TuneResult
 from tuibench.record.html.tornado import tornado_chart
 from tuibench.record.report.tune_text import tune_text
 

@@ -8,7 +8,7 @@ import pytest
 from tests import sweeps
 from tests.unit.record.html.test_page import FETCHED, read
 from tuibench.errors import UsageError
-from tuibench.model.sweep import Mean
+from tuibench.model.results.sweep import Mean
 from tuibench.record.html.threads_chart import ThreadsLine, threads_chart
 from tuibench.record.sweep.formats import compare_sweeps, sweep_text
 from tuibench.record.sweep.html_page import sweep_html

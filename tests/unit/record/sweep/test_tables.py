@@ -8,7 +8,7 @@ import pytest
 
 from tests import sweeps
 from tuibench.errors import UsageError
-from tuibench.model.sweep import Sweep
+from tuibench.model.results.sweep import Sweep
 from tuibench.record.sweep.formats import SweepExport, compare_sweeps, sweep_text
 from tuibench.record.sweep.tables import shared_settings
 from tuibench.session.sweep.matrix import all_cells

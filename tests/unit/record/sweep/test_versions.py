@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from tests import versions
-from tuibench.model.effect import Verdict
-from tuibench.model.sweep import SweepVariant
+from tuibench.model.experiments.effect import Verdict
+from tuibench.model.results.sweep import SweepVariant
 from tuibench.record.sweep.formats import sweep_json, versions_text
 from tuibench.record.sweep.versions import differing_variables, version_comparisons
 from tuibench.record.sweep.versions_page import versions_html

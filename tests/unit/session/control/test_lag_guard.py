@@ -7,7 +7,7 @@ from typing import Any
 from tuibench.errors import UsageError
 from tuibench.model.command import Command, Pause, Resume
 from tuibench.model.event import EventKind
-from tuibench.model.sample import ReplicaSample
+from tuibench.model.measurements.sample import ReplicaSample
 from tuibench.session.control.lag_guard import LagGuard, LagLimit
 
 

@@ -8,15 +8,15 @@ import pytest
 
 from tests.unit.session.fakes import FakeLoad
 from tuibench.errors import ConnectionLostError, RunError, ServerUnreachableError, TuibenchError, UsageError
-from tuibench.metrics.inference.sequential import random_orders
+from tuibench.metrics.inference.ab_tests.sequential import random_orders
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads
-from tuibench.model.effect import AbTestPlan, EffectFigure, Verdict
 from tuibench.model.event import Event, EventKind
-from tuibench.model.summary import RunOutcome
+from tuibench.model.experiments.effect import AbTestPlan, EffectFigure, Verdict
+from tuibench.model.results.summary import RunOutcome
 from tuibench.session.control.settings import Settings
 from tuibench.session.effects.ab_test import AbTest, command_for
-from tuibench.session.load_controller import LoadController
+from tuibench.session.load.load_controller import LoadController
 
 WINDOW = 6
 ALTERNATING = 51

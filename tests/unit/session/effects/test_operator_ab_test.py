@@ -9,14 +9,14 @@ from tests.unit.session.fakes import FakeLoad
 from tuibench.errors import RunError, TuibenchError, UsageError
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads, StartAbTest, StopAbTest
-from tuibench.model.effect import AbTestPlan, Verdict
 from tuibench.model.event import EventKind
+from tuibench.model.experiments.effect import AbTestPlan, Verdict
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
 from tuibench.model.settings import SettingState
 from tuibench.session.control.settings import Settings
 from tuibench.session.effects.operator_ab_test import OperatorAbTest
-from tuibench.session.load_controller import LoadController
+from tuibench.session.load.load_controller import LoadController
 
 SYNC, FLUSH = "sync_binlog", "innodb_flush_log_at_trx_commit"
 ORDER = StartAbTest(subject=SYNC, a="1", b="0", max_seconds=64)

@@ -7,7 +7,7 @@ from tuibench.metrics.inference.steadiness import Tick, steadiness
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
-from tuibench.model.sample import Sample, ServerSample
+from tuibench.model.measurements.sample import Sample, ServerSample
 from tuibench.record.report.steadiness_text import stall_event_text, stalls_line
 from tuibench.session.effects.stall_log import StallLog
 

@@ -11,11 +11,11 @@ from tests.fakes import FakeClock
 from tests.unit.session.effects.test_ab_test import Session
 from tests.unit.session.effects.test_ab_test import trial as a_trial
 from tuibench.metrics.histogram import Histogram
-from tuibench.model.effect import CommitCosts, EffectFigure
 from tuibench.model.event import Event, EventKind
+from tuibench.model.experiments.effect import CommitCosts, EffectFigure
+from tuibench.model.measurements.sample import ServerSample
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import ServerSample
 from tuibench.model.settings import COMMIT_ROLES, SettingState
 from tuibench.record.sysbench_report import IntervalCounts
 from tuibench.session.effects.tracker import EffectTracker

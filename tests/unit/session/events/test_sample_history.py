@@ -5,7 +5,7 @@ import pytest
 
 from tests.examples import LATENCY, load_part, sample
 from tests.tui.script import server_part
-from tuibench.model.sample import Sample
+from tuibench.model.measurements.sample import Sample
 from tuibench.session.events.event_log import SampleHistory
 
 

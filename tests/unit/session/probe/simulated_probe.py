@@ -10,7 +10,7 @@ from tuibench.metrics.histogram import Histogram, bucket_index
 from tuibench.metrics.scaling.knee import LOG_GAIN
 from tuibench.metrics.scaling.usl import usl_tps
 from tuibench.metrics.series.slots import Slot
-from tuibench.model.probe import ProbeOrder
+from tuibench.model.experiments.probe import ProbeOrder
 from tuibench.session.probe.plan import ProbePlan
 from tuibench.session.probe.step import ProbeTick
 

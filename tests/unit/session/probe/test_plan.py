@@ -11,8 +11,8 @@ from tests.unit.session.probe.simulated_probe import TICK_SECONDS, Curve, Noise,
 from tuibench.errors import UsageError
 from tuibench.metrics.series.slots import Slot
 from tuibench.metrics.thresholds.absolute import parse_objectives
-from tuibench.model.finding import Evidence
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeStep, StepPurpose
+from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeStep, StepPurpose
+from tuibench.model.measurements.finding import Evidence
 from tuibench.model.schedule import Quantity
 from tuibench.session.probe.level_search import ProbeProgress, end_of_climb, next_level
 from tuibench.session.probe.plan import ProbePlan

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from tests.unit.session.probe.simulated_probe import Curve, Noise, probe
 from tuibench.diagnosis.rules import CLIENT_LIMITED
-from tuibench.model.finding import Evidence
+from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeResult, StepPurpose
+from tuibench.model.measurements.finding import Evidence
 from tuibench.model.plan import RunPlan
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.model.target import Target
 from tuibench.record.report.probe_text import probe_lines, probe_text

@@ -27,10 +27,10 @@ from tuibench.model.command import (
     StopProbe,
 )
 from tuibench.model.event import Event, EventKind
+from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeState, UslFit
 from tuibench.model.plan import RunPlan
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, UslFit
+from tuibench.model.results.summary import Summary
 from tuibench.model.schedule import Quantity, parse_schedule
-from tuibench.model.summary import Summary
 from tuibench.session.load_run import LoadRun
 from tuibench.session.probe import runner
 from tuibench.session.probe.level_search import ProbeProgress

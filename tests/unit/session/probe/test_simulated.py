@@ -7,7 +7,7 @@ import math
 import random
 
 from tests.unit.session.probe.simulated_probe import Curve, Noise, probe
-from tuibench.model.probe import ProbeEnd, ProbeOrder
+from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder
 from tuibench.session.probe.level_search import ProbeProgress, objective_edge
 from tuibench.session.probe.result import knee_step
 

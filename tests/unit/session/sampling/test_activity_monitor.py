@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes import FakeClock
 from tuibench.errors import DeniedError, SQLError
-from tuibench.model.activity import Activity
+from tuibench.model.measurements.activity import Activity
 from tuibench.observe.activity.sampler import ActivitySampler
 from tuibench.session.sampling.activity_monitor import LEASE_SECONDS, ActivityMonitor, kill_error
 

@@ -9,7 +9,7 @@ from tests.tui.script import HOST as CLIENT
 from tests.unit.observe.fakes import FakeClock
 from tests.unit.observe.host.remote.test_proc_text import SERVER
 from tuibench.errors import RunError, UsageError
-from tuibench.model.sample import HostSample
+from tuibench.model.measurements.sample import HostSample
 from tuibench.observe.host.remote.remote_host import RemoteHost
 from tuibench.observe.host.remote.source import NamedSample
 from tuibench.observe.host.sampler import HostSampler

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from tests.fakes import FakeClock
 from tuibench.metrics.histogram import Histogram
-from tuibench.model.activity import StatementReport
 from tuibench.model.event import Event, EventKind
+from tuibench.model.measurements.activity import StatementReport
 from tuibench.observe.activity.statements import (
     DIGEST,
     PS_PER_US,

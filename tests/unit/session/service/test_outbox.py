@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tests.examples import EVENT, sample, status, summary
 from tuibench.model.event import Event
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import CommandReply, SampleGap, SessionEnded, SessionMessage, Status
-from tuibench.model.sample import Sample
 from tuibench.session.service.viewers import Outbox, encode_line
 
 MOST = 3

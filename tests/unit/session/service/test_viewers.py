@@ -13,8 +13,8 @@ from tests.unit.session.serving import Serve
 from tuibench.errors import UsageError
 from tuibench.model.command import Mark, SetThreads, Stop
 from tuibench.model.event import Event
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import CommandReply, SampleGap, SessionMessage
-from tuibench.model.sample import Sample
 from tuibench.session.service import viewers
 from tuibench.session.service.listener import LONGEST_LINE_BYTES
 from tuibench.session.service.viewers import MAX_PENDING_COMMANDS, Outbox

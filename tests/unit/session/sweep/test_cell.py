@@ -8,10 +8,10 @@ import pytest
 from tests import examples, sweeps
 from tuibench.model.command import ApplyPreset, ChangeSetting
 from tuibench.model.event import EventKind
-from tuibench.model.headline import HeadlineTotals
-from tuibench.model.sample import HostSample, ServerSample
-from tuibench.model.summary import Summary
-from tuibench.model.sweep import SweepVariant
+from tuibench.model.measurements.headline import HeadlineTotals
+from tuibench.model.measurements.sample import HostSample, ServerSample
+from tuibench.model.results.summary import Summary
+from tuibench.model.results.sweep import SweepVariant
 from tuibench.session.sweep.cell import cell_failure, cell_figures, headline_name, variant_commands
 from tuibench.session.sweep.matrix import OVERHEAD_SECONDS, all_cells, cell_seconds, remaining_seconds
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests import sweeps
-from tuibench.model.sweep import Cell, CellOrder, SweepCase, SweepPlan, SweepVariant
+from tuibench.model.results.sweep import Cell, CellOrder, SweepCase, SweepPlan, SweepVariant
 from tuibench.session.sweep.matrix import all_cells, build_of, cell_plan, cells_by_start, cells_in_order
 from tuibench.session.sweep.planning import with_servers
 

@@ -6,7 +6,7 @@ import pytest
 
 from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue
-from tuibench.model.sweep import SweepVariant
+from tuibench.model.results.sweep import SweepVariant
 from tuibench.session.sweep.planning import (
     build_cases,
     build_variants,

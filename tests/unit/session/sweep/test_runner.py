@@ -10,7 +10,7 @@ import pytest
 from tests import sweeps
 from tests.fakes import FakeClock
 from tuibench.errors import DeniedError, RunError, ServerUnreachableError, TuibenchError, UsageError
-from tuibench.model.sweep import Cell, CellResult, Sweep, SweepCase, SweepPlan
+from tuibench.model.results.sweep import Cell, CellResult, Sweep, SweepCase, SweepPlan
 from tuibench.record.files.sweep_folder import SweepFolder, load_sweep
 from tuibench.session.sweep.cell import CellOutcome, CellRun
 from tuibench.session.sweep.matrix import cells_in_order

@@ -9,10 +9,10 @@ import pytest
 from tests import versions
 from tests.fakes import FakeClock
 from tuibench.errors import RunError, ServerUnavailableError, UsageError
+from tuibench.model.results.sweep import Cell, SweepCase, SweepLine
+from tuibench.model.results.versions import ServerBuild, ServerStart
 from tuibench.model.server import Flavour
-from tuibench.model.sweep import Cell, SweepCase, SweepLine
 from tuibench.model.target import Target
-from tuibench.model.versions import ServerBuild, ServerStart
 from tuibench.session.sweep import private_servers
 from tuibench.session.sweep.matrix import cells_by_start, starting_seconds
 from tuibench.session.sweep.private_servers import PrivateServers

@@ -10,8 +10,8 @@ from tests.examples import EVENT, PLAN, SERVER
 from tests.unit.session.worker_reports import report
 from tuibench.load.worker_report import Counters, FairnessStats
 from tuibench.metrics.histogram import Histogram
-from tuibench.model.headline import Headline
-from tuibench.model.summary import Summary
+from tuibench.model.measurements.headline import Headline
+from tuibench.model.results.summary import Summary
 from tuibench.model.target import Target
 from tuibench.session.spec import SessionSpec
 from tuibench.session.totals.report_aggregation import LoadTotals

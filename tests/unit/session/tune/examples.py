@@ -4,8 +4,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tuibench.model.effect import EffectFigure
-from tuibench.model.tune import BASELINE, Candidate, TuneBlock, TunePlan, TuneWindow
+from tuibench.model.experiments.effect import EffectFigure
+from tuibench.model.experiments.tune import BASELINE, Candidate, TuneBlock, TunePlan, TuneWindow
 from tuibench.session.tune.evaluation import Evaluation
 
 TPS, P95 = EffectFigure.TPS, EffectFigure.P95

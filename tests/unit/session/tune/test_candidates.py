@@ -7,9 +7,9 @@ import pytest
 
 from tests.unit.tuning.catalogue.test_setting_lookup import MARIADB, MYSQL
 from tuibench.errors import UsageError
+from tuibench.model.experiments.tune import Candidate, TunePlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingState
-from tuibench.model.tune import Candidate, TunePlan
 from tuibench.session.tune.candidates import Room, find_candidates, most_candidates, spread, wanted_settings
 from tuibench.tuning.catalogue import setting_lookup
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tests.unit.session.tune.examples import P95, TPS, block, candidate, evaluated
-from tuibench.model.tune import BASELINE, TOGETHER, TuneBlock, TuneVerdict, TuneWindow
+from tuibench.model.experiments.tune import BASELINE, TOGETHER, TuneBlock, TuneVerdict, TuneWindow
 from tuibench.session.tune.evaluation import is_decided, option_line, pairs_of, statement
 
 

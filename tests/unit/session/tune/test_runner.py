@@ -12,8 +12,8 @@ from tuibench.errors import ConnectionLostError, TuibenchError, UsageError
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ChangeSetting, Command, RestoreSettings
 from tuibench.model.event import Event, EventKind
-from tuibench.model.summary import RunOutcome
-from tuibench.model.tune import BASELINE, TOGETHER, TunePlan, TuneVerdict
+from tuibench.model.experiments.tune import BASELINE, TOGETHER, TunePlan, TuneVerdict
+from tuibench.model.results.summary import RunOutcome
 from tuibench.record.files.tune_log import read_tune_log
 from tuibench.session.control.settings import Settings
 from tuibench.session.tune.runner import TuneRun

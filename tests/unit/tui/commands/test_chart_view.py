@@ -16,10 +16,10 @@ from tuibench.tui.commands.chart_view import (
     point_cursor,
     zoom_by,
 )
+from tuibench.tui.panels.bars.header import tab_line
 from tuibench.tui.panels.effect import comparison_card
 from tuibench.tui.panels.events import events_panel
-from tuibench.tui.panels.header import tab_line
-from tuibench.tui.panels.measures import P95, TPS
+from tuibench.tui.panels.load.measures import P95, TPS
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, time_axis_lines, time_chart
 from tuibench.tui.text.spans import TextLine, plain_text
 from tuibench.tui.view import View, change_markers, chart_points, initial_view, next_view, view_grid

@@ -6,8 +6,8 @@ import pytest
 from tests.tui import script
 from tests.unit.tui.views import role_of, short_story, text
 from tuibench.model.event import Event, EventKind
-from tuibench.model.headline import Headline
-from tuibench.tui.panels.measures import P95, QPS, TPS, big_figure, big_latency, big_rate, measures_of
+from tuibench.model.measurements.headline import Headline
+from tuibench.tui.panels.load.measures import P95, QPS, TPS, big_figure, big_latency, big_rate, measures_of
 from tuibench.tui.panels.plots.time_chart import time_chart
 from tuibench.tui.view import initial_view, next_view
 

@@ -5,9 +5,9 @@ import pytest
 
 from tests.tui import script
 from tests.unit.tui.views import text, with_host, with_server, without
-from tuibench.model.sample import ServerSample
+from tuibench.model.measurements.sample import ServerSample
 from tuibench.tui.panels.host import host_panel, host_strip
-from tuibench.tui.panels.server import server_panel, server_strip
+from tuibench.tui.panels.server.figures import server_panel, server_strip
 from tuibench.tui.view import initial_view, next_view
 
 # server

@@ -5,13 +5,13 @@ import pytest
 
 from tests.tui import script
 from tests.unit.tui.views import role_of, text
-from tuibench.model.effect import Effect, Verdict
 from tuibench.model.event import Event, EventKind
+from tuibench.model.experiments.effect import Effect, Verdict
 from tuibench.tui.charts.history import ChartHistory, ChartPoint
 from tuibench.tui.commands.chart_view import clear_marks, compare_effects, pin_effect, pin_previous_effect
 from tuibench.tui.panels.effect import effect_card
 from tuibench.tui.panels.events import events_panel, one_entry_a_probe
-from tuibench.tui.panels.measures import FSYNCS, P95, QPS, TPS, commits_matter
+from tuibench.tui.panels.load.measures import FSYNCS, P95, QPS, TPS, commits_matter
 from tuibench.tui.panels.plots.cpu_chart import cpu_chart, cpu_figure
 from tuibench.tui.panels.plots.signature import MeanLine, signature_of
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, time_chart

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from tests import examples
-from tuibench.model.environment import HostConditions
+from tuibench.model.measurements.environment import HostConditions
 from tuibench.tuning.catalogue.access import Grants
 from tuibench.tuning.preflight.facts import ClientConnection, DataFacts, Facts, LoadRequirements, ServerFacts
 

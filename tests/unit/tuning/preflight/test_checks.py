@@ -7,7 +7,7 @@ import pytest
 
 from tests import examples as model_examples
 from tests.unit.tuning.preflight.examples import GIB, client, facts, grants
-from tuibench.model.finding import Severity
+from tuibench.model.measurements.finding import Severity
 from tuibench.model.server import Flavour
 from tuibench.tuning.preflight.checks import CHECKS, run_all_checks, run_checks_before_run
 from tuibench.tuning.preflight.facts import DataFacts, Facts

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tuibench.model.environment import DiskFacts, DiskSpeed
-from tuibench.model.finding import Finding, Severity
+from tuibench.model.measurements.environment import DiskFacts, DiskSpeed
+from tuibench.model.measurements.finding import Finding, Severity
 from tuibench.tuning.preflight.disk_checks import disk_findings
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.tuning.preflight.examples import client, facts
-from tuibench.model.finding import Finding, Severity
+from tuibench.model.measurements.finding import Finding, Severity
 from tuibench.model.plan import RunPlan
 from tuibench.tuning.preflight.facts import count_prepared_statements, load_requirements, statement_kinds
 from tuibench.tuning.preflight.limit_checks import LARGEST_PREPARED_LIMIT, check_connections

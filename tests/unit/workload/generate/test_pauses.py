@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.workload.player import Player, nothing
 from tuibench.errors import UsageError
-from tuibench.model.headline import Headline, HeadlineTotals
+from tuibench.model.measurements.headline import Headline, HeadlineTotals
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import compile_profile
 from tuibench.workload.generate.generator import Pauses

@@ -32,7 +32,7 @@ def cluster(
 ) -> None:
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.clock import SystemClock
-    from tuibench.session.host_check import check_hosts
+    from tuibench.session.load.host_check import check_hosts
 
     if action != CHECK:
         raise UsageError(f"cluster takes check, not '{action}'", "tuibench cluster check --cluster ssh:a,b")

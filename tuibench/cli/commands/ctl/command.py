@@ -17,10 +17,10 @@ from tuibench.cli.parsing.declarations import Argument, Option
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.session_lookup import fetch_hello, find_session_socket
 from tuibench.errors import ExitCode, RunError, SessionUnreachableError, UsageError
-from tuibench.model.activity import StatementReport
 from tuibench.model.command import Command, Stop, WatchStatements
+from tuibench.model.measurements.activity import StatementReport
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import CommandReply, SessionEnded
-from tuibench.model.sample import Sample
 from tuibench.record.report.statement_text import statements_text
 from tuibench.session.service.client import SessionClient
 

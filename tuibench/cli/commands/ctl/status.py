@@ -6,10 +6,10 @@ import msgspec
 from msgspec.structs import asdict
 
 from tuibench import sanitize
-from tuibench.model.effect import AbTestResult
+from tuibench.model.experiments.effect import AbTestResult
+from tuibench.model.measurements.sample import LoadSample, Sample, TrafficSample
 from tuibench.model.message import Hello, RunState, Status
 from tuibench.model.notation import format_delay, format_weights
-from tuibench.model.sample import LoadSample, Sample, TrafficSample
 from tuibench.model.schedule import PlanPhase, PlanProgress, format_schedule
 from tuibench.model.settings import SettingState
 from tuibench.units import hms, milliseconds

@@ -35,6 +35,7 @@ from tuibench.model.command import (
     StopTune,
     TrustServer,
 )
+from tuibench.model.experiments.tune import parse_tune_words
 from tuibench.model.notation import (
     SECONDS_PER_UNIT,
     parse_ab,
@@ -43,7 +44,6 @@ from tuibench.model.notation import (
     parse_tolerance,
 )
 from tuibench.model.schedule import parse_schedule
-from tuibench.model.tune import parse_tune_words
 
 Arguments = Sequence[str]
 VerbParser = Callable[[Arguments], Command]

@@ -28,7 +28,7 @@ from tuibench.cli.parsing.option_values import check_choice, check_range
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.errors import UsageError
 from tuibench.model.plan import EngineChoice
-from tuibench.model.summary import OWN_QUERIES, SlapBenchmark
+from tuibench.model.results.summary import OWN_QUERIES, SlapBenchmark
 from tuibench.model.target import Target
 from tuibench.record.report.mysqlslap_report import slap_csv_row, slap_extra_lines, slap_report_text
 from tuibench.session.slap.runner import SlapRunner

@@ -26,7 +26,7 @@ from tuibench.errors import RunError, ServerUnavailableError, TuibenchError
 from tuibench.load.tables.inspect_tables import check_tables_absent
 from tuibench.load.tables.loader import LoadOptions, LoadProgress
 from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.finding import Finding, Severity
+from tuibench.model.measurements.finding import Finding, Severity
 from tuibench.model.plan import GRACE_SECONDS
 from tuibench.model.target import Target
 from tuibench.mysql.session_defaults import connect_with_defaults

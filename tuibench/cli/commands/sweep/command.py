@@ -26,7 +26,7 @@ from tuibench.cli.runner.headless import check_writable, warn_leftovers
 from tuibench.cli.runner.new_session import record_folder
 from tuibench.errors import ExitCode, TuibenchError, UsageError
 from tuibench.load.tables.prepare import ensure_database
-from tuibench.model.sweep import SweepPlan
+from tuibench.model.results.sweep import SweepPlan
 from tuibench.model.target import Target
 from tuibench.mysql.errors import NoDatabaseError
 from tuibench.record.files.sweep_folder import SweepFolder

@@ -13,7 +13,7 @@ from tuibench.cli.options.run_options import RunOptions
 from tuibench.cli.parsing.declarations import Option
 from tuibench.errors import UsageError
 from tuibench.model.plan import EngineChoice, OptionValue
-from tuibench.model.sweep import CellOrder, SweepPlan
+from tuibench.model.results.sweep import CellOrder, SweepPlan
 from tuibench.session.control.limits import checked_threads
 from tuibench.session.sweep.planning import (
     build_cases,

@@ -8,9 +8,9 @@ from tuibench import sanitize, units
 from tuibench.cli.output.log import info, timestamp
 from tuibench.load.tables.loader import LoadProgress
 from tuibench.model.event import Event, EventKind
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import SessionMessage
-from tuibench.model.sample import Sample
-from tuibench.model.sweep import Cell, CellResult, Sweep, SweepPlan
+from tuibench.model.results.sweep import Cell, CellResult, Sweep, SweepPlan
 from tuibench.record.sweep.tables import rate_text
 from tuibench.session.sweep.matrix import all_cells, remaining_seconds, starting_seconds
 from tuibench.units import pluralize

@@ -10,7 +10,7 @@ import click
 from tuibench import paths
 from tuibench.cli.parsing.declarations import Option
 from tuibench.errors import UsageError
-from tuibench.model.sweep import Sweep
+from tuibench.model.results.sweep import Sweep
 from tuibench.record.files.store import has_tables
 from tuibench.record.files.sweep_folder import load_sweep
 from tuibench.record.sweep.formats import SUMMARY, compare_sweeps, sweep_text

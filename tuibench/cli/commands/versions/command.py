@@ -23,8 +23,8 @@ from tuibench.cli.runner.event_loop import ENDING_SIGNALS, run_async
 from tuibench.cli.runner.headless import check_writable
 from tuibench.cli.runner.new_session import record_folder
 from tuibench.errors import ExitCode, TuibenchError, UsageError
-from tuibench.model.sweep import Sweep
-from tuibench.model.versions import ServerBuild
+from tuibench.model.results.sweep import Sweep
+from tuibench.model.results.versions import ServerBuild
 from tuibench.record.files.sweep_folder import SweepFolder, load_sweep
 from tuibench.record.sweep.formats import SUMMARY, check_format, versions_text
 from tuibench.session.sweep.runner import InterruptedSweep

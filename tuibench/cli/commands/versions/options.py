@@ -9,7 +9,7 @@ from tuibench.cli.parsing.declarations import Option
 from tuibench.cli.parsing.option_values import check_range
 from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue
-from tuibench.model.sweep import SweepPlan, SweepVariant
+from tuibench.model.results.sweep import SweepPlan, SweepVariant
 from tuibench.session.control.limits import checked_threads
 from tuibench.session.sweep.planning import build_cases, parse_profiles, parse_threads
 from tuibench.session.sweep.versions import SUITE, suite_cases

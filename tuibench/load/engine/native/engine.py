@@ -21,8 +21,8 @@ from tuibench.load.messages import StartLoad
 from tuibench.load.pacing.timer import Timer, system_timer
 from tuibench.load.worker_report import Counters, FairnessStats, Reassign
 from tuibench.metrics.histogram import Histogram
+from tuibench.model.measurements.sample import SlowTransaction, grouped_statements
 from tuibench.model.plan import Arrival, OnError
-from tuibench.model.sample import SlowTransaction, grouped_statements
 from tuibench.workload.generate.layout import ProgramLayout
 
 MOST_THREADS = 64

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from tuibench.errors import UsageError
-from tuibench.model.sample import HostSample
+from tuibench.model.measurements.sample import HostSample
 from tuibench.model.server import ServerInfo
 from tuibench.observe.host.figures import HostTotals
 

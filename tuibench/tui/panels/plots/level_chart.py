@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tuibench.metrics.thresholds.absolute import parse_objectives
-from tuibench.model.probe import ProbeState, ProbeStep, StepPurpose
+from tuibench.model.experiments.probe import ProbeState, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.tui.text.braille import DOTS_ACROSS, DOTS_HIGH, DotGrid
 from tuibench.tui.text.spans import TextLine, TextSpan, join_parts, merge_cells, pad_line

@@ -8,11 +8,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tuibench.model.effect import Effect, EffectFigure
+from tuibench.model.experiments.effect import Effect, EffectFigure
 from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.charts.time_grid import TimeGrid
 from tuibench.tui.panels.effect import difference_role, percent_text
-from tuibench.tui.panels.measures import Measure
+from tuibench.tui.panels.load.measures import Measure
 from tuibench.tui.view import View, change_markers, view_grid
 
 LINE_GLYPHS = "▁━▔"

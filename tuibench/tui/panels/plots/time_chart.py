@@ -7,7 +7,7 @@ before the change and the value after it stand beside the marker.
 from collections.abc import Mapping, Sequence
 
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
-from tuibench.tui.panels.measures import Measure
+from tuibench.tui.panels.load.measures import Measure
 from tuibench.tui.panels.plots.signature import MeanLine, Signature, signature_of
 from tuibench.tui.text import drawing
 from tuibench.tui.text.spans import TextLine, TextSpan, merge_cells, pad_line

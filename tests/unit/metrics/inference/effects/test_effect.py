@@ -1,0 +1,221 @@
+"""Intervals that hold the truth as often as they say, and steps that are found, with the right sign."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.metrics.noise import LEVEL, ar1, slots, with_latencies
+from tuibench.metrics.histogram import merge_histograms
+from tuibench.metrics.inference.bootstrap import (
+    RatioSeries,
+    autocorrelation,
+    block_length,
+    bootstrap_interval,
+    resample,
+)
+from tuibench.metrics.inference.effects.effect import compare_windows, p95_of, window_figures
+from tuibench.metrics.inference.wording import attribution_text
+from tuibench.metrics.series.slots import Ranks, Slot
+from tuibench.model.experiments.effect import Comparison, EffectFigure, MovementKind, Verdict
+
+WINDOW = 12
+
+
+def of(figure: EffectFigure, before: list[Slot], after: list[Slot]) -> Comparison:
+    return next(one for one in compare_windows(before, after) if one.figure is figure)
+
+
+def coverage(phi: float, window: int) -> float:
+    """How often the interval of TPS holds the true difference of none, in a few thousand slots."""
+    rng, held, runs = random.Random(7), 0, 300 * WINDOW // window
+    for _ in range(runs):
+        series = ar1(rng, 2 * window + 2, phi, 40.0)
+        before = RatioSeries(series[:window], [1.0] * window)
+        after = RatioSeries(series[window + 2 :], [1.0] * window)
+        resampled = resample(before, after)
+        deltas = [new - old for old, new in zip(resampled.before, resampled.after, strict=True)]
+        low, high = bootstrap_interval(after.ratio - before.ratio, deltas, resampled.scale)
+        held += low <= 0 <= high
+    return held / runs
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("window", [WINDOW, 24])
+def test_the_interval_holds_the_truth_as_often_as_it_says(phi: float, window: int) -> None:
+    assert 0.90 <= coverage(phi, window) <= 0.99
+
+
+def test_the_p95_interval_holds_the_truth_as_often_as_it_says() -> None:
+    rng, held, runs = random.Random(5), 0, 100
+    for _ in range(runs):
+        before, after = (with_latencies(rng, slots([LEVEL] * WINDOW), 9_000, 150) for _ in range(2))
+        held += not of(EffectFigure.P95, before, after).differs
+    assert 0.90 <= held / runs <= 1.0
+
+
+@pytest.mark.parametrize(("factor", "sign"), [(1.4, 1), (0.7, -1)])
+def test_a_step_is_found_with_its_sign_and_size(factor: float, sign: int) -> None:
+    rng, hits = random.Random(1), 0
+    for _ in range(40):
+        before = slots(ar1(rng, WINDOW, 0.3, 40.0))
+        after = slots(ar1(rng, WINDOW, 0.3, 40.0 * factor, LEVEL * factor))
+        found = of(EffectFigure.TPS, before, after)
+        assert found.differs
+        assert found.delta * sign > 0
+        assert found.percent_low is not None
+        assert found.percent_high is not None
+        hits += found.percent_low <= 100 * (factor - 1) <= found.percent_high
+    assert hits >= 36
+
+
+def test_a_quicker_p95_is_found() -> None:
+    rng = random.Random(2)
+    before = with_latencies(rng, slots([LEVEL] * WINDOW), 20_000, 150)
+    after = with_latencies(rng, slots([LEVEL] * WINDOW), 10_000, 150)
+    found = of(EffectFigure.P95, before, after)
+    assert found.differs
+    assert found.percent == pytest.approx(-50, abs=6)
+    assert found.low <= found.delta <= found.high < 0
+
+
+def test_p95_is_that_of_the_merged_histograms() -> None:
+    rng = random.Random(4)
+    window = with_latencies(rng, slots([LEVEL] * 5), 9_000, 200)
+    whole = merge_histograms(slot.latency for slot in window if slot.latency is not None)
+    assert p95_of(window) == pytest.approx(whole.percentiles((95,))[0] / 1000, rel=2e-3)
+
+
+def test_without_histograms_p95_is_weighted_by_transactions() -> None:
+    window = [Slot(1.0, 1.0, 300, p95_ms=10.0), Slot(2.0, 1.0, 100, p95_ms=30.0)]
+    assert p95_of(window) == pytest.approx(15.0)
+    assert of(EffectFigure.P95, window * 6, window * 6).differs is False
+
+
+def test_fewer_fsyncs_for_each_transaction_are_found() -> None:
+    found = of(EffectFigure.FSYNCS, slots([LEVEL] * WINDOW, fsyncs=1.02), slots([LEVEL] * WINDOW, fsyncs=0.0))
+    assert found.before == pytest.approx(1.02)
+    assert found.after == 0.0
+    assert found.percent == pytest.approx(-100)
+    assert found.differs
+
+
+def test_from_nothing_there_is_no_relative_change() -> None:
+    found = of(EffectFigure.FSYNCS, slots([LEVEL] * WINDOW, fsyncs=0.0), slots([LEVEL] * WINDOW, fsyncs=0.5))
+    assert found.percent is None
+    assert found.differs
+
+
+def test_what_was_not_measured_is_not_compared() -> None:
+    window = slots([LEVEL] * WINDOW, fsyncs=None)
+    assert [one.figure for one in compare_windows(window, window)] == [EffectFigure.TPS]
+    assert window_figures(window) == {EffectFigure.TPS: LEVEL}
+
+
+def test_a_standstill_can_be_compared() -> None:
+    found = of(EffectFigure.TPS, slots([0.0] * WINDOW), slots([LEVEL] * WINDOW))
+    assert found.percent is None
+    assert found.differs
+    assert not of(EffectFigure.TPS, slots([0.0] * WINDOW), slots([0.0] * WINDOW)).differs
+
+
+rates = st.lists(st.floats(0, 1e6), min_size=6, max_size=30)
+
+
+@given(rates, rates)
+def test_the_verdict_is_read_off_the_interval(before: list[float], after: list[float]) -> None:
+    for found in compare_windows(slots(before), slots(after, first_end=len(before) + 2.0)):
+        assert found.low <= found.delta <= found.high
+        assert found.verdict is not Verdict.HIGHER or found.low > 0
+        assert found.verdict is not Verdict.LOWER or found.high < 0
+        assert found.movement is None or found.verdict is Verdict.CANNOT_TELL
+
+
+def test_the_same_level_is_equal() -> None:
+    rng = random.Random(6)
+    before = slots(ar1(rng, 120, 0.2, 5.0))
+    found = of(EffectFigure.TPS, before, slots(ar1(rng, WINDOW, 0.2, 5.0), first_end=123.0))
+    assert (found.verdict, found.tolerance_percent) == (Verdict.EQUAL, 5.0)
+
+
+def test_a_fall_that_goes_on_is_not_attributed() -> None:
+    rng = random.Random(8)
+    level = [LEVEL * math.exp(-0.02 * second) + rng.gauss(0, 5) for second in range(60)]
+    found = of(EffectFigure.TPS, slots(level[:46]), slots(level[48:], first_end=49.0))
+    assert found.verdict is Verdict.CANNOT_TELL
+    assert found.movement is not None
+    assert found.movement.kind is MovementKind.TREND
+    assert found.movement.percent == pytest.approx(-2, abs=0.2)
+    assert attribution_text(found) == "cannot be attributed: TPS was falling by 2 %/s before the change"
+
+
+def test_the_same_windows_give_the_same_interval() -> None:
+    rng = random.Random(9)
+    before, after = slots(ar1(rng, WINDOW, 0.3, 40.0)), slots(ar1(rng, WINDOW, 0.3, 40.0))
+    assert compare_windows(before, after) == compare_windows(before, after)
+
+
+# The parts
+
+
+def test_more_alike_neighbours_make_longer_blocks() -> None:
+    lengths = [block_length(phi, 24) for phi in (0.0, 0.3, 0.6, 0.9)]
+    assert lengths == sorted(lengths)
+    assert (lengths[0], lengths[-1]) == (1, 8)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=3, max_size=30))
+def test_autocorrelation_stays_in_its_bounds(values: list[float]) -> None:
+    assert 0 < autocorrelation(values, values) <= 0.9
+
+
+def test_autocorrelation_of_long_series_is_found() -> None:
+    series = ar1(random.Random(1), 4000, 0.6, 10.0)
+    assert autocorrelation(series) == pytest.approx(0.6, abs=0.04)
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=200), st.floats(0, 1))
+def test_ranks_agree_with_the_histogram(latencies: list[int], share: float) -> None:
+    from tuibench.metrics.histogram import Histogram, bucket_upper_bound
+
+    histogram = Histogram.of(latencies)
+    at = Ranks([histogram]).bucket_at(share)
+    assert min(bucket_upper_bound(at), histogram.max_us) == histogram.percentiles((100 * share,))[0]
+
+
+# A host that others use
+
+
+def on_host(rates: list[float], foreign_cpu: float | None, start: float = 0.0) -> list[Slot]:
+    rng = random.Random(4)
+    return [
+        Slot(start + place + 1, 1.0, rate * math.exp(rng.gauss(0, 0.01)), foreign_cpu=foreign_cpu)
+        for place, rate in enumerate(rates)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("factor", "before", "after", "verdict"),
+    [
+        (1.2, 30.0, 10.0, Verdict.CANNOT_TELL),
+        (1.2, 30.0, 25.0, Verdict.HIGHER),
+        (1.2, None, None, Verdict.HIGHER),
+        (3.0, 30.0, 10.0, Verdict.HIGHER),
+        (1.0, 10.0, 40.0, Verdict.CANNOT_TELL),
+        (1.0, 10.0, 12.0, Verdict.EQUAL),
+    ],
+)
+def test_what_others_took_of_the_host_is_not_the_changes_doing(
+    factor: float, before: float | None, after: float | None, verdict: Verdict
+) -> None:
+    old = on_host([100.0] * 60, before)
+    found = of(EffectFigure.TPS, old, on_host([100.0 * factor] * WINDOW, after, start=62.0))
+    assert found.verdict is verdict
+    is_host = found.movement is not None and found.movement.kind is MovementKind.HOST
+    assert is_host == (verdict is Verdict.CANNOT_TELL)
+    if is_host:
+        direction = "less" if (after or 0) < (before or 0) else "more"
+        assert attribution_text(found).startswith("cannot be attributed: other programs or guests used ")
+        assert attribution_text(found).endswith(f" % of the host's CPU {direction} after the change")

@@ -1,0 +1,126 @@
+"""What the screen says of durability, its costs, and the effect of a change."""
+
+import msgspec
+
+from tests.tui import script
+from tests.unit.tui.views import role_of, text
+from tuibench.model.experiments.effect import CommitCosts, LevelMovement, MovementKind, Verdict
+from tuibench.tui.panels.effect import effect_card
+from tuibench.tui.panels.server.durability import durability_panel
+from tuibench.tui.view import View, initial_view, next_view
+
+# durability
+
+
+def test_durable_is_said_in_words() -> None:
+    assert text(durability_panel(without_costs(60), 118, 2)) == (
+        " DURABILITY  flush_log   1  log flushed to disk at every commit: no commit is lost\n"
+        " ● DURABLE   sync_binlog 1  binlog flushed to disk at every commit: no event is lost"
+    )
+
+
+def without_costs(seconds: int = script.LENGTH) -> View:
+    return initial_view(msgspec.structs.replace(script.hello(seconds), costs=()))
+
+
+def test_beside_a_value_stands_what_a_commit_costs() -> None:
+    rows = text(durability_panel(initial_view(script.hello(60)), 118, 2)).splitlines()
+    assert rows[0].endswith("no commit is lost      1.04 fsyncs/trx, 6.09 KiB redo")
+    assert rows[1].endswith("0.97 syncs/trx, 2.83 KiB binlog")
+
+
+def test_a_changed_value_is_set_beside_what_it_was() -> None:
+    rows = text(durability_panel(initial_view(script.hello()), 118, 2)).splitlines()
+    assert rows[0].endswith(
+        "about 1 s of commits lost in any crash                 0.003 fsyncs/trx (at 1: 1.04)"
+    )
+    assert rows[1].endswith("0 syncs/trx (at 1: 0.97)")
+
+
+def test_a_cost_that_nobody_counts_takes_no_room() -> None:
+    bare = tuple(msgspec.structs.replace(cost, binlog_syncs=None) for cost in script.COSTS)
+    view = initial_view(msgspec.structs.replace(script.hello(60), costs=bare))
+    assert "syncs/trx" not in text(durability_panel(view, 118, 2)).splitlines()[1]
+    assert "/trx" not in text(durability_panel(view, 78, 2))
+
+
+# the effect card
+
+
+def test_the_card_says_before_after_and_how_sure() -> None:
+    assert text(effect_card(initial_view(script.hello()), 57, 5)).splitlines() == [
+        "EFFECT of 3  preset unsafe: 1·1 → 0·0",
+        "TPS        1,560 → 2,412       higher: +55 % (49..61 %)",
+        "p95        58.4 ms → 26.9 ms   lower: −54 % (−57..−51 %)",
+        "fsyncs/trx 1.04 → 0.020        lower: −98 % (−98..−98 %)",
+        "12 s before, 12 s after, 2 s to settle",
+    ]
+
+
+def test_a_gain_and_a_loss_look_different() -> None:
+    worse = msgspec.structs.replace(script.EFFECT.comparisons[0], delta=-1.0)
+    event = msgspec.structs.replace(
+        script.EVENTS[-1],
+        effect=msgspec.structs.replace(script.EFFECT, comparisons=(worse,), settled=False, markers=(4, 5)),
+    )
+    view = next_view(initial_view(script.hello()), event)
+    card = effect_card(view, 57, 5)
+    assert role_of(effect_card(initial_view(script.hello()), 57, 5), "+55 %") == "ok"
+    assert role_of(card, "+55 %") == "warn"
+    assert text(card).startswith("EFFECT of 4–5  ")
+    assert text(card).endswith("and still moving")
+
+
+def test_what_cannot_be_told_from_noise_is_said_to_be_none() -> None:
+    same = msgspec.structs.replace(script.EFFECT.comparisons[1], verdict=Verdict.CANNOT_TELL)
+    event = msgspec.structs.replace(
+        script.EVENTS[-1], effect=msgspec.structs.replace(script.EFFECT, comparisons=(same,))
+    )
+    card = effect_card(next_view(initial_view(script.hello()), event), 61, 5)
+    assert text(card).splitlines()[1] == "p95        58.4 ms → 26.9 ms   cannot tell (−57..−51 %)"
+
+
+def test_a_difference_that_cannot_be_attributed_says_how_the_level_moved() -> None:
+    falling = LevelMovement(kind=MovementKind.TREND, percent=-3.0)
+    moved = msgspec.structs.replace(
+        script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL, movement=falling
+    )
+    event = msgspec.structs.replace(
+        script.EVENTS[-1], effect=msgspec.structs.replace(script.EFFECT, comparisons=(moved,))
+    )
+    card = text(effect_card(next_view(initial_view(script.hello()), event), 61, 5))
+    assert "cannot be attributed (A: A/B test): TPS was falling by 3 %/s" in card
+
+
+def test_before_the_first_effect_there_is_no_card() -> None:
+    assert effect_card(initial_view(script.hello(60)), 61, 5) == []
+
+
+def test_costs_as_they_come() -> None:
+    view = next_view(without_costs(), CommitCosts(script.COSTS))
+    assert view.costs == script.COSTS
+
+
+def test_at_risk_looks_different_and_says_what_was_before() -> None:
+    lines = durability_panel(without_costs(), 118, 2)
+    assert text(lines).splitlines() == [
+        " DURABILITY  flush_log   0 was 1  log flushed once a second: about 1 s of commits lost in any crash",
+        " ▲ AT RISK   sync_binlog 0 was 1  binlog left to the OS: its latest events lost if the host crashes",
+    ]
+    assert role_of(lines, "AT RISK") == "alarm"
+
+
+def test_with_little_room_the_consequence_stays() -> None:
+    assert (
+        text(durability_panel(initial_view(script.hello()), 78, 2))
+        .splitlines()[0]
+        .endswith("0 was 1  about 1 s of commits lost in any crash")
+    )
+
+
+def test_unknown_settings_are_not_called_durable() -> None:
+    status = msgspec.structs.replace(script.status(), settings=())
+    lines = durability_panel(initial_view(script.hello(10, status)), 118, 2)
+    assert "– unknown" in text(lines)
+    assert "– not known to this server" in text(lines)
+    assert "DURABLE" not in text(lines)

@@ -1,0 +1,183 @@
+"""The server screen: what a figure is made of on each flavour, and why one is missing."""
+
+import msgspec
+import pytest
+
+from tests.tui import script
+from tuibench.model.measurements.sample import Sample
+from tuibench.tui.panels.server import server_tables
+from tuibench.tui.panels.server.server_tables import (
+    BINARY_LOG,
+    COMMANDS,
+    CONNECTIONS,
+    INNODB,
+    LEFT_TABLES,
+    RIGHT_TABLES,
+    ROWS,
+    TableItem,
+    server_sections,
+    table_row,
+)
+from tuibench.tui.panels.trend import TrendRow, TrendSection, stack_sections
+from tuibench.tui.text.spans import TextLine, line_width, plain_text
+from tuibench.tui.view import initial_view
+
+SAMPLES = script.samples(60)
+
+
+def text(lines: list[TextLine]) -> str:
+    return "\n".join(plain_text(line).rstrip() for line in lines)
+
+
+def item(name: str) -> TableItem:
+    every = (*COMMANDS, *CONNECTIONS, *server_tables.TABLES, *ROWS, *INNODB, *BINARY_LOG)
+    return next(each for each in every if each.name == name)
+
+
+def with_server(sample: Sample, **changes: object) -> Sample:
+    assert sample.server is not None
+    return msgspec.structs.replace(sample, server=msgspec.structs.replace(sample.server, **changes))
+
+
+def counting(elapsed: float, late_ms: float = 0.0, **counters: int) -> Sample:
+    base = msgspec.structs.replace(SAMPLES[0], elapsed_seconds=elapsed, late_ms=late_ms)
+    return with_server(base, counters=counters)
+
+
+def test_a_rate_is_over_the_time_that_passed() -> None:
+    samples = [counting(1.0, Com_select=100), counting(2.0, 500.0, Com_select=250)]
+    assert table_row(item("SELECT"), samples)[:3] == ("SELECT", "100", "250")
+
+
+def test_a_counter_that_went_back_is_a_gap_and_not_a_rate() -> None:
+    samples = [counting(float(n), Com_select=count) for n, count in enumerate((100, 200, 5, 15), 1)]
+    assert list(table_row(item("SELECT"), samples).values) == [100.0, None, 10.0]
+
+
+def test_a_missed_second_is_a_gap() -> None:
+    samples = [
+        counting(1.0, Com_select=1),
+        script.without(counting(2.0), "server"),
+        counting(3.0, Com_select=9),
+    ]
+    assert table_row(item("SELECT"), samples)[1:3] == ("–", "next tick")
+    assert list(table_row(item("SELECT"), samples).values) == [None, None]
+
+
+def test_without_an_answer_the_reason_stands_in_the_place_of_the_value() -> None:
+    silent = script.without(SAMPLES[-1], "server")
+    assert table_row(item("SELECT"), [silent])[1:3] == ("–", "no answer")
+    assert table_row(item("Threads running"), [silent])[1:3] == ("–", "no answer")
+    assert table_row(item("SELECT"), [])[1:3] == ("–", "no answer")
+
+
+def test_what_a_flavour_does_not_count_says_so() -> None:
+    assert table_row(item("Fsyncs, log"), SAMPLES)[1:3] == ("–", "among data fsyncs")
+
+
+@pytest.mark.parametrize(
+    ("counters", "written", "forced"),
+    [
+        (
+            {"Binlog_bytes_written": 2048, "Binlog_group_commits": 7},
+            ("Written", "2 KiB/s"),
+            ("group commits", "7.0"),
+        ),
+        (
+            {"performance_schema.binlog_bytes": 2048, "performance_schema.binlog_syncs": 7},
+            ("Written", "2 KiB/s"),
+            ("syncs", "7.0"),
+        ),
+        ({}, ("Written", "–"), ("syncs", "–")),
+    ],
+    ids=["mariadb", "mysql", "none"],
+)
+def test_the_binary_log_of_both_flavours(
+    counters: dict[str, int], written: tuple[str, str], forced: tuple[str, str]
+) -> None:
+    samples = [counting(1.0, **dict.fromkeys(counters, 0)), counting(2.0, **counters)]
+    assert table_row(item("Written"), samples)[:2] == written
+    assert table_row(item("syncs"), samples)[:2] == forced
+
+
+def test_a_missing_privilege_is_named() -> None:
+    refused = {"innodb_metrics.history_list_length": "needs the PROCESS privilege"}
+    sample = with_server(SAMPLES[-1], gauges={}, untold=refused)
+    assert table_row(item("History list"), [sample])[1:3] == ("–", "needs the PROCESS privilege")
+
+
+@pytest.mark.parametrize(
+    ("gauges", "counters", "shown"),
+    [
+        (
+            {"Innodb_checkpoint_age": 1 << 20, "Innodb_checkpoint_max_age": 1 << 26},
+            {},
+            ("1 MiB", "of 64 MiB"),
+        ),
+        (
+            {"Innodb_redo_log_checkpoint_lsn": 1000, "Innodb_redo_log_capacity_resized": 1 << 27},
+            {"Innodb_redo_log_current_lsn": 1000 + (1 << 20)},
+            ("1 MiB", "of 128 MiB"),
+        ),
+        ({}, {}, ("–", "not told here")),
+    ],
+)
+def test_the_checkpoint_age_of_both_flavours(
+    gauges: dict[str, int], counters: dict[str, int], shown: tuple[str, str]
+) -> None:
+    sample = with_server(SAMPLES[-1], gauges=gauges, counters=counters)
+    assert table_row(item("checkpoint age"), [sample])[1:3] == shown
+
+
+def test_aborted_connections_stand_out_once_there_are_new_ones() -> None:
+    calm = [counting(1.0, Aborted_clients=3), counting(2.0, Aborted_clients=3)]
+    loud = [*calm, counting(3.0, Aborted_clients=4)]
+    assert not table_row(item("Aborted clients"), calm).alarm
+    assert table_row(item("Aborted clients"), loud).alarm
+
+
+@pytest.mark.parametrize(("width", "height"), [(37, 20), (57, 29), (97, 50)])
+@pytest.mark.parametrize("side", [LEFT_TABLES, RIGHT_TABLES], ids=["left", "right"])
+def test_every_figure_has_its_row_at_every_size(
+    side: tuple[tuple[str, tuple[TableItem, ...]], ...], width: int, height: int
+) -> None:
+    lines = stack_sections(server_sections(initial_view(script.hello(60)), side), width, height)
+    assert len(lines) <= height
+    assert all(line_width(line) == width for line in lines)
+    shown = text(lines)
+    for _, items in side:
+        for each in items:
+            names = (each.name, getattr(each, "called", "") or each.name)
+            assert any(name in shown for name in names) or getattr(each, "rare", False), each.name
+
+
+def test_a_row_is_name_trend_now_and_total() -> None:
+    rows = [TrendRow("Questions", "48,214", "6.12 M", [0.0, 10.0, None, 20.0])]
+    (heading, line) = text(stack_sections([TrendSection("COMMANDS", rows, "total")], 60, 2)).splitlines()
+    assert heading.split() == ["COMMANDS", "now", "total"]
+    assert line.split() == ["Questions", "▁▄", "▇", "48,214", "6.12", "M"]
+
+
+def test_with_room_to_spare_a_trend_has_two_lines_and_a_blank_before_its_value() -> None:
+    rows = [TrendRow("Redo written", "14.3 MiB/s", "1.66 GiB", [0.0, 5.0, 20.0, 20.0])]
+    narrow = text(stack_sections([TrendSection("INNODB", rows)], 97, 2)).splitlines()
+    high = text(stack_sections([TrendSection("INNODB", rows)], 97, 3)).splitlines()
+    assert narrow[1].endswith("▁▂▇▇ 14.3 MiB/s    1.66 GiB")
+    assert high[1].endswith("▆▆")
+    assert high[2].endswith("▁▄██ 14.3 MiB/s    1.66 GiB")
+    assert high[1].index("▆") == high[2].index("█")
+
+
+def test_two_columns_have_trends_of_as_many_lines_and_none_without_a_trend() -> None:
+    short = [TrendSection("LOCKS", [TrendRow("Waits", "1", "", [1.0, 2.0])])]
+    long = [TrendSection("INNODB", [TrendRow(f"row {number}", "1", "", [1.0]) for number in range(9)])]
+    assert len(stack_sections(short, 97, 12)) == 3
+    assert len(stack_sections(short, 97, 12, beside=long)) == 2
+    assert len(stack_sections(short, 97, 19, beside=long)) == 3
+    assert len(stack_sections(short, 37, 12)) == 2
+
+
+def test_a_trend_gives_way_to_the_name_where_there_is_no_room() -> None:
+    rows = [TrendRow("Threads running", "61", "of 2,000", [1.0] * 60)]
+    line = text(stack_sections([TrendSection("C", rows)], 37, 2)).splitlines()[1]
+    assert line.split() == ["Threads", "running", "61", "of", "2,000"]

@@ -1,0 +1,1 @@
+"""Inference on A/B tests: windows, paired differences, confidence sequences, screenings."""

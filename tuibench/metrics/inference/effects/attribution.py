@@ -1,0 +1,213 @@
+"""What a change did, by the time before and after it; or that this cannot be attributed to the change.
+
+An interrupted time series: one value a tick, as a logarithm,
+
+    y(t) = a + b·t + δ·[t is after the change] + u(t)
+
+so that a trend goes on after the change as before it, and δ is what it did. The errors u are autocorrelated.
+Their φ is estimated from the residuals of the ticks and of blocks of ticks, corrected for its bias (Kendall,
+Biometrika 41, 1954) and raised by a part of its standard error; the widest of these intervals is taken.
+Interrupted time series: Wagner et al., Journal of Clinical Pharmacy and Therapeutics 27 (2002).
+
+Before and after are told apart by time alone, so anything else that happened then counts as the change's
+doing. A difference is attributed only if the level did not move like that by itself: it must exceed
+`MARGIN` times the largest difference that two such windows showed before the change (`moving.swing`), and
+there must be no step right beside the change. Otherwise there is no verdict, and the movement is named. A/B
+trials (`sequential`) do not have this limit.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import median, variance
+from typing import NamedTuple
+
+from tuibench.metrics.inference import students_t
+from tuibench.metrics.inference.effects.moving import Movement, best_step, movement, swing
+from tuibench.metrics.inference.verdict import Interval
+from tuibench.model.experiments.effect import MovementKind, Verdict
+
+LEVEL = 0.05
+FEWEST_BEFORE, FEWEST_AFTER = 6, 6
+MOST_BEFORE = 120
+"""Ticks before a change that say how the level moves."""
+
+MARGIN = 1.5
+BLOCKS = (1, 4)
+"""Ticks in a block: wandering under noise shows in longer ones."""
+
+FEWEST_BLOCKS = 16
+CAUTION = 0.3
+"""How many of its standard errors φ is raised by."""
+
+LARGEST_PHI = 0.97
+PLAIN_ERRORS = 3.0
+"""A difference of plain means that looks so certain, and is not, is explained by how the level moved."""
+
+FLOOR = 0.05
+"""A tick below this share of the median counts as so much: a standstill has no logarithm."""
+
+EXPLAINED, STEP_ERRORS = 0.6, 3.0
+"""A step beside the change counts as its cause if it is so much of the difference and of its own error."""
+
+
+class Attribution(NamedTuple):
+    """The difference with its interval. `movement` is set where it cannot be attributed to the change.
+
+    The place of a step is in ticks from the change, negative before it.
+    """
+
+    interval: Interval
+    verdict: Verdict
+    movement: Movement | None = None
+
+
+def logarithms(before: Sequence[float], after: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Levels as logarithms; what is next to nothing counts as `FLOOR` of the lower side's median."""
+    medians = [middle for middle in (median(before), median(after)) if middle > 0]
+    least = FLOOR * min(medians) if medians else 1.0
+    old, new = ([math.log(max(value, least)) for value in values] for values in (before, after))
+    return old, new
+
+
+def attribute(
+    before: Sequence[float], after: Sequence[float], gap: int, *, tolerance: float = 0.0
+) -> Attribution:
+    """Compares the ticks before a change with those after it, both as logarithms.
+
+    `gap` ticks between them belong to neither: the change itself, and settling.
+    """
+    before = before[-MOST_BEFORE:]
+    if len(before) < FEWEST_BEFORE or len(after) < FEWEST_AFTER:
+        estimate = _mean(after) - _mean(before) if before and after else math.nan
+        return Attribution(Interval(estimate, -math.inf, math.inf), Verdict.CANNOT_TELL)
+    interval = difference(before, after, gap)
+    verdict = interval.verdict(tolerance)
+    window = min(len(after), max(FEWEST_AFTER, (len(before) - gap) // 2))
+    plain = abs(_mean(after) - _mean(before[-window:]))
+    if verdict is Verdict.EQUAL:
+        if plain <= math.log1p(tolerance):
+            return Attribution(interval, verdict)
+        return Attribution(interval, Verdict.CANNOT_TELL, _movement(before, window, gap))
+    if verdict is Verdict.CANNOT_TELL:
+        is_explained = plain > PLAIN_ERRORS * _plain_error(before[-window:], after)
+        if not is_explained:
+            return Attribution(interval, verdict)
+        step = _step_beside(before[-window:], after, gap, plain)
+        return Attribution(interval, verdict, step or _movement(before, window, gap))
+    observed = min(abs(interval.estimate), plain)
+    cause = _step_beside(before[-window:], after, gap, observed)
+    if cause is None and observed < MARGIN * swing(before, window, gap):
+        cause = _movement(before, window, gap)
+    return Attribution(interval, Verdict.CANNOT_TELL if cause else verdict, cause)
+
+
+def difference(before: Sequence[float], after: Sequence[float], gap: int) -> Interval:
+    """δ of the model above, with the widest of the intervals that the block lengths give."""
+    intervals = [
+        _regressed(_blocks(before[::-1], block)[::-1], _blocks(after, block), gap / block)
+        for block in BLOCKS
+        if block == 1 or (len(before) + len(after) >= FEWEST_BLOCKS * block and len(after) >= 2 * block)
+    ]
+    half = max(interval.high - interval.estimate for interval in intervals)
+    return Interval.around(intervals[0].estimate, half)
+
+
+def _regressed(before: Sequence[float], after: Sequence[float], gap: float) -> Interval:
+    values = [*before, *after]
+    count = len(values)
+    times = [float(place) if place < len(before) else place + gap for place in range(count)]
+    is_after = [0.0] * len(before) + [1.0] * len(after)
+    basis = _orthonormal([[1.0] * count, times, is_after])
+    parts = [_dot(values, one) for one in basis]
+    residuals = [
+        value - math.fsum(part * one[place] for part, one in zip(parts, basis, strict=True))
+        for place, value in enumerate(values)
+    ]
+    # The last direction is δ's, cleared of the others: δ = its part / its own share of `is_after`.
+    share = _dot(is_after, basis[-1])
+    phi = _phi(residuals, len(before), len(basis))
+    taken = math.fsum(_quadratic(one, times, phi) for one in basis)
+    squared = _dot(residuals, residuals) / max(count - taken, 1.0)
+    error = math.sqrt(squared * _quadratic(basis[-1], times, phi)) / share
+    degrees = max(2.0, count * (1 - phi) / (1 + phi) - len(basis))
+    return Interval.around(parts[-1] / share, students_t.two_sided(LEVEL, degrees) * error)
+
+
+def _phi(residuals: Sequence[float], join: int, parameters: int) -> float:
+    """Lag-one autocorrelation, corrected for bias and raised; the join is no lag."""
+    count = len(residuals)
+    squares = _dot(residuals, residuals)
+    if squares <= 0:
+        return 0.0
+    products = math.fsum(
+        residuals[place] * residuals[place - 1] for place in range(1, count) if place != join
+    )
+    raw = products / squares
+    unbiased = (raw + (parameters - 1) / count) / max(1 - (parameters + 1) / count, 0.25)
+    unbiased = min(max(unbiased, 0.0), LARGEST_PHI)
+    return min(unbiased + CAUTION * math.sqrt((1 - unbiased**2) / count), LARGEST_PHI)
+
+
+def _quadratic(weights: Sequence[float], times: Sequence[float], phi: float) -> float:
+    """Variance of the weighted sum of a stationary AR(1) series of variance one."""
+    total = carried = 0.0
+    last = times[0]
+    for weight, time in zip(weights, times, strict=True):
+        carried *= phi ** (time - last)
+        total += weight * (weight + 2 * carried)
+        carried += weight
+        last = time
+    return max(total, 0.0)
+
+
+def _orthonormal(columns: Sequence[list[float]]) -> list[list[float]]:
+    """Gram and Schmidt."""
+    basis: list[list[float]] = []
+    for column in columns:
+        rest = column
+        for one in basis:
+            part = _dot(rest, one)
+            rest = [value - part * other for value, other in zip(rest, one, strict=True)]
+        length = math.sqrt(_dot(rest, rest))
+        basis.append([value / length for value in rest])
+    return basis
+
+
+def _step_beside(
+    before: Sequence[float], after: Sequence[float], gap: int, observed: float
+) -> Movement | None:
+    """A step in one of the windows that is beyond its noise and makes up most of the observed difference."""
+    for values, start in ((after, gap), (before, -len(before))):
+        place, height, explained = best_step(values, fewest=1)
+        mean, count = _mean(values), len(values)
+        rest = math.fsum((value - mean) ** 2 for value in values) - explained
+        error = math.sqrt(max(rest, 0.0) / (count - 2) * count / (place * (count - place)))
+        if abs(height) >= max(EXPLAINED * observed, STEP_ERRORS * error) and height:
+            return Movement(MovementKind.STEP, height, start + place)
+    return None
+
+
+def _movement(before: Sequence[float], window: int, gap: int) -> Movement:
+    found = movement(before, window, gap)
+    return found._replace(place=found.place - len(before)) if found.kind is MovementKind.STEP else found
+
+
+def _plain_error(before: Sequence[float], after: Sequence[float]) -> float:
+    """The standard error of the difference of means of levels that do not move, for independent ticks."""
+    return math.sqrt(variance(before) / len(before) + variance(after) / len(after))
+
+
+def _blocks(values: Sequence[float], length: int) -> list[float]:
+    """Means of whole blocks, from the first value on."""
+    return [
+        math.fsum(values[start : start + length]) / length
+        for start in range(0, len(values) - length + 1, length)
+    ]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return math.fsum(a * b for a, b in zip(one, other, strict=True))

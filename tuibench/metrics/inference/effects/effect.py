@@ -1,0 +1,166 @@
+"""What a change did: each figure before and after it, the difference with its interval, and the verdict.
+
+Levels are those of two equal windows. The difference, its interval and whether it can be attributed to the
+change come from every tick before the change (`attribution`), on a logarithmic scale; where a figure is zero
+on either side (fsyncs with a durability of 0), on a linear one.
+
+TPS and fsyncs per transaction are ratios of sums. The p95 of a window is that of its merged histograms; where
+there are none, it is the mean of the slots' own p95, weighted by their transactions.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import median
+
+import msgspec
+
+from tuibench.metrics.inference.effects.attribution import (
+    FEWEST_AFTER,
+    FEWEST_BEFORE,
+    Attribution,
+    attribute,
+    logarithms,
+)
+from tuibench.metrics.series.slots import P95, Ranks, Slot
+from tuibench.model.experiments.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
+
+SlotWindow = Sequence[Slot]
+TOLERANCE_PERCENT = 5.0
+"""A change that is known to have done less than that left the figure equal."""
+
+HOST_SHIFT = 10.0
+"""Points of the host's CPU that others must use more, or less, to count."""
+
+HOST_MARGIN = 2.0
+
+
+def compare_windows(history: SlotWindow, after: SlotWindow) -> tuple[Comparison, ...]:
+    """All figures that both sides have.
+
+    `history` is everything measured before the change; its end, as long as `after`, is the window before.
+    """
+    levels = (window_figures(history[-len(after) :]), window_figures(after))
+    seconds = math.fsum(slot.seconds for slot in after) / len(after)
+    gap = max(0, round((after[0].start_seconds - history[-1].end_seconds) / seconds))
+    before = history[-len(after) :]
+    found = []
+    for figure in EffectFigure:
+        old, new = _series(figure, history), _series(figure, after)
+        if figure in levels[0] and figure in levels[1] and _is_enough(old, new):
+            found.append(_comparison(figure, levels[0][figure], levels[1][figure], (old, new), gap, seconds))
+    return tuple(_unless_host(one, before, after) for one in found)
+
+
+def _unless_host(one: Comparison, before: SlotWindow, after: SlotWindow) -> Comparison:
+    """The comparison, unless it may come from what others used of the host's CPU.
+
+    If others use 30 % and then 10 %, there is 90 : 70 as much left: a difference is attributed to the change
+    only if its logarithm is more than `HOST_MARGIN` times that.
+    """
+    old, new = _foreign_cpu(before), _foreign_cpu(after)
+    if old is None or new is None or abs(new - old) < HOST_SHIFT or one.verdict is Verdict.CANNOT_TELL:
+        return one
+    explained = HOST_MARGIN * abs(math.log(max(100 - new, 1.0) / max(100 - old, 1.0)))
+    is_small = min(one.before, one.after) > 0 and abs(math.log(one.after / one.before)) <= explained
+    if not is_small:
+        return one
+    movement = LevelMovement(kind=MovementKind.HOST, percent=new - old)
+    return msgspec.structs.replace(one, verdict=Verdict.CANNOT_TELL, movement=movement)
+
+
+def _foreign_cpu(window: SlotWindow) -> float | None:
+    known = [slot.foreign_cpu for slot in window if slot.foreign_cpu is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def window_figures(window: SlotWindow) -> dict[EffectFigure, float]:
+    """The figures of one window."""
+    transactions = math.fsum(slot.transactions for slot in window)
+    seconds = math.fsum(slot.seconds for slot in window)
+    queries = [slot.queries for slot in window if slot.queries is not None]
+    found = {} if queries and not transactions else {EffectFigure.TPS: transactions / seconds}
+    if queries:
+        found |= {EffectFigure.QPS: math.fsum(queries) / seconds}
+    if (p95 := p95_of(window)) is not None:
+        found[EffectFigure.P95] = p95
+    counted = [(slot.log_fsyncs, slot.transactions) for slot in window if slot.log_fsyncs is not None]
+    if committed := math.fsum(count for _, count in counted):
+        found[EffectFigure.FSYNCS] = math.fsum(fsyncs for fsyncs, _ in counted) / committed
+    if queries and counted:
+        found[EffectFigure.FSYNC_RATE] = math.fsum(fsyncs for fsyncs, _ in counted) / seconds
+    return found
+
+
+def p95_of(window: SlotWindow) -> float | None:
+    """The window's p95 in milliseconds; None when nothing finished."""
+    histograms = [slot.latency for slot in window if slot.latency is not None and slot.latency.count]
+    if histograms:
+        return Ranks(histograms).at_ms(P95)
+    known = [(slot.p95_ms, slot.transactions) for slot in window if slot.p95_ms is not None]
+    finished = math.fsum(count for _, count in known)
+    return math.fsum(p95 * count for p95, count in known) / finished if finished else None
+
+
+def _series(figure: EffectFigure, slots: SlotWindow) -> list[float]:
+    """The figure slot by slot; slots in which it was not measured are left out."""
+    if figure is EffectFigure.TPS:
+        return [slot.tps for slot in slots]
+    if figure is EffectFigure.QPS:
+        return [slot.queries / slot.seconds for slot in slots if slot.queries is not None]
+    if figure is EffectFigure.P95:
+        return [p95 for slot in slots if (p95 := slot.own_p95_ms) is not None]
+    if figure is EffectFigure.FSYNC_RATE:
+        return [slot.log_fsyncs / slot.seconds for slot in slots if slot.log_fsyncs is not None]
+    return [
+        slot.log_fsyncs / slot.transactions
+        for slot in slots
+        if slot.log_fsyncs is not None and slot.transactions
+    ]
+
+
+def _is_enough(before: Sequence[float], after: Sequence[float]) -> bool:
+    return len(before) >= FEWEST_BEFORE and len(after) >= FEWEST_AFTER
+
+
+def _comparison(
+    figure: EffectFigure,
+    before: float,
+    after: float,
+    series: tuple[list[float], list[float]],
+    gap: int,
+    seconds: float,
+) -> Comparison:
+    tolerance = TOLERANCE_PERCENT / 100
+    if min(before, after, *map(median, series)) > 0:
+        found = attribute(*logarithms(*series), gap, tolerance=tolerance)
+        shares = [edge / 100 for edge in found.interval.percent]
+        unit = before
+    else:
+        unit = max(before, after) or 1.0
+        old, new = ([value / unit for value in values] for values in series)
+        found = attribute(old, new, gap, tolerance=tolerance)
+        shares = list(found.interval)
+    deltas = [unit * share for share in shares]
+    percents = [100 * delta / before if before > 0 else None for delta in deltas]
+    return Comparison(
+        figure=figure,
+        before=before,
+        after=after,
+        delta=deltas[0],
+        low=deltas[1],
+        high=deltas[2],
+        percent=percents[0],
+        percent_low=percents[1],
+        percent_high=percents[2],
+        verdict=found.verdict,
+        tolerance_percent=TOLERANCE_PERCENT,
+        movement=_movement(found, seconds),
+    )
+
+
+def _movement(found: Attribution, seconds: float) -> LevelMovement | None:
+    if found.movement is None:
+        return None
+    kind, size, place = found.movement
+    per_second = size / seconds if kind is MovementKind.TREND else size
+    return LevelMovement(kind=kind, percent=100 * math.expm1(per_second), seconds=place * seconds)

@@ -1,0 +1,193 @@
+"""Order, measurements and results of `tune`."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
+
+from tuibench.errors import UsageError
+from tuibench.model.experiments.effect import AbTestPair, Comparison, EffectFigure
+from tuibench.model.notation import parse_duration, parse_tolerance
+
+BASELINE, TOGETHER = 0, -1
+"""Numbers of windows without and with all of the best; candidates are numbered from 1."""
+
+
+OPERATORS_BUDGET = 600.0
+"""Seconds of a screening that is started during a run, unless it says another time."""
+
+
+class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """How settings are screened.
+
+    `only` are names of settings and topics, empty for all; `values` is how many values of a setting are
+    tried; `allow_risk` admits values that can lose data or change results. `objectives` are thresholds such
+    as `p95<20ms` that a winner must meet. Windows last `window_seconds`; the one baseline window of a block
+    serves `candidates_per_block`. `false_rate` is the false discovery rate. With `apply` the load goes on
+    with the winner. `resume` is the folder of a run to continue.
+    """
+
+    budget_seconds: float = 1800.0
+    window_seconds: float = 5.0
+    only: tuple[str, ...] = ()
+    values: int = 2
+    allow_risk: bool = False
+    objectives: tuple[str, ...] = ()
+    tolerance_percent: float = 2.0
+    false_rate: float = 0.1
+    candidates_per_block: int = 4
+    primary: EffectFigure = EffectFigure.TPS
+    apply: bool = False
+    seed: int = 0
+    resume: str = ""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """One value of one setting. `change` is from what to what, in words; with `at_risk` committed data can be
+    lost.
+    """
+
+    number: int
+    setting: str
+    topic: str
+    value: str
+    original: str
+    change: str
+    meaning: str
+    risk: str
+    at_risk: bool = False
+    scope: str = "server"
+
+
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting, or a value of it, that is not tried, and why."""
+
+    setting: str
+    why: str
+
+
+class TuneWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """One window: a candidate's number, its figures, and what disturbed it (empty if nothing did)."""
+
+    candidate: int
+    figures: dict[EffectFigure, float] = {}
+    disturbance: str = ""
+
+
+class TuneBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """Windows beside each other in random order, one of them with the baseline.
+
+    `end_seconds` counts from the beginning of the screening, over all of its runs.
+    """
+
+    end_seconds: float
+    windows: tuple[TuneWindow, ...]
+
+
+class TuneLogHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line of a screening's log: what the blocks after it are about."""
+
+    profile: str
+    server: str
+    threads: int
+    candidates: tuple[Candidate, ...]
+
+
+class TuneVerdict(StrEnum):
+    """What is known of a candidate."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    NO_EFFECT = "no effect"
+    CANNOT_TELL = "cannot tell"
+    REFUSED = "refused"
+
+
+class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate against the server as it was.
+
+    `comparisons` are of TPS, p95 and fsyncs as far as they were measured. `misses` names the objective that
+    its windows did not meet, `failure` is the server's refusal. `sql` and `option_line` make it permanent.
+    """
+
+    candidate: Candidate
+    verdict: TuneVerdict
+    pairs: int
+    comparisons: tuple[Comparison, ...] = ()
+    misses: str = ""
+    failure: str = ""
+    sql: str = ""
+    option_line: str = ""
+
+    def comparison(self, figure: EffectFigure) -> Comparison | None:
+        return next((one for one in self.comparisons if one.figure is figure), None)
+
+
+class TogetherResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The best candidates at the same time. `product_percent` is what they promise by themselves."""
+
+    candidates: tuple[int, ...]
+    verdict: TuneVerdict
+    pairs: tuple[AbTestPair, ...]
+    comparisons: tuple[Comparison, ...]
+    product_percent: float
+    misses: str = ""
+
+    def comparison(self, figure: EffectFigure) -> Comparison | None:
+        return next((one for one in self.comparisons if one.figure is figure), None)
+
+
+def parse_tune_words(words: Sequence[str]) -> TunePlan:
+    """An operator's order: settings and topics, and in any order `10m`, `±2%`, `allow-risk`.
+
+    Raises UsageError for a word that is none of these.
+    """
+    plan = TunePlan(budget_seconds=OPERATORS_BUDGET)
+    for word in filter(None, ",".join(words).split(",")):
+        if word == "allow-risk":
+            plan = replace(plan, allow_risk=True)
+        elif word.endswith("%"):
+            plan = replace(plan, tolerance_percent=parse_tolerance(word))
+        elif word[:1].isdigit():
+            plan = replace(plan, budget_seconds=parse_duration(word))
+        elif word.replace("_", "").isalnum():
+            plan = replace(plan, only=(*plan.only, word))
+        else:
+            raise UsageError(f"'{word}' is no setting, topic, time or tolerance", "flushing 10m ±2%")
+    return plan
+
+
+def parse_tune_text(text: str) -> TunePlan:
+    """The same of one text."""
+    return parse_tune_words(text.split())
+
+
+class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A screening so far. `disturbed` counts blocks; `winner` are the numbers of the candidates to keep."""
+
+    plan: TunePlan
+    seconds: float
+    blocks: int
+    disturbed: int
+    results: tuple[CandidateResult, ...]
+    left_out: tuple[LeftOut, ...]
+    together: TogetherResult | None = None
+    winner: tuple[int, ...] = ()
+    is_complete: bool = False
+
+    def result_of(self, number: int) -> CandidateResult:
+        return next(one for one in self.results if one.candidate.number == number)
+
+
+class TuneProgress(msgspec.Struct, frozen=True, tag="tune", kw_only=True):
+    """Where a screening stands. `by_hand` if an operator started it during a run."""
+
+    result: TuneResult
+    by_hand: bool = False
+    is_over: bool = False
+
+    @property
+    def can_be_stopped(self) -> bool:
+        """True while one that an operator started is under way."""
+        return self.by_hand and not self.is_over

@@ -1,0 +1,1 @@
+"""Results as they are written: summaries, comparisons of runs, sweeps, versions."""

@@ -1,0 +1,255 @@
+"""The summary of a run, under the keys of `tuibench.summary/1`, and that of `tuibench slap`."""
+
+from typing import Literal
+
+import msgspec
+
+from tuibench.model.cluster.host import HostTotals
+from tuibench.model.event import Event
+from tuibench.model.experiments.effect import AbTestResult, CommitCost, Effect
+from tuibench.model.experiments.probe import ProbeResult
+from tuibench.model.experiments.tune import TuneResult
+from tuibench.model.measurements.headline import HeadlineTotals
+from tuibench.model.measurements.operation_cost import OperationCost
+from tuibench.model.measurements.sample import Latency, SlowTransaction
+from tuibench.model.measurements.steadiness import Steadiness
+
+RunOutcome = Literal["done", "stopped", "interrupted", "failed", "cut short"]
+"""Time was up, the operator or a signal ended it, it could not go on, or its session ended without a word."""
+
+
+class TransactionTotals(msgspec.Struct, frozen=True, kw_only=True):
+    total: int
+    per_second: float
+
+
+class QueryTotals(msgspec.Struct, frozen=True, kw_only=True):
+    read: int
+    write: int
+    other: int
+    total: int
+    per_second: float
+
+
+class ErrorTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Failed statements, by the server's error number."""
+
+    total: int
+    by_code: dict[str, int]
+
+
+class StatementTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Latency of one statement of the profile, in milliseconds."""
+
+    count: int
+    p50: float
+    p95: float
+    p99: float
+    max: float
+
+
+class KindTotals(StatementTotals, frozen=True, kw_only=True):
+    """One kind of transaction: its latency, and how often it was tried again, or rolled back by intent.
+
+    Those rolled back by intent are in `count`, too.
+    """
+
+    p90: float = 0.0
+    rolled_back: int = 0
+    retries: int = 0
+
+
+class ServerTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """The server, and by how much its counters grew while the load ran."""
+
+    version: str
+    flavour: str
+    deltas: dict[str, int]
+
+
+class Reconciliation(msgspec.Struct, frozen=True, kw_only=True):
+    """Our statements against the server's own count, over the whole run.
+
+    foreign = questions_server - own - questions_client: what other clients sent. None when the server's
+    counters went back (restart, FLUSH STATUS) or could not be read, or when a worker did not report its end.
+    Commits likewise, against Com_commit.
+    """
+
+    questions_client: int
+    questions_server: int | None
+    own: int
+    foreign: int | None
+    commits_client: int
+    commits_server: int | None
+
+
+class ClientTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """What the load cost this side. `cpu_share` is the busiest worker's share of one core, 0 to 1.
+
+    `engine` is what ran the load, native or asyncio; `engine_reason` why it was not the native one, unless
+    that was asked for. `hosts` are those that drove the load, empty for this host alone.
+    """
+
+    workers: int
+    cpu_share: float
+    cpu_seconds: float
+    limited: bool
+    engine: str = ""
+    engine_reason: str = ""
+    hosts: tuple[HostTotals, ...] = ()
+
+
+def engine_text(client: ClientTotals) -> str:
+    """The engine that ran the load, with the reason if the native one could not; empty if not recorded."""
+    return f"{client.engine} ({client.engine_reason})" if client.engine_reason else client.engine
+
+
+class Fairness(msgspec.Struct, frozen=True, kw_only=True):
+    """How evenly connections got through: mean and population deviation."""
+
+    events_avg: float
+    events_stddev: float
+    seconds_avg: float
+    seconds_stddev: float
+
+
+class ConnectionTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Connections beside the load, and users who shared those of the load.
+
+    `idle` connections were open at the end. `logins` are extra and planned ones that succeeded, `login_ms`
+    their times, `missed_logins` those that were due and not started. `wait_ms` is how long the `users` waited
+    for a connection.
+    """
+
+    idle: int = 0
+    idle_wanted: int = 0
+    logins: int = 0
+    logins_per_second: float = 0.0
+    missed_logins: int = 0
+    login_ms: Latency | None = None
+    users: int = 0
+    wait_ms: Latency | None = None
+
+
+class WatchedTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """What the server counted of its clients, beyond what every summary holds.
+
+    `latency_note` says where statement times come from, or why there are none.
+    """
+
+    rollbacks: int
+    threads_running_avg: float | None
+    threads_running_max: int | None
+    latency_avg_ms: float | None
+    latency_note: str
+
+
+class ReplicationTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """The replicas of a session: their names, the longest lag of any, in seconds and in bytes of the source's
+    binary log, and the ticks in which one was not replicating or could not be read.
+    """
+
+    replicas: tuple[str, ...]
+    lag_max_seconds: float | None
+    lag_max_bytes: int | None
+    stopped_ticks: int = 0
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"):
+    """The whole run in figures. Latencies are milliseconds, `seconds` is the measured time of the load.
+
+    With the outcome "failed", `failure` says why. `latency_histogram` holds all transaction latencies in
+    µs, in HdrHistogram's compressed encoding (base64), so that runs can be merged and compared.
+    `by_transaction` is empty for a profile with one kind of transaction. `client_delay_ms` is the longest
+    make-believe network delay that the run had on each round trip. `ab` is the result of an A/B test,
+    `earlier_ab_tests` those that an operator ran before it; `tune` that of a screening, if the run was one;
+    `probe` that of the last probe, if there was one. `headline` is the figure that the profile is known by,
+    if it has one. `steadiness` is None where no tick was measured.
+
+    `connection_load` is None for a load without idle connections, planned logins and users.
+
+    `slowest` are the slowest transactions with their statements. `operation_cost` is what a transaction and
+    a query cost, as far as it is known. `replication` is None where no replica was read.
+
+    `is_complete` is False if work was done that is in no figure: a host was lost, or a worker did not report
+    the end of its load. `warnings` say which.
+
+    With `watched` it is that of a session without load: transactions, queries and latencies are those of the
+    server's own traffic, and what only a load knows (errors, retries, reconnects, fairness) is not known.
+    """
+
+    schema: Literal["tuibench.summary/1"] = "tuibench.summary/1"
+    session: str
+    profile: str
+    threads: int
+    seconds: float
+    rate: float
+    percentiles: dict[str, float | None]
+    outcome: RunOutcome
+    failure: str = ""
+    transactions: TransactionTotals
+    queries: QueryTotals
+    errors: ErrorTotals
+    retries: int
+    reconnects: int
+    scheduled: int
+    failed: int
+    abandoned: int
+    latency_ms: Latency | None
+    service_ms: Latency | None
+    latency_sum_ms: float
+    latency_histogram: str
+    fairness: Fairness
+    statements: dict[str, StatementTotals]
+    by_transaction: dict[str, KindTotals] = {}
+    server: ServerTotals
+    reconciliation: Reconciliation
+    client: ClientTotals
+    events: tuple[Event, ...]
+    warnings: tuple[str, ...]
+    client_delay_ms: float = 0.0
+    effects: tuple[Effect, ...] = ()
+    costs: tuple[CommitCost, ...] = ()
+    ab: AbTestResult | None = None
+    earlier_ab_tests: tuple[AbTestResult, ...] = ()
+    tune: TuneResult | None = None
+    probe: ProbeResult | None = None
+    headline: HeadlineTotals | None = None
+    steadiness: Steadiness | None = None
+    watched: WatchedTotals | None = None
+    slowest: tuple[SlowTransaction, ...] = ()
+    operation_cost: OperationCost = OperationCost()
+    connection_load: ConnectionTotals | None = None
+    replication: ReplicationTotals | None = None
+    is_complete: bool = True
+
+    @property
+    def ab_tests(self) -> tuple[AbTestResult, ...]:
+        """All of them, the last one last."""
+        return self.earlier_ab_tests + ((self.ab,) if self.ab is not None else ())
+
+
+OWN_QUERIES = "query"
+"""The load type of a user's own statements."""
+
+
+class SlapBenchmark(msgspec.Struct, frozen=True, kw_only=True):
+    """One engine with one number of clients, `seconds` for each iteration.
+
+    `engine` is empty for the server's own, `load_type` is `OWN_QUERIES` for those of a user. `queries` are
+    what the clients sent in all iterations, without COMMITs and logins; `latency_ms` is of single queries.
+    `errors` are by the server's code, `retries` the queries tried again. `server` is by how much the server's
+    counters grew while the clients ran, `cpu_share` how busy the client was: 1 is one core for each worker.
+    """
+
+    engine: str
+    load_type: str
+    clients: int
+    queries_per_client: int
+    seconds: tuple[float, ...]
+    queries: QueryTotals
+    latency_ms: Latency | None
+    errors: dict[str, int] = {}
+    retries: int = 0
+    server: dict[str, int] = {}
+    cpu_share: float = 0.0

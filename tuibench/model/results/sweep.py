@@ -1,0 +1,238 @@
+"""A sweep: one load under every combination of cases, settings and threads, each several times.
+
+A *case* is a profile with its options, a *variant* the settings that the server has meanwhile. One of their
+combinations with a number of threads, run once, is a *cell*. What is known of a sweep is a `Sweep`.
+"""
+
+from enum import StrEnum
+from typing import Literal
+
+import msgspec
+
+from tuibench.model.measurements.environment import Environment
+from tuibench.model.plan import OptionValue, RunPlan
+from tuibench.model.results.versions import ServerStart, VersionsSetup
+from tuibench.model.server import ServerInfo
+from tuibench.model.target import Target
+
+TPS = "TPS"
+"""What a sweep is about, unless a profile has a headline figure of its own."""
+
+
+class CellOrder(StrEnum):
+    """In which order cells run.
+
+    INTERLEAVED: all cells once, then all again the other way round, and so on; in a round the variants of
+    each number of threads stand side by side, to and fro. So a drift of the machine cancels out, and even in
+    a single round it hardly touches their ratios. RANDOM: likewise in rounds, each shuffled. GIVEN: as they
+    were asked for.
+    """
+
+    INTERLEAVED = "interleaved"
+    RANDOM = "random"
+    GIVEN = "given"
+
+
+class SweepCase(msgspec.Struct, frozen=True, kw_only=True):
+    """A profile with options; `name` tells it from the others of its sweep.
+
+    `data` names the tables it runs on (by the command that makes them); cases with the same share them.
+    `size` tells them in words: 4 × 100,000 rows.
+    """
+
+    name: str
+    profile: str
+    options: dict[str, OptionValue] = {}
+    data: str = ""
+    size: str = ""
+
+
+class SweepVariant(msgspec.Struct, frozen=True, kw_only=True):
+    """Server settings: a preset, and values over it. Without either the server is taken as it stands.
+
+    `load` are values of the run's plan, by their fields, where a sweep has several of them. `server` is the
+    name of the private server's program, where the sweep has such.
+    """
+
+    name: str
+    preset: str = ""
+    settings: dict[str, str] = {}
+    load: dict[str, OptionValue] = {}
+    server: str = ""
+
+
+class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is to be run. `base` holds what the cells have in common: times, seed, error policy, …
+
+    `prepare` has the tables made before the first cell that needs them, `cleanup` dropped in the end.
+    """
+
+    cases: tuple[SweepCase, ...]
+    variants: tuple[SweepVariant, ...]
+    threads: tuple[int, ...]
+    repeats: int = 1
+    order: CellOrder = CellOrder.INTERLEAVED
+    base: RunPlan
+    prepare: bool = False
+    cleanup: bool = False
+
+    @property
+    def cell_count(self) -> int:
+        """How many runs it takes."""
+        return len(self.cases) * len(self.variants) * len(self.threads) * self.repeats
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a sweep.
+
+    `number` (from 1) is its place as the cells were asked for, `repeat` counts from 1.
+    """
+
+    number: int
+    case: SweepCase
+    variant: SweepVariant
+    threads: int
+    repeat: int
+
+    @property
+    def words(self) -> str:
+        """The cell as messages name it."""
+        under = f", {self.variant.name}" if self.variant.name else ""
+        plural = "" if self.threads == 1 else "s"
+        return f"{self.case.name}{under}, {self.threads} thread{plural}, run {self.repeat}"
+
+
+class CellFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What a cell measured; None where nobody could tell.
+
+    `headline` is what the profile is about: its own figure, else transactions per second. Rates are per
+    second of the measured time, latencies milliseconds. `errors`, `retries` and `slow_queries` are counts.
+    Questions are the server's count without our sampling. `open_tables` is the most that were open at a time.
+    CPU figures are percent of the whole machine, the server's memory is its resident set; None for one
+    elsewhere.
+    """
+
+    headline: float
+    tps: float
+    qps: float
+    avg_ms: float | None = None
+    p95_ms: float | None = None
+    errors: float = 0
+    retries: float = 0
+    slow_queries: float | None = None
+    open_tables: float | None = None
+    questions_per_second: float | None = None
+    cpu_server: float | None = None
+    cpu_tuibench: float | None = None
+    cpu_total: float | None = None
+    memory_server_bytes: float | None = None
+    memory_used_bytes: float | None = None
+
+
+class CellResult(msgspec.Struct, frozen=True, kw_only=True, tag="cell"):
+    """How a cell ended. One that "failed" says why, and has no figures that count.
+
+    `attempt` counts from 1. `seconds` is all the time it took, `run` the folder of its record below the
+    sweep's. `headline` names the headline figure. `limited` is True if the client was the bottleneck.
+    `cores` and `memory_total_bytes` are those of the server's host, if that is known.
+    """
+
+    cell: Cell
+    outcome: Literal["done", "failed"]
+    attempt: int = 1
+    failure: str = ""
+    headline: str = TPS
+    figures: CellFigures | None = None
+    started_at: float = 0.0
+    seconds: float = 0.0
+    run: str = ""
+    limited: bool = False
+    warnings: tuple[str, ...] = ()
+    cores: int | None = None
+    memory_total_bytes: int | None = None
+
+
+class DataReady(msgspec.Struct, frozen=True, kw_only=True, tag="data"):
+    """Tables that cells are about to run on: how large their files are, and whether the sweep made them."""
+
+    data: str
+    files_bytes: int | None = None
+    prepared: bool = False
+
+
+class DataDropped(msgspec.Struct, frozen=True, kw_only=True, tag="dropped"):
+    """Tables that the sweep had made, and has dropped."""
+
+    data: str
+
+
+SweepLine = CellResult | DataReady | DataDropped | ServerStart
+"""What a sweep's record gains as it goes on."""
+
+
+class SweepEnvironment(msgspec.Struct, frozen=True, kw_only=True):
+    """The server and both hosts as they were before the sweep."""
+
+    server: ServerInfo
+    environment: Environment
+
+    @property
+    def ping_ms(self) -> float | None:
+        """The median of some round trips; None if they failed."""
+        trip = self.environment.round_trip
+        return trip.median_ms if trip else None
+
+    @property
+    def binlog(self) -> bool:
+        """True if the server writes a binary log."""
+        return self.environment.variables.get("log_bin", "").upper() in ("ON", "1")
+
+
+class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """`sweep.json`: what is to be run, and where. Never holds a password.
+
+    With `versions`, on private servers: their builds are the variants, their starts the repeats;
+    `surroundings` are then those of the first. `servers` are the private servers of any other sweep.
+    """
+
+    schema: Literal["tuibench.sweep/1"] = "tuibench.sweep/1"
+    name: str
+    started_at: float
+    plan: SweepPlan
+    target: Target
+    surroundings: SweepEnvironment
+    versions: VersionsSetup | None = None
+    servers: VersionsSetup | None = None
+
+
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+    """A sweep as far as it has come. `results` hold the last of each cell, `data` the last of all tables."""
+
+    record: SweepRecord
+    results: tuple[CellResult, ...] = ()
+    data: tuple[DataReady, ...] = ()
+    starts: tuple[ServerStart, ...] = ()
+
+    @property
+    def done(self) -> tuple[CellResult, ...]:
+        """Those that count."""
+        return tuple(result for result in self.results if result.outcome == "done")
+
+
+class Mean(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean of so many runs; `half_width` of its 95 % interval, None for a single run."""
+
+    mean: float
+    half_width: float | None
+    count: int
+
+
+class SweepPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of one combination together; `figures` by the fields of `Figures`, absent if not known."""
+
+    case: SweepCase
+    variant: SweepVariant
+    threads: int
+    headline: str
+    figures: dict[str, Mean]
+    limited: bool = False

@@ -1,0 +1,71 @@
+"""Comparison of server programs: builds, starts, and each test relative to the first build.
+
+Each build is a variant of a sweep, each repeat a start of a new private server with new tables.
+"""
+
+import msgspec
+
+from tuibench.model.experiments.effect import Verdict
+from tuibench.model.server import Flavour, ServerLimits
+
+
+class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
+    """A server program under the name of its column.
+
+    `options` are added to its command line; `variables` are those of its settings that matter to speed or
+    durability.
+    """
+
+    name: str
+    path: str
+    flavour: Flavour
+    version: str
+    options: tuple[str, ...] = ()
+    variables: dict[str, str] = {}
+
+    @property
+    def words(self) -> str:
+        """The build as a report has it: mysql: MySQL 8.4.3 (/usr/sbin/mysqld)."""
+        return f"{self.name}: {self.flavour} {self.version} ({self.path})"
+
+
+class VersionsSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """The builds and their limits; `limited` says by what means those hold.
+
+    `start_seconds` is how long a start with its tables was expected to take.
+    """
+
+    builds: tuple[ServerBuild, ...]
+    limits: ServerLimits = ServerLimits()
+    limited: str = ""
+    start_seconds: float = 0.0
+
+
+class ServerStart(msgspec.Struct, frozen=True, kw_only=True, tag="start"):
+    """A private server that was started for the cells of a build's start; `seconds` with making its tables.
+
+    A start that was interrupted goes on with a new server.
+    """
+
+    build: str
+    start: int
+    started_at: float
+    seconds: float
+
+
+class VersionComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """A build's figure relative to the first build's, with its 95 % interval over the starts.
+
+    `case` is empty for the geometric mean of all. Without an interval there are too few starts for one.
+    `levels` are the figures, a start each.
+    """
+
+    build: str
+    case: str = ""
+    threads: int | None = None
+    headline: str = ""
+    levels: tuple[float, ...] = ()
+    relative: float | None = None
+    low: float | None = None
+    high: float | None = None
+    verdict: Verdict = Verdict.CANNOT_TELL

@@ -1,0 +1,285 @@
+"""The load of a run: its workers, its level, and the totals of their reports."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.errors import ExitCode, RunError
+from tuibench.load.worker_report import WorkerReport
+from tuibench.load.workers.fleet import Fleet
+from tuibench.model.measurements.headline import Headline
+from tuibench.model.measurements.sample import ConnectionSample, LoadSample
+from tuibench.model.plan import RunPlan
+from tuibench.record.files.recorder import TickDetail
+from tuibench.record.sysbench_report import FullReport, IntervalCounts
+from tuibench.session.totals.alarms import Alarms
+from tuibench.session.totals.report_aggregation import LoadTotals
+from tuibench.session.totals.run_summary import full_report
+from tuibench.workload.program.program import Program, validated_mix, weights_of, with_weights
+
+POLL_SECONDS = 0.02
+
+
+class LoadTick(NamedTuple):
+    """One tick of the load. `refused` says in words what the server would not let in, else it is empty.
+
+    `detail` is for the record. `has_reported` is False if no worker answered in time: then the tick is a gap,
+    and the next one covers it.
+    """
+
+    part: LoadSample
+    interval: IntervalCounts
+    refused: str
+    detail: TickDetail | None = None
+    has_reported: bool = True
+
+
+def max_workers(plan: RunPlan, *, is_local: bool, is_native: bool = False) -> int:
+    """As many processes as the plan says, else one core is left to a server on this host.
+
+    The native engine uses all cores from one process.
+    """
+    if plan.workers is not None:
+        return plan.workers
+    if is_native:
+        return 1
+    cores = os.cpu_count() or 1
+    return max(1, cores - 1 if is_local else cores)
+
+
+class LoadController:
+    """Drives the fleet. `threads`, `rate`, `weights` and `client_delay_ms` are what is asked for.
+
+    `checkpoint_listeners` hear the full reports made on the way. `accepted_connections` is how many
+    connections the server let in when it refused some, None if it has not. `max_client_delay_ms` is the
+    longest make-believe delay so far, `seconds` how long the load was measured, from `zero_ns` on.
+    `unresponsive` are the workers that did not answer in the end: what they did last is in no figure.
+    """
+
+    def __init__(self, plan: RunPlan, program: Program, fleet: Fleet, clock: Clock) -> None:
+        self.threads = plan.threads
+        self.rate = plan.rate
+        self.accepted_connections: int | None = None
+        self.unresponsive: tuple[str, ...] = ()
+        self.client_delay_ms = self.max_client_delay_ms = plan.client_delay_ms
+        self.accounting = LoadTotals()
+        self.alarms = Alarms()
+        self.fleet = fleet
+        self._plan = plan
+        self._program = program
+        self._clock = clock
+        self.zero_ns: int | None = None
+        self.seconds = 0.0
+        self._known: dict[int, WorkerReport] = {}
+        self.checkpoint_listeners: list[Callable[[FullReport], None]] = []
+        self._checkpoint_seconds = 0.0
+
+    @property
+    def headline(self) -> Headline | None:
+        """What the profile is known by."""
+        return self._program.headline
+
+    def _headline_of(self, part: LoadSample) -> float | None:
+        headline = self._program.headline
+        if headline is None:
+            return None
+        kind = part.by_transaction.get(headline.transaction) if part.by_transaction else part.latency
+        return headline.value(kind.count if kind else 0, part.seconds)
+
+    @property
+    def users(self) -> int:
+        """The users who share the connections; 0 for a connection each."""
+        return self._plan.users
+
+    def pause(self) -> None:
+        self.fleet.pause()
+
+    def resume(self) -> None:
+        self.fleet.resume()
+
+    async def set_threads(self, threads: int) -> None:
+        self.threads = threads
+        await self.fleet.set_threads(threads)
+
+    def set_rate(self, rate_per_second: float) -> None:
+        self.rate = rate_per_second
+        self.fleet.set_rate(rate_per_second)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        return weights_of(self._program)
+
+    def set_weights(self, given: Mapping[str, float]) -> None:
+        """Mixes the transactions anew. Raises UsageError for weights that make no mix."""
+        mix = tuple(validated_mix(self._program, given).values())
+        self._program = with_weights(self._program, mix)
+        self.fleet.set_weights(mix)
+
+    def set_delay(self, milliseconds: float) -> None:
+        self.client_delay_ms = milliseconds
+        self.max_client_delay_ms = max(self.max_client_delay_ms, milliseconds)
+        self.fleet.set_delay(milliseconds)
+
+    async def open(self, is_over: Callable[[], bool]) -> str:
+        """Opens the connections while the load is held; what the server refused, in words.
+
+        Raises RunError when none opens, or not all of them in time, with the reason.
+        """
+        self.fleet.pause()
+        await self.fleet.set_threads(self.threads)
+        deadline_ns = self._clock.now_ns() + int(self._plan.opening_seconds * NS_PER_SECOND)
+        while not is_over():
+            await self._report()
+            reports = self._latest
+            opened = sum(report.connections for report in reports)
+            if opened + self.alarms.refusals(reports) >= self.threads and self._has_idle(reports):
+                if not opened:
+                    raise RunError("the server refused every connection", self.refusal_remedy)
+                return await self._keep_what_opened(reports)
+            if self._clock.now_ns() > deadline_ns:
+                raise self._too_slow(opened, reports)
+            await self._clock.sleep(POLL_SECONDS)
+        return ""
+
+    def _has_idle(self, reports: Sequence[WorkerReport]) -> bool:
+        """Whether the idle connections are open, or the server refuses some of them."""
+        opened = sum(report.idle_connections for report in reports)
+        return opened >= self._plan.idle_connections or any(report.idle_refusal for report in reports)
+
+    @property
+    def refusal_remedy(self) -> str:
+        """What the server would have to be told to let in those that it has refused."""
+        return self.alarms.refusal_remedy(self._latest)
+
+    async def drain(self, seconds: float) -> None:
+        """Holds the load until nothing is in flight, and forgets what is due: a warm-up leaves no trace."""
+        self.fleet.pause()
+        deadline_ns = self._clock.now_ns() + int(seconds * NS_PER_SECOND)
+        while True:
+            self.accounting.add_reports(await self._report())
+            if not any(report.counters.in_flight for report in self._latest):
+                break
+            if self._clock.now_ns() > deadline_ns:
+                break
+            await self._clock.sleep(POLL_SECONDS)
+        self.fleet.reset_stats()
+
+    async def begin(self) -> int:
+        """What is reported from now on counts. The load is still held. Returns the time (ns)."""
+        self.accounting = LoadTotals()
+        self.max_client_delay_ms = self.client_delay_ms
+        await self._report()
+        self.accounting.begin(self._latest)
+        self.zero_ns = self._clock.now_ns()
+        return self.zero_ns
+
+    async def reset_stats(self) -> None:
+        """The run's figures count from now on; the load is held and drained."""
+        self.accounting.reset_stats(await self._report())
+        self.max_client_delay_ms = self.client_delay_ms
+        self.zero_ns, self._checkpoint_seconds = self._clock.now_ns(), 0.0
+
+    async def tick(self) -> LoadTick:
+        """A round of reports. Raises RunError when a worker cannot go on, with its reason and exit code."""
+        threads, rate, delay_ms = self.threads, self.rate, self.client_delay_ms
+        reports = await self._report()
+        part, interval = self.accounting.tick(reports, threads, rate)
+        connection_load = self._connection_load(part)
+        part = msgspec.structs.replace(
+            part,
+            client_delay_ms=delay_ms,
+            headline=self._headline_of(part),
+            connection_load=connection_load,
+            hosts=self.fleet.hosts,
+        )
+        interval.connection_load = connection_load
+        refused = await self._keep_what_opened(self._latest)
+        return LoadTick(part, interval, refused, self.accounting.detail, has_reported=bool(reports))
+
+    def _connection_load(self, part: LoadSample) -> ConnectionSample | None:
+        """What is beside the load of connections, and who shares those of the load."""
+        if part.connection_load is None or not self._plan.has_connection_load:
+            return None
+        return msgspec.structs.replace(
+            part.connection_load,
+            idle_wanted=self._plan.idle_connections,
+            users=self._plan.users,
+            waiting=part.connection_load.waiting if self._plan.users else 0,
+        )
+
+    def remainder(self) -> TickDetail | None:
+        """What came in after the last tick, None if nothing did."""
+        return self.accounting.remainder()
+
+    async def checkpoint(self) -> FullReport:
+        """What was done since the last checkpoint, or the start; the next one begins here."""
+        self.accounting.add_reports(await self._report(checkpoint=True))
+        self.seconds = self._elapsed()
+        report = self.since_checkpoint()
+        self.accounting.checkpoint()
+        self._checkpoint_seconds = self.seconds
+        for listener in self.checkpoint_listeners:
+            listener(report)
+        return report
+
+    def since_checkpoint(self) -> FullReport:
+        """What was done since the last checkpoint, as it is known now; the whole run if there was none."""
+        seconds = self.seconds - self._checkpoint_seconds
+        return full_report(self.accounting, seconds, self.seconds, self._plan.percentiles)
+
+    async def finish(self, drain_seconds: float) -> None:
+        """Ends the load and the workers, and takes their last reports in."""
+        try:
+            reports = await self.fleet.finish(drain_seconds)
+            self.unresponsive = self.fleet.unresponsive
+            if self.zero_ns is not None:
+                self.seconds = self._elapsed(self.fleet.ended_ns)
+                self.accounting.add_reports(reports)
+        finally:
+            await self.fleet.kill()
+
+    def _elapsed(self, until_ns: int | None = None) -> float:
+        """Seconds since measuring began, until now unless an end is given."""
+        now_ns = self._clock.now_ns() if until_ns is None else until_ns
+        return max(1e-9, (now_ns - (self.zero_ns or 0)) / NS_PER_SECOND)
+
+    async def _report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
+        reports = await self.fleet.report(checkpoint=checkpoint)
+        self.alarms.report_unresponsive(self.fleet.overdue, self.fleet.silent)
+        self.alarms.lost(self.fleet.losses)
+        self.alarms.notice(self.fleet.take_notices())
+        for report in reports:
+            self._known[report.worker] = report
+            if report.failure:
+                error = RunError(report.failure, report.failure_hint)
+                error.exit_code = ExitCode(report.failure_exit)
+                raise error
+        return reports
+
+    @property
+    def _latest(self) -> list[WorkerReport]:
+        """The latest report of every worker, the silent ones included."""
+        return [report for _, report in sorted(self._known.items())]
+
+    async def _keep_what_opened(self, reports: Sequence[WorkerReport]) -> str:
+        """Goes on with the connections there are; what was refused, in words, or nothing."""
+        count = self.alarms.refusals(reports)
+        refused = self.alarms.refused(reports)
+        if not refused:
+            return ""
+        await self.set_threads(max(1, self.threads - count))
+        if count:
+            self.accepted_connections = self.threads
+        return f"{refused}; going on with {self.threads}"
+
+    def _too_slow(self, opened: int, reports: Sequence[WorkerReport]) -> RunError:
+        seconds = self._plan.opening_seconds
+        reason = next((report.last_refusal for report in reports if report.last_refusal), "")
+        return RunError(
+            f"only {opened} of {self.threads} connections opened in {seconds:g} s"
+            + (f": {reason}" if reason else ""),
+            "give them more with --thread-init-timeout",
+        )

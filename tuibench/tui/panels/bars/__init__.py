@@ -1,0 +1,1 @@
+"""The bars above and below every screen: header, verdict line, caption, footer."""

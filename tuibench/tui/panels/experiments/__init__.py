@@ -1,0 +1,1 @@
+"""Panels about experiments: probes, screenings of settings."""

@@ -1,0 +1,143 @@
+"""Probe panel: progress, result, and the commands of the formal run."""
+
+from collections.abc import Sequence
+
+from tuibench.model.experiments.probe import ProbeEnd, ProbeResult, ProbeState, ProbeStep, StepPurpose
+from tuibench.model.schedule import Quantity
+from tuibench.tui.panels.plots.level_chart import GAP, is_inconclusive
+from tuibench.tui.text.spans import TextLine, TextSpan, fit_line, join_parts, pad_line, wrap_text
+from tuibench.tui.view import View
+from tuibench.units import count, decimal, milliseconds
+
+PROBE_END_TEXTS = {
+    ProbeEnd.KNEE: "throughput stopped growing",
+    ProbeEnd.SLO: "no level meets the objective",
+    ProbeEnd.COLLAPSE: "throughput collapsed",
+    ProbeEnd.CONNECTIONS: "the server refused more connections",
+    ProbeEnd.LIMIT: "the upper limit was reached",
+    ProbeEnd.TIME: "the time was up",
+    ProbeEnd.ABORTED: "it was ended early",
+}
+"""Why a probe is over, in the words of a heading."""
+FORMAL = "For the formal run:"
+
+
+def probe_status(view: View, width: int, height: int) -> list[TextLine]:
+    """What the probe does now, and what it waits for; once it is over, why it ended."""
+    state = view.probe
+    if state is None:
+        return [pad_line((TextSpan("No probe has run yet: P starts one.", "muted"),), width)][:height]
+    title = (TextSpan(f"PROBE by {state.order.by}", "title"),)
+    slo: TextLine = (TextSpan(" and ".join(state.order.slo), "warn"),) if state.order.slo else ()
+    spent = (TextSpan(f"{state.elapsed_seconds:.0f} of about {state.order.seconds:.0f} s", "muted"),)
+    if state.result is not None:
+        end = (TextSpan(f"done: {_end_text(state, state.result)}", "strong"),)
+        return [pad_line(join_parts((title, end, slo, spent), GAP), width)][:height]
+    under_way = join_parts((title, _current_level(state), slo, spent), GAP)
+    waits = f"waiting for {state.waiting}" if state.waiting else "setting the next level"
+    return [pad_line(fit_line(line, width), width) for line in (under_way, (TextSpan(waits, "muted"),))][
+        :height
+    ]
+
+
+def probe_answer(view: View, width: int, height: int) -> list[TextLine]:
+    """The answer in a sentence, in the colour of what it is worth; nothing before there is one."""
+    state = view.probe
+    if state is None or state.result is None:
+        return []
+    role = _answer_role(state, state.result)
+    return [
+        pad_line((TextSpan(part, role),), width) for part in wrap_text(state.result.lines[0], width)[:height]
+    ]
+
+
+def probe_answer_height(view: View, width: int) -> int:
+    """The lines that the answer needs."""
+    if view.probe is None or view.probe.result is None:
+        return 0
+    return len(wrap_text(view.probe.result.lines[0], max(width, 1)))
+
+
+def probe_result(view: View, width: int, height: int) -> list[TextLine]:
+    """What else was found, and the formal run, which is never cut; before that, the newest steps."""
+    state = view.probe
+    if state is None:
+        return []
+    if state.result is None:
+        lines = [_measured_step_line(step) for step in reversed(state.steps)] or [
+            (TextSpan("No step has finished yet.", "muted"),)
+        ]
+        return [pad_line(fit_line(line, width), width) for line in lines[:height]]
+    formal = _formal_lines(state.result, width, max(height - 1, 2))
+    room = height - len(formal)
+    details = _detail_lines(state.result.lines[1:], width)
+    if len(details) > room > 0:
+        details = [*details[: room - 1], (TextSpan("… the rest is in the summary", "muted"),)]
+    return [pad_line(line, width) for line in (*details[: max(room, 0)], *formal)][:height]
+
+
+def _answer_role(state: ProbeState, result: ProbeResult) -> str:
+    if result.objective is not None and result.objective.most is not None:
+        return "good"
+    if is_inconclusive(state) or result.client_limited or result.end is ProbeEnd.ABORTED:
+        return "warn"
+    return "good" if result.knee is not None else "strong"
+
+
+def _end_text(state: ProbeState, result: ProbeResult) -> str:
+    """An objective that is kept by some level is found, however the way up ended."""
+    if result.objective is not None and result.objective.most is not None:
+        unit = "/s" if state.order.by is Quantity.RATE else " threads"
+        return f"the objective is met up to {count(result.objective.most)}{unit}"
+    if is_inconclusive(state) and result.end is ProbeEnd.KNEE:
+        return "inconclusive"
+    return PROBE_END_TEXTS[result.end]
+
+
+def _detail_lines(sentences: Sequence[str], width: int) -> list[TextLine]:
+    lines: list[TextLine] = []
+    for sentence in sentences:
+        indent = "  " if sentence.startswith("  ") else ""
+        role = "muted" if indent else ""
+        lines += [(TextSpan(indent + part, role),) for part in wrap_text(sentence, width - len(indent))]
+    return lines
+
+
+def _formal_lines(result: ProbeResult, width: int, height: int) -> list[TextLine]:
+    """As many of the commands as there is room for, the first ones first; each is whole."""
+    lines: list[TextLine] = [(TextSpan(FORMAL, "title"),)]
+    for command in result.commands.values():
+        parts: list[TextLine] = [(TextSpan(f"  {part}", "strong"),) for part in wrap_text(command, width - 2)]
+        if len(lines) + len(parts) > height:
+            break
+        lines += parts
+    return lines if len(lines) > 1 else []
+
+
+def _current_level(state: ProbeState) -> TextLine:
+    if not state.level:
+        return (
+            TextSpan(
+                "without a rate" if state.purpose is StepPurpose.SCALE else "between two steps", "muted"
+            ),
+        )
+    level = f"{count(state.level)}{'/s' if state.order.by is Quantity.RATE else ' threads'}"
+    known = f" {count(state.tps)} TPS" if state.tps else ""
+    width = f" ±{decimal(100 * state.half_width, 1)} %" if state.half_width is not None else ""
+    return (
+        TextSpan(f"{level} ({state.purpose})", "strong"),
+        TextSpan(f" {state.step_seconds:.0f} s", "muted"),
+        TextSpan(f"{known}{width}", "tps"),
+    )
+
+
+def _measured_step_line(step: ProbeStep) -> TextLine:
+    known = f" ±{decimal(100 * step.half_width, 1)} %" if step.half_width is not None else ""
+    missed = f"  missed {'; '.join(step.missed)}" if step.missed else ""
+    return (
+        TextSpan(f"{count(step.level):>7}", "strong"),
+        TextSpan(f"{count(step.tps):>9} TPS{known:<10}", "tps"),
+        TextSpan(f" p95 {milliseconds(step.p95_ms):<9}", "latency"),
+        TextSpan("" if step.is_stable else " not stable", "warn"),
+        TextSpan(missed, "warn"),
+    )

@@ -1,0 +1,122 @@
+"""A screening of settings: state, tornado chart, and what the winner is."""
+
+from tuibench import units
+from tuibench.metrics.inference.ab_tests.tornado import HEADINGS, bar, change_text, in_order, scale
+from tuibench.metrics.inference.wording import FIGURE_NAMES, comparison_text, difference_text
+from tuibench.model.experiments.tune import CandidateResult, TuneProgress, TuneResult, TuneVerdict
+from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten
+from tuibench.tui.view import View
+
+ROLES = {
+    TuneVerdict.BETTER: "ok",
+    TuneVerdict.WORSE: "risk",
+    TuneVerdict.NO_EFFECT: "muted",
+    TuneVerdict.CANNOT_TELL: "warn",
+    TuneVerdict.REFUSED: "muted",
+}
+MIN_BAR, MAX_BAR = 15, 61
+EFFECT_WIDTH = 26
+MIN_NAME, MAX_NAME = 24, 56
+
+
+def tune_panel(view: View, width: int, height: int) -> list[TextLine]:
+    """Two lines of state, the chart by verdict, the winner below it as far as there is room."""
+    progress = view.tune
+    if progress is None:
+        return []
+    result = progress.result
+    head = [_state(view, progress), _method(result)]
+    ending = _ending(progress)
+    room = max(0, height - len(head) - len(ending))
+    chart = _chart(result, width)
+    if len(chart) > room:
+        more = len(chart) - max(0, room - 1)
+        chart = [*chart[: max(0, room - 1)], (TextSpan(f" {more} more lines: tuibench report", "muted"),)]
+    return [pad_line(line, width) for line in (*head, *chart, *ending)][:height]
+
+
+def _state(view: View, progress: TuneProgress) -> TextLine:
+    result = progress.result
+    known = sum(one.verdict is not TuneVerdict.CANNOT_TELL for one in result.results)
+    left = max(0.0, result.plan.budget_seconds - result.seconds)
+    is_over = progress.is_over or view.stopping
+    state = "over" if is_over else f"at most {units.duration(left)} left"
+    words = f"{units.duration(result.seconds)}, {known} of {len(result.results)} have a verdict, {state}"
+    return (TextSpan(" SCREENING OF SETTINGS  ", "title"), TextSpan(words, "" if is_over else "strong"))
+
+
+def _method(result: TuneResult) -> TextLine:
+    disturbed = f", {result.disturbed} disturbed" if result.disturbed else ""
+    text = (
+        f" effect on {FIGURE_NAMES[result.plan.primary]} against the server as it was, with intervals; "
+        f"{units.pluralize(result.blocks, 'block')}{disturbed}"
+    )
+    return (TextSpan(text, "muted"),)
+
+
+def _chart(result: TuneResult, width: int) -> list[TextLine]:
+    """The candidates by verdict, each with its bar, or how many windows it has."""
+    longest = max((len(change_text(one.candidate)) for one in result.results), default=0)
+    name = max(MIN_NAME, min(longest, MAX_NAME, width - MIN_BAR - EFFECT_WIDTH - 6))
+    cells = (max(MIN_BAR, min(MAX_BAR, width - name - EFFECT_WIDTH - 6)) - 1) // 2 * 2 + 1
+    most = scale(result)
+    lines: list[TextLine] = []
+    for verdict, heading in HEADINGS.items():
+        found = in_order(result, verdict)
+        if not found:
+            continue
+        title = heading.format(tolerance=result.plan.tolerance_percent)
+        axis = f"{f'−{most:g} %':<{cells // 2}}0{f'{most:g} %':>{cells // 2}}" if not lines else ""
+        lines.append((TextSpan(f" {title:<{name + 2}} ", ROLES[verdict]), TextSpan(axis, "faint")))
+        lines += [_row(one, result, name, cells, most) for one in found]
+    return lines
+
+
+def _row(one: CandidateResult, result: TuneResult, name: int, cells: int, most: float) -> TextLine:
+    found = one.comparison(result.plan.primary)
+    title = TextSpan(f"   {_change(one, name):<{name}} ", "")
+    if one.failure:
+        return (title, TextSpan(one.failure, "muted"))
+    if found is None:
+        return (title, TextSpan(" " * (cells + 1)), TextSpan(units.pluralize(one.pairs, "pair"), "muted"))
+    risk = " ▲" if one.candidate.at_risk else ""
+    return (
+        title,
+        TextSpan(bar(found, most, cells), ROLES[one.verdict]),
+        TextSpan(f" {difference_text(found)}{risk}", "risk" if risk else "strong"),
+    )
+
+
+def _change(one: CandidateResult, width: int) -> str:
+    """From what to what; where there is little room, the name of the setting is shortened."""
+    candidate = one.candidate
+    if len(change_text(candidate)) <= width:
+        return change_text(candidate)
+    name = shorten(candidate.setting, max(4, width - len(candidate.change) - 1))
+    return shorten(f"{name} {candidate.change}", width)
+
+
+def _ending(progress: TuneProgress) -> list[TextLine]:
+    """The best together, and the lines that keep the winner."""
+    result = progress.result
+    lines: list[TextLine] = []
+    together = result.together
+    if together is not None and (found := together.comparison(result.plan.primary)) is not None:
+        words = f" the best {len(together.candidates)} together: "
+        lines.append((TextSpan(words, "muted"), TextSpan(comparison_text(found), "strong")))
+    if result.is_complete or progress.is_over:
+        kept = winner_lines_of(result)
+        text = f" y copies for my.cnf: {'; '.join(kept)}" if kept else " nothing is known to be better"
+        lines.append((TextSpan(text, "ok" if kept else "muted"),))
+    return [(), *lines] if lines else []
+
+
+def winner_lines(view: View) -> list[str]:
+    """The lines of my.cnf for the winner."""
+    return winner_lines_of(view.tune.result) if view.tune is not None else []
+
+
+def winner_lines_of(result: TuneResult) -> list[str]:
+    """The same of a result."""
+    winners = (result.result_of(number) for number in result.winner)
+    return [one.option_line for one in winners if one.option_line]

@@ -1,0 +1,1 @@
+"""Panels about the load: main figures, latencies, costs, the hosts that produce it."""

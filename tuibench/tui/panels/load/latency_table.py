@@ -1,0 +1,156 @@
+"""The table of latencies: all transactions, each kind of them, each statement; now and in the last minute.
+
+Rows keep their order from sample to sample. COMMIT is the first statement, so that it is always visible.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from tuibench.diagnosis.indicators import COMMIT
+from tuibench.model.measurements.sample import Latency, LoadSample, Sample, TrafficSample
+from tuibench.tui.panels.load.measures import big_latency, big_rate
+from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten
+from tuibench.tui.view import View
+from tuibench.units import DASH
+
+_NAME = 22
+_COLUMNS = (
+    ("per s", 8),
+    ("of time", 9),
+    ("p50", 9),
+    ("p95", 9),
+    ("p99", 9),
+    ("max", 9),
+    ("p99 of 1 min", 15),
+)
+
+BEGIN = "begin"
+"""The last row: it does no work."""
+
+Kinds = Callable[[LoadSample | TrafficSample], Mapping[str, Latency]]
+
+
+class LatencyGroup(NamedTuple):
+    """Operations whose times add up, so that each has a share of them."""
+
+    title: str
+    role: str
+    kinds: Kinds
+
+
+class LatencyRow(NamedTuple):
+    """One operation: its latencies in the newest sample, its percentage of the time, and the worst p99 of the
+    last minute.
+    """
+
+    name: str
+    role: str
+    now: Latency | None
+    share: float | None
+    worst_p99: float
+
+
+def _all_of_them(load: LoadSample | TrafficSample) -> Mapping[str, Latency]:
+    name = "all transactions" if isinstance(load, LoadSample) else "all statements"
+    return {name: load.latency} if load.latency else {}
+
+
+LATENCY_GROUPS = (
+    LatencyGroup("", "strong", _all_of_them),
+    LatencyGroup(
+        "transaction ", "", lambda load: load.by_transaction if isinstance(load, LoadSample) else {}
+    ),
+    LatencyGroup("", "muted", lambda load: load.statements if isinstance(load, LoadSample) else {}),
+)
+
+
+def _why_nothing(view: View) -> str:
+    """Why the table is empty; a server may keep no times of statements."""
+    if view.sample is None:
+        return "waiting for the first sample"
+    if view.sample.traffic is not None and view.sample.traffic.latency_note:
+        return f"no percentiles: {view.sample.traffic.latency_note}"
+    return "nothing has finished in the last minute"
+
+
+def latency_table(view: View, width: int, height: int) -> list[TextLine]:
+    """A heading and as many rows as there is room for; the rest is counted."""
+    rows = [row for group in LATENCY_GROUPS for row in _latency_rows(view, group)]
+    if not rows:
+        silent = _why_nothing(view)
+        return [
+            pad_line(_table_heading(width), width),
+            pad_line((TextSpan(f"{DASH} {silent}", "muted"),), width),
+        ][:height]
+    seconds = view.throughput.seconds if view.throughput else 1.0
+    room = height - 1
+    lines = [_row_line(row, seconds, width) for row in rows[:room]]
+    if len(rows) > room and lines:
+        lines[-1] = (TextSpan(f"… and {len(rows) - room + 1} more", "muted"),)
+    return [pad_line(line, width) for line in (_table_heading(width), *lines)][:height]
+
+
+def _latency_rows(view: View, group: LatencyGroup) -> list[LatencyRow]:
+    """Everything seen in the last minute: COMMIT, the others by name, BEGIN."""
+    newest = group.kinds(view.throughput) if view.throughput else {}
+    whole = sum(map(_total_ms, newest.values()))
+    worst = _worst_p99(view.recent, group.kinds)
+    rows = []
+    for name in sorted(worst, key=lambda name: (name != COMMIT, name == BEGIN, name)):
+        now = newest.get(name)
+        share = 100 * _total_ms(now) / whole if now and whole else None
+        rows.append(LatencyRow(f"{group.title}{name}", group.role, now, share, worst[name]))
+    return rows
+
+
+def _total_ms(latency: Latency) -> float:
+    return latency.count * latency.avg
+
+
+def _worst_p99(samples: tuple[Sample, ...], kinds: Kinds) -> dict[str, float]:
+    worst: dict[str, float] = {}
+    for sample in samples:
+        for name, latency in (kinds(sample.throughput) if sample.throughput else {}).items():
+            worst[name] = max(worst.get(name, 0.0), latency.p99)
+    return worst
+
+
+def _table_heading(width: int) -> TextLine:
+    cells = (TextSpan(f"{name:>{size}}", "muted") for name, size in _visible_columns(width))
+    return (TextSpan(f"{'LATENCIES':<{_NAME}}", "title"), *cells)
+
+
+def _row_line(row: LatencyRow, seconds: float, width: int) -> TextLine:
+    cells = _row_cells(row, seconds)
+    line: TextLine = (TextSpan(f"{shorten(row.name, _NAME - 1):<{_NAME}}", row.role),)
+    for name, size in _visible_columns(width):
+        line = (*line, TextSpan(f"{cells[name]:>{size}}", "latency" if name == "p95" else row.role))
+    return line
+
+
+def _row_cells(row: LatencyRow, seconds: float) -> dict[str, str]:
+    now = row.now
+    return {
+        "per s": _written(big_rate(now.count / seconds if now else None)),
+        "of time": DASH if row.share is None else f"{row.share:.1f} %",
+        "p50": _written(big_latency(now.p50 if now else None)),
+        "p95": _written(big_latency(now.p95 if now else None)),
+        "p99": _written(big_latency(now.p99 if now else None)),
+        "max": _written(big_latency(now.max if now else None)),
+        "p99 of 1 min": _written(big_latency(row.worst_p99)),
+    }
+
+
+def _visible_columns(width: int) -> list[tuple[str, int]]:
+    """The columns for which there is room."""
+    room, shown = width - _NAME, []
+    for name, size in _COLUMNS:
+        room -= size
+        if room < 0:
+            break
+        shown.append((name, size))
+    return shown
+
+
+def _written(number: tuple[str, str]) -> str:
+    return " ".join(number).rstrip()

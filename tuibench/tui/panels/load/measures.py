@@ -1,0 +1,269 @@
+"""The three main figures as a table: source, format and explanation of each.
+
+The big number left of a chart, with its details below it.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tuibench import units
+from tuibench.model.measurements.headline import Headline
+from tuibench.model.measurements.sample import ConnectionSample, LoadSample, TrafficSample
+from tuibench.model.sql_errors import error_rate_label
+from tuibench.tui.charts.history import ChartPoint
+from tuibench.tui.text.big_font import DIGIT_ROWS, big_digits
+from tuibench.tui.text.spans import TextLine, TextSpan, justify, line_width, pad_line
+from tuibench.tui.view import View
+
+Throughput = LoadSample | TrafficSample
+
+
+class MeasureDetail(NamedTuple):
+    """A smaller figure below the big one. `alarm` marks a value that should be seen."""
+
+    name: str
+    value: str
+    alarm: bool = False
+
+
+class Measure(NamedTuple):
+    """What a chart shows over time. `name` tells it from the others, `role` names its colour."""
+
+    name: str
+    role: str
+    title: str
+    unit: str
+    value: Callable[[ChartPoint], float | None]
+    big: Callable[[float | None], tuple[str, str]]
+    axis: Callable[[float | None], str]
+    details: Callable[[Throughput], tuple[MeasureDetail, ...]]
+
+
+def three_digits(value: float) -> str:
+    """Three significant digits and no fewer, so that a number keeps its width: 49.0, 4.82, 163."""
+    if value >= 99.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+
+
+def big_rate(value: float | None) -> tuple[str, str]:
+    """Digits and prefix, at most four digits: ("2,412", ""), ("48.2", "k")."""
+    if value is None:
+        return units.DASH, ""
+    if value < 9_999.5:
+        return ("0" if value == 0 else three_digits(value)), ""
+    factor, prefix = (1e6, "M") if value >= 999_500 else (1e3, "k")
+    return three_digits(value / factor), prefix
+
+
+def big_latency(value: float | None) -> tuple[str, str]:
+    """Digits and unit: ("26.4", "ms")."""
+    if value is None:
+        return units.DASH, ""
+    return (three_digits(value / 1000), "s") if value >= 999.5 else (three_digits(value), "ms")
+
+
+def _number_text(number: tuple[str, str]) -> str:
+    return " ".join(number).rstrip()
+
+
+def _tps_details(load: Throughput) -> tuple[MeasureDetail, ...]:
+    if isinstance(load, TrafficSample):
+        rollbacks = load.rollbacks_per_second
+        return (MeasureDetail("rollbacks/s", _none_or_rate(rollbacks)),)
+    errors, reconnects = load.errors_per_second, load.reconnects_per_second
+    clients = f"{load.connections:,} of {load.threads:,}"
+    extra = load.connection_load
+    waiting = (MeasureDetail("backlog", _number_text(big_rate(load.backlog)), alarm=load.backlog > 0),)
+    return (
+        *(waiting if load.rate else ()),
+        *(_users_details(extra) if extra else ()),
+        MeasureDetail(error_rate_label(load.errors_by_code), _none_or_rate(errors), alarm=errors > 0),
+        MeasureDetail("clients", clients, alarm=load.connections < load.threads),
+        *(_extra_details(extra) if extra else ()),
+        MeasureDetail("reconnects/s", _none_or_rate(reconnects), alarm=reconnects > 0),
+    )
+
+
+def _users_details(extra: ConnectionSample) -> tuple[MeasureDetail, ...]:
+    """How many users wait for a connection."""
+    if not extra.users:
+        return ()
+    return (MeasureDetail("waiting", f"{extra.waiting:,} of {extra.users:,}"),)
+
+
+def _extra_details(extra: ConnectionSample) -> tuple[MeasureDetail, ...]:
+    """Idle connections and logins, as far as the load has them."""
+    idle = MeasureDetail("idle", f"{extra.idle:,}", alarm=extra.idle < extra.idle_wanted)
+    missed = extra.missed_logins_per_second > 0
+    logins = MeasureDetail("logins/s", _none_or_rate(extra.logins_per_second), alarm=missed)
+    return (
+        *((idle,) if extra.idle_wanted else ()),
+        *((logins,) if extra.login or missed else ()),
+    )
+
+
+def _none_or_rate(value: float) -> str:
+    return units.decimal(value, 1) if value else "0"
+
+
+def _qps_details(load: Throughput) -> tuple[MeasureDetail, ...]:
+    return (
+        MeasureDetail("read", _number_text(big_rate(load.reads_per_second))),
+        MeasureDetail("write", _number_text(big_rate(load.writes_per_second))),
+        MeasureDetail("other", _number_text(big_rate(load.others_per_second))),
+    )
+
+
+def _latency_details(load: Throughput) -> tuple[MeasureDetail, ...]:
+    latency, service = load.latency, load.service if isinstance(load, LoadSample) else None
+    if isinstance(load, TrafficSample) and latency is None:
+        average = MeasureDetail("average", _number_text(big_latency(load.latency_avg_ms)))
+        return (average,) if load.latency_avg_ms is not None else (MeasureDetail("2 says why", ""),)
+    extra = load.connection_load if isinstance(load, LoadSample) else None
+    return (
+        *(_p95_details(extra) if extra else ()),
+        MeasureDetail("p50", _number_text(big_latency(latency.p50 if latency else None)))
+        if service is None
+        else MeasureDetail("service", _number_text(big_latency(service.p95))),
+        MeasureDetail("p99", _number_text(big_latency(latency.p99 if latency else None))),
+        MeasureDetail("max", _number_text(big_latency(latency.max if latency else None))),
+    )
+
+
+def _p95_details(extra: ConnectionSample) -> tuple[MeasureDetail, ...]:
+    """How long users wait for a connection, and logins take."""
+    told = (("wait", extra.wait), ("login", extra.login))
+    return tuple(
+        MeasureDetail(name, _number_text(big_latency(latency.p95))) for name, latency in told if latency
+    )
+
+
+TPS = Measure(
+    "tps", "tps", "TPS", "transactions/s", lambda point: point.tps, big_rate, units.si, _tps_details
+)
+QPS = Measure("qps", "qps", "QPS", "queries/s", lambda point: point.qps, big_rate, units.si, _qps_details)
+P95 = Measure(
+    "p95",
+    "latency",
+    "p95",
+    "latency",
+    lambda point: point.p95_ms,
+    big_latency,
+    units.milliseconds,
+    _latency_details,
+)
+MEASURES = (TPS, QPS, P95)
+FSYNCS = Measure(
+    "fsyncs",
+    "server",
+    "fsyncs/trx",
+    "",
+    lambda point: point.fsyncs,
+    lambda value: (units.small_number(value), ""),
+    units.small_number,
+    lambda _: (),
+)
+"""How often the log is flushed to disk for each transaction: what durability costs."""
+FEWEST_FSYNCS = 0.05
+"""Below this a transaction hardly ever waits for the disk: the load only reads."""
+
+
+def commits_matter(view: View) -> bool:
+    """Whether durability is a subject of this run: commits are flushed, or settings prevent that."""
+    if any(setting.changed or setting.at_risk for setting in view.durability):
+        return any(point.fsyncs is not None for point in view.points)
+    return any((point.fsyncs or 0.0) >= FEWEST_FSYNCS for point in view.points[-_RECENT_POINTS:])
+
+
+_RECENT_POINTS = 60
+
+
+WATCH_MEASURES = (TPS._replace(unit="commits/s"), QPS, P95._replace(unit="statements"))
+"""The charts of a session without load, by the server's own count."""
+
+
+def measures_of(headline: Headline | None, *, is_watch: bool = False) -> tuple[Measure, ...]:
+    """The three charts: a headline stands first, in the place of the TPS, which it tells then."""
+    if is_watch:
+        return WATCH_MEASURES
+    if headline is None:
+        return MEASURES
+    first = TPS._replace(
+        name="headline",
+        title=headline.title,
+        unit=f"({headline.note})" if headline.note else "",
+        value=lambda point: point.headline,
+        details=lambda load: (
+            MeasureDetail("TPS", _number_text(big_rate(load.transactions_per_second))),
+            *_tps_details(load),
+        ),
+    )
+    return (first, QPS, P95)
+
+
+def _no_details(_: Throughput) -> tuple[MeasureDetail, ...]:
+    return ()
+
+
+def _percentile(title: str, meaning: str, value: Callable[[ChartPoint], float | None]) -> Measure:
+    return Measure(
+        f"{title} alone", "latency", title, meaning, value, big_latency, units.milliseconds, _no_details
+    )
+
+
+PERCENTILES = (
+    _percentile("p50", "half are slower", lambda point: point.p50_ms),
+    _percentile("p95", "1 of 20 is slower", lambda point: point.p95_ms),
+    _percentile("p99", "1 of 100 is slower", lambda point: point.p99_ms),
+    _percentile("max", "the slowest", lambda point: point.max_ms),
+)
+"""The latency screen's charts."""
+
+
+def big_figure(
+    measure: Measure, view: View, width: int, height: int, *, ascii_only: bool = False
+) -> list[TextLine]:
+    """Title, big digits, and as many details as the height allows with a free line below them."""
+    value = measure.value(view.points[-1]) if view.points else None
+    digits, unit = measure.big(value)
+    role = measure.role if value is not None else "muted"
+    digit_role = "strong" if ascii_only else role
+    rows = [_digit_line(row, digit_role) for row in big_digits(digits, ascii_only=ascii_only)]
+    last = 1 if ascii_only else -1
+    rows[last] = (*rows[last], TextSpan(f" {unit}", role))
+    room = max(height - 1 - DIGIT_ROWS - 1, 0)
+    details = (
+        [_detail_line(detail, width) for detail in measure.details(view.throughput)[:room]]
+        if view.throughput
+        else []
+    )
+    title = (TextSpan(measure.title, "strong"), TextSpan(f" {measure.unit}", "muted"))
+    return [pad_line(line, width) for line in (title, *rows, *details)][:height]
+
+
+def small_figure(measure: Measure, view: View, width: int, height: int) -> list[TextLine]:
+    """The same in small, where there is a chart and little room: name and value, and what the name means."""
+    value = measure.value(view.points[-1]) if view.points else None
+    written = " ".join(measure.big(value)).rstrip()
+    number = (TextSpan(written, measure.role if value is not None else "muted"),)
+    first = justify((TextSpan(measure.title, "strong"),), number, width - 2)
+    return [pad_line(line, width) for line in (first, (TextSpan(measure.unit, "muted"),))][:height]
+
+
+def line_figure(measure: Measure, view: View, width: int, height: int) -> list[TextLine]:
+    """Name and value in one line, beside a chart of one row."""
+    value = measure.value(view.points[-1]) if view.points else None
+    number = TextSpan(" ".join(measure.big(value)).rstrip(), measure.role if value is not None else "muted")
+    return [pad_line(justify((TextSpan(measure.title, "strong"),), (number,), width - 2), width)][:height]
+
+
+def _digit_line(row: str, role: str) -> TextLine:
+    return (TextSpan(row, role),)
+
+
+def _detail_line(detail: MeasureDetail, width: int) -> TextLine:
+    value = (TextSpan(detail.value, "warn" if detail.alarm else ""),)
+    return justify(
+        (TextSpan(detail.name, "warn" if detail.alarm else "muted"),), value, max(width, line_width(value))
+    )

@@ -1,0 +1,68 @@
+"""Where the time of transactions goes: the statements of the newest sample, and the slowest transaction."""
+
+from tuibench.metrics.series.slow_wording import slow_parts
+from tuibench.model.measurements.sample import SlowTransaction, slowest_of
+from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten, wrap_text
+from tuibench.tui.view import View
+from tuibench.units import hms, milliseconds
+
+_TITLE = "SLOWEST of 1 min"
+_STATEMENTS = 8
+
+
+def slowest_panel(view: View, width: int, height: int) -> list[TextLine]:
+    """A line with the transaction and its statements; more lines where there is room for them."""
+    found = slowest_recent(view)
+    if found is None:
+        return []
+    is_short = height == 1
+    name = "" if is_short and found.transaction == view.plan.profile else f" {found.transaction}"
+    head: TextLine = (
+        TextSpan(f"{_TITLE.partition(' ')[0] if is_short else _TITLE}  ", "title"),
+        TextSpan(f"{milliseconds(found.response_ms)} ", "latency"),
+        TextSpan(f"at {hms(found.at_seconds)}{name}  ", "muted"),
+    )
+    parts = ", ".join(slow_parts(found, _STATEMENTS))
+    taken = sum(len(span.text) for span in head)
+    if is_short or len(parts) <= width - taken:
+        return [pad_line((*head, TextSpan(parts)), width)]
+    lines: list[TextLine] = [head, *((TextSpan(line),) for line in wrap_text(parts, width))]
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def slowest_recent(view: View) -> SlowTransaction | None:
+    """The slowest of the samples that the screen keeps, a minute of them."""
+    every = (slow for sample in view.recent if sample.load is not None for slow in sample.load.slowest)
+    return next(iter(slowest_of(every, 1)), None)
+
+
+_P95, _SHARE = 10, 9
+
+
+def side_statements(view: View, width: int, height: int) -> list[TextLine]:
+    """Beside the charts, where there is room: statements by their share of the time, and the slowest."""
+    if view.load is None or not view.load.statements:
+        return []
+    times = {name: each.count * each.avg for name, each in view.load.statements.items()}
+    whole = sum(times.values()) or 1.0
+    lines: list[TextLine] = [_row("STATEMENTS", "p95", "of time", width, "title", "muted")]
+    for name in sorted(times, key=lambda name: -times[name]):
+        p95 = milliseconds(view.load.statements[name].p95)
+        lines.append(_row(name, p95, f"{100 * times[name] / whole:.0f} %", width, "muted", "strong"))
+    found = slowest_recent(view)
+    if found is not None:
+        head: TextLine = (
+            TextSpan(f"{_TITLE}  ", "title"),
+            TextSpan(milliseconds(found.response_ms), "latency"),
+        )
+        parts = wrap_text(", ".join(slow_parts(found, _STATEMENTS)), width)
+        lines += [(), head, *((TextSpan(part, "muted"),) for part in parts)]
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def _row(name: str, p95: str, share: str, width: int, name_role: str, role: str) -> TextLine:
+    room = width - _P95 - _SHARE
+    return (
+        TextSpan(f"{shorten(name, room - 1):<{room}}", name_role),
+        TextSpan(f"{p95:>{_P95}}{share:>{_SHARE}}", role),
+    )

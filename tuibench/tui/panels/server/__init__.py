@@ -1,0 +1,1 @@
+"""Panels about the server: figures, counters, sessions, statements, settings, durability."""

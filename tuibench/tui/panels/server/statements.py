@@ -1,0 +1,125 @@
+"""The statements that took the most time of the server, and before the last change beside it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tuibench.model.measurements.activity import StatementFigures, StatementReport, StatementRow
+from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten, wrap_text
+from tuibench.tui.view import View
+from tuibench.units import DASH, count, milliseconds, si
+
+_SOURCE = 9
+_LEAST_TEXT = 24
+
+
+class _Column(NamedTuple):
+    """One figure: its heading, its width, and its text; `seconds` is the length of the span."""
+
+    title: str
+    width: int
+    write: Callable[[StatementFigures, float], str]
+
+
+def _share(figures: StatementFigures, seconds: float) -> str:
+    """Time of the server per second: how many such statements ran at once, on average."""
+    return f"{figures.total_ms / 1000 / seconds:.2f}" if seconds else DASH
+
+
+def _per_second(figures: StatementFigures, seconds: float) -> str:
+    return si(figures.calls / seconds).replace(" ", "") if seconds else DASH
+
+
+def _each(value: float | None, figures: StatementFigures) -> float | None:
+    return None if value is None else value / figures.calls
+
+
+def _rows_each(figures: StatementFigures, _: float) -> str:
+    each = _each(figures.rows_examined, figures)
+    return DASH if each is None else count(each) if each >= 10 else f"{each:.1f}"
+
+
+MOST_NEEDED = (
+    _Column("load", 7, _share),
+    _Column("calls/s", 9, _per_second),
+    _Column("avg", 10, lambda figures, _: milliseconds(figures.avg_ms)),
+    _Column("p95", 10, lambda figures, _: milliseconds(figures.p95_ms)),
+)
+FURTHER = (
+    _Column("rows/call", 11, _rows_each),
+    _Column("lock/call", 11, lambda figures, _: milliseconds(_each(figures.lock_ms, figures))),
+    _Column("CPU/call", 11, lambda figures, _: milliseconds(_each(figures.cpu_ms, figures))),
+)
+BEFORE = (
+    _Column("calls/s", 9, _per_second),
+    _Column("avg", 10, lambda figures, _: milliseconds(figures.avg_ms)),
+    _Column("p95", 10, lambda figures, _: milliseconds(figures.p95_ms)),
+)
+"""The columns of the span before a change."""
+
+
+def statements_panel(view: View, width: int, height: int) -> list[TextLine]:
+    """Title, heading, a row for each statement, and what could not be read."""
+    report = view.statements
+    if report is None:
+        return [pad_line((TextSpan("STATEMENTS", "title"), TextSpan("  being read", "muted")), width)]
+    gaps = [(TextSpan(line, "muted"),) for gap in report.gaps for line in wrap_text(f"{DASH} {gap}", width)]
+    columns, before = _columns(report, width)
+    rows = [_row(row, report, columns, before, width) for row in report.rows]
+    if not rows:
+        rows = [(TextSpan("no statements in this span yet", "muted"),)]
+    room = max(height - 3 - len(gaps), 1)
+    lines = [_title(report, width), _heading(report, columns, before), *rows[:room], (), *gaps]
+    return [pad_line(line, width) for line in lines][:height]
+
+
+def _title(report: StatementReport, width: int) -> TextLine:
+    since = f"since {report.change}" if report.change else "since they were asked for"
+    text = f"  by time of the server, {report.seconds:.0f} s {since}"
+    return (TextSpan("STATEMENTS", "title"), TextSpan(shorten(text, width - 10), "muted"))
+
+
+def _columns(report: StatementReport, width: int) -> tuple[tuple[_Column, ...], tuple[_Column, ...]]:
+    """As many as there is room for beside a readable text; those before a change come before further ones."""
+    chosen, before = list(MOST_NEEDED), BEFORE if report.before_seconds else ()
+    room = width - _LEAST_TEXT - _SOURCE - sum(column.width for column in chosen)
+    if before and room >= sum(column.width for column in before) + 2:
+        room -= sum(column.width for column in before) + 2
+    else:
+        before = ()
+    for column in FURTHER:
+        if room >= column.width:
+            chosen.append(column)
+            room -= column.width
+    return tuple(chosen), before
+
+
+def _heading(report: StatementReport, columns: tuple[_Column, ...], before: tuple[_Column, ...]) -> TextLine:
+    """The names; those of the span before a change begin with a bar."""
+    now = "".join(f"{column.title:>{column.width}}" for column in columns)
+    earlier = "".join(f"{column.title:>{column.width}}" for column in before)
+    bar = f" │{earlier}  {report.before_seconds:.0f} s before" if before else ""
+    return (TextSpan(f"{now}{bar if before else ''}", "faint"),)
+
+
+def _row(
+    row: StatementRow,
+    report: StatementReport,
+    columns: tuple[_Column, ...],
+    before: tuple[_Column, ...],
+    width: int,
+) -> TextLine:
+    now = "".join(f"{column.write(row.now, report.seconds):>{column.width}}" for column in columns)
+    line: TextLine = (TextSpan(now, "strong"),)
+    if before:
+        cells = "".join(
+            f"{column.write(row.before, report.before_seconds) if row.before else DASH:>{column.width}}"
+            for column in before
+        )
+        line = (*line, TextSpan(f" │{cells}", "muted"))
+    taken = sum(len(span.text) for span in line)
+    source = f"  {row.source:<{_SOURCE - 2}} "
+    return (
+        *line,
+        TextSpan(source, "faint"),
+        TextSpan(shorten(row.text, max(width - taken - len(source), 1))),
+    )
