@@ -366,8 +366,11 @@ impl Connection {
                 return Turn::At(at);
             }
             self.state = State::Ready;
+            let is_due = now >= at;
+            if is_due {
+                turn.recorder.latencies.late.record((now - at) as u64 / 1000);
+            }
             if let Some(intended) = arrivals.claim(at, self.number, now) {
-                turn.recorder.latencies.late.record((now - at).max(0) as u64 / 1000);
                 turn.wakes_all |= arrivals.is_finished();
                 return Turn::Start(intended);
             }

@@ -43,3 +43,4 @@ pub mod sys;
 pub mod thread;
 pub mod value;
 pub mod wait;
+pub mod wakeup_lead;

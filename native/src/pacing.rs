@@ -2,12 +2,16 @@
 //!
 //! The schedule does not wait for the server: what is due and not started is the backlog. A connection that has
 //! nothing to do *reserves* the next arrival and sleeps until exactly then, so that no thread is woken for another.
+//! If it does not wake up in time, the next connection that asks for work starts the arrival.
 //! All times are nanoseconds of the monotonic clock.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::mt19937::Mt19937;
 use crate::sys::NS_PER_SECOND;
+
+/// A reserved arrival that is so late may be started by another connection: the one that holds it has no processor.
+const OVERDUE_NS: i64 = 100_000;
 
 /// Draws arrivals: with exponential gaps (a Poisson process), or evenly spaced from a share of the gap on.
 pub struct Pacer {
@@ -116,6 +120,7 @@ impl Arrivals {
             return self.take_unasked();
         }
         self.arrive(now);
+        self.reclaim_overdue(now);
         if let Some(intended) = self.backlog.pop_front() {
             return Turn::Start(intended);
         }
@@ -148,7 +153,19 @@ impl Arrivals {
         }
         self.schedule(at);
         self.arrive(now);
+        self.reclaim_overdue(now);
         self.backlog.pop_front()
+    }
+
+    /// Voids the reservations of connections that did not wake up in time.
+    fn reclaim_overdue(&mut self, now: i64) {
+        while let Some(&(at, connection)) = self.reserved.iter().next() {
+            if at + OVERDUE_NS > now {
+                return;
+            }
+            self.reserved.remove(&(at, connection));
+            self.schedule(at);
+        }
     }
 
     /// Whether the arrival is still reserved for the connection.
@@ -270,7 +287,8 @@ impl Arrivals {
         if let Some(left) = &mut self.left {
             *left -= 1;
         }
-        self.backlog.push_back(at);
+        let place = self.backlog.partition_point(|&other| other <= at);
+        self.backlog.insert(place, at);
     }
 
     /// How many arrivals may still be reserved or come due.
@@ -330,6 +348,29 @@ mod tests {
         assert_eq!(arrivals.counts(10 * MS), (4, 4));
         assert_eq!(arrivals.drop_backlog(10 * MS), 4);
         assert!(arrivals.is_finished());
+    }
+
+    #[test]
+    fn an_arrival_that_is_overdue_is_started_by_the_next_that_asks() {
+        let mut arrivals = evenly(None);
+        arrivals.set_rate(1_000.0, 0);
+        arrivals.take(0, 1);
+        assert_eq!(arrivals.take(0, 2), Turn::At(MS));
+        assert_eq!(arrivals.take(0, 3), Turn::At(2 * MS));
+        assert_eq!(arrivals.claim(2 * MS, 3, 2 * MS), Some(MS));
+        assert_eq!(arrivals.claim(MS, 2, 2 * MS + 1), None);
+        assert_eq!(arrivals.take(2 * MS + 1, 2), Turn::Start(2 * MS));
+        assert_eq!(arrivals.counts(2 * MS + 1), (3, 0));
+    }
+
+    #[test]
+    fn an_arrival_that_is_only_just_due_stays_reserved() {
+        let mut arrivals = evenly(None);
+        arrivals.set_rate(1_000.0, 0);
+        arrivals.take(0, 1);
+        assert_eq!(arrivals.take(0, 2), Turn::At(MS));
+        assert_eq!(arrivals.take(MS + OVERDUE_NS - 1, 1), Turn::At(2 * MS));
+        assert_eq!(arrivals.claim(MS, 2, MS + OVERDUE_NS), Some(MS));
     }
 
     #[test]

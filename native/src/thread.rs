@@ -16,6 +16,7 @@ use crate::recorder::Recorder;
 use crate::shared::{lock, Parted, Shared};
 use crate::sys::{self, Bell};
 use crate::wait::{Waiter, BELL};
+use crate::wakeup_lead::WakeupLead;
 
 /// Received at a time; larger answers take several turns.
 const SCRATCH_BYTES: usize = 1 << 16;
@@ -65,6 +66,7 @@ pub fn run(desk: &Arc<Desk>, shared: &Arc<Shared>, all: &Arc<Mutex<Vec<Arc<Desk>
         free: Vec::new(),
         by_number: HashMap::new(),
         alarms: BinaryHeap::new(),
+        lead: WakeupLead::default(),
         scratch: vec![0; SCRATCH_BYTES],
         is_stopped: false,
     };
@@ -92,6 +94,7 @@ struct Thread {
     free: Vec<usize>,
     by_number: HashMap<i64, usize>,
     alarms: BinaryHeap<Reverse<(i64, usize)>>,
+    lead: WakeupLead,
     scratch: Vec<u8>,
     is_stopped: bool,
 }
@@ -100,8 +103,7 @@ impl Thread {
     fn work(&mut self) {
         let mut ready = Vec::new();
         while !self.is_stopped {
-            let timeout = self.next_alarm().map(|at| (at - sys::now_ns()).max(0));
-            if self.waiter.wait(timeout, &mut ready).is_err() {
+            if self.wait(&mut ready).is_err() {
                 return;
             }
             for &token in &ready {
@@ -114,6 +116,26 @@ impl Thread {
             }
             self.ring_alarms();
         }
+    }
+
+    /// Waits for bytes, the bell or the next alarm.
+    fn wait(&mut self, ready: &mut Vec<usize>) -> io::Result<()> {
+        let at = match self.next_alarm() {
+            Some(at) => at,
+            None => return self.waiter.wait(None, ready),
+        };
+        let now = sys::now_ns();
+        let ahead = (at - now).max(0);
+        // With more connections than one, others' answers would have to wait until it is over.
+        if self.by_number.len() != 1 {
+            return self.waiter.wait(Some(ahead), ready);
+        }
+        let timeout = self.lead.timeout_ns(ahead);
+        self.waiter.wait(Some(timeout), ready)?;
+        if ready.is_empty() {
+            self.lead.finish(now, timeout, at);
+        }
+        Ok(())
     }
 
     /// The earliest alarm that is not void.

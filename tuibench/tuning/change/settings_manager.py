@@ -116,6 +116,7 @@ class SettingsManager:
         self._setter = SettingChanger(self.control, journal, server, self._clock)
         self._began: dict[str, str] = {}
         self._unavailable: dict[str, str] = {}
+        self._states: dict[str, tuple[tuple[str, ...], SettingState]] = {}
 
     @property
     def own_statements(self) -> int:
@@ -213,23 +214,25 @@ class SettingsManager:
         await asyncio.to_thread(self.journal.close)
 
     def _state(self, setting: Setting) -> SettingState:
-        own = self._workload.values
-        if setting.scope is SettingScope.WORKLOAD and setting.name in own:
-            value = own[setting.name]
-            began = original = self._workload.changed.get(setting.name, value)
+        """The state, made only when a value of it has changed: every tick asks for all of them."""
+        name = setting.name
+        own = self._workload.values if setting.scope is SettingScope.WORKLOAD else {}
+        if name in own:
+            value = own[name]
+            began = original = self._workload.changed.get(name, value)
         else:
-            value = self._setter.values.get(setting.name, "")
-            original = self.journal.ledger.original(setting.name) or value
-            began = self._began.get(setting.name, value)
-        return setting_lookup.setting_state(
-            setting,
-            self.server,
-            value,
-            original,
-            self._unavailable.get(setting.name, ""),
-            began=began,
-            changed_by=self._changed_by(setting.name, value, original, began),
-        )
+            value = self._setter.values.get(name, "")
+            original = self.journal.ledger.original(name) or value
+            began = self._began.get(name, value)
+        changed_by = self._changed_by(name, value, original, began)
+        values = (value, original, self._unavailable.get(name, ""), began, changed_by)
+        before = self._states.get(name)
+        if before is None or before[0] != values:
+            state = setting_lookup.setting_state(
+                setting, self.server, *values[:3], began=began, changed_by=changed_by
+            )
+            before = self._states[name] = (values, state)
+        return before[1]
 
     def _changed_by(self, name: str, value: str, original: str, began: str) -> str:
         changes = self.journal.ledger.changes_of(name)
