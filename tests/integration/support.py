@@ -96,13 +96,13 @@ def ours(home: Path) -> dict[int, str]:
     for process in psutil.process_iter():
         try:
             command = process.cmdline()
-            if process.environ().get("TUIBENCH_HOME") != str(home) or gone(process.pid):
+            modules = [after for before, after in itertools.pairwise(command) if before == "-m"]
+            if not modules or modules[0] not in OUR_PROGRAMS:
                 continue
+            if process.environ().get("TUIBENCH_HOME") == str(home) and not gone(process.pid):
+                found[process.pid] = modules[0]
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
-        modules = [after for before, after in itertools.pairwise(command) if before == "-m"]
-        if modules and modules[0] in OUR_PROGRAMS:
-            found[process.pid] = modules[0]
     return found
 
 

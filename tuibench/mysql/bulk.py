@@ -8,12 +8,9 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
-from asyncmy.constants.COMMAND import COM_QUERY
-from asyncmy.constants.FIELD_TYPE import LONG, STRING
-from asyncmy.protocol import OKPacketWrapper
-
 from tuibench.mysql import errors
 from tuibench.mysql.connection import Connection
+from tuibench.mysql.driver import COMMAND, FIELD_TYPE, OKPacketWrapper
 from tuibench.mysql.driver_internals import statement_id
 
 COM_STMT_BULK_EXECUTE = 0xFA
@@ -46,7 +43,10 @@ class BulkStatement:
     def __init__(self, connection: Connection, prepared: Any, identity: int, parameters: str) -> None:
         self._connection = connection
         self._prepared = prepared
-        types = b"".join(struct.pack("<BB", LONG if kind == "i" else STRING, 0) for kind in parameters)
+        types = b"".join(
+            struct.pack("<BB", FIELD_TYPE.LONG if kind == "i" else FIELD_TYPE.STRING, 0)
+            for kind in parameters
+        )
         self._head = struct.pack("<IH", identity, SEND_TYPES_FLAG) + types
 
     @classmethod
@@ -85,7 +85,7 @@ async def load_data(connection: Connection, sql: str, blocks: Iterable[bytes]) -
     raw = connection.raw
     connection.statements += 1
     try:
-        await raw.send_command(COM_QUERY, sql)
+        await raw.send_command(COMMAND.COM_QUERY, sql)
         packet = await raw.read_packet()
         if packet.is_load_local_packet():
             for block in blocks:

@@ -4,13 +4,11 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from asyncmy.charset import charset_by_name
-from asyncmy.constants.CLIENT import LOCAL_FILES
-
 from tuibench.deadline import wait_with_timeout
 from tuibench.errors import ConnectionLostError, NoAnswerError, ProtocolError, SQLError
 from tuibench.model.target import Target
 from tuibench.mysql import errors
+from tuibench.mysql.driver import CLIENT, charset_by_name
 from tuibench.mysql.driver_internals import DriverConnection
 from tuibench.mysql.errors import AccessDeniedError
 from tuibench.mysql.keepalive import set_keepalive
@@ -284,7 +282,7 @@ async def connect(
     options = {
         "database": target.database if use_database else None,
         "program_name": program,
-        "client_flag": LOCAL_FILES if sends_rows else 0,
+        "client_flag": CLIENT.LOCAL_FILES if sends_rows else 0,
         "charset": charset,
     }
     manner = _LoginOptions(target.connect_timeout if timeout_seconds is None else timeout_seconds, options)

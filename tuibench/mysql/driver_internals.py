@@ -2,21 +2,17 @@
 
 The response parser, the fast path, LOAD DATA LOCAL, TLS under uvloop and the checks of a login need more than
 asyncmy's public interface. No other module touches a private name of the driver. pyproject.toml pins asyncmy
-to RELEASE: before another release is taken, each name is looked up in its `connection.pyx`. A test compares
-them.
+to `driver.RELEASE`: before another release is taken, each name is looked up in its `connection.pyx`. A test
+compares them.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
-from asyncmy import connection as driver
-
 from tuibench.errors import ProtocolError
+from tuibench.mysql.driver import connection as driver
 from tuibench.units import binary_size
-
-RELEASE = "0.2.18"
-
 
 _Driver: Any = driver.Connection
 """Its stubs leave out the private parts."""

@@ -10,9 +10,6 @@ import re
 import ssl
 import struct
 
-from asyncmy import errors as driver
-from asyncmy.constants import CR, ER
-
 from tuibench.errors import (
     ConnectionLostError,
     DeniedError,
@@ -24,6 +21,8 @@ from tuibench.errors import (
     TuibenchError,
 )
 from tuibench.model.target import Target
+from tuibench.mysql.driver import CR, ER
+from tuibench.mysql.driver import errors as driver
 
 CONNECTION_LOST_CODES = frozenset({1053, 1077, 1152, 1927, 2006, 2013, 2014, 2055, 4031})
 """Server shutdown, aborted or killed connection, server gone, connection lost, commands out of sync."""

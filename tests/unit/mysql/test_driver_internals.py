@@ -13,7 +13,8 @@ import tuibench.mysql
 from tests.paths import ROOT
 from tests.private_names import is_private, private_names
 from tuibench.mysql import driver_internals
-from tuibench.mysql.driver_internals import RELEASE, DriverConnection
+from tuibench.mysql.driver import RELEASE
+from tuibench.mysql.driver_internals import DriverConnection
 
 PACKAGE = Path(tuibench.mysql.__file__).parent
 INTERNALS = Path(driver_internals.__file__)

@@ -10,13 +10,11 @@ import struct
 from importlib.util import find_spec
 from typing import Any
 
-from asyncmy.charset import charset_by_name
-from asyncmy.constants.CLIENT import DEPRECATE_EOF, MULTI_RESULTS, SSL
-
 from tuibench.deadline import wait_with_timeout
 from tuibench.errors import ProtocolError, ServerUnavailableError, TuibenchError
 from tuibench.model.target import Target
 from tuibench.mysql import errors
+from tuibench.mysql.driver import CLIENT, charset_by_name
 from tuibench.mysql.errors import TLSError, tls_error
 
 CLIENT_MYSQL = 1
@@ -122,11 +120,11 @@ class Handshake:
         raw = self._raw
         if raw.tls_context is None:
             return
-        if raw.server_capabilities & SSL:
+        if raw.server_capabilities & CLIENT.SSL:
             await self._encrypt()
         elif self._target.ssl_mode == "preferred":
             raw.tls_context = None
-            raw.client_flags &= ~SSL
+            raw.client_flags &= ~CLIENT.SSL
         else:
             raise TLSError(
                 f"the server at {self._target.where} offers no TLS, "
@@ -168,7 +166,7 @@ class Handshake:
     def _request(self) -> bytes:
         """The packet that asks for TLS: the login's beginning, with the flags that will be in the login."""
         raw = self._raw
-        raw.client_flags |= MULTI_RESULTS | (raw.server_capabilities & DEPRECATE_EOF)
+        raw.client_flags |= CLIENT.MULTI_RESULTS | (raw.server_capabilities & CLIENT.DEPRECATE_EOF)
         flags = raw.client_flags & ~(CLIENT_MYSQL if self._extended else 0)
         return struct.pack(
             "<IIB19xI", flags, MAX_PACKET_BYTES, charset_by_name(raw.charset_name).id, self._extended

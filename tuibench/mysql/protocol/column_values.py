@@ -19,8 +19,7 @@ from functools import partial
 from operator import methodcaller
 from typing import Any, NamedTuple
 
-from asyncmy.constants import FIELD_TYPE
-
+from tuibench.mysql.driver import FIELD_TYPE
 from tuibench.mysql.protocol.fast_path import NULL
 from tuibench.mysql.protocol.response_parser import read_length_encoded_int
 

@@ -10,11 +10,9 @@ import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from asyncmy.constants.COMMAND import COM_QUERY, COM_STMT_EXECUTE, COM_STMT_PREPARE
-from asyncmy.protocol import pack_binary_params
-
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.mysql import errors
+from tuibench.mysql.driver import COMMAND, pack_binary_params
 
 MAX_PAYLOAD_BYTES = 0xFFFFFF
 """A packet of this size goes on in the next one."""
@@ -23,7 +21,7 @@ _PACK_HEADER = struct.Struct("<I").pack
 _PACK_INTEGERS = {count: struct.Struct(f"<{count}q").pack for count in range(1, 65)}
 _LONGLONG = b"\x08\x00"
 _TYPES_FOLLOW = b"\x01"
-_QUERY = bytes((COM_QUERY,))
+_QUERY = bytes((COMMAND.COM_QUERY,))
 
 
 def frame_payload(payload: bytes) -> bytes:
@@ -49,7 +47,7 @@ class ExecuteCommand:
 
     def __init__(self, identity: int, parameters: int, encoding: str) -> None:
         self._encoding = encoding
-        self._head = struct.pack("<BIBI", COM_STMT_EXECUTE, identity, 0, 1)
+        self._head = struct.pack("<BIBI", COMMAND.COM_STMT_EXECUTE, identity, 0, 1)
         self._pack_numbers = _PACK_INTEGERS.get(parameters)
         types = bytes((parameters + 7) // 8) + _TYPES_FOLLOW + _LONGLONG * parameters
         size = len(self._head) + len(types) + 8 * parameters
@@ -69,7 +67,7 @@ class ExecuteCommand:
 
 _head = struct.Struct("<BIHH").unpack_from
 
-_PREPARE_COMMAND = bytes((COM_STMT_PREPARE,))
+_PREPARE_COMMAND = bytes((COMMAND.COM_STMT_PREPARE,))
 PREPARE_BYTES = 1 << 26
 """How much a server may send while statements are prepared."""
 

@@ -12,13 +12,12 @@ import struct
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from random import Random
-from typing import NamedTuple
-
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import CTR
+from typing import TYPE_CHECKING, NamedTuple
 
 from tuibench.workload.generate.random_values import GROUP_DIGITS
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers import CipherContext
 
 DIGITS = b"0123456789"
 LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -36,7 +35,7 @@ class RandomCharacters:
         self._written = bytes(alphabet[byte % size] for byte in range(256))
         self._unusable = bytes(range(usable, 256))
         self._more_than_needed = 256 / usable * 1.025
-        self._cipher = Cipher(AES(key), CTR(bytes(BLOCK_BYTES))).encryptor()
+        self._cipher = _encryptor(key)
         self._zeros = b""
 
     @classmethod
@@ -66,6 +65,15 @@ class RandomCharacters:
         """Texts of one length."""
         block = bytes(self.take(count * length))
         return [block[start : start + length] for start in range(0, count * length, length)]
+
+
+def _encryptor(key: bytes) -> "CipherContext":
+    """AES in counter mode. A process that makes no rows does not import the library."""
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES
+    from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+    return Cipher(AES(key), CTR(bytes(BLOCK_BYTES))).encryptor()
 
 
 class ConstantField(NamedTuple):

@@ -1,10 +1,10 @@
 """Textual's private parts: all in one file, and as they were when that file was written."""
 
 import ast
+import functools
 import importlib
 import inspect
 import pkgutil
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,9 +64,10 @@ def replaced_names() -> Iterator[str]:
                 yield from (f"{name}.{each}" for each in own_private_names(owner) & theirs)
 
 
-def own_private_names(owner: type) -> set[str]:
+@functools.cache
+def own_private_names(owner: type) -> frozenset[str]:
     """The private methods that a class defines, and the private attributes that it assigns to `self`."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(owner)))
+    tree = classes_of(owner.__module__)[owner.__qualname__]
     methods = {
         node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
@@ -78,4 +79,22 @@ def own_private_names(owner: type) -> set[str]:
         and isinstance(node.value, ast.Name)
         and node.value.id == "self"
     }
-    return {name for name in methods | assigned if is_private(name)}
+    return frozenset(name for name in methods | assigned if is_private(name))
+
+
+@functools.cache
+def classes_of(module: str) -> dict[str, ast.ClassDef]:
+    """The classes of a module by their qualified names; the source is parsed once for all of them."""
+    tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+    return dict(named_classes(tree, ""))
+
+
+def named_classes(tree: ast.AST, prefix: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef):
+            yield prefix + node.name, node
+            yield from named_classes(node, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from named_classes(node, f"{prefix}{node.name}.<locals>.")
+        else:
+            yield from named_classes(node, prefix)

@@ -9,8 +9,8 @@ import asyncio
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.model.server import ServerInfo
 from tuibench.observe.host.figures import host_sample
-from tuibench.observe.host.remote.node_exporter import NodeExporterSource
 from tuibench.observe.host.remote.source import (
+    HostAddress,
     HostReading,
     HostSource,
     HostSourceError,
@@ -47,10 +47,7 @@ class RemoteHost:
     def of(cls, text: str, server: ServerInfo, clock: Clock, interval_seconds: float) -> "RemoteHost":
         """For the value of `--host-metrics`. Nothing is sent yet. Raises UsageError for one that is none."""
         address = parse_host_metrics(text)
-        source: HostSource = (
-            NodeExporterSource(address, ANSWER_SECONDS) if address.url else SshSource(address, server)
-        )
-        return cls(source, text, clock, interval_seconds)
+        return cls(_source_of(address, server), text, clock, interval_seconds)
 
     def follow(self, server: ServerInfo) -> None:
         """The server was restarted."""
@@ -112,3 +109,12 @@ class RemoteHost:
             origin=self._origin,
         )
         return NamedSample(found, "" if found else FIRST_NOTE)
+
+
+def _source_of(address: HostAddress, server: ServerInfo) -> HostSource:
+    """An HTTP client is imported only where a node_exporter is asked."""
+    if not address.url:
+        return SshSource(address, server)
+    from tuibench.observe.host.remote.node_exporter import NodeExporterSource
+
+    return NodeExporterSource(address, ANSWER_SECONDS)
