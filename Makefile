@@ -18,7 +18,7 @@ ONE_TEST := "run one of the failed tests with .venv/bin/pytest PATH::NAME; chang
 help:
 	@echo "make demo         run a private server under load in the live monitor (ARGS=... are passed to it)"
 	@echo "make test         run lint, type checks, import contracts and all tests, with real servers"
-	@echo "make test-all     run make test, the whole fault suite, TPC-C at full size, and make test-lowest"
+	@echo "make test-all     run make test, tests left out there, TPC-C at full size, and make test-lowest"
 	@echo "make test-lowest  run unit and screen tests with the oldest dependencies that are allowed"
 	@echo "make native       check format, lint and unit tests of the native engine, if cargo is installed (part of make test)"
 	@echo "make check        run lint, type checks, import contracts and unit tests"
@@ -41,8 +41,9 @@ test: setup-test native
 	@$(MAKE) --no-print-directory lint
 	@$(BIN)/python .ci/all_tests.py $(ONE_TEST) $(ARGS)
 
-# Everything: also the whole fault suite, TPC-C at full size, and the oldest dependencies.
+# Everything: also the tests marked whole, TPC-C at full size, and the oldest dependencies.
 test-all: test faults test-lowest tpcc
+	@$(STEP) "tests that make test leaves out" $(ONE_TEST) $(BIN)/pytest -q -m whole tests/integration $(ARGS)
 
 test-lowest: setup-test
 	@$(STEP) "tests with the oldest dependencies" \

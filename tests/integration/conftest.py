@@ -14,6 +14,8 @@ process (`make test` has three), one of each flavour:
 | `start` | `async with await start(binary) as server`: a test's own, for odd options, and life and death |
 
 - What plainly does not depend on the flavour (signals, viewers, files, words) is tested on `any_server`.
+- What probably does not, but is worth a look on both, is marked `one_flavour`: `make test` runs it on the
+  first one, `make test-all` on both.
 - A module finds the database `sbtest` empty, and may leave its tables there; its tests share them.
 - A module must leave the shared servers as it found them: global variables, databases, accounts, and no
   connection. What differs at its end fails the module, and the server is thrown away. Who changes a setting
@@ -26,6 +28,7 @@ process (`make test` has three), one of each flavour:
 Programs: what is found on this machine, and the paths in TUIBENCH_TEST_MYSQLD (separated like PATH).
 """
 
+import functools
 import os
 import shutil
 import tempfile
@@ -45,15 +48,37 @@ from tuibench.model.target import Target
 
 HERE = Path(__file__).parent
 
+LONGEST = (
+    "test_tune", "test_waiting", "test_privileges", "test_versions", "test_watch", "test_chaos",
+    "test_trouble", "test_web", "test_server_process", "test_session_service", "test_viewers",
+    "test_demo_command", "test_trial", "test_demo_server", "test_server_refuses", "test_hostile_text",
+    "test_open_loop",
+)  # fmt: skip
+"""Modules that take long begin first, so that no single one of them runs at the end."""
+
 Binaries = Mapping[Flavour, Binary]
-FLAVOURS = {"mariadb": Flavour.MARIADB, "mysql": Flavour.MYSQL}
+SECOND_FLAVOUR = "mysql"
+FLAVOURS = {"mariadb": Flavour.MARIADB, SECOND_FLAVOUR: Flavour.MYSQL}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder needs a server."""
+    """Everything in this folder needs a server. Tests marked `one_flavour` are `whole` on the second one."""
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.server)
+            if item.get_closest_marker("one_flavour") and has_param(item, SECOND_FLAVOUR) and has_mariadb():
+                item.add_marker(pytest.mark.whole)
+
+
+def has_param(item: pytest.Item, value: str) -> bool:
+    return getattr(item, "callspec", None) is not None and value in item.callspec.params.values()  # type: ignore[attr-defined]
+
+
+@functools.cache
+def has_mariadb() -> bool:
+    named = os.environ.get("TUIBENCH_TEST_MYSQLD", "").split(os.pathsep)
+    return any("mariadb" in str(path) for path in (*named, *binaries.binary_candidates()))
 
 
 @pytest.fixture(scope="session")

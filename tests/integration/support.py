@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 import psutil
 
-from tests.integration.processes import gone, until
+from tests.integration.processes import gone, poll_pauses, until
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Row, connect
 
 DEADLINE_SECONDS = 60.0
-POLL_SECONDS = 0.02
 OUR_PROGRAMS = (
     "tuibench",
     "tuibench.session.service.service",
@@ -128,10 +127,11 @@ async def ask(target: Target, *statements: str) -> list[Row]:
 async def eventually(condition: Callable[[], Awaitable[bool]], seconds: float = DEADLINE_SECONDS) -> bool:
     """Polls a condition on the outer world; False if it does not hold in time."""
     deadline = time.monotonic() + seconds
+    pauses = poll_pauses()
     while not await condition():
         if time.monotonic() > deadline:
             return False
-        await asyncio.sleep(POLL_SECONDS)
+        await asyncio.sleep(next(pauses))
     return True
 
 

@@ -59,6 +59,7 @@ def cluster_spec(server: PrivateServer, on_loss: OnHostLoss = OnHostLoss.CONTINU
     return replace(spec, plan=replace(spec.plan, cluster=cluster))
 
 
+@pytest.mark.one_flavour
 def test_two_hosts_share_a_load_and_the_server_counts_what_they_do(
     tables: PrivateServer, tuibench_home: Path
 ) -> None:

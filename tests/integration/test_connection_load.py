@@ -4,6 +4,8 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.integration import support
 from tests.integration.support import ask
 from tuibench.demo.server import PrivateServer
@@ -36,6 +38,7 @@ async def test_all_of_it_in_one_run(server: PrivateServer, tmp_path: Path) -> No
     assert "logins:" in ran.err
 
 
+@pytest.mark.one_flavour
 async def test_the_native_engine_has_idle_connections_and_logins_beside_it(
     server: PrivateServer, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from tests.integration.support import finished, ours, started
 from tuibench import paths
@@ -18,6 +19,7 @@ def workers(home: Path) -> list[int]:
     return [pid for pid, module in ours(home).items() if module == "tuibench.load.workers.worker"]
 
 
+@pytest.mark.one_flavour
 def test_a_killed_worker_is_replaced(tables: PrivateServer, tuibench_home: Path) -> None:
     with started("run", "oltp_read_write", *OPTIONS, target=tables.target) as process:
         assert process.stdout is not None

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.integration.support import Finished, tuibench
-from tests.integration.support_session import FULL_SPEED_MS, Watcher, session_spec, watched
+from tests.integration.support_session import Watcher, session_spec, watched
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.command import SetRate, Stop
@@ -36,7 +36,7 @@ async def run(server: PrivateServer, *options: str) -> tuple[Finished, Summary]:
 @contextlib.asynccontextmanager
 async def watching(server: PrivateServer, **plan: Any) -> AsyncIterator[Watcher]:
     """A session of point selects without a time limit, with such a plan."""
-    spec = session_spec(server.target, "oltp_point_select", threads=4, delay_ms=FULL_SPEED_MS)
+    spec = session_spec(server.target, "oltp_point_select", threads=4)
     spec = SessionSpec(
         session=spec.session,
         plan=msgspec.structs.replace(spec.plan, **plan),
@@ -80,6 +80,7 @@ async def test_poisson_arrivals_come_at_the_rate(any_tables: PrivateServer, work
     assert f"of {summary.scheduled:,} due, {summary.transactions.total:,} done" in done.err
 
 
+@pytest.mark.one_flavour
 async def test_the_rate_can_be_changed_while_it_runs(tables: PrivateServer) -> None:
     async with watching(tables, rate=20.0, arrival=Arrival.CONSTANT) as watcher:
         await watcher.ticks(3)
@@ -127,6 +128,7 @@ async def test_fewer_transactions_than_workers_are_done_exactly_too(any_tables: 
     assert (summary.transactions.total, summary.outcome) == (1, "done")
 
 
+@pytest.mark.one_flavour
 async def test_the_warm_up_is_not_measured(tables: PrivateServer) -> None:
     await assert_unmeasured(tables, rate=0)
 
@@ -137,7 +139,10 @@ async def test_the_warm_up_of_an_open_loop_is_not_measured(any_tables: PrivateSe
 
 async def assert_unmeasured(server: PrivateServer, rate: int) -> None:
     """As seen by the server: the statements of the warm-up are in neither count."""
-    options = ("--warmup-time=0.5", "--time=1", "--threads=4", f"--rate={rate}", "--arrival=constant")
+    options = (
+        "--warmup-time=0.5", "--time=1", "--threads=4", f"--rate={rate}", "--arrival=constant",
+        "--client-delay=1ms",
+    )  # fmt: skip
     _, summary = await run(server, *options)
     assert summary.reconciliation.foreign == 0
     assert_balanced(summary)

@@ -4,12 +4,15 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.integration import support
 from tuibench.demo.binaries import Binary
 
 SIZE = ("--tables=1", "--table-size=500", "--threads=1")
 
 
+@pytest.mark.one_flavour
 async def test_a_sweep_over_private_servers(binary: Binary, tmp_path: Path) -> None:
     """The same program under two names: both are started with the option and the limit."""
     ran = await asyncio.to_thread(

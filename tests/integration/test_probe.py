@@ -61,6 +61,7 @@ def test_a_lost_objective_ends_it_with_its_answer(
         assert json.loads(path.read_bytes())["probe"]["end"] == "slo"
 
 
+@pytest.mark.one_flavour
 async def test_interrupted_it_answers_for_what_there_is(tables: PrivateServer, home: Path) -> None:
     with started(
         "probe", "oltp_read_write", *QUICK, target=tables.target, env={"TUIBENCH_HOME": str(home)}

@@ -12,7 +12,6 @@ from tests.integration.support import ask, assert_nothing_left, eventually, even
 from tests.integration.support_session import (
     DURABILITY,
     DURABLE,
-    FULL_SPEED_MS,
     SERVICE,
     UNSAFE,
     Watcher,
@@ -115,6 +114,7 @@ async def test_threads_follow_while_the_others_go_on(tables: PrivateServer, watc
 
     done = [0]
     for threads in (1, 200, 3):
+        await watcher.submit(SetDelay(max(2.0, threads / 10)))
         answer = await watcher.submit(SetThreads(threads))
         assert (answer.ok, answer.text) == (True, f"threads: {threads}")
         await watcher.until(lambda threads=threads: connected(threads))  # type: ignore[misc]
@@ -168,9 +168,8 @@ async def test_nothing_runs_while_paused(any_watcher: Watcher) -> None:
 
 async def test_figures_that_begin_anew_balance_again(tables: PrivateServer, watcher: Watcher) -> None:
     """Client and server count from the same transaction, though the load was never away."""
-    await watcher.submit(SetDelay(FULL_SPEED_MS))
     await watcher.submit(SetThreads(8))
-    await watcher.ticks(4)
+    await watcher.ticks(2)
     assert (await watcher.submit(ResetStats())).ok
     await watcher.ticks(6)
     await watcher.submit(Stop())

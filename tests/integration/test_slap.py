@@ -143,6 +143,7 @@ async def test_own_sql_is_a_load_like_any_other(tables: PrivateServer, tmp_path:
     assert summary["server"]["deltas"]["Com_update"] == writes
 
 
+@pytest.mark.one_flavour
 def test_own_sql_is_swept_and_probed(tables: PrivateServer, tuibench_home: Path) -> None:
     own = ("--sql=SELECT c FROM sbtest1 WHERE id=:id", "--sql-param=id=1..500", "--workers=1")
     quick = ("--time=0.5", "--warmup-time=0", "--interval=0.25")

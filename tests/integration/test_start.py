@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.integration import sbtest
 from tests.integration.support import ask, assert_nothing_left, eventually
 from tests.integration.terminal import ends, terminal
@@ -29,6 +31,7 @@ async def is_running() -> bool:
     return [hello.status.state for hello in found] == [RunState.RUNNING]
 
 
+@pytest.mark.one_flavour
 async def test_the_form_looks_makes_the_tables_starts_the_run_and_q_ends_it(
     server: PrivateServer, tuibench_home: Path, tmp_path: Path
 ) -> None:

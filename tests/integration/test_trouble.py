@@ -211,7 +211,7 @@ async def test_two_thousand_connections(mariadb: PrivateServer) -> None:
 
 async def crowd(target: Target) -> None:
     """Two thousand threads, then ten."""
-    spec = session_spec(target, "oltp_point_select", threads=2000, interval_seconds=1, delay_ms=FULL_SPEED_MS)
+    spec = session_spec(target, "oltp_point_select", threads=2000, interval_seconds=1, delay_ms=500)
     async with watched(spec) as watcher:
         await watcher.works()
         counted = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'tuibench'"

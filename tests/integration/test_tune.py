@@ -14,7 +14,10 @@ from tuibench.mysql.connection import connect
 
 DEADLINE_SECONDS = 150.0
 FLUSH = "innodb_flush_log_at_trx_commit"
-LOAD = ("oltp_write_only", "--tables=2", "--table-size=500", "--threads=2", "--warmup-time=1", "--window=1")
+LOAD = (
+    "oltp_write_only", "--tables=2", "--table-size=500", "--threads=2", "--warmup-time=1", "--window=1",
+    "--client-delay=5ms",
+)  # fmt: skip
 NAMES = (FLUSH, "sync_binlog", "innodb_io_capacity", "innodb_flush_neighbors")
 SHORT = ("--budget=60s", "--values=1", "--tolerance=30", "--format=json")
 ONLY = f"--only={','.join(NAMES)}"

@@ -43,14 +43,18 @@ def levels(sweep: Sweep) -> dict[tuple[str, str], int]:
     return found
 
 
+@pytest.mark.parametrize("flavours", ["one", pytest.param("both", marks=pytest.mark.whole)])
 async def test_two_servers_are_compared_and_nothing_is_left(
-    server_binaries: Binaries, servers: Mapping[str, str], base: Path, tuibench_home: Path
+    server_binaries: Binaries,
+    any_binary: Binary,
+    servers: Mapping[str, str],
+    base: Path,
+    tuibench_home: Path,
+    flavours: str,
 ) -> None:
-    """Of both flavours, where the machine has both; else one against itself."""
-    paths_found = [binary.path for binary in server_binaries.values()]
-    if not paths_found:
-        pytest.skip("no server program here")
-    words = (f"one:{paths_found[0]}", f"other:{paths_found[-1]}")
+    """One against itself, or both flavours, where the machine has both."""
+    found = [any_binary] if flavours == "one" else list(server_binaries.values())
+    words = (f"one:{found[0].path}", f"other:{found[-1].path}")
     with started("versions", *words, "--starts=2", *OPTIONS, env=servers) as process:
         ended = await asyncio.to_thread(finished, process, MINUTES)
     assert ended.code == 0, ended.err

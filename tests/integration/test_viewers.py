@@ -6,6 +6,8 @@ import signal
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from tests.integration.support import ask, assert_nothing_left, eventually, reach, tuibench
 from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE
 from tests.integration.terminal import ends, terminal
@@ -36,6 +38,7 @@ async def is_steered(threads: int, rate: float) -> bool:
     return (status.threads, status.rate) == (threads, rate)
 
 
+@pytest.mark.one_flavour
 async def test_a_run_outlives_its_viewers_and_ends_in_order_after_the_grace(
     tables: PrivateServer, tuibench_home: Path
 ) -> None:
@@ -68,6 +71,7 @@ async def test_a_run_outlives_its_viewers_and_ends_in_order_after_the_grace(
     assert summary["seconds"] >= now.elapsed_seconds + GRACE_SECONDS - 0.5
 
 
+@pytest.mark.one_flavour
 async def test_a_viewer_that_was_stopped_and_goes_on_still_hears_keys_and_ends(
     tables: PrivateServer, tuibench_home: Path
 ) -> None:

@@ -162,6 +162,7 @@ async def test_connections_come_and_go(kind: AnyEngine, rows: Target) -> None:
 
 async def test_more_connections_than_threads_share_them(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 100) as drive:
+        drive.engine.set_delay(20 * NS_PER_MS)
         await drive.until_connected(100)
         await drive.completes(500)
         drive.engine.set_connections(range(3))

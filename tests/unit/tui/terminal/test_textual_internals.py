@@ -64,10 +64,14 @@ def replaced_names() -> Iterator[str]:
                 yield from (f"{name}.{each}" for each in own_private_names(owner) & theirs)
 
 
-@functools.cache
 def own_private_names(owner: type) -> frozenset[str]:
     """The private methods that a class defines, and the private attributes that it assigns to `self`."""
-    tree = classes_of(owner.__module__)[owner.__qualname__]
+    return private_names_of(owner.__module__, owner.__qualname__)
+
+
+@functools.cache
+def private_names_of(module: str, name: str) -> frozenset[str]:
+    tree = classes_of(module)[name]
     methods = {
         node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
