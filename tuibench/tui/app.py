@@ -296,6 +296,9 @@ class TuibenchApp(StyledApp[SessionEnded]):
         self._look(chart_view.pin_effect(message.marker))
         self.action_go(tabs.HOME_TAB)
 
+    def on_main_screen_look_requested(self, message: MainScreen.LookRequested) -> None:
+        self._look(message.change)
+
     def on_main_screen_command_requested(self, message: MainScreen.CommandRequested) -> None:
         self._send(message.command)
 

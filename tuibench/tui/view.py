@@ -7,12 +7,12 @@ What of a View stands in which column of its charts: the time, the points, the n
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple, assert_never
 
 import msgspec
 
-from tuibench.metrics.histogram import dense_counts
 from tuibench.model.command import Command, PollCommand, Stop
 from tuibench.model.event import CHANGE_KINDS, Event
 from tuibench.model.experiments.effect import AbTestResult, CommitCost, CommitCosts, Effect
@@ -26,9 +26,10 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import PlanPhase, PlanProgress
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingRole, SettingState, settings_with
+from tuibench.tui.charts.chart_point import chart_point
 from tuibench.tui.charts.chart_state import ChartState
-from tuibench.tui.charts.history import ChartHistory, ChartPoint, pack_counts
-from tuibench.tui.charts.time_grid import TimeGrid, make_grid, slot_of
+from tuibench.tui.charts.history import ChartHistory, ChartPoint
+from tuibench.tui.charts.time_grid import TimeGrid, make_grid
 
 MAX_SAMPLES = 61
 """Whole samples, for what is drawn of the last minute only."""
@@ -258,7 +259,11 @@ def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -
         probe=hello.probe,
         tune=hello.tune,
     )
-    points = (_chart_point(sample, hello.plan.interval_seconds) for sample in hello.samples)
+    points = (
+        chart_point(before, sample, hello.plan.interval_seconds)
+        for before, sample in pairwise((None, *hello.samples))
+        if sample is not None
+    )
     return msgspec.structs.replace(view, recent=hello.samples[-MAX_SAMPLES:], history=ChartHistory.of(points))
 
 
@@ -267,7 +272,7 @@ def next_view(view: View, message: SessionMessage) -> View:
     match message:
         case Sample():
             recent = (*view.recent[-(MAX_SAMPLES - 1) :], message)
-            history = view.history.added(_chart_point(message, view.plan.interval_seconds))
+            history = view.history.added(chart_point(view.sample, message, view.plan.interval_seconds))
             return msgspec.structs.replace(
                 view, recent=recent, history=history, note=_current_note(view, message)
             )
@@ -330,31 +335,6 @@ def visible_view(view: View) -> View:
         caption=view.caption,
         picture_of=view.elapsed_seconds,
         replay=view.replay,
-    )
-
-
-def _chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
-    load, slot = sample.throughput, slot_of(sample.elapsed_seconds, interval_seconds)
-    fsyncs = sample.server.log_fsyncs_per_transaction if sample.server else None
-    host = sample.shown_host
-    cpu = None if host is None else (host.cpu_server or 0.0, host.cpu_tuibench, host.cpu_rest)
-    if load is None:
-        return ChartPoint(sample.elapsed_seconds, None, None, None, slot=slot, fsyncs=fsyncs, cpu=cpu)
-    latency = load.latency
-    return ChartPoint(
-        sample.elapsed_seconds,
-        load.transactions_per_second,
-        load.queries_per_second,
-        p95_ms=latency.p95 if latency else None,
-        p50_ms=latency.p50 if latency else None,
-        p99_ms=latency.p99 if latency else None,
-        max_ms=latency.max if latency else None,
-        slot=slot,
-        seconds=load.seconds,
-        counts=pack_counts(dense_counts(load.latency_buckets)),
-        headline=sample.load.headline if sample.load else None,
-        fsyncs=fsyncs,
-        cpu=cpu,
     )
 
 

@@ -83,6 +83,8 @@ TimeRange = tuple[float, float]
 """From when to when, in seconds into the run."""
 
 MAX_MARKS = 4
+MAX_FIGURES = 4
+"""Figures on the charts of a screen."""
 
 
 class ChartState(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +93,9 @@ class ChartState(msgspec.Struct, frozen=True, kw_only=True):
     `marks` are the columns that were marked for a comparison: A's two ends, then B's. `difference` is what
     came of it, once there are four. `pins` are the changes whose effects are pinned, by their last marker:
     one that is shown, or two that are compared. With `clock` the axis has the time of day.
+
+    `figures` are those that the operator has put on the charts, by their keys, None as long as none was
+    chosen: a screen then has its own. `on_live` are those that the first screen shows, too.
     """
 
     zoom: int = 0
@@ -99,6 +104,8 @@ class ChartState(msgspec.Struct, frozen=True, kw_only=True):
     difference: SpanComparison | None = None
     pins: tuple[int, ...] = ()
     clock: bool = False
+    figures: tuple[str, ...] | None = None
+    on_live: tuple[str, ...] = ()
 
     @property
     def zoomed(self) -> Zoom:

@@ -7,8 +7,11 @@ percentiles, too) are the worst of them, counts by latency bucket are sums. So a
 
 import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
+
+from tuibench.tui.charts.figures.table import mean_figures, worst_lags
 
 BLOCKS_PER_LEVEL = 4096
 """Blocks kept on each level: over an hour of single seconds."""
@@ -43,6 +46,9 @@ class ChartPoint(NamedTuple):
     headline: float | None = None
     fsyncs: float | None = None
     cpu: CpuShares | None = None
+    ticks: int = 1
+    figures: Sequence[float] = ()
+    lags: Mapping[str, float] = MappingProxyType({})
 
 
 Blocks = tuple[ChartPoint, ...]
@@ -177,7 +183,10 @@ def merge_points(points: Sequence[ChartPoint]) -> ChartPoint:
         counts=sum_counts([point.counts for point in points]),
         headline=_mean([(point.headline, point.seconds) for point in points]),
         fsyncs=_mean([(point.fsyncs, point.seconds) for point in points]),
-        cpu=_mean_shares([point.cpu for point in points]),
+        cpu=_mean_shares([(point.cpu, point.ticks) for point in points]),
+        ticks=sum(point.ticks for point in points),
+        figures=mean_figures([(point.figures, point.ticks) for point in points]),
+        lags=worst_lags([point.lags for point in points]),
     )
 
 
@@ -200,11 +209,12 @@ def _mean(values: Sequence[tuple[float | None, float]]) -> float | None:
     return sum(value * seconds for value, seconds in known) / whole if whole > 0 else None
 
 
-def _mean_shares(shares: Sequence[CpuShares | None]) -> CpuShares | None:
-    known = [each for each in shares if each is not None]
+def _mean_shares(shares: Sequence[tuple[CpuShares | None, int]]) -> CpuShares | None:
+    known = [(each, ticks) for each, ticks in shares if each is not None]
     if not known:
         return None
-    server, own, rest = (sum(values) / len(known) for values in zip(*known, strict=True))
+    whole = sum(ticks for _, ticks in known)
+    server, own, rest = (sum(each[part] * ticks for each, ticks in known) / whole for part in range(3))
     return server, own, rest
 
 

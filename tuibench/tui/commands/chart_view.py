@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from tuibench.tui.charts.chart_state import MAX_MARKS, ChartState, compare_spans
+from tuibench.tui.charts.chart_state import MAX_FIGURES, MAX_MARKS, ChartState, compare_spans
+from tuibench.tui.charts.figures.table import figure_of
 from tuibench.tui.charts.time_grid import ZOOMS
 from tuibench.tui.view import View, view_grid, visible_view, with_note
 
@@ -108,6 +109,48 @@ def clear_marks(view: View, columns: int) -> View:
     return msgspec.structs.replace(
         _with_chart_state(view, cursor=None, marks=(), difference=None, pins=()), frozen=None
     )
+
+
+def toggle_figure(key: str, shown: tuple[str, ...]) -> ViewChange:
+    """A figure onto the charts of its screen, or off them; `shown` are those on them now.
+
+    There is room for a few: the one that has been there longest gives way.
+    """
+
+    def look(view: View, columns: int) -> View:
+        figures = _toggled(key, shown)
+        return with_note(
+            _with_chart_state(view, figures=figures), _toggle_text(key, shown, "the chart"), ok=True
+        )
+
+    return look
+
+
+def toggle_on_live(key: str) -> ViewChange:
+    """A figure onto the first screen, or off it."""
+
+    def look(view: View, columns: int) -> View:
+        before = view.chart_state.on_live
+        on_live = _toggled(key, before)
+        return with_note(_with_chart_state(view, on_live=on_live), _toggle_text(key, before, "Live"), ok=True)
+
+    return look
+
+
+def _toggled(key: str, shown: tuple[str, ...]) -> tuple[str, ...]:
+    if key in shown:
+        return tuple(each for each in shown if each != key)
+    return (*shown, key)[-MAX_FIGURES:]
+
+
+def _toggle_text(key: str, shown: tuple[str, ...], place: str) -> str:
+    """What became of it, in words."""
+    figure = figure_of(key)
+    title = figure.title if figure is not None else key
+    if key in shown:
+        return f"{title} is off {place}"
+    oldest = figure_of(shown[0]) if len(shown) >= MAX_FIGURES else None
+    return f"{title} is on {place}" + (f"; {oldest.title} gave way" if oldest is not None else "")
 
 
 def pin_effect(marker: int) -> ViewChange:

@@ -3,17 +3,16 @@
 What the host screen shows: each core, who uses them, memory and swap, disks and network.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import accumulate, groupby
-from typing import NamedTuple
-
 from tuibench.model.measurements.sample import HostSample
+from tuibench.tui.charts.figures.figure import HostRow
+from tuibench.tui.charts.figures.host import CLIENT, CLIENT_TABLE, HOST_TABLES
+from tuibench.tui.charts.figures.table import figure_key
 from tuibench.tui.panels.trend import TrendRow, TrendSection
 from tuibench.tui.text import drawing
 from tuibench.tui.text.drawing import share_runs
 from tuibench.tui.text.spans import TextLine, TextSpan, justify, pad_line, wrap_text
-from tuibench.tui.view import MAX_SAMPLES, View
-from tuibench.units import DASH, binary_size, milliseconds, percent
+from tuibench.tui.view import View
+from tuibench.units import DASH, binary_size, percent
 
 CPU_BAR_PARTS = (("server", "█", "server"), ("tuibench", "▓", "own"), ("rest", "▒", "rest"))
 _IDLE = "·"
@@ -190,9 +189,6 @@ def _short_rate(bytes_per_second: float | None) -> str:
 
 
 _CORE_WIDTH = 24
-_AXIS_CELLS = 7
-_NOT_READABLE = "not readable here"
-_SEE_ABOVE = "see above"
 
 
 def core_bars(view: View, width: int, height: int) -> list[TextLine]:
@@ -254,47 +250,11 @@ def _core_bar(number: int, busy: float, width: int) -> TextLine:
     return pad_line((name, TextSpan(bar, "server"), TextSpan(rest, "faint"), value), width)
 
 
-def cpu_history(view: View, width: int, height: int) -> list[TextLine]:
-    """The processor over the last minute: who used how much of it, from zero to all of it."""
-    hosts = [sample.shown_host for sample in view.recent]
-    columns = max(width - _AXIS_CELLS, 1)
-    each = max(1, columns // MAX_SAMPLES)
-    stretched = [host for host in hosts for _ in range(each)][-columns:]
-    filled = [*(None,) * (columns - len(stretched)), *stretched]
-    ends = [_stack_ends(host, height) for host in filled]
-    labels = {height - 1: "100 %", 0: "0"}
-    return [
-        (TextSpan(f"{labels.get(level, ''):>{_AXIS_CELLS - 1}} ", "muted"), *_stack_row(ends, level))
-        for level in range(height - 1, -1, -1)
-    ]
-
-
-def _stack_ends(host: HostSample | None, height: int) -> tuple[int, ...]:
-    """Up to which row the server, then tuibench, then the rest reaches."""
-    if host is None:
-        return ()
-    parts = ((host.cpu_server or 0.0, "█"), (host.cpu_tuibench, "█"), (host.cpu_rest, "█"))
-    return tuple(accumulate(len(run) for run in drawing.share_runs(parts, height, " ")[:-1]))
-
-
-def _stack_row(ends: Sequence[tuple[int, ...]], level: int) -> TextLine:
-    """One row of the chart: runs of cells of the same owner."""
-    owners = [next((n for n, end in enumerate(each) if level < end), None) for each in ends]
-    runs = ((owner, len(list(run))) for owner, run in groupby(owners))
-    return tuple(
-        TextSpan(" " * length)
-        if owner is None
-        else TextSpan(CPU_BAR_PARTS[owner][1] * length, CPU_BAR_PARTS[owner][2])
-        for owner, length in runs
-    )
-
-
 def host_sections(view: View) -> list[TrendSection]:
     """Processor, memory, disks and network, with their last minute."""
-    hosts = [sample.shown_host for sample in view.recent]
     return [
-        TrendSection(title, [_host_row(hosts, each) for each in figures])
-        for title, figures in _HOST_FIGURES.items()
+        TrendSection(title, [_host_row(view, row, title) for row in rows])
+        for title, rows in HOST_TABLES.items()
     ]
 
 
@@ -302,81 +262,14 @@ def client_section(view: View) -> list[TrendSection]:
     """The client's host, where the others are about the server's; else nothing."""
     if not view.is_host_remote:
         return []
-    hosts = [sample.client_host for sample in view.recent]
-    return [TrendSection("CLIENT", [_host_row(hosts, each) for each in _CLIENT_FIGURES])]
+    return [TrendSection(CLIENT, [_host_row(view, row, CLIENT) for row in CLIENT_TABLE])]
 
 
-def _per_second(value: float | None) -> str:
-    return DASH if value is None else f"{binary_size(value)}/s"
-
-
-def _of_memory(host: HostSample) -> str:
-    if host.memory_limit_bytes is not None:
-        return f"max {binary_size(host.memory_limit_bytes)}"
-    return f"of {binary_size(host.memory_total_bytes)}"
-
-
-def _of_swap(host: HostSample) -> str:
-    return f"of {binary_size(host.swap_total_bytes)}" if host.swap_total_bytes else "no swap"
-
-
-class _HostFigure(NamedTuple):
-    """A row of the screen: what is read from a sample, how it is written, and what stands beside it."""
-
-    name: str
-    value: Callable[[HostSample], float | None]
-    write: Callable[[float | None], str]
-    beside: Callable[[HostSample], str] = lambda _: ""
-    missing: str = _NOT_READABLE
-    rare: bool = False
-
-
-def _of_limit(host: HostSample) -> str:
-    return "no limit" if host.cpu_limit is None else f"max {host.cpu_limit:g} cores"
-
-
-_STEAL = _HostFigure("Steal", lambda host: host.cpu_steal, percent, rare=True)
-_THROTTLED = _HostFigure("Throttled", lambda host: host.cpu_throttled, percent, _of_limit, rare=True)
-_HOST_FIGURES = {
-    "PROCESSOR": (
-        _HostFigure("Server", lambda host: host.cpu_server, percent, missing=_SEE_ABOVE),
-        _HostFigure("tuibench", lambda host: host.cpu_tuibench, percent),
-        _HostFigure("Rest", lambda host: host.cpu_rest, percent),
-        _HostFigure("Idle", lambda host: 100 - host.cpu_total, percent),
-        _STEAL,
-        _THROTTLED,
-    ),
-    "MEMORY": (
-        _HostFigure("Used", lambda host: host.memory_used_bytes, binary_size, _of_memory),
-        _HostFigure("by the server", lambda host: host.memory_server_bytes, binary_size, missing=_SEE_ABOVE),
-        _HostFigure("Swap", lambda host: host.swap_used_bytes, binary_size, _of_swap),
-    ),
-    "DISKS": (
-        _HostFigure("Read", lambda host: host.disk_read_bytes_per_second, _per_second),
-        _HostFigure("Write", lambda host: host.disk_write_bytes_per_second, _per_second),
-        _HostFigure("a read takes", lambda host: host.disk_read_ms, milliseconds, missing="no reads"),
-        _HostFigure("a write takes", lambda host: host.disk_write_ms, milliseconds, missing="no writes"),
-    ),
-    "NETWORK": (
-        _HostFigure("In", lambda host: host.net_received_bytes_per_second, _per_second),
-        _HostFigure("Out", lambda host: host.net_sent_bytes_per_second, _per_second),
-    ),
-}
-_CLIENT_FIGURES = (
-    _HostFigure("CPU", lambda host: host.cpu_total, percent),
-    _HostFigure("tuibench", lambda host: host.cpu_tuibench, percent),
-    _HostFigure("Memory", lambda host: host.memory_used_bytes, binary_size, _of_memory, rare=True),
-    _HostFigure("Network in", lambda host: host.net_received_bytes_per_second, _per_second, rare=True),
-    _HostFigure("out", lambda host: host.net_sent_bytes_per_second, _per_second, rare=True),
-    _STEAL,
-    _THROTTLED,
-)
-
-
-def _host_row(hosts: Sequence[HostSample | None], figure: _HostFigure) -> TrendRow:
-    values = [figure.value(host) if host else None for host in hosts]
-    newest = hosts[-1] if hosts else None
+def _host_row(view: View, row: HostRow, section: str) -> TrendRow:
+    values = [row.value(None, sample) for sample in view.recent]
+    newest = row.host(view.recent[-1]) if view.recent else None
+    key = figure_key(section, row.name)
     if newest is None or values[-1] is None:
-        why = figure.missing if newest else "no answer"
-        return TrendRow(figure.name, DASH, why, values, rare=figure.rare)
-    return TrendRow(figure.name, figure.write(values[-1]), figure.beside(newest), values, rare=figure.rare)
+        why = row.missing if newest else "no answer"
+        return TrendRow(row.name, DASH, why, values, rare=row.rare, key=key)
+    return TrendRow(row.name, row.write(values[-1]), row.beside(newest), values, rare=row.rare, key=key)

@@ -1,7 +1,7 @@
 """Selection in a list that changes: by identity, or by position if the item is gone."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 PAGE_LINES = 10
 MOVE_KEYS = {
@@ -15,13 +15,16 @@ MOVE_KEYS = {
 """By key: how many lines further down."""
 
 
-class Selection(NamedTuple):
+ItemId = TypeVar("ItemId", int, str)
+
+
+class Selection(NamedTuple, Generic[ItemId]):
     """The chosen id, and where it was last seen."""
 
-    id: int | None = None
+    id: ItemId | None = None
     place: int = 0
 
-    def settled(self, ids: Sequence[int]) -> "Selection":
+    def settled(self, ids: Sequence[ItemId]) -> "Selection[ItemId]":
         """The same line in a new list; whoever took its place if it is gone."""
         if not ids:
             return Selection()
@@ -30,7 +33,7 @@ class Selection(NamedTuple):
         place = min(self.place, len(ids) - 1)
         return Selection(ids[place], place)
 
-    def moved(self, ids: Sequence[int], by: int) -> "Selection":
+    def moved(self, ids: Sequence[ItemId], by: int) -> "Selection[ItemId]":
         """So many lines further down, as far as there are any."""
         place = min(max(self.settled(ids).place + by, 0), len(ids) - 1)
         return Selection(ids[place], place) if ids else Selection()

@@ -3,9 +3,11 @@
 A value that is missing says why beside its dash; a tick that is missing is a gap in the trend.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from tuibench.tui.charts.scale import baseline
+from tuibench.tui.panels.selection import first_visible
 from tuibench.tui.text import drawing
 from tuibench.tui.text.spans import TextLine, TextSpan, justify, pad_line, shorten
 from tuibench.units import DASH, axis_maximum
@@ -15,10 +17,6 @@ _LEAST_TREND = 6
 _NAME = 16
 _LONGEST_TREND = 60
 _HEADROOM = 8 / 7
-NEAR_ZERO, LEAST_SPREAD = 0.5, 0.005
-"""Values that are all above this share of the greatest, and differ by more than that share of it, are drawn
-between their least and their greatest.
-"""
 _HIGH = 2
 """Lines of a figure where there is more than enough room."""
 
@@ -26,7 +24,7 @@ _HIGH = 2
 class TrendRow(NamedTuple):
     """`values` are those of the last samples, the newest last; `beside` is a total, a limit, or the reason.
 
-    A `rare` row is left out where there is no room.
+    A `rare` row is left out where there is no room. `key` is that of its figure, for a chart of its own.
     """
 
     name: str
@@ -35,6 +33,7 @@ class TrendRow(NamedTuple):
     values: Sequence[float | None] = ()
     alarm: bool = False
     rare: bool = False
+    key: str = ""
 
 
 class TrendSection(NamedTuple):
@@ -45,6 +44,16 @@ class TrendSection(NamedTuple):
     beside: str = ""
 
 
+class ListMarks(NamedTuple):
+    """What is marked in a list: the row that is chosen, and those that are on the charts, by their keys."""
+
+    chosen: str = ""
+    charted: Collection[str] = ()
+
+
+NO_MARKS = ListMarks()
+
+
 def stack_sections(
     sections: Sequence[TrendSection],
     width: int,
@@ -52,31 +61,48 @@ def stack_sections(
     *,
     beside: Sequence[TrendSection] = (),
     ascii_only: bool = False,
+    marks: ListMarks = NO_MARKS,
 ) -> list[TextLine]:
     """The sections below each other; where there is room a line between them, and trends of two lines.
 
-    A column `beside` them has trends of as many lines.
+    A column `beside` them has trends of as many lines. Where there is too little room for all, the lines
+    around the chosen row are shown.
     """
-    if height < _sections_height(sections):
-        sections = [_without_rare(section) for section in sections]
-    free = height >= _sections_height(sections, free=1)
-    room = height >= max(_sections_height(each, _HIGH, free=1) for each in (sections, beside))
+    sections = listed_sections(sections, height)
+    free = height >= sections_height(sections, free=1)
+    room = height >= max(sections_height(each, _HIGH, free=1) for each in (sections, beside))
     high = _HIGH if room and _trend_width(width) >= _LEAST_TREND else 1
     lines: list[TextLine] = []
+    place = 0
     for section in sections:
         if lines and free:
             lines.append(pad_line((), width))
         lines.append(_section_heading(section, width))
         for row in section.rows:
-            lines += _trend_lines(row, width, high, ascii_only=ascii_only)
-    return lines[:height]
+            lines += _trend_lines(row, width, high, marks, ascii_only=ascii_only)
+            place = len(lines) - 1 if row.key and row.key == marks.chosen else place
+    first = first_visible(place, len(lines), height)
+    return lines[first : first + height]
+
+
+def listed_sections(sections: Sequence[TrendSection], height: int) -> Sequence[TrendSection]:
+    """The sections as they are listed in so many lines: without rare rows where there is no room for them."""
+    if height < sections_height(sections):
+        return [_without_rare(section) for section in sections]
+    return sections
+
+
+def listed_keys(sections: Sequence[TrendSection], height: int) -> list[str]:
+    """The keys of the rows that are listed, from the top down."""
+    return [row.key for section in listed_sections(sections, height) for row in section.rows if row.key]
 
 
 def _trend_width(width: int) -> int:
     return min(width - _NOW - _BESIDE - _NAME - 2, _LONGEST_TREND)
 
 
-def _sections_height(sections: Sequence[TrendSection], high: int = 1, free: int = 0) -> int:
+def sections_height(sections: Sequence[TrendSection], high: int = 1, free: int = 0) -> int:
+    """How many lines they take, with so many for a row and so many between two sections."""
     return sum(len(section.rows) * high + 1 + free for section in sections) - free
 
 
@@ -89,19 +115,30 @@ def _section_heading(section: TrendSection, width: int) -> TextLine:
     return justify((TextSpan(section.title, "title"),), (TextSpan(columns, "faint"),), width)
 
 
-def _trend_lines(row: TrendRow, width: int, high: int, *, ascii_only: bool) -> list[TextLine]:
+def _trend_lines(
+    row: TrendRow, width: int, high: int, marks: ListMarks, *, ascii_only: bool
+) -> list[TextLine]:
     """The figure in its lowest line; a trend that is higher reaches above it."""
     room = width - _NOW - _BESIDE
     trend = _trend_width(width)
     *above, lowest = _sparkline(row.values, trend, high, ascii_only=ascii_only)
     before = room - trend - 1
-    name: TextLine = (TextSpan(shorten(row.name, room), "warn" if row.alarm else "muted"),)
-    if trend >= _LEAST_TREND:
+    has_trend = trend >= _LEAST_TREND
+    name = _name_cells(row, before if has_trend else room, marks)
+    if has_trend:
         name = (*pad_line(name, before), TextSpan(lowest, "muted"))
     return [
         *(pad_line((TextSpan(" " * before), TextSpan(line, "muted")), width) for line in above),
         _value_line(row, name, width),
     ]
+
+
+def _name_cells(row: TrendRow, room: int, marks: ListMarks) -> TextLine:
+    """The name, marked where the row is chosen, and behind it a dot where its figure is on the charts."""
+    role = "selected" if row.key and row.key == marks.chosen else "warn" if row.alarm else "muted"
+    if not row.key or row.key not in marks.charted:
+        return (TextSpan(shorten(row.name, room), role),)
+    return (TextSpan(shorten(row.name, room - 2), role), TextSpan(" ●", "server"))
 
 
 def _value_line(row: TrendRow, name: TextLine, width: int) -> TextLine:
@@ -120,18 +157,8 @@ def _sparkline(values: Sequence[float | None], width: int, high: int, *, ascii_o
     shown = [*(None,) * width, *values][-width:] if width > 0 else []
     known = [value for value in shown if value is not None]
     least, most = min(known, default=0.0), max(known, default=0.0)
-    base = _baseline(least, most)
+    base = baseline(least, most)
     if not base:
         return drawing.draw_bars(shown, axis_maximum(most) * _HEADROOM, high, ascii_only=ascii_only)
     raised = [None if value is None else value - base for value in shown]
     return drawing.draw_bars(raised, (most - base) * _HEADROOM, high, ascii_only=ascii_only)
-
-
-def _baseline(least: float, most: float) -> float:
-    """Where a trend begins: zero, unless all values are far from it and differ. The least is a third of the
-    height then, so that it is no zero; differences that are next to nothing are not blown up.
-    """
-    spread = most - least
-    if least < NEAR_ZERO * most or spread < LEAST_SPREAD * most:
-        return 0.0
-    return least - spread / 2

@@ -18,6 +18,7 @@ from textual.widgets import Static
 
 from tuibench.model.command import Command
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
+from tuibench.tui.commands.chart_view import ViewChange
 from tuibench.tui.panels.bars.caption import caption_height, caption_lines
 from tuibench.tui.panels.bars.footer import footer, message_line, pending_work, screen_keys
 from tuibench.tui.panels.bars.header import header
@@ -74,6 +75,13 @@ class MainScreen(Screen[None]):
         def __init__(self, marker: int) -> None:
             super().__init__()
             self.marker = marker
+
+    class LookRequested(Message):
+        """The operator wants the charts to show something else."""
+
+        def __init__(self, change: ViewChange) -> None:
+            super().__init__()
+            self.change = change
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.escape", "Back", show=False)]
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()

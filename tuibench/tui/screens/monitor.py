@@ -5,11 +5,6 @@ whole width and the figures a line each.
 
 Latency: percentiles over time, the heat map below them on the same axis, and who is slow in a table.
 
-Server: what it counts of itself. Commands, connections and tables on the left, InnoDB and rows beside.
-
-Host: every core and who uses it, memory, disks and network, with a minute of each figure; above them the
-hosts that drive the load, if it is not this one.
-
 Saturation: throughput and p95 against threads, as a probe measures them, and what it found.
 
 The big-number view, for a projector: nothing but what the audience should see.
@@ -28,17 +23,8 @@ from tuibench.tui.panels.effect import PAIR, comparison_card
 from tuibench.tui.panels.events import events_panel
 from tuibench.tui.panels.experiments import saturation as panels
 from tuibench.tui.panels.experiments.tune import tune_panel, winner_lines
-from tuibench.tui.panels.host import (
-    client_section,
-    core_bars,
-    core_bars_height,
-    cpu_history,
-    host_panel,
-    host_sections,
-    host_strip,
-)
+from tuibench.tui.panels.host import host_panel, host_strip
 from tuibench.tui.panels.load.latency_table import latency_table
-from tuibench.tui.panels.load.load_hosts import load_hosts, load_hosts_height
 from tuibench.tui.panels.load.measures import (
     FSYNCS,
     PERCENTILES,
@@ -57,19 +43,18 @@ from tuibench.tui.panels.plots.level_chart import LATENCY, THROUGHPUT, level_axi
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, time_axis_lines
 from tuibench.tui.panels.server.durability import durability_panel, durability_panel_height
 from tuibench.tui.panels.server.figures import server_panel, server_strip
-from tuibench.tui.panels.server.server_tables import (
-    LEFT_TABLES,
-    RIGHT_TABLES,
-    ServerTable,
-    replica_sections,
-    server_sections,
-)
 from tuibench.tui.panels.server.statements import statements_panel
-from tuibench.tui.panels.trend import TrendSection, stack_sections
 from tuibench.tui.screens.base import MainScreen
-from tuibench.tui.text.spans import TextLine
 from tuibench.tui.view import View
 from tuibench.tui.widgets.chart import Chart, TimePanel
+from tuibench.tui.widgets.figure_stack import FigureStack
+
+PINNED_ROWS, MOST_COMPACT_PINNED = 2, 2
+"""Rows of a chart of a chosen figure, and how many of them a small terminal shows."""
+
+
+def _on_live(view: View) -> tuple[str, ...]:
+    return view.chart_state.on_live
 
 
 class LiveScreen(MainScreen):
@@ -93,6 +78,7 @@ class LiveScreen(MainScreen):
                         ascii_only=self.frame.ascii_only,
                         id="chart-cpu",
                     )
+                yield FigureStack(_on_live, ascii_only=self.frame.ascii_only, id="pinned")
                 yield self.panel(time_axis_lines, id="axis")
             with Vertical(id="side"):
                 yield self.panel(server_panel, id="server-panel")
@@ -111,6 +97,7 @@ class LiveScreen(MainScreen):
 
     def prepare(self, view: View) -> None:
         self.set_class(commits_matter(view), "-commits")
+        self._arrange_pinned(view)
         durability = self.query_one("#durability")
         durability.set_class(view.at_risk, "-at-risk")
         durability.styles.height = durability_panel_height(view)
@@ -119,6 +106,13 @@ class LiveScreen(MainScreen):
         happened.set_class(view.effect is not None or is_spans or ab_test is not None, "-compared")
         is_compared = is_spans or len(view.pinned_effects) == PAIR or view.is_ab_testing
         happened.set_class(is_compared, "-measured")
+
+    def _arrange_pinned(self, view: View) -> None:
+        """Charts of the figures that the operator wants here: low, so that the others keep their room."""
+        charts, is_full = len(view.chart_state.on_live), self.has_class("-full")
+        shown = charts if is_full else min(charts, MOST_COMPACT_PINNED)
+        rows = PINNED_ROWS if is_full else 1
+        self.query_one(FigureStack).arrange(shown, 2 * rows if self.has_class("-tall") else rows)
 
     def _band(self, measure: Measure, *, is_first: bool) -> ComposeResult:
         with Horizontal(classes="band"):
@@ -152,58 +146,6 @@ class LatencyScreen(MainScreen):
         yield self.panel(time_axis_lines, id="axis")
         yield self.panel(latency_table, id="latencies")
         yield self.panel(slowest_panel, id="slowest")
-
-
-class ServerScreen(MainScreen):
-    """All that the server says, with a minute of each figure."""
-
-    def body(self) -> ComposeResult:
-        with Horizontal(classes="columns"):
-            yield self.panel(partial(self._column, LEFT_TABLES, RIGHT_TABLES), id="server-left")
-            yield self.panel(partial(self._column, RIGHT_TABLES, LEFT_TABLES), id="server-right")
-
-    def _column(
-        self, chosen: ServerTable, beside: ServerTable, view: View, width: int, height: int
-    ) -> list[TextLine]:
-        replicas = replica_sections(view) if chosen is LEFT_TABLES else []
-        return stack_sections(
-            [*replicas, *server_sections(view, chosen)],
-            width,
-            height,
-            beside=server_sections(view, beside),
-            ascii_only=self.frame.ascii_only,
-        )
-
-
-class HostScreen(MainScreen):
-    """What this machine does, and the hosts of a load that others drive."""
-
-    def body(self) -> ComposeResult:
-        yield self.panel(load_hosts, id="load-hosts")
-        yield self.panel(core_bars, id="cores")
-        yield self.panel(cpu_history, id="minute")
-        with Horizontal(classes="columns", id="host-columns"):
-            yield self.panel(self._left, id="host-left")
-            yield self.panel(self._right, id="host-right")
-
-    def prepare(self, view: View) -> None:
-        lines = load_hosts_height(view, self.size.height)
-        self.query_one("#load-hosts").styles.height = lines
-        self.query_one("#load-hosts").display = lines > 0
-        self.query_one("#cores").styles.height = core_bars_height(view, self.size.width - 2)
-
-    def _sections(self, view: View) -> tuple[list[TrendSection], list[TrendSection]]:
-        """The columns; the client stands beside the server's host where they are two."""
-        sections = host_sections(view)
-        return sections[:2], sections[2:] + client_section(view)
-
-    def _left(self, view: View, width: int, height: int) -> list[TextLine]:
-        left, right = self._sections(view)
-        return stack_sections(left, width, height, beside=right, ascii_only=self.frame.ascii_only)
-
-    def _right(self, view: View, width: int, height: int) -> list[TextLine]:
-        left, right = self._sections(view)
-        return stack_sections(right, width, height, beside=left, ascii_only=self.frame.ascii_only)
 
 
 class SaturationScreen(MainScreen):

@@ -12,14 +12,13 @@ from textual.binding import Binding, BindingType
 from tuibench.tui.panels.bars.header import TabLabel
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.screens.events import EventsScreen
+from tuibench.tui.screens.figure_lists import HostScreen, ServerScreen
 from tuibench.tui.screens.monitor import (
     BigScreen,
     CostScreen,
-    HostScreen,
     LatencyScreen,
     LiveScreen,
     SaturationScreen,
-    ServerScreen,
     StatementsScreen,
     TuneScreen,
 )

@@ -27,7 +27,9 @@ class MeasureDetail(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """What a chart shows over time. `name` tells it from the others, `role` names its colour."""
+    """What a chart shows over time. `name` tells it from the others, `role` names its colour. The axis of one
+    that `may_rise` need not begin at zero.
+    """
 
     name: str
     role: str
@@ -37,6 +39,7 @@ class Measure(NamedTuple):
     big: Callable[[float | None], tuple[str, str]]
     axis: Callable[[float | None], str]
     details: Callable[[Throughput], tuple[MeasureDetail, ...]]
+    may_rise: bool = False
 
 
 def three_digits(value: float) -> str:

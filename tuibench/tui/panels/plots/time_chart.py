@@ -6,13 +6,14 @@ before the change and the value after it stand beside the marker.
 
 from collections.abc import Mapping, Sequence
 
+from tuibench.tui.charts.scale import chart_scale
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.panels.load.measures import Measure
 from tuibench.tui.panels.plots.signature import MeanLine, Signature, signature_of
 from tuibench.tui.text import drawing
 from tuibench.tui.text.spans import TextLine, TextSpan, merge_cells, pad_line
 from tuibench.tui.view import View, change_markers, chart_points, view_grid
-from tuibench.units import DASH, axis_maximum, hms, local_time
+from tuibench.units import DASH, hms, local_time
 
 AXIS_WIDTH = 7
 """Cells left of the bars, for the axis labels."""
@@ -42,8 +43,9 @@ def time_chart(
     sign = signature_of(measure, view, columns)
     cursor = cursor_column(view, columns)
     reading = _cursor_reading(measure, values[cursor]) if cursor is not None else ""
-    top = axis_maximum(max(present, default=0.0))
-    label = measure.axis(top) if present else ""
+    base, end = chart_scale(present, may_rise=measure.may_rise)
+    label, lowest = (measure.axis(end), measure.axis(base) if base else "0") if present else ("", "0")
+    values, top = [None if value is None else value - base for value in values], end - base
     if height == 1:
         body = _bar_rows(values, top, 1, changes, sign, ascii_only=ascii_only)
         return [(axis_label(label), *_with_cursor(body[0], cursor, reading, columns))]
@@ -54,7 +56,7 @@ def time_chart(
     return [
         (axis_label(label), *_with_cursor(rule, cursor, reading, columns)),
         *(
-            (axis_label("0" if number == height - 2 else ""), *_with_cursor(row, cursor, "", columns))
+            (axis_label(lowest if number == height - 2 else ""), *_with_cursor(row, cursor, "", columns))
             for number, row in enumerate(rows)
         ),
     ]

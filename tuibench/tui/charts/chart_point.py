@@ -1,0 +1,38 @@
+"""From a sample to the point of the charts."""
+
+from tuibench.metrics.histogram import dense_counts
+from tuibench.model.measurements.sample import Sample
+from tuibench.tui.charts.figures.table import read_figures, read_lags
+from tuibench.tui.charts.history import ChartPoint, pack_counts
+from tuibench.tui.charts.time_grid import slot_of
+
+
+def chart_point(before: Sample | None, sample: Sample, interval_seconds: float) -> ChartPoint:
+    """A sample as the charts need it; `before` is the one before it, for what is counted between two."""
+    host = sample.shown_host
+    point = ChartPoint(
+        sample.elapsed_seconds,
+        None,
+        None,
+        None,
+        slot=slot_of(sample.elapsed_seconds, interval_seconds),
+        fsyncs=sample.server.log_fsyncs_per_transaction if sample.server else None,
+        cpu=None if host is None else (host.cpu_server or 0.0, host.cpu_tuibench, host.cpu_rest),
+        figures=read_figures(before, sample),
+        lags=read_lags(sample),
+    )
+    load = sample.throughput
+    if load is None:
+        return point
+    latency = load.latency
+    return point._replace(
+        tps=load.transactions_per_second,
+        qps=load.queries_per_second,
+        p95_ms=latency.p95 if latency else None,
+        p50_ms=latency.p50 if latency else None,
+        p99_ms=latency.p99 if latency else None,
+        max_ms=latency.max if latency else None,
+        seconds=load.seconds,
+        counts=pack_counts(dense_counts(load.latency_buckets)),
+        headline=sample.load.headline if sample.load else None,
+    )

@@ -1,0 +1,141 @@
+"""What a figure is: one number a sample, for a row of a list and for a chart.
+
+A figure that grows is measured between two samples: its value is how fast it grew.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from tuibench.model.counters import Counter, first_known
+from tuibench.model.measurements.sample import HostSample, Sample, ServerSample
+from tuibench.units import DASH, binary_size, count, decimal, si
+
+GaugeReader = Callable[[ServerSample], float | None]
+NumberFormat = Callable[[float | None], str]
+
+
+def rate_text(value: float | None) -> str:
+    """A rate with as many digits as are worth reading."""
+    return decimal(value, 1) if value is not None and 0 < value < 100 else count_text(value)
+
+
+def per_second_text(value: float | None) -> str:
+    """The same with its unit."""
+    return DASH if value is None else f"{rate_text(value)}/s"
+
+
+def count_text(value: float | None) -> str:
+    """A count in at most eight cells."""
+    return count(value) if value is None or value < 999_999.5 else si(value)
+
+
+def bytes_per_second(value: float | None) -> str:
+    return DASH if value is None else f"{binary_size(value)}/s"
+
+
+class FigureSource(Protocol):
+    """A row of one of the tables: `name` below its heading, `title` on a chart of its own."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def write(self) -> NumberFormat: ...
+
+    def value(self, before: Sample | None, after: Sample) -> float | None:
+        """The figure of a sample; None over a gap, and where it is not known."""
+        ...
+
+
+class CounterRow(NamedTuple):
+    """How fast a counter grows: the first of these names that the server has.
+
+    `called` is what the figure is called where it comes from another counter than the first, if that counts
+    something else.
+    """
+
+    name: str
+    counters: tuple[Counter, ...]
+    write: NumberFormat = rate_text
+    write_total: NumberFormat = count_text
+    why: str = "not counted here"
+    alarms: bool = False
+    rare: bool = False
+    called: str = ""
+    title: str = ""
+
+    def value(self, before: Sample | None, after: Sample) -> float | None:
+        if before is None or (name := self.counter(after.server)) is None:
+            return None
+        return rate_between(name, before, after)
+
+    def counter(self, part: ServerSample | None) -> Counter | None:
+        """The counter that this server has."""
+        if part is not None:
+            for name in self.counters:
+                if name in part.counters:
+                    return name
+        return None
+
+
+class GaugeRow(NamedTuple):
+    """What holds now, and what it is measured by."""
+
+    name: str
+    read: GaugeReader
+    write: NumberFormat = count_text
+    beside: Callable[[ServerSample], str] = lambda _: ""
+    needs: tuple[Counter, ...] = ()
+    why: str = "not told here"
+    title: str = ""
+    rare: bool = False
+
+    def value(self, before: Sample | None, after: Sample) -> float | None:
+        return self.read(after.server) if after.server is not None else None
+
+
+class HostRow(NamedTuple):
+    """A figure of a host: what is read from a sample, how it is written, and what stands beside it.
+
+    `is_client` is True for the client's host where the server is on another one.
+    """
+
+    name: str
+    read: Callable[[HostSample], float | None]
+    write: NumberFormat
+    beside: Callable[[HostSample], str] = lambda _: ""
+    missing: str = "not readable here"
+    rare: bool = False
+    title: str = ""
+    is_client: bool = False
+
+    def host(self, sample: Sample) -> HostSample | None:
+        """The host that it is a figure of."""
+        return sample.client_host if self.is_client else sample.shown_host
+
+    def value(self, before: Sample | None, after: Sample) -> float | None:
+        host = self.host(after)
+        return self.read(host) if host is not None else None
+
+
+def gauge_reader(*names: Counter) -> GaugeReader:
+    """The first of these that the server tells."""
+    return lambda part: first_known(names, part.gauges)
+
+
+def rate_between(name: str, before: Sample, after: Sample) -> float | None:
+    """Per second, over the time between two samples; None over a gap, a restart or a reset."""
+    if before.server is None or after.server is None:
+        return None
+    old, new = before.server.counters.get(name), after.server.counters.get(name)
+    seconds = after.elapsed_seconds - before.elapsed_seconds + (after.late_ms - before.late_ms) / 1000
+    return (
+        (new - old) / seconds if old is not None and new is not None and new >= old and seconds > 0 else None
+    )
+
+
+FigureTable = Sequence[tuple[str, Sequence[FigureSource]]]
+"""Sections of a list: the heading, and the rows."""

@@ -1,0 +1,250 @@
+"""Server and host screens: lists of figures, and charts of those that are chosen from them.
+
+Server: what it counts of itself. Commands, connections and tables on the left, InnoDB and rows beside.
+
+Host: every core and who uses it over time, memory, disks and network; above them the hosts that drive the
+load, if it is not this one.
+
+The charts have the run's axis with the markers, the cursor and the zoom of the first screen. Both screens
+share the figures that the operator chooses; as long as there are none, each has its own where there is room.
+"""
+
+from typing import ClassVar, NamedTuple
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+
+from tuibench.tui.charts.figures.server import LEFT_TABLES, RIGHT_TABLES
+from tuibench.tui.charts.figures.table import figure_key
+from tuibench.tui.commands.chart_view import toggle_figure, toggle_on_live
+from tuibench.tui.panels.host import client_section, core_bars, core_bars_height, host_sections
+from tuibench.tui.panels.load.load_hosts import load_hosts, load_hosts_height
+from tuibench.tui.panels.plots.cpu_chart import cpu_chart, cpu_figure
+from tuibench.tui.panels.plots.time_chart import time_axis_lines
+from tuibench.tui.panels.selection import MOVE_KEYS, Selection
+from tuibench.tui.panels.server.server_tables import replica_sections, server_sections
+from tuibench.tui.panels.trend import ListMarks, TrendSection, listed_keys, sections_height, stack_sections
+from tuibench.tui.screens.base import MainScreen, ScreenFrame
+from tuibench.tui.text.spans import TextLine
+from tuibench.tui.view import View
+from tuibench.tui.widgets.chart import TimePanel
+from tuibench.tui.widgets.figure_stack import FigureStack
+from tuibench.tui.widgets.panel import Panel
+
+LIST_KEYS = {key: by for key, by in MOVE_KEYS.items() if key not in ("home", "end")}
+"""Those two move the cursor of the charts."""
+CHROME_LINES = 7
+"""Header, tabs, answer, keys, footer, and the axis."""
+FEWEST_ROWS, FEWEST_COMPACT_ROWS, MOST_ROWS = 3, 2, 12
+"""Rows of a chart."""
+FEWEST_LIST_LINES = 8
+FEWEST_CPU_ROWS = 3
+
+
+class Columns(NamedTuple):
+    """The sections of the two columns of a list."""
+
+    left: list[TrendSection]
+    right: list[TrendSection]
+
+    @property
+    def lines(self) -> int:
+        """How many lines they need."""
+        return max(sections_height(self.left), sections_height(self.right))
+
+
+class FigureScreen(MainScreen):
+    """A list in two columns, one row of it chosen; `enter` puts its figure on the charts above."""
+
+    KEYS = (
+        ("↑ ↓", "choose"),
+        ("enter", "chart on/off"),
+        ("i", "on Live"),
+        ("← →", "cursor"),
+        ("z", "zoom"),
+        ("esc", "back"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "chart", "Chart on/off", show=False),
+        Binding("i", "on_live", "On Live", show=False),
+        *(Binding(key, f"move({by})", show=False) for key, by in LIST_KEYS.items()),
+    ]
+    own_figures: ClassVar[tuple[str, ...]] = ()
+    """Those of the charts until the operator chooses some."""
+
+    def __init__(self, view: View, frame: ScreenFrame) -> None:
+        super().__init__(view, frame)
+        self._selection = Selection()
+
+    def columns(self, view: View) -> Columns:
+        """The list."""
+        raise NotImplementedError
+
+    def charted(self, view: View) -> tuple[str, ...]:
+        """The figures on the charts: the operator's, else the screen's own where there is room."""
+        chosen = view.chart_state.figures
+        if chosen is not None:
+            return chosen
+        return self.own_figures if self.has_class("-full") else ()
+
+    @property
+    def chart_columns(self) -> int:
+        return self._stack.columns
+
+    def prepare(self, view: View) -> None:
+        self._selection = self._selection.settled(self._keys(view))
+
+    def action_move(self, by: int) -> None:
+        self._selection = self._selection.moved(self._keys(self.view), by)
+        self._repaint()
+
+    def action_pick(self, key: str) -> None:
+        """By the mouse: the first click chooses, the second charts it."""
+        if key == self._selection.id:
+            self.action_chart()
+        else:
+            keys = self._keys(self.view)
+            self._selection = Selection(key, keys.index(key)) if key in keys else self._selection
+            self._repaint()
+
+    def action_chart(self) -> None:
+        if self._selection.id:
+            change = toggle_figure(self._selection.id, self.charted(self.view))
+            self.post_message(self.LookRequested(change))
+
+    def action_on_live(self) -> None:
+        if self._selection.id:
+            self.post_message(self.LookRequested(toggle_on_live(self._selection.id)))
+
+    @property
+    def _stack(self) -> FigureStack:
+        return self.query_one(FigureStack)
+
+    def _figure_stack(self, name: str) -> FigureStack:
+        return FigureStack(self.charted, ascii_only=self.frame.ascii_only, id=name, numbered=True)
+
+    def _list(self, name: str) -> Horizontal:
+        return Horizontal(
+            self.panel(self._left, id=f"{name}-left"),
+            self.panel(self._right, id=f"{name}-right"),
+            classes="columns",
+            id=f"{name}-columns",
+        )
+
+    def _rows(self, charts: int, room: int) -> int:
+        """How high each chart is where there is so much room for them."""
+        least = FEWEST_ROWS if self.has_class("-full") else FEWEST_COMPACT_ROWS
+        return min(max(room // max(charts, 1), least), MOST_ROWS)
+
+    def _keys(self, view: View) -> list[str]:
+        """The rows that can be chosen: those of the left column, then those of the right one."""
+        left, right = self.columns(view)
+        height = self.query_one(".columns").size.height
+        return [*listed_keys(left, height), *listed_keys(right, height)]
+
+    def _marks(self, view: View) -> ListMarks:
+        on_charts = (*self.charted(view), *view.chart_state.on_live)
+        return ListMarks(self._selection.id or "", on_charts)
+
+    def _left(self, view: View, width: int, height: int) -> list[TextLine]:
+        left, right = self.columns(view)
+        return self._column(left, right, view, width, height)
+
+    def _right(self, view: View, width: int, height: int) -> list[TextLine]:
+        left, right = self.columns(view)
+        return self._column(right, left, view, width, height)
+
+    def _column(
+        self,
+        shown: list[TrendSection],
+        beside: list[TrendSection],
+        view: View,
+        width: int,
+        height: int,
+    ) -> list[TextLine]:
+        return stack_sections(
+            shown,
+            width,
+            height,
+            beside=beside,
+            ascii_only=self.frame.ascii_only,
+            marks=self._marks(view),
+        )
+
+    def _repaint(self) -> None:
+        for panel in self.query(".columns Panel").results(Panel):
+            panel.show(self.view)
+
+
+class ServerScreen(FigureScreen):
+    """All that the server says, with a minute of each figure, and charts of some."""
+
+    own_figures = (figure_key("CONNECTIONS", "Threads running"), figure_key("INNODB", "Redo written"))
+
+    def body(self) -> ComposeResult:
+        yield self._figure_stack("server-charts")
+        yield self.panel(time_axis_lines, id="axis")
+        yield self._list("server")
+
+    def columns(self, view: View) -> Columns:
+        left = [*replica_sections(view), *server_sections(view, LEFT_TABLES)]
+        return Columns(left, server_sections(view, RIGHT_TABLES))
+
+    def prepare(self, view: View) -> None:
+        charts = len(self.charted(view))
+        room = self.size.height - CHROME_LINES - self.columns(view).lines
+        self._stack.arrange(charts, self._rows(charts, room))
+        self.query_one("#axis").display = charts > 0
+        super().prepare(view)
+
+
+class HostScreen(FigureScreen):
+    """What the host does, and the hosts of a load that others drive."""
+
+    own_figures = (figure_key("DISKS", "Write"),)
+
+    def body(self) -> ComposeResult:
+        yield self.panel(load_hosts, id="load-hosts")
+        yield self.panel(core_bars, id="cores")
+        with Horizontal(id="host-cpu"):
+            yield self.panel(cpu_figure, classes="figure", id="host-cpu-figure")
+            chart = self._cpu_chart
+            yield TimePanel(chart, "server", ascii_only=self.frame.ascii_only, id="host-cpu-chart")
+        yield self._figure_stack("host-charts")
+        yield self.panel(time_axis_lines, id="axis")
+        yield self._list("host")
+
+    @property
+    def chart_columns(self) -> int:
+        """Those of the processor's chart, which is not there on a small terminal."""
+        cpu = self.query_one("#host-cpu-chart", TimePanel)
+        return cpu.columns if self.query_one("#host-cpu").display else self._stack.columns
+
+    def columns(self, view: View) -> Columns:
+        """The client stands beside the server's host where they are two."""
+        sections = host_sections(view)
+        return Columns(sections[:2], sections[2:] + client_section(view))
+
+    def prepare(self, view: View) -> None:
+        load_lines = load_hosts_height(view, self.size.height)
+        self.query_one("#load-hosts").styles.height = load_lines
+        self.query_one("#load-hosts").display = load_lines > 0
+        core_lines = core_bars_height(view, self.size.width - 2)
+        self.query_one("#cores").styles.height = core_lines
+        self._arrange(view, self.size.height - CHROME_LINES - load_lines - core_lines)
+        super().prepare(view)
+
+    def _arrange(self, view: View, room: int) -> None:
+        """Charts, the processor's first, above the list."""
+        charts, is_full = len(self.charted(view)), self.has_class("-full")
+        bands = charts + is_full
+        rows = self._rows(bands, room - min(self.columns(view).lines, max(room - FEWEST_ROWS * bands, 0)))
+        has_cpu = is_full and room - rows * bands >= FEWEST_LIST_LINES - FEWEST_CPU_ROWS
+        self.query_one("#host-cpu").display = has_cpu
+        self.query_one("#host-cpu").styles.height = rows
+        self._stack.arrange(charts, rows)
+        self.query_one("#axis").display = bool(charts) or has_cpu
+
+    def _cpu_chart(self, view: View, width: int, height: int) -> list[TextLine]:
+        return cpu_chart(view, width, height, ascii_only=self.frame.ascii_only)
