@@ -103,7 +103,7 @@ def test_every_key_of_every_screen_is_tried() -> None:
     assert set(bound()) == {(keys.kind, key) for keys, key in OWN}
 
 
-SHOWN = {"↑ ↓": {"up", "down"}, "/": {"slash"}, "esc": {"escape"}}
+SHOWN = {"↑ ↓": {"up", "down"}, "← →": {"left", "right"}, "/": {"slash"}, "esc": {"escape"}}
 
 
 @pytest.mark.parametrize("place", SCREEN_TABS, ids=lambda place: place.name)

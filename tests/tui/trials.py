@@ -44,12 +44,12 @@ from tuibench.tui.screens.change import ChangeDialog
 from tuibench.tui.screens.confirm import ConfirmDialog, StopDialog
 from tuibench.tui.screens.durability import DurabilityDialog
 from tuibench.tui.screens.events import EventsScreen
+from tuibench.tui.screens.figure_lists import FigureScreen, HostScreen, ServerScreen
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.input_dialog import InputDialog, NumberDialog
 from tuibench.tui.screens.monitor import (
     BigScreen,
     CostScreen,
-    HostScreen,
     LiveScreen,
     SaturationScreen,
     StatementsScreen,
@@ -202,6 +202,28 @@ def moves(seen: Look, names: Sequence[object]) -> Iterator[tuple[str, Trial]]:
     yield "home", Trial(seen, last, first, lead=("end",))
 
 
+def figure_moves() -> Iterator[tuple[str, Trial]]:
+    """The same of the list of the server's figures; home and end belong to its charts."""
+    listed = [f"COMMANDS/{name}" for name in ("Questions", "SELECT")]
+    tenth = "CONNECTIONS/aborted logins"
+    yield "down", Trial(figure, listed[0], listed[1])
+    yield "up", Trial(figure, listed[1], listed[0], lead=("down",))
+    yield "pagedown", Trial(figure, listed[0], tenth)
+    yield "pageup", Trial(figure, tenth, listed[0], lead=("pagedown",))
+
+
+def figure(it: Any) -> str:
+    return it.app.screen.chosen  # type: ignore[no-any-return]
+
+
+def figures(it: Any) -> object:
+    return it.app.view.chart_state.figures
+
+
+def on_live(it: Any) -> object:
+    return it.app.view.chart_state.on_live
+
+
 def connection(it: Any) -> int:
     return it.app.screen.chosen.id  # type: ignore[no-any-return]
 
@@ -285,6 +307,15 @@ OWN_KEYS = (
             "enter": leads(EventsScreen, LiveScreen),
             "e": leads(EventsScreen, LiveScreen),
             **dict(moves(event, EVENTS)),
+        },
+    ),
+    Keys(
+        FigureScreen,
+        scene("server"),
+        {
+            "enter": Trial(figures, None, (*ServerScreen.own_figures, "COMMANDS/Questions")),
+            "i": Trial(on_live, (), ("COMMANDS/Questions",)),
+            **dict(figure_moves()),
         },
     ),
     Keys(SaturationScreen, Scene(PROBED, ("8",)), {"j": submits(NextStep())}),

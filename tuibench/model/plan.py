@@ -71,7 +71,9 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     `profile_text` is the profile itself where it is in no file; `sql_words` are the options of a command line
     that made it of SQL. `engine` is what is to run the transactions, `cluster` the hosts that do, None for
     this host alone. A session that `is_watch` has no load:
-    it watches the server's own traffic, and most of this is of no account.
+    it watches the server's own traffic, and most of this is of no account. `host_metrics` and `replicas` are
+    what is read beside the server, as it was asked for; `max_lag_seconds` is how far behind a replica may be,
+    0 for no limit.
 
     Connections: `idle_connections` are open beside the load, each connection logs in again after `reconnect`
     transactions (0: never), `connect_rate` is of extra logins per second. With `users` the threads are a
@@ -114,6 +116,9 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     reconnect: int = 0
     connect_rate: float = 0.0
     users: int = 0
+    host_metrics: str = ""
+    replicas: tuple[str, ...] = ()
+    max_lag_seconds: float = 0.0
 
     @property
     def has_connection_load(self) -> bool:

@@ -224,7 +224,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             self.plan_runner,
             self.effect_tracker,
             self.probe_runner,
-            LagGuard(self.spec.max_lag_seconds, self.submit, watcher.emit, watcher.tasks.start),
+            LagGuard(self.spec.plan.max_lag_seconds, self.submit, watcher.emit, watcher.tasks.start),
         )
         self._commands = LoadCommands(
             self._changes,

@@ -36,9 +36,7 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     hold open too: a private server lives as long as somebody holds its line. `yes_this_server` allows
     settings to be changed though the server looks like production. `drain_seconds` is how long
     transactions in flight may take at the end before they are abandoned. `metrics_at` is where its metrics
-    are served for Prometheus, None for nowhere. `host_metrics` is where the figures of the server's host come
-    from (`--host-metrics`), empty for this host. While a replica is more than `max_lag_seconds` behind, the
-    load is paused; 0 is no limit.
+    are served for Prometheus, None for nowhere. `replicas` are those that the plan names, with their logins.
     """
 
     session: str
@@ -49,9 +47,7 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     yes_this_server: bool = False
     drain_seconds: float = 2.0
     metrics_at: Address | None = None
-    host_metrics: str = ""
     replicas: ReplicaChoice = ReplicaChoice()
-    max_lag_seconds: float = 0.0
 
 
 class ServiceSpec(msgspec.Struct, frozen=True, kw_only=True):

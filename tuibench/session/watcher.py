@@ -111,7 +111,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self._own_pids,
             self.settings.author_of,
             with_traffic=self.spec.plan.is_watch,
-            host_metrics=self.spec.host_metrics,
+            host_metrics=self.spec.plan.host_metrics,
             replicas=self.spec.replicas,
         )
         self.sampler.own_changes = lambda: self.settings.changes

@@ -14,6 +14,7 @@ from tuibench.errors import UsageError
 from tuibench.model.plan import GRACE_SECONDS
 
 if TYPE_CHECKING:
+    from tuibench.model.plan import RunPlan
     from tuibench.model.target import Target
     from tuibench.session.spec import Address, ReplicaChoice, SessionSpec
 
@@ -88,8 +89,8 @@ class MetricsOptions:
 
 
 @dataclass(frozen=True)
-class SightOptions:
-    """Options of every session: what is read beside the server itself."""
+class HostMetricsOptions:
+    """The option of every command that measures: where the figures of the server's host come from."""
 
     SECTION: ClassVar = "Server"
 
@@ -101,6 +102,19 @@ class SightOptions:
             help="Read the server's host: ssh:USER@HOST, or http://HOST:9100/metrics of a node_exporter.",
         ),
     ] = ""
+
+    def apply_to(self, plan: RunPlan) -> RunPlan:
+        """The plan that reads it. Raises UsageError for what cannot be read."""
+        from tuibench.observe.host.remote.source import parse_host_metrics
+
+        if self.host_metrics:
+            parse_host_metrics(self.host_metrics)
+        return replace(plan, host_metrics=self.host_metrics)
+
+
+@dataclass(frozen=True)
+class SightOptions(HostMetricsOptions):
+    """Options of every session: what is read beside the server itself."""
 
     replica: Annotated[
         list[str] | None,
@@ -119,17 +133,15 @@ class SightOptions:
 
     def spec(self, spec: SessionSpec) -> SessionSpec:
         """The session that reads them. Raises UsageError for what cannot be read."""
-        from tuibench.observe.host.remote.source import parse_host_metrics
-
-        if self.host_metrics:
-            parse_host_metrics(self.host_metrics)
+        plan = self.apply_to(spec.plan)
         replicas = replica_choice(self.replica or [], spec.target)
         limit = parse_max_lag(self.max_lag)
         if limit and not replicas.is_wanted:
             raise UsageError("--max-lag needs the replicas", "add --replica=HOST:PORT, or --replica=auto")
         if limit and spec.plan.is_watch:
             raise UsageError("--max-lag holds a load back, and watch has none")
-        return replace(spec, host_metrics=self.host_metrics, replicas=replicas, max_lag_seconds=limit)
+        plan = replace(plan, replicas=tuple(self.replica or ()), max_lag_seconds=limit)
+        return replace(spec, plan=plan, replicas=replicas)
 
     def check_thresholds(self, texts: Sequence[str]) -> None:
         """Raises UsageError for an objective on the lag without replicas that tell it."""

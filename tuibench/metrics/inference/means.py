@@ -13,10 +13,9 @@ from math import sqrt
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-import msgspec
-
 from tuibench.metrics.inference import students_t
 from tuibench.metrics.inference.bootstrap import LEVEL, autocorrelation
+from tuibench.model.measurements.operation_cost import Resource
 from tuibench.model.results.sweep import CellFigures, CellResult, Mean, SweepPlan, SweepPoint
 
 FEWEST_VALUES = 4
@@ -43,7 +42,15 @@ def estimate_mean(values: Sequence[float]) -> MeanEstimate:
     return MeanEstimate(mean, students_t.two_sided(LEVEL, max(2.0, independent - 1)) * error / mean)
 
 
-FIGURES = CellFigures.__struct_fields__
+COSTS = tuple(
+    f"{resource}_per_{operation}" for operation in ("transaction", "query") for resource in Resource
+)
+"""What an operation cost."""
+FIGURES = (
+    *(name for name in CellFigures.__struct_fields__ if name not in ("per_transaction", "per_query")),
+    *COSTS,
+)
+"""All figures of a run, by name."""
 
 
 def mean_with_interval(values: Sequence[float]) -> Mean:
@@ -72,8 +79,10 @@ def sweep_points(plan: SweepPlan, results: Iterable[CellResult]) -> tuple[SweepP
 
 def _sweep_point(runs: Sequence[CellResult]) -> SweepPoint:
     first = runs[0]
-    columns = [msgspec.structs.asdict(run.figures) for run in runs if run.figures is not None]
-    known = {name: [row[name] for row in columns if row[name] is not None] for name in FIGURES}
+    measured = [run.figures for run in runs if run.figures is not None]
+    known = {
+        name: [value for each in measured if (value := each.value(name)) is not None] for name in FIGURES
+    }
     return SweepPoint(
         case=first.cell.case,
         variant=first.cell.variant,

@@ -109,7 +109,8 @@ class CellFigures(msgspec.Struct, frozen=True, kw_only=True):
     second of the measured time, latencies milliseconds. `errors`, `retries` and `slow_queries` are counts.
     Questions are the server's count without our sampling. `open_tables` is the most that were open at a time.
     CPU figures are percent of the whole machine, the server's memory is its resident set; None for one
-    elsewhere.
+    elsewhere. `per_transaction` and `per_query` are what an operation cost, by the names of `Resource`; what
+    is not known is absent.
     """
 
     headline: float
@@ -127,6 +128,18 @@ class CellFigures(msgspec.Struct, frozen=True, kw_only=True):
     cpu_total: float | None = None
     memory_server_bytes: float | None = None
     memory_used_bytes: float | None = None
+    per_transaction: dict[str, float] = {}
+    per_query: dict[str, float] = {}
+
+    def value(self, name: str) -> float | None:
+        """A figure by its name; the cost of an operation as server_cpu_us_per_transaction."""
+        resource, _, operation = name.rpartition("_per_")
+        if operation == "transaction":
+            return self.per_transaction.get(resource)
+        if operation == "query":
+            return self.per_query.get(resource)
+        found: float | None = getattr(self, name, None)
+        return found
 
 
 class CellResult(msgspec.Struct, frozen=True, kw_only=True, tag="cell"):

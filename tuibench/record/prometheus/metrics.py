@@ -230,6 +230,9 @@ SERVER_GAUGES: tuple[Gauge[ServerSample], ...] = (
     ),
 )
 
+CLIENT = "client_"
+"""Before the names of the client's host, where the server is on another one."""
+
 HOST_GAUGES: tuple[Gauge[HostSample], ...] = (
     Gauge("host_cpus", "Processors of the host.", lambda host: host.cores),
     Gauge("host_memory_used_bytes", "Memory in use.", lambda host: host.memory_used_bytes),

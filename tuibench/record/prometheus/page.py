@@ -29,6 +29,7 @@ from tuibench import sanitize
 from tuibench.metrics.histogram import Histogram, bucket_upper_bound
 from tuibench.model.event import EventKind
 from tuibench.model.measurements.operation_cost import ResourceUse
+from tuibench.model.measurements.sample import HostSample
 from tuibench.model.message import RunState
 from tuibench.mysql.errors import error_name
 from tuibench.record.prometheus import metrics
@@ -114,13 +115,20 @@ def metric_families(snapshot: MetricsSnapshot) -> Iterator[Metric]:
     yield from _read(metrics.SERVER_GAUGES, sample.server)
     if sample.server is not None:
         yield from _server(sample.server.counters)
-    yield from _read(metrics.HOST_GAUGES, sample.host)
-    if sample.host is not None:
-        cpu = GaugeMetricFamily(PREFIX + "host_cpu_ratio", "Share of all processor time.", labels=["owner"])
-        for owner in metrics.CPU_OWNERS:
-            if (share := owner.read(sample.host)) is not None:
-                cpu.add_metric([owner.name], share)
-        yield cpu
+    yield from _host(sample.host, PREFIX)
+    yield from _host(sample.client_host, PREFIX + metrics.CLIENT)
+
+
+def _host(host: HostSample | None, prefix: str) -> Iterator[Metric]:
+    """A host's figures; nothing where they are not known."""
+    if host is None:
+        return
+    yield from _read(metrics.HOST_GAUGES, host, prefix)
+    cpu = GaugeMetricFamily(prefix + "host_cpu_ratio", "Share of all processor time.", labels=["owner"])
+    for owner in metrics.CPU_OWNERS:
+        if (share := owner.read(host)) is not None:
+            cpu.add_metric([owner.name], share)
+    yield cpu
 
 
 def _identity(snapshot: MetricsSnapshot) -> Iterator[Metric]:
@@ -226,10 +234,10 @@ def _server(found: dict[str, int]) -> Iterator[Metric]:
             yield CounterMetricFamily(PREFIX + counter.facts.metric, help_text, value=value)
 
 
-def _read(table: Iterable[metrics.Gauge[Part]], part: Part | None) -> Iterator[Metric]:
+def _read(table: Iterable[metrics.Gauge[Part]], part: Part | None, prefix: str = PREFIX) -> Iterator[Metric]:
     for gauge in table if part is not None else ():
         value = gauge.read(part)  # type: ignore[arg-type]
         if value is not None:
-            family = GaugeMetricFamily(PREFIX + gauge.name, gauge.help)
+            family = GaugeMetricFamily(prefix + gauge.name, gauge.help)
             family.add_metric([], value)
             yield family

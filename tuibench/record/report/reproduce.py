@@ -133,6 +133,8 @@ OPTIONS = (
     RunOption("cluster-cert", _of_cluster("cert", "")),
     RunOption("cluster-key", _of_cluster("key", "")),
     RunOption("on-host-loss", _of_cluster("on_host_loss", OnHostLoss.CONTINUE)),
+    RunOption("host-metrics", lambda plan: plan.host_metrics or None),
+    RunOption("max-lag", lambda plan: f"{plan.max_lag_seconds:g}s" if plan.max_lag_seconds else None),
     RunOption("client-delay", lambda plan: f"{plan.client_delay_ms:g}ms" if plan.client_delay_ms else None),
 )
 
@@ -144,6 +146,7 @@ def reproduction_commands(run: Run) -> ReproductionCommands:
     ours = [f"--{option.name}={value}" for option, value in words]
     ours += [f"--cluster={place}" for place in plan.cluster.places] if plan.cluster else []
     ours += ["--cluster-insecure"] if plan.cluster and plan.cluster.insecure else []
+    ours += [f"--replica={place}" for place in plan.replicas]
     theirs = [f"--{option.name}={value}" for option, value in words if option.in_sysbench]
     own = option_arguments(plan.options)
     sysbench = ["sysbench", plan.profile, *server_arguments(target, "mysql-"), f"--mysql-password={PASSWORD}"]

@@ -103,7 +103,7 @@ def _run_row(sweep: Sweep, result: CellResult) -> tuple[object, ...]:
         "on" if has_binlog(sweep, cell.variant) else "off",
         cell.case.size,
         data_files_bytes(sweep, cell.case.data),
-        *(getattr(figures, name, None) for name in FIGURES),
+        *(figures.value(name) if figures is not None else None for name in FIGURES),
     )
 
 

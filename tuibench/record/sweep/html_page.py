@@ -19,6 +19,8 @@ PAIRED: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("open_tables", "open tables", units.si),
     ("questions_per_second", "Questions/s", units.si),
     ("cpu_server", "CPU of the server", units.percent),
+    ("server_cpu_us_per_transaction", "server CPU of a transaction (µs)", units.si),
+    ("client_cpu_us_per_transaction", "client CPU of a transaction (µs)", units.si),
 )
 """Figures that have a small chart, in pairs."""
 

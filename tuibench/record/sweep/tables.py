@@ -4,9 +4,12 @@ One row a run, with what else moves the result: machine, network, binary log, si
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from tuibench import units
 from tuibench.metrics.inference.means import sweep_points
+from tuibench.metrics.series.cost_wording import resource_text
+from tuibench.model.measurements.operation_cost import Resource
 from tuibench.model.results.sweep import TPS, CellResult, Mean, Sweep, SweepCase, SweepPoint, SweepVariant
 from tuibench.record.report.text_table import TextTable
 
@@ -25,6 +28,10 @@ SIDE_FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("cpu_server", "CPU server (%)", lambda value: f"{value:.0f}"),
     ("cpu_tuibench", "CPU tuibench (%)", lambda value: f"{value:.0f}"),
     ("memory_server_bytes", "memory server", units.binary_size),
+    *(
+        (f"{resource}_per_transaction", f"{resource.facts.label}/trx", partial(resource_text, resource))
+        for resource in Resource
+    ),
 )
 """A figure of each run, what it is called, and how its mean is written."""
 

@@ -47,6 +47,8 @@ def cell_figures(summary: Summary, samples: Sequence[Sample]) -> CellFigures:
         cpu_total=_mean(hosts, lambda host: host.cpu_total),
         memory_server_bytes=_most(hosts, lambda host: host.memory_server_bytes),
         memory_used_bytes=_most(hosts, lambda host: host.memory_used_bytes),
+        per_transaction=summary.operation_cost.per_transaction,
+        per_query=summary.operation_cost.per_query,
     )
 
 

@@ -1,7 +1,7 @@
 """Selection in a list that changes: by identity, or by position if the item is gone."""
 
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 PAGE_LINES = 10
 MOVE_KEYS = {
@@ -15,16 +15,13 @@ MOVE_KEYS = {
 """By key: how many lines further down."""
 
 
-ItemId = TypeVar("ItemId", int, str)
-
-
-class Selection(NamedTuple, Generic[ItemId]):
+class Selection(NamedTuple):
     """The chosen id, and where it was last seen."""
 
-    id: ItemId | None = None
+    id: int | None = None
     place: int = 0
 
-    def settled(self, ids: Sequence[ItemId]) -> "Selection[ItemId]":
+    def settled(self, ids: Sequence[int]) -> "Selection":
         """The same line in a new list; whoever took its place if it is gone."""
         if not ids:
             return Selection()
@@ -33,7 +30,7 @@ class Selection(NamedTuple, Generic[ItemId]):
         place = min(self.place, len(ids) - 1)
         return Selection(ids[place], place)
 
-    def moved(self, ids: Sequence[ItemId], by: int) -> "Selection[ItemId]":
+    def moved(self, ids: Sequence[int], by: int) -> "Selection":
         """So many lines further down, as far as there are any."""
         place = min(max(self.settled(ids).place + by, 0), len(ids) - 1)
         return Selection(ids[place], place) if ids else Selection()

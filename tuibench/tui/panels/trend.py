@@ -6,7 +6,7 @@ A value that is missing says why beside its dash; a tick that is missing is a ga
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from tuibench.tui.charts.scale import baseline
+from tuibench.tui.charts.scale import NEAR_ZERO, baseline
 from tuibench.tui.panels.selection import first_visible
 from tuibench.tui.text import drawing
 from tuibench.tui.text.spans import TextLine, TextSpan, justify, pad_line, shorten
@@ -150,7 +150,8 @@ def _value_line(row: TrendRow, name: TextLine, width: int) -> TextLine:
 
 
 def _sparkline(values: Sequence[float | None], width: int, high: int, *, ascii_only: bool) -> list[str]:
-    """The newest values, from zero or, where none comes near it, from below the least.
+    """The newest values, from zero or, where none comes near it, from below the least. What is always the
+    same is half a row high.
 
     They never fill a cell, so that rows stay apart.
     """
@@ -158,7 +159,8 @@ def _sparkline(values: Sequence[float | None], width: int, high: int, *, ascii_o
     known = [value for value in shown if value is not None]
     least, most = min(known, default=0.0), max(known, default=0.0)
     base = baseline(least, most)
-    if not base:
-        return drawing.draw_bars(shown, axis_maximum(most) * _HEADROOM, high, ascii_only=ascii_only)
-    raised = [None if value is None else value - base for value in shown]
-    return drawing.draw_bars(raised, (most - base) * _HEADROOM, high, ascii_only=ascii_only)
+    if base:
+        shown = [None if value is None else value - base for value in shown]
+        return drawing.draw_bars(shown, (most - base) * _HEADROOM, high, ascii_only=ascii_only)
+    top = 2 * most if 0 < NEAR_ZERO * most <= least else axis_maximum(most) * _HEADROOM
+    return drawing.draw_bars(shown, top, high, ascii_only=ascii_only)

@@ -14,9 +14,10 @@ from typing import ClassVar, NamedTuple
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.geometry import Size
 
 from tuibench.tui.charts.figures.server import LEFT_TABLES, RIGHT_TABLES
-from tuibench.tui.charts.figures.table import figure_key
+from tuibench.tui.charts.figures.table import figure_key, figure_number
 from tuibench.tui.commands.chart_view import toggle_figure, toggle_on_live
 from tuibench.tui.panels.host import client_section, core_bars, core_bars_height, host_sections
 from tuibench.tui.panels.load.load_hosts import load_hosts, load_hosts_height
@@ -38,8 +39,8 @@ CHROME_LINES = 7
 """Header, tabs, answer, keys, footer, and the axis."""
 FEWEST_ROWS, FEWEST_COMPACT_ROWS, MOST_ROWS = 3, 2, 12
 """Rows of a chart."""
-FEWEST_LIST_LINES = 8
-FEWEST_CPU_ROWS = 3
+FEWEST_LIST_LINES = 7
+"""Lines of the list, with the line that keeps it apart from the charts."""
 
 
 class Columns(NamedTuple):
@@ -93,29 +94,32 @@ class FigureScreen(MainScreen):
         return self._stack.columns
 
     def prepare(self, view: View) -> None:
-        self._selection = self._selection.settled(self._keys(view))
+        self._selection = self._selection.settled(self._ids(view))
+
+    def apply_size_classes(self, size: Size) -> None:
+        """What is shown depends on the size, too."""
+        super().apply_size_classes(size)
+        if self.is_mounted:
+            self.prepare(self.view)
+
+    @property
+    def chosen(self) -> str:
+        """The key of the row that is marked; empty before there is one."""
+        keys = self._keys(self.view)
+        return next((key for key in keys if figure_number(key) == self._selection.id), "")
 
     def action_move(self, by: int) -> None:
-        self._selection = self._selection.moved(self._keys(self.view), by)
-        self._repaint()
-
-    def action_pick(self, key: str) -> None:
-        """By the mouse: the first click chooses, the second charts it."""
-        if key == self._selection.id:
-            self.action_chart()
-        else:
-            keys = self._keys(self.view)
-            self._selection = Selection(key, keys.index(key)) if key in keys else self._selection
-            self._repaint()
+        self._selection = self._selection.moved(self._ids(self.view), by)
+        for panel in self.query(".columns Panel").results(Panel):
+            panel.show(self.view)
 
     def action_chart(self) -> None:
-        if self._selection.id:
-            change = toggle_figure(self._selection.id, self.charted(self.view))
-            self.post_message(self.LookRequested(change))
+        if self.chosen:
+            self.post_message(self.LookRequested(toggle_figure(self.chosen, self.charted(self.view))))
 
     def action_on_live(self) -> None:
-        if self._selection.id:
-            self.post_message(self.LookRequested(toggle_on_live(self._selection.id)))
+        if self.chosen:
+            self.post_message(self.LookRequested(toggle_on_live(self.chosen)))
 
     @property
     def _stack(self) -> FigureStack:
@@ -132,10 +136,11 @@ class FigureScreen(MainScreen):
             id=f"{name}-columns",
         )
 
-    def _rows(self, charts: int, room: int) -> int:
-        """How high each chart is where there is so much room for them."""
+    def _rows(self, charts: int, lines: int, wanted: int) -> int:
+        """How high each chart is above a list that wants so many of the lines."""
         least = FEWEST_ROWS if self.has_class("-full") else FEWEST_COMPACT_ROWS
-        return min(max(room // max(charts, 1), least), MOST_ROWS)
+        each = min(max((lines - wanted) // max(charts, 1), least), MOST_ROWS)
+        return max(min(each, (lines - FEWEST_LIST_LINES) // max(charts, 1)), 1)
 
     def _keys(self, view: View) -> list[str]:
         """The rows that can be chosen: those of the left column, then those of the right one."""
@@ -143,9 +148,8 @@ class FigureScreen(MainScreen):
         height = self.query_one(".columns").size.height
         return [*listed_keys(left, height), *listed_keys(right, height)]
 
-    def _marks(self, view: View) -> ListMarks:
-        on_charts = (*self.charted(view), *view.chart_state.on_live)
-        return ListMarks(self._selection.id or "", on_charts)
+    def _ids(self, view: View) -> list[int]:
+        return [figure_number(key) for key in self._keys(view)]
 
     def _left(self, view: View, width: int, height: int) -> list[TextLine]:
         left, right = self.columns(view)
@@ -169,12 +173,8 @@ class FigureScreen(MainScreen):
             height,
             beside=beside,
             ascii_only=self.frame.ascii_only,
-            marks=self._marks(view),
+            marks=ListMarks(self.chosen, (*self.charted(view), *view.chart_state.on_live)),
         )
-
-    def _repaint(self) -> None:
-        for panel in self.query(".columns Panel").results(Panel):
-            panel.show(self.view)
 
 
 class ServerScreen(FigureScreen):
@@ -193,8 +193,8 @@ class ServerScreen(FigureScreen):
 
     def prepare(self, view: View) -> None:
         charts = len(self.charted(view))
-        room = self.size.height - CHROME_LINES - self.columns(view).lines
-        self._stack.arrange(charts, self._rows(charts, room))
+        lines = self.app.size.height - CHROME_LINES
+        self._stack.set_charts(charts, self._rows(charts, lines, self.columns(view).lines))
         self.query_one("#axis").display = charts > 0
         super().prepare(view)
 
@@ -227,23 +227,21 @@ class HostScreen(FigureScreen):
         return Columns(sections[:2], sections[2:] + client_section(view))
 
     def prepare(self, view: View) -> None:
-        load_lines = load_hosts_height(view, self.size.height)
+        load_lines = load_hosts_height(view, self.app.size.height)
         self.query_one("#load-hosts").styles.height = load_lines
         self.query_one("#load-hosts").display = load_lines > 0
-        core_lines = core_bars_height(view, self.size.width - 2)
+        core_lines = core_bars_height(view, self.app.size.width - 2)
         self.query_one("#cores").styles.height = core_lines
-        self._arrange(view, self.size.height - CHROME_LINES - load_lines - core_lines)
+        self._arrange(view, self.app.size.height - CHROME_LINES - load_lines - core_lines)
         super().prepare(view)
 
-    def _arrange(self, view: View, room: int) -> None:
+    def _arrange(self, view: View, lines: int) -> None:
         """Charts, the processor's first, above the list."""
-        charts, is_full = len(self.charted(view)), self.has_class("-full")
-        bands = charts + is_full
-        rows = self._rows(bands, room - min(self.columns(view).lines, max(room - FEWEST_ROWS * bands, 0)))
-        has_cpu = is_full and room - rows * bands >= FEWEST_LIST_LINES - FEWEST_CPU_ROWS
+        charts, has_cpu = len(self.charted(view)), self.has_class("-full")
+        rows = self._rows(charts + has_cpu, lines, self.columns(view).lines)
         self.query_one("#host-cpu").display = has_cpu
         self.query_one("#host-cpu").styles.height = rows
-        self._stack.arrange(charts, rows)
+        self._stack.set_charts(charts, rows)
         self.query_one("#axis").display = bool(charts) or has_cpu
 
     def _cpu_chart(self, view: View, width: int, height: int) -> list[TextLine]:

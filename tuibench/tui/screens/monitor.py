@@ -112,7 +112,7 @@ class LiveScreen(MainScreen):
         charts, is_full = len(view.chart_state.on_live), self.has_class("-full")
         shown = charts if is_full else min(charts, MOST_COMPACT_PINNED)
         rows = PINNED_ROWS if is_full else 1
-        self.query_one(FigureStack).arrange(shown, 2 * rows if self.has_class("-tall") else rows)
+        self.query_one(FigureStack).set_charts(shown, 2 * rows if self.has_class("-tall") else rows)
 
     def _band(self, measure: Measure, *, is_first: bool) -> ComposeResult:
         with Horizontal(classes="band"):

@@ -18,7 +18,7 @@ KeysOf = Callable[[View], Sequence[str]]
 
 
 class FigureStack(Vertical):
-    """A place for as many charts as there can be; `arrange` shows those that are filled."""
+    """A place for as many charts as there can be; `set_charts` shows those that are filled."""
 
     def __init__(self, keys_of: KeysOf, *, ascii_only: bool, id: str, numbered: bool = False) -> None:
         super().__init__(id=id, classes="figures")
@@ -41,7 +41,7 @@ class FigureStack(Vertical):
         """How many columns its charts have; 0 while none is shown."""
         return self.query(TimePanel).first().columns if self.display else 0
 
-    def arrange(self, charts: int, rows: int) -> None:
+    def set_charts(self, charts: int, rows: int) -> None:
         """Shows so many charts, each so many rows high."""
         self.display = charts > 0
         self.styles.height = charts * rows

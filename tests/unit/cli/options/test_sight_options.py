@@ -2,7 +2,12 @@
 
 import pytest
 
-from tuibench.cli.options.session_options import SightOptions, parse_max_lag, replica_choice
+from tuibench.cli.options.session_options import (
+    HostMetricsOptions,
+    SightOptions,
+    parse_max_lag,
+    replica_choice,
+)
 from tuibench.errors import UsageError
 from tuibench.model.plan import RunPlan
 from tuibench.model.target import Target
@@ -44,7 +49,15 @@ def test_a_limit_and_an_objective_need_replicas() -> None:
         SightOptions().check_thresholds(["tps>5", " Lag<5s"])
     SightOptions(replica=["auto"]).check_thresholds(["lag<5s"])
     spec = SightOptions(replica=["db2"], max_lag="5s", host_metrics="ssh:db1").spec(SPEC)
-    assert (spec.max_lag_seconds, spec.host_metrics, len(spec.replicas.targets)) == (5.0, "ssh:db1", 1)
+    plan = spec.plan
+    assert (plan.max_lag_seconds, plan.host_metrics, plan.replicas) == (5.0, "ssh:db1", ("db2",))
+    assert len(spec.replicas.targets) == 1
+
+
+def test_a_sweep_reads_the_host_of_its_server() -> None:
+    assert HostMetricsOptions(host_metrics="ssh:db1").apply_to(SPEC.plan).host_metrics == "ssh:db1"
+    with pytest.raises(UsageError):
+        HostMetricsOptions(host_metrics="carrier pigeon").apply_to(SPEC.plan)
 
 
 def test_watch_has_no_load_to_hold_back() -> None:

@@ -47,6 +47,18 @@ def test_failed_cells_and_unknown_figures_are_in_no_mean() -> None:
     assert "memory_used_bytes" not in point.figures
 
 
+def test_the_cost_of_an_operation_is_a_figure_where_it_is_known() -> None:
+    first, second, *_ = all_cells(sweeps.PLAN)
+    results = [
+        sweeps.costing(sweeps.result(cell), server_cpu_us=us)
+        for cell, us in ((first, 400.0), (second, 600.0))
+    ]
+    (point,) = sweep_points(sweeps.PLAN, results)
+    assert point.figures["server_cpu_us_per_transaction"].mean == 500.0
+    assert point.figures["server_cpu_us_per_query"].mean == 25.0
+    assert "binlog_bytes_per_transaction" not in point.figures
+
+
 def test_one_limited_run_makes_its_point_limited() -> None:
     first, second, *_ = all_cells(sweeps.PLAN)
     (point,) = sweep_points(sweeps.PLAN, (sweeps.result(first), sweeps.result(second, limited=True)))

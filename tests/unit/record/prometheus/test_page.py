@@ -137,6 +137,17 @@ def test_what_was_not_measured_is_absent() -> None:
     assert known["server_threads_running", ()] == 1
 
 
+def test_the_client_has_figures_of_its_own_where_the_server_is_elsewhere() -> None:
+    host = SAMPLE.host
+    assert host is not None
+    client = replace(host, cores=2, cpu_tuibench=33.0)
+    both = values(families(replace(MOMENT, sample=replace(SAMPLE, client_host=client))))
+    assert both["host_cpus", ()] == host.cores
+    assert both["client_host_cpus", ()] == 2
+    assert both["client_host_cpu_ratio", (("owner", "tuibench"),)] == pytest.approx(0.33)
+    assert not [name for name, _ in values(families()) if name.startswith("client_host")]
+
+
 def test_before_the_first_sample_the_counters_stand_at_zero() -> None:
     first = values(families(BEFORE_THE_FIRST_SAMPLE))
     assert first["transactions_total", ()] == 0

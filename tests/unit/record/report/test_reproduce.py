@@ -121,6 +121,14 @@ def test_sql_of_ones_own_is_told_as_it_was_given(run: Run) -> None:
     assert (told.prepare, told.sysbench) == (None, None)
 
 
+def test_what_was_read_beside_the_server_is_read_again(run: Run) -> None:
+    plan = replace(PLAN, host_metrics="ssh:ann@db1", replicas=("auto", "db2:3307"), max_lag_seconds=2.5)
+    told = reproduction_commands(of(run, plan, host="db1"))
+    for word in ("--host-metrics=ssh:ann@db1", "--replica=auto", "--replica=db2:3307", "--max-lag=2.5s"):
+        assert word in shlex.split(told.tuibench)
+        assert word not in (told.sysbench or "")
+
+
 def test_changes_by_hand_are_told_with_their_time(run: Run) -> None:
     steered = Event(at=1.0, elapsed_seconds=65.0, kind=EventKind.THREADS, text="threads 4 → 8", marker=1)
     mark = Event(at=1.0, elapsed_seconds=66.0, kind=EventKind.MARK, text="coffee", marker=2)

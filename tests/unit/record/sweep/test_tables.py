@@ -57,6 +57,24 @@ def test_the_summary_has_threads_across_and_variants_down() -> None:
     assert sweep_text(sweeps.sweep()).startswith(HEADLINE)
 
 
+def test_the_cost_of_a_transaction_has_a_row_for_each_resource_that_is_known() -> None:
+    whole = sweeps.sweep()
+    first, *rest = whole.results
+    costs = sweeps.costing(first, server_cpu_us=412.5, redo_bytes=6200.0)
+    found = msgspec.structs.replace(whole, results=(costs, *rest))
+    text = sweep_text(found)
+    assert [line.split()[-3:] for line in text.splitlines() if line.startswith("server CPU/trx")] == [
+        ["412.50", "µs", "–"]
+    ]
+    assert "redo/trx" in text
+    assert "binlog/trx" not in text
+    table = list(csv.DictReader(io.StringIO(sweep_text(found, "runs", "csv"))))
+    assert table[0]["server_cpu_us_per_transaction"] == "412.5"
+    assert table[0]["server_cpu_us_per_query"] == "20.625"
+    assert table[0]["binlog_bytes_per_transaction"] == ""
+    assert table[1]["server_cpu_us_per_transaction"] == ""
+
+
 def test_what_is_not_measured_yet_is_a_dash_or_has_no_place() -> None:
     lines = sweep_text(partial(sweeps.sweep(), 6)).splitlines()
     assert lines[3].split() == ["unsafe", "0/0", "1,005", "±", "64", "–"]

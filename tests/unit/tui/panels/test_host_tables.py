@@ -3,7 +3,8 @@
 import msgspec
 
 from tests.tui import script
-from tuibench.tui.panels.host import core_bars, core_bars_height, cpu_history, host_sections
+from tuibench.tui.panels.host import core_bars, core_bars_height, host_sections
+from tuibench.tui.panels.plots.cpu_chart import cpu_chart
 from tuibench.tui.panels.trend import TrendRow, stack_sections
 from tuibench.tui.text.spans import TextLine, line_width, plain_text
 from tuibench.tui.view import View, initial_view, next_view
@@ -63,11 +64,12 @@ def test_what_cannot_be_read_is_a_dash_with_a_reason() -> None:
     assert row(view, "Server")[1:3] == ("–", "see above")
 
 
-def test_the_last_minute_is_stacked_by_who_used_it() -> None:
+def test_the_processor_is_stacked_by_who_used_it() -> None:
     view = with_host(cpu_server=50.0, cpu_tuibench=25.0, cpu_rest=0.0, cpu_total=75.0)
-    rows = text(cpu_history(view, 7 + 61, 4)).splitlines()
-    assert rows[0].lstrip().startswith("100 %")
-    assert [row.rstrip()[-1] for row in rows[1:]] == ["▓", "█", "█"]
+    rows = cpu_chart(view, 7 + 61, 4)
+    assert plain_text(rows[0]).lstrip().startswith("100 %")
+    assert [plain_text(row)[-1] for row in rows] == [" ", "█", "█", "█"]
+    assert [row[-1].role for row in rows[1:]] == ["stack-own", "stack-server", "stack-server"]
 
 
 def test_both_columns_fit_their_width() -> None:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tuibench.tui.panels.trend import TrendRow, TrendSection, stack_sections
+from tuibench.tui.panels.trend import ListMarks, TrendRow, TrendSection, listed_keys, stack_sections
+from tuibench.tui.text.spans import line_width, plain_text
 
 WIDTH = 60
 CELLS = "▁▂▃▄▅▆▇█"
@@ -37,3 +38,37 @@ def test_a_gap_stays_one() -> None:
 @pytest.mark.parametrize("values", [[], [None], [5.0], [0.0, 0.0]])
 def test_few_values(values: list[float | None]) -> None:
     assert len(drawn(values)) == sum(value is not None for value in values)
+
+
+def test_what_is_always_the_same_is_half_a_row_high() -> None:
+    assert drawn([214.0] * 3) == "▄▄▄"
+    assert drawn([0.0] * 3) == "▁▁▁"
+
+
+ROWS = [TrendRow(f"row {number}", str(number), key=f"k{number}") for number in range(9)]
+
+
+def listed(height: int, marks: ListMarks) -> list[str]:
+    lines = stack_sections([TrendSection("T", ROWS)], WIDTH, height, marks=marks)
+    return [plain_text(line) for line in lines]
+
+
+def test_the_chosen_row_is_always_among_the_lines_that_fit() -> None:
+    for row in ROWS:
+        shown = listed(4, ListMarks(row.key))
+        assert len(shown) == 4
+        assert any(line.startswith(row.name) for line in shown)
+    assert listed(4, ListMarks())[0].startswith("T ")
+
+
+def test_a_row_on_the_charts_is_marked_and_keeps_its_width() -> None:
+    lines = stack_sections([TrendSection("T", ROWS)], 37, 10, marks=ListMarks("k1", ("k2",)))
+    assert all(line_width(line) == 37 for line in lines)
+    assert [plain_text(line).split()[:3] for line in lines[2:4]] == [["row", "1", "1"], ["row", "2", "●"]]
+    assert lines[2][0].role == "selected"
+
+
+def test_the_keys_of_a_list_are_those_of_its_rows_that_fit() -> None:
+    rare = [TrendSection("T", [ROWS[0], ROWS[1]._replace(rare=True), TrendRow("no figure", "–")])]
+    assert listed_keys(rare, 4) == ["k0", "k1"]
+    assert listed_keys(rare, 3) == ["k0"]

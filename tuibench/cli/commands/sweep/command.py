@@ -19,6 +19,7 @@ from tuibench.cli.options.private_server_options import PrivateServerOptions
 from tuibench.cli.options.profile_options import CONTEXT
 from tuibench.cli.options.run_options import RunOptions
 from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.options.session_options import HostMetricsOptions
 from tuibench.cli.output.log import info
 from tuibench.cli.parsing.declarations import Argument, OmitOptions
 from tuibench.cli.runner.event_loop import ENDING_SIGNALS, run_async
@@ -61,6 +62,7 @@ def sweep(
     axes: SweepOptions,
     options: LoadOptions,
     private: PrivateServerOptions,
+    host: HostMetricsOptions,
     results: ResultOptions,
     profile: Annotated[str, Argument(help="Profiles: oltp_read_only,oltp_write_only.")] = "",
 ) -> None:
@@ -72,6 +74,9 @@ def sweep(
         return
     check_writable(results.out)
     plan = _plan_from_options(context, profile, adhoc, axes, options)
+    plan = replace(plan, base=host.apply_to(plan.base)) if plan is not None else None
+    if host.host_metrics and axes.server_programs:
+        raise UsageError("--host-metrics is for a server elsewhere", "private servers are on this host")
     if private.is_given and not axes.server_programs:
         raise UsageError(
             "--cpus, --memory, --my-cnf and --mysqld-option are for private servers",

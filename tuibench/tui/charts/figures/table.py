@@ -6,6 +6,7 @@ by name.
 """
 
 import math
+import zlib
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -48,6 +49,10 @@ def _sources() -> Iterator[tuple[str, FigureSource]]:
         yield from ((title, row) for row in rows)
 
 
+def _small_heading(section: str) -> str:
+    return "InnoDB" if section == "INNODB" else section.lower()
+
+
 def _with_unit(write: NumberFormat) -> NumberFormat:
     """A chart says that a rate is one; in a list that goes without saying."""
     return per_second_text if write is rate_text else write
@@ -55,10 +60,17 @@ def _with_unit(write: NumberFormat) -> NumberFormat:
 
 SOURCES = tuple(_sources())
 FIGURES = tuple(
-    Figure(figure_key(section, row.name), row.title or row.name, section.lower(), _with_unit(row.write))
+    Figure(
+        figure_key(section, row.name), row.title or row.name, _small_heading(section), _with_unit(row.write)
+    )
     for section, row in SOURCES
 )
 PLACES = {figure.key: place for place, figure in enumerate(FIGURES)}
+
+
+def figure_number(key: str) -> int:
+    """A number that stands for the key, the same for as long as the viewer runs."""
+    return PLACES[key] if key in PLACES else len(FIGURES) + zlib.crc32(key.encode())
 
 
 def lag_text(value: float | None) -> str:

@@ -227,7 +227,12 @@ PERCENTILES = (
 def big_figure(
     measure: Measure, view: View, width: int, height: int, *, ascii_only: bool = False
 ) -> list[TextLine]:
-    """Title, big digits, and as many details as the height allows with a free line below them."""
+    """Title, big digits, and as many details as the height allows with a free line below them.
+
+    Where there is no room for the digits, the value is written small.
+    """
+    if height <= DIGIT_ROWS:
+        return small_figure(measure, view, width, height)
     value = measure.value(view.points[-1]) if view.points else None
     digits, unit = measure.big(value)
     role = measure.role if value is not None else "muted"

@@ -5,8 +5,8 @@ import pytest
 
 from tests.tui import script
 from tuibench.model.measurements.sample import Sample
-from tuibench.tui.panels.server import server_tables
-from tuibench.tui.panels.server.server_tables import (
+from tuibench.tui.charts.figures import server as server_figures
+from tuibench.tui.charts.figures.server import (
     BINARY_LOG,
     COMMANDS,
     CONNECTIONS,
@@ -14,10 +14,9 @@ from tuibench.tui.panels.server.server_tables import (
     LEFT_TABLES,
     RIGHT_TABLES,
     ROWS,
-    TableItem,
-    server_sections,
-    table_row,
+    ServerRow,
 )
+from tuibench.tui.panels.server.server_tables import server_sections, table_row
 from tuibench.tui.panels.trend import TrendRow, TrendSection, stack_sections
 from tuibench.tui.text.spans import TextLine, line_width, plain_text
 from tuibench.tui.view import initial_view
@@ -29,8 +28,8 @@ def text(lines: list[TextLine]) -> str:
     return "\n".join(plain_text(line).rstrip() for line in lines)
 
 
-def item(name: str) -> TableItem:
-    every = (*COMMANDS, *CONNECTIONS, *server_tables.TABLES, *ROWS, *INNODB, *BINARY_LOG)
+def item(name: str) -> ServerRow:
+    every = (*COMMANDS, *CONNECTIONS, *server_figures.TABLES, *ROWS, *INNODB, *BINARY_LOG)
     return next(each for each in every if each.name == name)
 
 
@@ -139,7 +138,7 @@ def test_aborted_connections_stand_out_once_there_are_new_ones() -> None:
 @pytest.mark.parametrize(("width", "height"), [(37, 20), (57, 29), (97, 50)])
 @pytest.mark.parametrize("side", [LEFT_TABLES, RIGHT_TABLES], ids=["left", "right"])
 def test_every_figure_has_its_row_at_every_size(
-    side: tuple[tuple[str, tuple[TableItem, ...]], ...], width: int, height: int
+    side: tuple[tuple[str, tuple[ServerRow, ...]], ...], width: int, height: int
 ) -> None:
     lines = stack_sections(server_sections(initial_view(script.hello(60)), side), width, height)
     assert len(lines) <= height
