@@ -177,8 +177,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if not place.offered(view):
             self._say(place.absent)
             return
-        there = self._made(place, view)
-        if there is not here:
+        if (there := self._made(place, view)) is not here:
             self.switch_screen(there)
             self._show(msgspec.structs.replace(view, activity=None))
             self._poll()
@@ -287,12 +286,10 @@ class TuibenchApp(StyledApp[SessionEnded]):
         self._look(lambda view, columns: chart_view.point_cursor(view, columns, column))
 
     def on_main_screen_jump_requested(self, message: MainScreen.JumpRequested) -> None:
-        """The first screen's charts, with the cursor at that moment."""
         self.action_go(tabs.HOME_TAB)
         self.call_after_refresh(self._look, chart_view.cursor_at(message.elapsed_seconds))
 
     def on_main_screen_pin_requested(self, message: MainScreen.PinRequested) -> None:
-        """Shown where the charts are."""
         self._look(chart_view.pin_effect(message.marker))
         self.action_go(tabs.HOME_TAB)
 
