@@ -1,7 +1,8 @@
 """Cleanup after killed supervisors: their directories and, on systems other than Linux, their servers.
 
 Only directories of this user with tuibench's prefix, without a running supervisor (the lock is free), and
-not marked to be kept.
+not marked to be kept. A supervisor that was killed before it wrote its mark leaves a directory with nothing
+in it, which is removed when it is old.
 """
 
 import contextlib
@@ -20,6 +21,8 @@ from tuibench.demo.limits import remove_group
 from tuibench.files import DECODE_ERRORS
 
 DEATH_SECONDS = 10.0
+UNMARKED_SECONDS = 600.0
+"""A directory without a mark may be one that is just being made, until it is this old."""
 POLL_SECONDS = 0.02
 
 
@@ -36,12 +39,17 @@ def remove_leftover(layout: DirectoryLayout) -> bool:
     """Removes one directory and ends its server; False if it is in use or to be kept."""
     try:
         descriptor = os.open(layout.supervisor_lock, os.O_RDONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return _remove_unmarked(layout)
     except OSError:
         return False
     with open(descriptor, "rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            mark = msgspec.json.decode(file.read(), type=LockOwner)
+            text = file.read()
+            if not text:
+                return _remove_unmarked(layout)
+            mark = msgspec.json.decode(text, type=LockOwner)
         except (OSError, *DECODE_ERRORS):
             return False
         if mark.keep:
@@ -50,6 +58,22 @@ def remove_leftover(layout: DirectoryLayout) -> bool:
         remove_group(layout.root.name)
         remove_directory(layout)
     return not layout.root.exists()
+
+
+def _remove_unmarked(layout: DirectoryLayout) -> bool:
+    """Removes a directory in which nothing but what precedes the mark was made, unless it is new."""
+    try:
+        if time.time() - layout.root.stat().st_mtime < UNMARKED_SECONDS:
+            return False
+        if {path.name for path in layout.root.iterdir()} - {layout.tmp.name, layout.supervisor_lock.name}:
+            return False
+        if layout.tmp.exists():
+            layout.tmp.rmdir()
+        layout.supervisor_lock.unlink(missing_ok=True)
+        layout.root.rmdir()
+    except OSError:
+        return False
+    return True
 
 
 def end_server(layout: DirectoryLayout) -> None:

@@ -1,5 +1,6 @@
 """Which directories are removed, and which are kept."""
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -37,6 +38,37 @@ def test_to_be_kept(layout: DirectoryLayout) -> None:
 def test_without_a_lock(layout: DirectoryLayout) -> None:
     assert leftovers.remove_leftovers(layout.root.parent) == []
     assert layout.root.exists()
+
+
+OLD = 1_000_000_000
+
+
+@pytest.mark.parametrize("has_lock", [False, True])
+def test_killed_before_the_mark(layout: DirectoryLayout, has_lock: bool) -> None:
+    if has_lock:
+        layout.supervisor_lock.touch()
+    assert leftovers.remove_leftovers(layout.root.parent) == []
+    os.utime(layout.root, (OLD, OLD))
+    assert leftovers.remove_leftovers(layout.root.parent) == [layout.root]
+    assert not layout.root.exists()
+
+
+def test_without_a_mark_but_with_something_in_it(layout: DirectoryLayout) -> None:
+    layout.supervisor_lock.touch()
+    for made in (layout.data, layout.tmp / "something"):
+        made.mkdir()
+        os.utime(layout.root, (OLD, OLD))
+        assert leftovers.remove_leftovers(layout.root.parent) == []
+        made.rmdir()
+    assert layout.tmp.exists()
+
+
+def test_without_a_mark_while_its_supervisor_starts(layout: DirectoryLayout) -> None:
+    with layout.supervisor_lock.open("xb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        os.utime(layout.root, (OLD, OLD))
+        assert leftovers.remove_leftovers(layout.root.parent) == []
+    assert layout.supervisor_lock.exists()
 
 
 def test_of_another_name(layout: DirectoryLayout, tmp_path: Path) -> None:
