@@ -20,6 +20,7 @@ async def test_all_of_it_in_one_run(server: PrivateServer, tmp_path: Path) -> No
     ran = await asyncio.to_thread(
         support.tuibench,
         *("run", "--sql", "SELECT n FROM loaded WHERE id = 1", "--threads=2", f"--time={SECONDS}"),
+        "--client-delay=2ms",
         *("--users=6", "--idle-connections=15", "--reconnect=20", "--connect-rate=10", "--json=-"),
         target=server.target,
         env={"TUIBENCH_HOME": str(tmp_path)},
@@ -46,6 +47,7 @@ async def test_the_native_engine_has_idle_connections_and_logins_beside_it(
     ran = await asyncio.to_thread(
         support.tuibench,
         *("run", "--sql", "SELECT n FROM loaded WHERE id = 1", "--threads=1", "--time=2"),
+        "--client-delay=2ms",
         *("--idle-connections=5", "--connect-rate=20", "--json=-"),
         target=server.target,
         env={"TUIBENCH_HOME": str(tmp_path)},

@@ -293,7 +293,7 @@ async def in_use(connection: Connection) -> int:
 
 
 async def test_a_run_beyond_that_room_goes_on_in_text(tables: PrivateServer) -> None:
-    options = ("--tables=2", "--table-size=500", "--threads=4", "--time=1")
+    options = ("--tables=2", "--table-size=500", "--threads=4", "--time=1", "--client-delay=2ms")
     async with (
         sbtest.connected(tables.target) as connection,
         sbtest.set_global(connection, "max_prepared_stmt_count", "5"),

@@ -14,7 +14,7 @@ from tests.integration.support import assert_nothing_left, finished, started, tu
 from tuibench.demo.layout import PREFIX
 from tuibench.model.server import Flavour
 
-SMALL = ("--tables=1", "--table-size=1000")
+SMALL = ("--tables=1", "--table-size=1000", "--client-delay=5ms")
 INTERVAL_LINE = re.compile(r"\[ (\d+)s \] thds: 8 tps: (\d+\.\d\d) ")
 SUPERVISOR = "tuibench.demo.supervisor"
 

@@ -23,7 +23,15 @@ from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.target import Target
 
 HOSTILE_VERSION = f"--version=10.11.99-MariaDB-\x1b]0;{SIGN}\x07\x9b2J"
-LOAD = ("oltp_read_write", "--tables=1", "--table-size=100", "--threads=1", "--time=0", "--interval=0.5")
+LOAD = (
+    "oltp_read_write",
+    "--tables=1",
+    "--table-size=100",
+    "--threads=1",
+    "--time=0",
+    "--interval=0.5",
+    "--client-delay=2ms",
+)
 SESSION_ID = re.compile(r"\d{8}-\d{6}-[\w.-]+")
 DOWN, ENTER, ESCAPE = "\x1b[B", "\r", "\x1b"
 

@@ -16,7 +16,7 @@ from tuibench.demo.server import PrivateServer
 from tuibench.model.target import Target
 
 SMALL = ("--tables=1", "--table-size=100")
-LOAD = ("oltp_read_write", *SMALL, "--time=1", "--threads=1")
+LOAD = ("oltp_read_write", *SMALL, "--time=1", "--threads=1", "--client-delay=2ms")
 ASKING = (
     ("doctor", "oltp_read_write", *SMALL),
     ("run", *LOAD),

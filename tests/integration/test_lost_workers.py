@@ -12,7 +12,15 @@ from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.results.summary import Summary
 
-OPTIONS = ("--tables=2", "--table-size=500", "--threads=4", "--time=4", "--workers=2", "--interval=0.5")
+OPTIONS = (
+    "--tables=2",
+    "--table-size=500",
+    "--threads=4",
+    "--time=4",
+    "--workers=2",
+    "--interval=0.5",
+    "--client-delay=2ms",
+)
 
 
 def workers(home: Path) -> list[int]:

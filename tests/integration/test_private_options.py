@@ -9,7 +9,7 @@ import pytest
 from tests.integration import support
 from tuibench.demo.binaries import Binary
 
-SIZE = ("--tables=1", "--table-size=500", "--threads=1")
+SIZE = ("--tables=1", "--table-size=500", "--threads=1", "--client-delay=2ms")
 
 
 @pytest.mark.one_flavour

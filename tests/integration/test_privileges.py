@@ -99,11 +99,11 @@ async def test_a_load_runs_with_exactly_these(account: Account) -> None:
     await account.make("prepare")
     assert account.run("prepare", *LOAD).code == 0
     await account.make("run")
-    ended = account.run("run", *LOAD, "--threads=2", "--time=1")
+    ended = account.run("run", *LOAD, "--threads=2", "--time=1", "--client-delay=2ms")
     assert ended.code == 0, ended
     for privilege, place in account.page["run"]:
         await account.revoke(privilege, place)
-        refused = account.run("run", *LOAD, "--threads=2", "--time=1")
+        refused = account.run("run", *LOAD, "--threads=2", "--time=1", "--client-delay=2ms")
         found = account.run("doctor", *LOAD)
         await account.grant(privilege, place)
         assert refused.code in (1, 3), refused

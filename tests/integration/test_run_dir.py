@@ -31,7 +31,7 @@ def test_runs_of_one_second_do_not_collide(any_tables: PrivateServer, tuibench_h
 
 
 def test_sweeps_of_one_second_do_not_collide(any_tables: PrivateServer, tuibench_home: Path) -> None:
-    words = ("sweep", "oltp_read_only", *SMALL, "--threads=1", "--time=1")
+    words = ("sweep", "oltp_read_only", *SMALL, "--threads=1", "--time=1", "--client-delay=2ms")
     ended = side_by_side(3, *words, target=any_tables.target)
     assert [each.code for each in ended] == [0] * 3, ended
     assert len(list((tuibench_home / "data" / "sweeps").iterdir())) == 3

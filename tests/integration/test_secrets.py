@@ -67,7 +67,7 @@ def test_a_run_in_the_foreground_shows_none(any_tables: PrivateServer, tuibench_
 
 
 def test_only_the_owner_may_read_what_is_written(any_tables: PrivateServer, tuibench_home: Path) -> None:
-    words = ("--threads=1", "--time=1", *SMALL)
+    words = ("--threads=1", "--time=1", "--client-delay=2ms", *SMALL)
     for command in (("run", "oltp_read_only", *words), ("sweep", "oltp_read_only", *words)):
         ended = tuibench(*command, target=any_tables.target)
         assert ended.code == 0, ended.err

@@ -19,6 +19,7 @@ from tuibench.record.files.sweep_folder import load_sweep
 OPTIONS = (
     "--profile=oltp_point_select,oltp_insert", "--tables=1", "--table-size=500", "--time=0.5",
     "--warmup-time=0", "--interval=0.25", "--workers=1", "--threads=2", "--mysqld-option=sync-binlog=0",
+    "--client-delay=2ms",
 )  # fmt: skip
 MINUTES = 180.0
 

@@ -20,7 +20,7 @@ from tuibench.errors import LockedError
 from tuibench.mysql.session_defaults import connect_with_defaults
 
 SIZE = ("--tables=2", "--table-size=500")
-RUN = ("run", "oltp_read_write", "--time=1", *SIZE)
+RUN = ("run", "oltp_read_write", "--time=1", "--client-delay=2ms", *SIZE)
 
 
 @pytest.fixture
