@@ -42,15 +42,23 @@ class Painted:
             if letter == "\r":
                 self._column = 0
             elif letter == "\n":
-                self._row = min(self._row + 1, self._rows - 1)
+                self._next_row()
             elif letter >= " ":
                 self._put(letter)
 
     def _put(self, letter: str) -> None:
         if self._column >= self._columns:
-            self._column, self._row = 0, min(self._row + 1, self._rows - 1)
+            self._column = 0
+            self._next_row()
         self._cells[self._row][self._column] = letter
         self._column += 1
+
+    def _next_row(self) -> None:
+        """Below the last row, the text moves up."""
+        if self._row < self._rows - 1:
+            self._row += 1
+        else:
+            self._cells = [*self._cells[1:], [" "] * self._columns]
 
     def _obey(self, command: str, numbers: str) -> None:
         if command == "H":
