@@ -12,9 +12,7 @@ from tuibench.demo.server import PrivateServer
 from tuibench.model.experiments.effect import EffectFigure
 
 SETTING = "innodb_flush_log_at_trx_commit"
-OPTIONS = (
-    "--tables=2", "--table-size=500", "--threads=2", "--interval=0.2", "--window=1", "--client-delay=2ms",
-)  # fmt: skip
+OPTIONS = ("--tables=2", "--table-size=500", "--threads=2", "--interval=0.2", "--window=1")
 CYCLES, ENOUGH_CYCLES = 6, 5
 """A cycle in which the machine stood still is left out; with fewer no verdict is expected."""
 DURABLE = f"SELECT @@{SETTING}, @@sync_binlog"
