@@ -62,6 +62,11 @@ FORBIDDEN_BY_OPTION = 1290
 _HOURLY_LIMIT = re.compile(r"max_\w+_per_hour", re.IGNORECASE)
 _READ_ONLY = re.compile("read[-_]only", re.IGNORECASE)
 
+UNSUPPORTED_CODES = frozenset({1047, 1064, 1105, 1109, 1146, 1149, 1193, 1235, 1289, 1295})
+"""A statement about the server that it does not know: another make of server says so for good. 1105 is the
+unknown error that TiDB, Vitess and ProxySQL give for it.
+"""
+
 CLIENT_CANNOT_CONNECT = 2003
 UNREACHABLE_CODES = CONNECTION_LOST_CODES | {CLIENT_CANNOT_CONNECT}
 """Nobody listens, or the server went down while it greeted us."""

@@ -14,7 +14,7 @@ from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
-from tuibench.mysql.errors import EXPIRED_CODES, password_expired_error
+from tuibench.mysql.errors import EXPIRED_CODES, UNSUPPORTED_CODES, password_expired_error
 
 VARIABLES = ("version", "version_comment", "hostname", "port", "datadir", "pid_file", "socket")
 
@@ -113,6 +113,17 @@ async def _show(connection: Connection, sql: str) -> dict[str, str]:
         return {}
 
 
+async def server_value(connection: Connection, variable: str) -> str | None:
+    """A variable's value for this connection; None from a server of another make that does not know it."""
+    try:
+        rows = await connection.query(f"SELECT @@{variable}")
+    except SQLError as error:
+        if error.code not in UNSUPPORTED_CODES:
+            raise
+        return None
+    return str(rows[0][0])
+
+
 READ_ONLY_BYPASS_WARNING = "the server is read only, which does not hold for this login: it may be a replica"
 
 _OFF_VALUES = ("OFF", "0")
@@ -121,9 +132,9 @@ _READ_ONLY_ADMIN_SINCE = (10, 11)
 
 
 async def is_read_only(connection: Connection) -> bool:
-    """True if the server allows only such logins to write."""
-    rows = await connection.query("SHOW GLOBAL VARIABLES LIKE 'read\\_only'")
-    return any(str(value).upper() not in _OFF_VALUES for _, value in rows)
+    """True if the server says that only such logins may write."""
+    shown = await _show(connection, "SHOW GLOBAL VARIABLES LIKE 'read\\_only'")
+    return any(value.upper() not in _OFF_VALUES for value in shown.values())
 
 
 def read_only_bypass_privileges(server: ServerInfo) -> tuple[str, ...]:

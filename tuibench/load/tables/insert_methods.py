@@ -18,6 +18,7 @@ from tuibench.mysql.bulk import (
     supports_bulk,
 )
 from tuibench.mysql.connection import Connection
+from tuibench.mysql.info import server_value
 from tuibench.workload.datasets.base import RowFormat, RowSource
 
 InsertMethod = Literal["auto", "bulk", "infile", "insert"]
@@ -50,9 +51,9 @@ async def supported_methods(connection: Connection, wanted: InsertMethod = "auto
         raise UsageError("this server has no bulk statements", "use --load-with=infile or --load-with=insert")
     if wanted != "auto":
         return [wanted]
-    allowed = await connection.query("SELECT @@local_infile")
+    allowed = await server_value(connection, "local_infile")
     found: list[InsertMethod] = ["bulk"] if supports_bulk(connection) else []
-    return [*found, "infile", "insert"] if int(allowed[0][0]) else [*found, "insert"]
+    return [*found, "infile", "insert"] if int(allowed or 0) else [*found, "insert"]
 
 
 def is_method_refused(error: SQLError, insert_method: InsertMethod) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tuibench.errors import RunError, SQLError
+from tuibench.errors import ConnectionLostError, RunError, SQLError
 from tuibench.load.engine.prepared_connection import (
     ER_MAX_PREPARED_STMT_COUNT_REACHED,
     ER_UNSUPPORTED_PS,
@@ -22,6 +22,8 @@ from tuibench.workload.program.program import FlatStatement, Program, flat_state
 
 MAX_NAMED_TABLES = 4
 """The number of tables that a message names."""
+
+ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE = 1054, 1146
 
 _DISPLAY_WIDTH = re.compile(r"^((?:big)?int)\(\d+\)")
 
@@ -43,7 +45,13 @@ async def read_catalogue(connection: Connection, spec: DataSet) -> TableCatalogu
     """Finds the tables in the connection's database with the data set's names."""
     columns: dict[str, dict[str, str]] = {}
     views: set[str] = set()
-    for table, kind, column, column_type in await connection.query(_CATALOGUE + spec.TABLE_NAME_CONDITION):
+    try:
+        rows = await connection.query(_CATALOGUE + spec.TABLE_NAME_CONDITION)
+    except ConnectionLostError:
+        raise
+    except SQLError:
+        return await _catalogue_by_use(connection, spec)
+    for table, kind, column, column_type in rows:
         if not spec.is_table_name(table):
             continue
         columns.setdefault(table, {})[column] = _DISPLAY_WIDTH.sub(r"\1", column_type or "")
@@ -53,6 +61,25 @@ async def read_catalogue(connection: Connection, spec: DataSet) -> TableCatalogu
         table for table, found in columns.items() if found == spec.columns(table) and table not in views
     )
     return TableCatalogue(ours, frozenset(columns) - ours)
+
+
+async def _catalogue_by_use(connection: Connection, spec: DataSet) -> TableCatalogue:
+    """The same from a server without information_schema: by a SELECT of each table's columns, whose types are
+    not seen. Raises the server's error where a table can be neither read nor said to be missing.
+    """
+    ours, foreign = set(), set()
+    for table in spec.table_names():
+        names = ", ".join(spec.columns(table))
+        try:
+            await connection.query(f"SELECT {names} FROM {table} LIMIT 1")  # noqa: S608 (names of our own)
+        except SQLError as error:
+            if error.code == ER_BAD_FIELD_ERROR:
+                foreign.add(table)
+            elif error.code != ER_NO_SUCH_TABLE:
+                raise
+        else:
+            ours.add(table)
+    return TableCatalogue(frozenset(ours), frozenset(foreign))
 
 
 async def read_size(connection: Connection, extent: SizeCheck) -> int:

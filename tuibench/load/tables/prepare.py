@@ -9,10 +9,13 @@ from tuibench.load.tables.insert_methods import InsertMethod
 from tuibench.load.tables.inspect_tables import check_tables_absent
 from tuibench.load.tables.loader import LoadOptions, LoadProgress, TableLoader
 from tuibench.model.target import Target
-from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING, is_read_only
+from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING, is_read_only, server_value
 from tuibench.mysql.session_defaults import connect_with_defaults
 from tuibench.workload.datasets import build_data_set
 from tuibench.workload.program.program import Program
+
+LEAST_PACKET_BYTES = 1 << 20
+"""max_allowed_packet where no server says it: the least default of all."""
 
 
 class PrepareResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +54,7 @@ async def prepare_tables(
     first = await connect_with_defaults(target)
     try:
         await check_tables_absent(first, program)
-        limit = int((await first.query("SELECT @@max_allowed_packet"))[0][0])
+        limit = int(await server_value(first, "max_allowed_packet") or LEAST_PACKET_BYTES)
         read_only = await is_read_only(first)
     finally:
         await first.close()

@@ -169,7 +169,8 @@ class TrafficSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerSample(msgspec.Struct, frozen=True, kw_only=True):
-    """What SHOW GLOBAL STATUS and SHOW GLOBAL VARIABLES said.
+    """What SHOW GLOBAL STATUS and SHOW GLOBAL VARIABLES said. `max_connections` and `table_open_cache` are 0
+    where the server does not tell them.
 
     Rates are None in the first tick after a connect, a restart or a FLUSH STATUS, and where the counter does
     not exist. `buffer_pool_hit` is a percentage (0 to 100). `counters` are the cumulative counters the rates

@@ -24,6 +24,7 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.settings import ServerVariable
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
+from tuibench.mysql.errors import UNSUPPORTED_CODES
 from tuibench.mysql.info import instance_identity, server_info
 from tuibench.observe.server.monitoring_connection import Connect, MonitoringConnection, log_in
 from tuibench.observe.server.statement_times import Queries, QueryTimer, StatementTimesReader
@@ -214,8 +215,8 @@ class StatusSampler:
             identity=instance_identity(self._variables),
             status=status | binlog | innodb,
             untold=dict(self._innodb.untold),
-            max_connections=int(self._variables[ServerVariable.MAX_CONNECTIONS]),
-            table_open_cache=int(self._variables[ServerVariable.TABLE_OPEN_CACHE]),
+            max_connections=int(self._variables.get(ServerVariable.MAX_CONNECTIONS, 0)),
+            table_open_cache=int(self._variables.get(ServerVariable.TABLE_OPEN_CACHE, 0)),
             own_statements=self.own_statements,
             transactions=None,
             own=OwnStatements(self.own_statements, self._timer.selects),
@@ -223,8 +224,13 @@ class StatusSampler:
         )
 
     async def _read_variables(self, connection: Connection) -> dict[str, str]:
-        variables: dict[str, str] = dict(await self._timer.on(connection).query(VARIABLES_SQL))
-        _require(variables, (ServerVariable.MAX_CONNECTIONS, ServerVariable.TABLE_OPEN_CACHE))
+        """All of them; none from a server of another make that does not know the statement."""
+        try:
+            variables: dict[str, str] = dict(await self._timer.on(connection).query(VARIABLES_SQL))
+        except SQLError as error:
+            if error.code not in UNSUPPORTED_CODES:
+                raise
+            variables = {}
         self._variables, self._variables_of = variables, self._connection.logins
         return dict(variables)
 

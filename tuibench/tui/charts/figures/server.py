@@ -34,11 +34,11 @@ def _redo_room(part: ServerSample) -> str:
 
 
 def _of_connections(part: ServerSample) -> str:
-    return f"of {part.max_connections:,}"
+    return f"of {part.max_connections:,}" if part.max_connections else ""
 
 
 def _of_tables(part: ServerSample) -> str:
-    return f"of {part.table_open_cache:,}"
+    return f"of {part.table_open_cache:,}" if part.table_open_cache else ""
 
 
 ServerRow = CounterRow | GaugeRow
