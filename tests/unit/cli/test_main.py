@@ -105,6 +105,13 @@ def test_the_version(tuibench: Program) -> None:
         ("ctl pause --wait", "--wait is for stop, not for pause"),
         ("ctl status now", "ctl status takes nothing after it, not 'now'"),
         ("ctl status --format=table", "--format: 'table' is unknown"),
+        (
+            "watch --cluster=ssh:a",
+            "--cluster is an option of run, live, probe, sweep, tune, versions and demo",
+        ),
+        ("prepare tpcc --cluster-ca=x", "--cluster-ca is an option of run, live, probe, sweep, tune"),
+        ("slap --on-host-loss=stop", "--on-host-loss is an option of run, live, probe, sweep, tune"),
+        ("demo --headless --cluster=somewhere", "'somewhere' does not say how the hosts are reached"),
         ("restore --xyzzy", "unknown option --xyzzy (see tuibench restore --help)"),
     ],
 )

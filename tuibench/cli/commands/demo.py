@@ -1,5 +1,6 @@
 """`tuibench demo`: a private server, small data, and the live monitor on it."""
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 from tuibench.cli.commands.prepare import make_tables
 from tuibench.cli.options.ab_test_options import AbTestOptions
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
+from tuibench.cli.options.cluster_options import ClusterOptions
 from tuibench.cli.options.private_server_options import PrivateServerOptions
 from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options
 from tuibench.cli.options.run_options import ENGINE_HELP, PLAN_HELP, RAMP_HELP, RunOptions
@@ -56,6 +58,7 @@ def demo(
     screen: ScreenOptions,
     scenes: SceneOptions,
     private: PrivateServerOptions,
+    hosts: ClusterOptions,
     profile: Annotated[
         str, Option("--profile", help="Profile to run; with --sql, the profile whose tables to create.")
     ] = "oltp_read_write",
@@ -94,6 +97,7 @@ def demo(
         ramp=ramp,
         client_delay=client_delay,
         engine=engine,
+        **{field.name: getattr(hosts, field.name) for field in fields(hosts)},
     )
     seconds = 0 if on_screen or background.detach else HEADLESS_SECONDS
     plan = adhoc.apply_to(given.plan(profile, {} if adhoc.is_given else options, seconds))

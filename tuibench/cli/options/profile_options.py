@@ -1,7 +1,9 @@
 """Options of a profile, taken from the arguments that the parser does not know."""
 
+import re
 from collections.abc import Sequence
 
+from tuibench.cli.parsing.parser_errors import HOSTS_OPTION, WITHOUT_HOSTS
 from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue
 
@@ -42,6 +44,8 @@ def parse_profile_options(arguments: Sequence[str]) -> dict[str, OptionValue]:
         if not argument.startswith("--"):
             raise UsageError(f"'{argument}' is not an option", "options look like --table-size=1000")
         name, equals, value = argument[2:].partition("=")
+        if re.fullmatch(HOSTS_OPTION, f"--{name.replace('_', '-')}"):
+            raise UsageError(f"--{name} {WITHOUT_HOSTS}", "leave it out here")
         if not equals and left and not left[0].startswith("--"):
             value = left.pop(0)
         options[name.replace("-", "_")] = value

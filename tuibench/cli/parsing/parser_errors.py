@@ -6,7 +6,12 @@ Each line of the table is a pattern of click's message and its replacement.
 import re
 from typing import Any
 
+HOSTS_OPTION = r"--(?:cluster(?:-(?:program|lease|hosts|ca|cert|key|insecure))?|on-host-loss)"
+"""The options of a load from several hosts."""
+
+WITHOUT_HOSTS = "is an option of run, live, probe, sweep, tune, versions and demo"
 MESSAGES = (
+    (rf"no such option '({HOSTS_OPTION})'.*", rf"\1 {WITHOUT_HOSTS}"),
     (r"invalid value for '(-[^']*)'.* is not a valid integer( range)?", r"\1 takes a whole number"),
     (r"invalid value for '(-[^']*)'.* is not a valid float( range)?", r"\1 takes a number"),
     (

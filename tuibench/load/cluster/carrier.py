@@ -33,6 +33,10 @@ GREETING_BYTES = 1 << 16
 """What a login shell may print before the agent speaks."""
 
 
+class HostUnreachableError(RunError):
+    """A host that a scheduler lists does not answer: it has ended, or hangs."""
+
+
 class Wire(ABC):
     """An open carrier: a stream from the agent and one to it."""
 

@@ -7,12 +7,13 @@ Beats have a task of their own: a tick that waits for a host must not let the le
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any
 
 from tuibench.clock import Clock
 from tuibench.errors import TuibenchError, UsageError
-from tuibench.load.cluster.carrier import Carrier
+from tuibench.load.cluster.carrier import Carrier, HostUnreachableError
 from tuibench.load.cluster.host import CommandTiming, HostLink
 from tuibench.load.cluster.machine import is_same_machine
 from tuibench.load.cluster.messages import BEAT_SECONDS
@@ -34,7 +35,7 @@ class Cluster:
     """All hosts of a load.
 
     `hosts` are those that are connected, `arrivals` those among them that no fleet has taken yet. `notices`
-    are messages for the operator.
+    are messages for the operator, `warnings` name hosts that were left out at the start.
     """
 
     def __init__(self, plan: ClusterPlan, clock: Clock) -> None:
@@ -44,6 +45,7 @@ class Cluster:
         self.hosts: list[HostLink] = []
         self.arrivals: list[HostLink] = []
         self.notices: list[str] = []
+        self.warnings: tuple[str, ...] = ()
         self._timing = CommandTiming(clock)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -60,28 +62,56 @@ class Cluster:
         Each gets its beats from then on: a slow host must not let the leases of the others run out.
         """
         cluster = cls(plan, clock)
-        cluster._known_places = {carrier.place for carrier in carriers}
         cluster._start(cluster._beat(), "beats")
-        gate = asyncio.Semaphore(MAX_PARALLEL_CONNECTS)
-
-        async def connect(carrier: Carrier) -> HostLink:
-            async with gate:
-                host = await HostLink.connect(carrier, plan, cluster._timing)
-            cluster.hosts.append(host)
-            return host
-
-        results = await asyncio.gather(*map(connect, carriers), return_exceptions=True)
-        error = next((result for result in results if isinstance(result, BaseException)), None)
-        if error is not None:
+        try:
+            await cluster._connect_wanted(carriers)
+        except BaseException:
             await cluster.close()
-            raise error
-        cluster.hosts = []
-        for result in results:
-            if isinstance(result, HostLink):
-                cluster._arrived(result)
+            raise
+        cluster.hosts, connected = [], cluster.hosts
+        places = [carrier.place for carrier in carriers]
+        for host in sorted(connected, key=lambda host: places.index(host.carrier.place)):
+            cluster._arrived(host)
         if discover is not None:
             cluster._start(cluster._find_more(discover), "discovery of hosts")
         return cluster
+
+    async def _connect_wanted(self, carriers: Sequence[Carrier]) -> None:
+        """Connects to the hosts that are named, and to as many of those that were found as are wanted.
+
+        One that was found and does not answer is left out, with a warning, where others are enough: a
+        scheduler lists workers that hang, or have just ended.
+        """
+        named = [carrier for carrier in carriers if carrier.is_permanent]
+        found = deque(carrier for carrier in carriers if not carrier.is_permanent)
+        wanted = len(found) if self.plan.hosts is None else self.plan.hosts
+        chosen = [*named, *(found.popleft() for _ in range(min(wanted, len(found))))]
+        silent: list[HostUnreachableError] = []
+        while chosen:
+            self._known_places |= {carrier.place for carrier in chosen}
+            failed = await self._connect_all(chosen)
+            silent += failed
+            chosen = [found.popleft() for _ in range(min(len(failed), len(found)))]
+        least = 1 if self.plan.hosts is None else len(named) + wanted
+        if silent and len(self.hosts) < least:
+            raise silent[0]
+        self.warnings = tuple(f"a host is left out: {error.message}" for error in silent)
+
+    async def _connect_all(self, carriers: Sequence[Carrier]) -> list[HostUnreachableError]:
+        """Connects to all of these at once. Raises the first error, but for hosts that do not answer."""
+        gate = asyncio.Semaphore(MAX_PARALLEL_CONNECTS)
+
+        async def connect(carrier: Carrier) -> None:
+            async with gate:
+                self.hosts.append(await HostLink.connect(carrier, self.plan, self._timing))
+
+        results = await asyncio.gather(*map(connect, carriers), return_exceptions=True)
+        failed = [result for result in results if isinstance(result, BaseException)]
+        silent = [error for error in failed if isinstance(error, HostUnreachableError)]
+        for error in failed:
+            if error not in silent:
+                raise error
+        return silent
 
     def check_target(self, target: Target) -> None:
         """Raises UsageError for a server at an address of this machine, if a host is elsewhere."""

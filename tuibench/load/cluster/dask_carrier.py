@@ -19,12 +19,15 @@ from urllib.parse import urlsplit
 
 from tuibench.deadline import wait_with_timeout
 from tuibench.errors import RunError, UsageError
-from tuibench.load.cluster.carrier import Carrier, Wire
+from tuibench.load.cluster.carrier import Carrier, HostUnreachableError, Wire
 from tuibench.model.cluster.plan import ClusterPlan
 from tuibench.model.target import LOOPBACK_HOSTS
 
 OPERATION = "tuibench_agent"
 CONNECT_SECONDS = 15.0
+ANSWER_SECONDS = 30.0
+"""A worker on a busy host takes seconds to import what starts an agent."""
+
 CHUNK_BYTES = 1 << 20
 EXTRA = "pip install 'tuibench[cluster]'"
 CERTIFICATES_HINT = "give --cluster-ca, --cluster-cert and --cluster-key, or Dask's configuration"
@@ -96,18 +99,17 @@ class DaskScheduler:
             )
         except (OSError, TimeoutError, ValueError) as error:
             reason = str(error.__cause__ or error) or "no answer"
-            raise RunError(f"{address} cannot be reached: {reason}", REMEDY) from error
+            raise HostUnreachableError(f"{address} cannot be reached: {reason}", REMEDY) from error
 
     async def _call(self, address: str, operation: str, **arguments: Any) -> Any:
         """The answer of a scheduler or worker. Raises RunError for one that is an error."""
         comm = await self._connect(address)
         try:
             await comm.write({"op": operation, "reply": True, **arguments})
-            answer = await wait_with_timeout(
-                comm.read(deserializers=["dask", "pickle", "error"]), CONNECT_SECONDS
-            )
+            answer = await wait_with_timeout(comm.read(deserializers=READERS), ANSWER_SECONDS)
         except (OSError, TimeoutError) as error:
-            raise RunError(f"{address} does not answer: {error}", REMEDY) from error
+            reason = str(error) or f"no answer for {ANSWER_SECONDS:g} s"
+            raise HostUnreachableError(f"{address} cannot be reached: {reason}", REMEDY) from error
         finally:
             comm.abort()
         if isinstance(answer, dict) and answer.get("status") in ("error", "uncaught-error"):

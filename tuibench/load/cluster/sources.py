@@ -25,7 +25,9 @@ Discover = Callable[[], Awaitable[list[Carrier]]]
 
 
 async def find_carriers(plan: ClusterPlan, clock: Clock) -> tuple[list[Carrier], Discover | None]:
-    """The carriers of a plan, and how later ones are found, None where none can come.
+    """All carriers of a plan, and how later ones are found, None where none can come.
+
+    A scheduler may have more workers than `plan.hosts`, for those that do not answer.
 
     Raises RunError if a scheduler does not answer, or has too few workers; UsageError for an address that is
     refused.
@@ -43,8 +45,7 @@ async def find_carriers(plan: ClusterPlan, clock: Clock) -> tuple[list[Carrier],
         if clock.now_ns() > deadline_ns:
             raise _too_few(schedulers, len(found) - len(commands), plan.hosts or 1)
         await clock.sleep(POLL_SECONDS)
-    most = None if plan.hosts is None else len(commands) + plan.hosts
-    return found[:most], discover
+    return found, discover
 
 
 def _schedulers(plan: ClusterPlan) -> "list[DaskScheduler]":

@@ -6,7 +6,7 @@ The words of command lines that we advise: of our program, and of sysbench where
 """
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import NamedTuple
 
 from tuibench.model.cluster.plan import AGENT_PROGRAM, LEASE_SECONDS, OnHostLoss
@@ -139,15 +139,33 @@ OPTIONS = (
 )
 
 
+LEVEL_AND_TIME = frozenset(
+    {"threads", "time", "events", "warmup-time", "rate", "plan", "rand-seed", "interval"}
+)
+"""What a formal run has of its own: how much load, and for how long."""
+
+
+def run_arguments(
+    plan: RunPlan, *, of_sysbench: bool = False, without: Container[str] = frozenset()
+) -> list[str]:
+    """The options of `run`, or of sysbench, that differ from the defaults, hosts included."""
+    given = [
+        f"--{option.name}={value}"
+        for option in OPTIONS
+        if option.name not in without
+        and (option.in_sysbench or not of_sysbench)
+        and (value := option.value(plan)) is not None
+    ]
+    if plan.cluster is not None and not of_sysbench:
+        given += [f"--cluster={place}" for place in plan.cluster.places]
+        given += ["--cluster-insecure"] if plan.cluster.insecure else []
+    return given if of_sysbench else [*given, *(f"--replica={place}" for place in plan.replicas)]
+
+
 def reproduction_commands(run: Run) -> ReproductionCommands:
     """What to type to have this run again."""
     plan, target = run.plan.plan, run.plan.target
-    words = [(option, value) for option in OPTIONS if (value := option.value(plan)) is not None]
-    ours = [f"--{option.name}={value}" for option, value in words]
-    ours += [f"--cluster={place}" for place in plan.cluster.places] if plan.cluster else []
-    ours += ["--cluster-insecure"] if plan.cluster and plan.cluster.insecure else []
-    ours += [f"--replica={place}" for place in plan.replicas]
-    theirs = [f"--{option.name}={value}" for option, value in words if option.in_sysbench]
+    ours, theirs = run_arguments(plan), run_arguments(plan, of_sysbench=True)
     own = option_arguments(plan.options)
     sysbench = ["sysbench", plan.profile, *server_arguments(target, "mysql-"), f"--mysql-password={PASSWORD}"]
     return ReproductionCommands(

@@ -53,7 +53,7 @@ async def make_fleet(
         await cluster.close()
         raise
     fleet = HostFleet(plan, target, program, cluster, is_native=engine.is_native)
-    return MadeFleet(fleet, engine, cluster.version_warnings(__version__))
+    return MadeFleet(fleet, engine, (*cluster.warnings, *cluster.version_warnings(__version__)))
 
 
 def _engine_of_all(cluster: Cluster, wanted: EngineChoice, engine: Chosen) -> Chosen:

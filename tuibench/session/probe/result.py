@@ -22,10 +22,12 @@ from tuibench.model.schedule import Quantity
 from tuibench.model.settings import SettingState
 from tuibench.model.target import Target
 from tuibench.record.report.reproduce import (
+    LEVEL_AND_TIME,
     PASSWORD,
     SYSBENCH_TESTS,
     load_arguments,
     option_arguments,
+    run_arguments,
     server_arguments,
     shell_line,
 )
@@ -278,13 +280,14 @@ def formal_run_commands(
     )
     times = [f"--time={SECONDS}", f"--report-interval={REPORT_SECONDS}"]
     options = option_arguments(plan.options)
-    words = [*load, *times, *(["--db-ps-mode=disable"] if not plan.prepared else [])]
     ours = [
         "tuibench",
         "run",
         *load_arguments(plan),
-        *words,
+        *load,
+        *times,
         f"--warmup-time={WARMUP_SECONDS}",
+        *run_arguments(plan, without=LEVEL_AND_TIME),
         *server_arguments(target, ""),
     ]
     found = {"tuibench": shell_line([*ours, *options])}
@@ -293,7 +296,9 @@ def formal_run_commands(
         theirs = [
             "sysbench",
             plan.profile,
-            *words,
+            *load,
+            *times,
+            *run_arguments(plan, of_sysbench=True, without=LEVEL_AND_TIME),
             *server_arguments(target, "mysql-"),
             *password,
             *options,

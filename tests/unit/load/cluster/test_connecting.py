@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tests.unit.load.cluster.played import HELLO, PlayedHost, playing
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.errors import RunError, TuibenchError, UsageError
+from tuibench.load.cluster.carrier import HostUnreachableError, Wire
 from tuibench.load.cluster.cluster import Cluster
 from tuibench.load.cluster.machine import agent_hello, is_same_machine
 from tuibench.load.cluster.messages import MAGIC, PROTOCOL
@@ -137,3 +138,48 @@ def test_two_hosts_of_one_name_are_told_apart() -> None:
         await cluster.close()
 
     in_no_time(scenario)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "joined"), [(None, ["west", "spare"]), (2, ["west", "spare"]), (1, ["west"])]
+)
+def test_a_worker_that_hangs_is_left_out_where_others_are_enough(
+    wanted: int | None, joined: list[str]
+) -> None:
+    async def scenario(clock: VirtualClock) -> None:
+        cluster = await Cluster.connect(replace(ORDER, hosts=wanted), found_hosts(clock, "hung"), clock)
+        assert [host.label for host in cluster.hosts] == joined
+        assert cluster.warnings == (("a host is left out: hung hangs",) if wanted != 1 else ())
+        await cluster.close()
+
+    in_no_time(scenario)
+
+
+@pytest.mark.parametrize(("wanted", "hung"), [(3, ("hung",)), (None, ("west", "hung", "spare"))])
+def test_a_worker_that_hangs_is_an_error_where_it_is_needed(
+    wanted: int | None, hung: tuple[str, ...]
+) -> None:
+    async def scenario(clock: VirtualClock) -> None:
+        with pytest.raises(HostUnreachableError, match=f"{hung[0]} hangs"):
+            await Cluster.connect(replace(ORDER, hosts=wanted), found_hosts(clock, *hung), clock)
+
+    in_no_time(scenario)
+
+
+class FoundHost(PlayedHost):
+    """A host that a scheduler lists."""
+
+    is_permanent = False
+    hangs = False
+
+    async def open(self) -> Wire:
+        if self.hangs:
+            raise HostUnreachableError(f"{self.name} hangs")
+        return await super().open()
+
+
+def found_hosts(clock: VirtualClock, *hung: str) -> list[FoundHost]:
+    hosts = [FoundHost(name, clock) for name in ("west", "hung", "spare")]
+    for host in hosts:
+        host.hangs = host.name in hung
+    return hosts

@@ -1,5 +1,6 @@
 """What is made of a probe's steps: an answer that says no more than was measured."""
 
+import shlex
 from collections.abc import Sequence
 
 import pytest
@@ -7,6 +8,7 @@ from msgspec.structs import replace
 
 from tests.unit.session.probe.simulated_probe import Curve, Noise, probe
 from tuibench.diagnosis.rules import CLIENT_LIMITED
+from tuibench.model.cluster.plan import ClusterPlan
 from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeResult, StepPurpose
 from tuibench.model.measurements.finding import Evidence
 from tuibench.model.plan import RunPlan
@@ -210,6 +212,17 @@ def test_a_profile_that_sysbench_has_not_has_our_command_only() -> None:
     )
     assert list(told) == ["tuibench"]
     assert "--threads=64 --rate=150 " in told["tuibench"]
+
+
+def test_the_formal_run_is_driven_as_the_probe_was() -> None:
+    hosts = ClusterPlan(places=("ssh:a", "exec:kubectl exec -i b -- tuibench agent"), lease_seconds=9.0)
+    plan = RunPlan(profile="oltp_read_only", cluster=hosts, isolation="read-committed", client_delay_ms=2.5)
+    told = formal_run_commands(plan, Target(host="db1"), Quantity.THREADS, 4.0, 1, has_password=False)
+    words = shlex.split(told["tuibench"])
+    assert {"--cluster=ssh:a", "--cluster=exec:kubectl exec -i b -- tuibench agent"} < set(words)
+    assert {"--cluster-lease=9", "--isolation=read-committed", "--client-delay=2.5ms"} < set(words)
+    assert "cluster" not in told["sysbench"]
+    assert not any(word.startswith(("--rand-seed", "--interval")) for word in words)
 
 
 def test_sql_of_ones_own_is_told_as_it_was_given() -> None:
