@@ -79,6 +79,7 @@ async def test_a_killed_host(
             killed_at = time.time()
             hosts.victim(tuibench_home).kill()
             await load.loses_connections()
+            load.begins()
             report(f"{hosts.name} killed", await load.recovery_seconds_since(killed_at))
             summary = await load.stop()
         assert not summary.is_complete
@@ -99,6 +100,7 @@ async def test_a_stopped_host(
             victim.suspend()
             try:
                 await load.loses_connections()
+                load.begins()
                 report(f"{hosts.name} stopped", await load.recovery_seconds_since(stopped_at))
                 assert until(lambda: not any(is_at_work(worker) for worker in workers))
             finally:

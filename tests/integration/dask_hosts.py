@@ -21,6 +21,12 @@ needs_dask = pytest.mark.skipif(
 START_SECONDS = 90.0
 
 
+class Contact(msgspec.Struct):
+    """Of what a scheduler writes about itself."""
+
+    address: str
+
+
 class DaskHosts:
     """`scheduler` is its process, `workers` are those of the hosts by name."""
 
@@ -31,9 +37,12 @@ class DaskHosts:
         self._contact = folder / "scheduler.json"
         self._running = ExitStack()
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.scheduler: subprocess.Popen[bytes]
+        self.address = ""
+
+    def start_scheduler(self) -> None:
         self.scheduler = self._start("scheduler", "--host=tls://127.0.0.1", "--port=0")
-        self._wait_for(self._contact.exists, "scheduler")
-        self.address = str(msgspec.json.decode(self._contact.read_bytes())["address"])
+        self._wait_for(self._is_known, "scheduler")
 
     def start_worker(self, name: str) -> None:
         """A host; `wait_for_workers` waits until the scheduler knows it."""
@@ -84,6 +93,14 @@ class DaskHosts:
         log = self._folder / "worker.log"
         self._wait_for(lambda: log.read_text().count("Registered to:") == len(self.workers), "worker")
 
+    def _is_known(self) -> bool:
+        """Whether the scheduler has written its address; it may be about to."""
+        try:
+            self.address = msgspec.json.decode(self._contact.read_bytes(), type=Contact).address
+        except (FileNotFoundError, msgspec.DecodeError):
+            return False
+        return True
+
     def _wait_for(self, condition: Callable[[], bool], kind: str) -> None:
         processes = (self.scheduler, *self.workers.values())
         until(lambda: condition() or any(each.poll() is not None for each in processes), START_SECONDS)
@@ -95,6 +112,7 @@ def dask_hosts(folder: Path, home: Path, *names: str) -> Iterator[DaskHosts]:
     """A scheduler with these hosts; all of them are gone afterwards."""
     hosts = DaskHosts(folder, home)
     try:
+        hosts.start_scheduler()
         for name in names:
             hosts.start_worker(name)
         hosts.wait_for_workers()

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import msgspec
-from tuibench.model.summary import Summary
 
 from tests.integration.dask_hosts import dask_hosts, needs_dask
 from tests.integration.support import assert_nothing_left, tuibench
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
+from tuibench.model.results.summary import Summary
 
 LOAD = ("--tables=2", "--table-size=500", "--threads=4", "--client-delay=2ms", "--cluster-lease=60")
 

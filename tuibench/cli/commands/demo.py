@@ -1,6 +1,5 @@
 """`tuibench demo`: a private server, small data, and the live monitor on it."""
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -85,9 +84,7 @@ def demo(
 ) -> None:
     on_screen = not headless and is_on_terminal()
     scene = scenes.load(is_possible=on_screen and not background.detach and not adhoc.is_given)
-    text = ""
-    if scene is not None:
-        profile, text, threads = scene.profile, scene.profile_text, threads or scene.threads
+    profile, text, threads = _of_scene(scene, profile, threads)
     options = _load_options(profile, text, scene, context.args)
     program = library.load_program(profile, options, text)
     given = RunOptions(
@@ -97,7 +94,7 @@ def demo(
         ramp=ramp,
         client_delay=client_delay,
         engine=engine,
-        **{field.name: getattr(hosts, field.name) for field in fields(hosts)},
+        **vars(hosts),
     )
     seconds = 0 if on_screen or background.detach else HEADLESS_SECONDS
     plan = adhoc.apply_to(given.plan(profile, {} if adhoc.is_given else options, seconds))
@@ -111,6 +108,15 @@ def demo(
         spec = metrics.spec(new_session_spec(plan, server.target, (server.watch_fd,)))
         code = _run_demo(spec, server, background, look, scenes.player(scene))
     raise click.exceptions.Exit(code)
+
+
+def _of_scene(scene: "Scene | None", profile: str, threads: int | None) -> tuple[str, str, int | None]:
+    """The profile, its text if it is the scene's own, and the threads."""
+    return (
+        (profile, "", threads)
+        if scene is None
+        else (scene.profile, scene.profile_text, threads or scene.threads)
+    )
 
 
 def _load_options(profile: str, text: str, scene: "Scene | None", words: list[str]) -> dict[str, OptionValue]:
