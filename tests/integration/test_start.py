@@ -45,7 +45,7 @@ async def test_the_form_looks_makes_the_tables_starts_the_run_and_q_ends_it(
             assert LAST.options in form.text
             assert "threads  2 " in form.text
             form.type(ENTER)
-            assert form.shows("Enter creates them: 2 × 300 rows"), form.text
+            assert form.shows("Enter creates the missing tables: 2 × 300 rows"), form.text
             form.type(ENTER)
             assert form.shows("enter start"), form.text
             assert [tuple(row) for row in await ask(target, "SELECT COUNT(*) FROM sbtest2")] == [(300,)]

@@ -18,7 +18,7 @@ from tuibench.tui.start.controller import (
 PRIVATE = ServerChoice(
     "private",
     "Private demo server",
-    "MariaDB 10.11.19, made for this run and gone afterwards",
+    "MariaDB 10.11.19, removed when the run ends",
     is_private=True,
 )
 SERVERS = (
@@ -29,13 +29,9 @@ SERVERS = (
 )
 TABLES = "--tables=4 --table-size=100000"
 PROFILES = (
-    ProfileChoice(
-        "oltp_read_write",
-        "sysbench's oltp_read_write: 14 reads and 4 writes between BEGIN and COMMIT",
-        TABLES,
-    ),
-    ProfileChoice("oltp_read_only", "sysbench's oltp_read_only: 14 reads between BEGIN and COMMIT", TABLES),
-    ProfileChoice("oltp_write_only", "sysbench's oltp_write_only: 4 writes between BEGIN and COMMIT", TABLES),
+    ProfileChoice("oltp_read_write", "14 reads and 4 writes between BEGIN and COMMIT", TABLES),
+    ProfileChoice("oltp_read_only", "14 reads between BEGIN and COMMIT", TABLES),
+    ProfileChoice("oltp_write_only", "4 writes between BEGIN and COMMIT", TABLES),
     ProfileChoice("tpcc", "TPC-C: new orders, payments and three more", "--scale=10"),
 )
 

@@ -49,6 +49,8 @@ async def test_space_leads_through_a_scene(size: tuple[int, int]) -> None:
         assert "Look." in it.shown("caption")
         await it.press("space")
         assert "The scene is over" in it.shown("caption")
+        assert "goes on" not in it.shown("caption")
+        assert "go on" not in it.shown("footer")
         await it.press("space")
         assert len(client.submitted) == 2
 

@@ -89,7 +89,7 @@ async def test_a_server_that_is_not_ours_is_looked_at_first() -> None:
         await it.press("enter")
         assert [name for name, _ in backstage.asked] == ["examine"]
         assert "All checks passed." in it.text
-        assert "11 checks are well" in it.text
+        assert "11 checks passed" in it.text
         assert "another session of 3 connections is idle" in it.text
         await it.press("enter")
         assert [name for name, _ in backstage.asked] == ["examine", "launch"]
@@ -101,7 +101,7 @@ async def test_missing_tables_are_made_and_looked_at_before_the_start() -> None:
     backstage = FakeBackstage(start.MISSING, start.READY)
     async with form(backstage, SMALL) as it:
         await it.press("down", "enter")
-        assert "Enter creates them: 4 × 100,000 rows." in it.text
+        assert "Enter creates the missing tables: 4 × 100,000 rows." in it.text
         assert "no such table" in it.text
         await it.press("enter")
         assert "All checks passed." in it.text

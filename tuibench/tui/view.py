@@ -73,7 +73,7 @@ class MessageLine(msgspec.Struct, frozen=True):
 class Caption(NamedTuple):
     """What a scene says to the room: a text of some kind (say, ask, reveal, nothing), and which step it is.
 
-    `waiting` is what the scene waits for.
+    `waiting` is what the scene waits for; once it `is_over`, there is nothing to go on to.
     """
 
     title: str
@@ -81,6 +81,7 @@ class Caption(NamedTuple):
     kind: str = "say"
     place: str = ""
     waiting: str = ""
+    is_over: bool = False
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):

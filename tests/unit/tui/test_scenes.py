@@ -11,6 +11,7 @@ from tuibench.errors import UsageError
 from tuibench.model.command import ApplyPreset, RestoreSettings, SetThreads, SetWeights, StartProbe
 from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
+from tuibench.model.experiments.probe import ProbeState
 from tuibench.tui.scenes.library import available_scenes, load_scene
 from tuibench.tui.scenes.player import (
     PinEffects,
@@ -263,6 +264,26 @@ def test_screens_weights_probe_and_the_comparison_of_the_last_two_effects() -> N
     assert actions[0] == PinEffects((9, 10))
     assert isinstance(actions[1], StartProbe)
     assert actions[1].order.seconds == 30
+
+
+def test_the_screen_of_a_probe_opens_once_there_is_a_probe() -> None:
+    """Before the session has begun one, that screen is not offered."""
+    stage = Stage("probe = { seconds = 30 }", 'show = "saturation"', 'say = "Look."')
+    stage.view = msgspec.structs.replace(stage.view, probe=None)
+    (start,) = stage.after(0)
+    assert isinstance(start, StartProbe)
+    assert stage.after(1) == []
+    stage.view = msgspec.structs.replace(stage.view, probe=ProbeState(order=start.order, ceiling=64.0))
+    assert stage.after(1) == [ShowScreen("saturation")]
+    assert stage.text == "Look."
+
+
+def test_a_probe_that_does_not_begin_holds_the_scene_for_seconds_only() -> None:
+    stage = Stage("probe = { seconds = 30 }", 'say = "Look."')
+    stage.view = msgspec.structs.replace(stage.view, probe=None)
+    stage.after(0)
+    stage.after(6)
+    assert stage.text == "Look."
 
 
 def test_a_loop_puts_everything_back_and_begins_again() -> None:

@@ -26,7 +26,9 @@ class ResourceFacts(msgspec.Struct, frozen=True):
     why: str
 
 
-_HOST = "the server's process cannot be read: see the host's screen; another host needs --host-metrics=ssh:…"
+_HOST = (
+    "the server's process cannot be read: screen 4 says why; on another host --host-metrics=ssh:HOST helps"
+)
 _COUNTER = "not counted by this server"
 _US, _BYTES, _COUNT = ResourceUnit.MICROSECONDS, ResourceUnit.BYTES, ResourceUnit.COUNT
 
@@ -44,7 +46,7 @@ class Resource(StrEnum):
 
     SERVER_CPU = ResourceFacts("server_cpu_us", "server CPU", _US, _HOST)
     HOST_CPU = ResourceFacts(
-        "host_cpu_us", "CPU of its host", _US, "only where another host does not tell its processes"
+        "host_cpu_us", "CPU of its host", _US, "known only for another host without figures of its processes"
     )
     CLIENT_CPU = ResourceFacts("client_cpu_us", "client CPU", _US, "the session has no load")
     VOLUNTARY_SWITCHES = ResourceFacts("voluntary_switches", "voluntary switches", _COUNT, _HOST)

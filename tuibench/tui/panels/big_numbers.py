@@ -93,7 +93,7 @@ def _durability_lines(view: View, width: int, height: int, *, ascii_only: bool) 
     scale = min(_scale(column, height), big_font.largest_scale("DURABLE", width, height))
     rows = [(TextSpan(row, role),) for row in big_font.big_letters(word, scale, ascii_only=ascii_only)]
     glyph = TextSpan("▲ " if view.at_risk else "● ", role)
-    return [*rows, fit_line((glyph, *_durability_settings(view)), width)]
+    return [*rows, _with_settings((glyph,), view, width)]
 
 
 def _durability_in_a_line(view: View, width: int) -> TextLine:
@@ -102,20 +102,30 @@ def _durability_in_a_line(view: View, width: int) -> TextLine:
         return (TextSpan(f"durability {DASH} unknown", "muted"),)
     word, role = _durability_word(view)
     head = TextSpan(f" ▲ {word} ", "alarm") if view.at_risk else TextSpan(f" ● {word} ", role)
-    return fit_line((head, TextSpan(" "), *_durability_settings(view)), width)
+    return _with_settings((head, TextSpan(" ")), view, width)
+
+
+def _with_settings(head: TextLine, view: View, width: int) -> TextLine:
+    """The settings behind the word; by their short names where there is no room."""
+    whole = (*head, *_durability_settings(view))
+    if line_width(whole) > width:
+        whole = (*head, *_durability_settings(view, short=True))
+    return fit_line(whole, width)
 
 
 def _durability_word(view: View) -> tuple[str, str]:
     return ("AT RISK", "risk") if view.at_risk else ("DURABLE", "ok")
 
 
-def _durability_settings(view: View) -> TextLine:
+def _durability_settings(view: View, *, short: bool = False) -> TextLine:
     """Each setting with its value and what it was."""
     settings: TextLine = ()
-    for setting in view.durability:
+    for number, setting in enumerate(view.durability):
+        name = setting.short_name if short and setting.short_name else setting.name
+        gap = "   " if number else ""
         was = f" (was {setting.original})" if setting.changed else ""
         value = TextSpan(setting.value, "risk" if setting.at_risk else "strong")
-        settings = (*settings, TextSpan(f"{setting.name} ", "muted"), value, TextSpan(f"{was}   ", "warn"))
+        settings = (*settings, TextSpan(f"{gap}{name} ", "muted"), value, TextSpan(was, "warn"))
     return settings
 
 

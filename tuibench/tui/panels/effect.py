@@ -82,7 +82,7 @@ def _ab_test_lines(result: AbTestResult, view: View, width: int, height: int) ->
         TextSpan(f"{result.subject} {result.a} → {result.b}", "muted"),
     )
     if view.is_ab_testing:
-        title = (*title, TextSpan(f"  {action_key(ACTIONS_BY_NAME['ab_test'], view)} ends it", "faint"))
+        title = (*title, TextSpan(f"  {action_key(ACTIONS_BY_NAME['ab_test'], view)} ends it", "muted"))
     sentence = wrap_text(result.sentence, width)
     rows = [_effect_row(one) for one in result.comparisons]
     lines: list[TextLine] = [title, *rows, *((TextSpan(line, "muted"),) for line in sentence)]

@@ -39,6 +39,8 @@ PROBE_PREFIX = "probe: "
 _FIGURE_CELLS = 8
 """Cells of a difference in a row: −98 %, +1,234 %."""
 _FEWEST_TEXT_CELLS = 24
+_INDENT = 2
+"""Before each name of a figure."""
 
 
 def events_panel(view: View, width: int, height: int) -> list[TextLine]:
@@ -202,12 +204,21 @@ def _timeline_row(event: Event, number: int, width: int, *, chosen: bool) -> Tex
         *pad_line((label,), _TIMELINE_BADGE_WIDTH),
         TextSpan(f"{hms(event.elapsed_seconds):<{_TIME_WIDTH}}", "muted"),
         TextSpan(f"{event.kind:<{_KIND_WIDTH}}", "muted"),
-        TextSpan(event.text, label.role if label.role in ("warn", "risk") else ""),
     )
+    room = width - line_width(line)
+    if event.effect is not None and len(event.text) > room:
+        line = (*line, *_without_indent(effect_figures(event.effect, room + _INDENT)))
+    else:
+        line = (*line, TextSpan(event.text, label.role if label.role in ("warn", "risk") else ""))
     line = tuple(span._replace(action=f"screen.pick({number})") for span in pad_line(line, width))
     if not chosen:
         return line
     return tuple(span if span.role == "badge" else span._replace(role="selected") for span in line)
+
+
+def _without_indent(line: TextLine) -> TextLine:
+    """The figures of an effect from the first cell on."""
+    return (line[0]._replace(text=line[0].text[_INDENT:]), *line[1:]) if line else line
 
 
 def event_detail(event: Event | None, events: Sequence[Event], width: int, height: int) -> list[TextLine]:

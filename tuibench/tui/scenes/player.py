@@ -32,6 +32,8 @@ WORDS_PER_SECOND, LEAST_SECONDS, ASK_SECONDS = 2.5, 4.0, 9.0
 SETTLED_TICKS = 6
 """A load is at rest when so many ticks show no trend."""
 BETWEEN_ROUNDS_SECONDS = 5.0
+PROBE_START_SECONDS = 5.0
+"""So long the step waits for its probe: the screen of the probe opens once there is one."""
 DIRECTIONS = {"higher": Verdict.HIGHER, "lower": Verdict.LOWER, "equal": Verdict.EQUAL}
 
 
@@ -98,7 +100,8 @@ class ScenePlayer:
         """Over, or everything as it was and from the start again."""
         if not self._loop:
             self._is_over = True
-            self._say("The scene is over; the load goes on. q stops it and restores the settings.", "say")
+            text = "The scene is over; the load continues. q stops it and restores the settings."
+            self._caption = Caption(self.scene.title, text, is_over=True)
             return []
         self._place, self._effects, self._no_effect = -1, [], ""
         return [
@@ -156,6 +159,9 @@ class ScenePlayer:
             return True
         if step.action in ("say", "ask", "reveal"):
             return not self._by_space and now - self._since >= self._reading_seconds(step)
+        if step.action == PROBE:
+            has_begun = view.probe is not None and not view.probe.is_over
+            return has_begun or now - self._since >= PROBE_START_SECONDS
         if step.action != "wait":
             return True
         if isinstance(step.wait, int | float):

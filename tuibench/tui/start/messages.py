@@ -62,7 +62,7 @@ def server_check_text(seen: ServerCheck, coming: EnterAction) -> Content:
                 lines += _finding_lines(finding)
     well = sum(finding.severity is Severity.OK for finding in seen.findings)
     if well:
-        lines.append(Content.assemble(("✓ ", "$success"), (f"{well} checks are well", "$muted")))
+        lines.append(Content.assemble(("✓ ", "$success"), (f"{well} checks passed", "$muted")))
     return _join_lines(lines)
 
 
@@ -72,7 +72,7 @@ def muted_text(text: str) -> Content:
 
 def _next_line(seen: ServerCheck, coming: EnterAction) -> Content:
     words = (
-        f"Enter creates them: {sanitize.text(seen.creatable)}."
+        f"Enter creates the missing tables: {sanitize.text(seen.creatable)}."
         if coming is EnterAction.MAKE
         else _NEXT_TEXTS.get(coming, "")
     )

@@ -125,7 +125,7 @@ def place_text(target: Target) -> str:
 
 
 def _private_choice(private: BinaryOrError) -> ServerChoice:
-    made = "made for this run and gone afterwards"
+    made = "removed when the run ends"
     detail = (
         str(private) if isinstance(private, TuibenchError) else f"{private.flavour} {private.version}, {made}"
     )
@@ -189,4 +189,5 @@ def _profile_choice(name: str) -> ProfileChoice | None:
         for option, value in DEMO_TABLES.items()
         if set(DEMO_TABLES) <= set(options)
     )
-    return ProfileChoice(name, profile.summary, wanted)
+    summary = profile.summary.removeprefix(f"sysbench's {name}: ")
+    return ProfileChoice(name, summary, wanted)

@@ -36,6 +36,8 @@ def _title_line(caption: Caption, width: int) -> TextLine:
         TextSpan(f" {caption.place}  ", "muted"),
         TextSpan(head, _ROLES[caption.kind]),
     )
+    if caption.is_over:
+        return left
     waiting = f"{caption.waiting} …   " if caption.waiting else ""
     return justify(
         left, (TextSpan(waiting, "muted"), TextSpan("space", "key"), TextSpan(" goes on ", "muted")), width

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tuibench.model.message import RunState
 from tuibench.tui.commands.actions import ACTIONS, UserAction, action_key, is_offered, is_possible
 from tuibench.tui.panels.bars.verdict import coach_line
-from tuibench.tui.text.spans import TextLine, TextSpan, fit_line, line_width, pad_line, shorten
+from tuibench.tui.text.spans import TextLine, TextSpan, fit_line, join_parts, line_width, pad_line, shorten
 from tuibench.tui.view import View
 from tuibench.units import hms
 
@@ -89,9 +89,8 @@ def footer(view: View, width: int, height: int) -> list[TextLine]:
 
 def screen_keys(entries: Sequence[tuple[str, str]], view: View, width: int, height: int) -> list[TextLine]:
     """The keys that mean something on one screen only: key and word."""
-    line: TextLine = ()
-    for key, label in entries:
-        line = (*line, TextSpan(key, "key"), TextSpan(f" {label}", "muted"), TextSpan(" " * KEY_GAP))
+    parts = [(TextSpan(key, "key"), TextSpan(f" {label}", "muted")) for key, label in entries]
+    line = join_parts(parts, TextSpan(" " * KEY_GAP))
     return [pad_line(line, width)][:height]
 
 
@@ -121,7 +120,7 @@ def _action_label(action: UserAction, view: View) -> str:
     paused = view.status.state is RunState.PAUSED if view.replay is None else view.replay.paused
     if action.name == "pause" and paused:
         return "resume"
-    if action.name == "mark" and view.caption is not None:
+    if action.name == "mark" and view.caption is not None and not view.caption.is_over:
         return "go on"
     if action.name == "stop" and view.cannot_steer:
         return "quit"

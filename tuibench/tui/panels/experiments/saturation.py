@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tuibench.model.experiments.probe import ProbeEnd, ProbeResult, ProbeState, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.tui.panels.plots.level_chart import GAP, is_inconclusive
-from tuibench.tui.text.spans import TextLine, TextSpan, fit_line, join_parts, pad_line, wrap_text
+from tuibench.tui.text.spans import TextLine, TextSpan, fit_line, join_parts, line_width, pad_line, wrap_text
 from tuibench.tui.view import View
 from tuibench.units import count, decimal, milliseconds
 
@@ -32,12 +32,19 @@ def probe_status(view: View, width: int, height: int) -> list[TextLine]:
     spent = (TextSpan(f"{state.elapsed_seconds:.0f} of about {state.order.seconds:.0f} s", "muted"),)
     if state.result is not None:
         end = (TextSpan(f"done: {_end_text(state, state.result)}", "strong"),)
-        return [pad_line(join_parts((title, end, slo, spent), GAP), width)][:height]
-    under_way = join_parts((title, _current_level(state), slo, spent), GAP)
+        return [pad_line(_join_fitting((title, end, slo, spent), width), width)][:height]
+    under_way = _join_fitting((title, _current_level(state), slo, spent), width)
     waits = f"waiting for {state.waiting}" if state.waiting else "setting the next level"
     return [pad_line(fit_line(line, width), width) for line in (under_way, (TextSpan(waits, "muted"),))][
         :height
     ]
+
+
+def _join_fitting(parts: Sequence[TextLine], width: int) -> TextLine:
+    """The parts, without the last ones where there is no room for them."""
+    while line_width(line := join_parts(parts, GAP)) > width and len(parts) > 2:
+        parts = parts[:-1]
+    return line
 
 
 def probe_answer(view: View, width: int, height: int) -> list[TextLine]:

@@ -15,7 +15,9 @@ ROLES = {
     TuneVerdict.REFUSED: "muted",
 }
 MIN_BAR, MAX_BAR = 15, 61
-EFFECT_WIDTH = 26
+EFFECT_WIDTH = 22
+MARGINS = 5
+"""Cells left of the name, and around the bar."""
 MIN_NAME, MAX_NAME = 24, 56
 
 
@@ -48,17 +50,19 @@ def _state(view: View, progress: TuneProgress) -> TextLine:
 def _method(result: TuneResult) -> TextLine:
     disturbed = f", {result.disturbed} disturbed" if result.disturbed else ""
     text = (
-        f" effect on {FIGURE_NAMES[result.plan.primary]} against the server as it was, with intervals; "
+        f" effect on {FIGURE_NAMES[result.plan.primary]} against the old values; "
         f"{units.pluralize(result.blocks, 'block')}{disturbed}"
     )
-    return (TextSpan(text, "muted"),)
+    if not any(one.candidate.at_risk for one in result.results):
+        return (TextSpan(text, "muted"),)
+    return (TextSpan(f"{text}; ", "muted"), TextSpan("▲", "risk"), TextSpan(" with a risk", "muted"))
 
 
 def _chart(result: TuneResult, width: int) -> list[TextLine]:
     """The candidates by verdict, each with its bar, or how many windows it has."""
     longest = max((len(change_text(one.candidate)) for one in result.results), default=0)
-    name = max(MIN_NAME, min(longest, MAX_NAME, width - MIN_BAR - EFFECT_WIDTH - 6))
-    cells = (max(MIN_BAR, min(MAX_BAR, width - name - EFFECT_WIDTH - 6)) - 1) // 2 * 2 + 1
+    name = max(MIN_NAME, min(longest, MAX_NAME, width - MIN_BAR - EFFECT_WIDTH - MARGINS))
+    cells = (max(MIN_BAR, min(MAX_BAR, width - name - EFFECT_WIDTH - MARGINS)) - 1) // 2 * 2 + 1
     most = scale(result)
     lines: list[TextLine] = []
     for verdict, heading in HEADINGS.items():
@@ -67,7 +71,7 @@ def _chart(result: TuneResult, width: int) -> list[TextLine]:
             continue
         title = heading.format(tolerance=result.plan.tolerance_percent)
         axis = f"{f'−{most:g} %':<{cells // 2}}0{f'{most:g} %':>{cells // 2}}" if not lines else ""
-        lines.append((TextSpan(f" {title:<{name + 2}} ", ROLES[verdict]), TextSpan(axis, "faint")))
+        lines.append((TextSpan(f" {title:<{name + 2}} ", ROLES[verdict]), TextSpan(axis, "muted")))
         lines += [_row(one, result, name, cells, most) for one in found]
     return lines
 
@@ -79,11 +83,11 @@ def _row(one: CandidateResult, result: TuneResult, name: int, cells: int, most: 
         return (title, TextSpan(one.failure, "muted"))
     if found is None:
         return (title, TextSpan(" " * (cells + 1)), TextSpan(units.pluralize(one.pairs, "pair"), "muted"))
-    risk = " ▲" if one.candidate.at_risk else ""
     return (
         title,
         TextSpan(bar(found, most, cells), ROLES[one.verdict]),
-        TextSpan(f" {difference_text(found)}{risk}", "risk" if risk else "strong"),
+        TextSpan(f" {difference_text(found)}", "strong"),
+        TextSpan(" ▲" if one.candidate.at_risk else "", "risk"),
     )
 
 

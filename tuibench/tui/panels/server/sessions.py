@@ -149,7 +149,7 @@ def _column_heads(width: int) -> TextLine:
     state = f"{'database':<{STATE_WIDTH}}{'state':<{STATE_WIDTH}}" if width >= WIDE_SESSIONS else ""
     text = f"{'id':>{ID_WIDTH}}{'time':>{TIME_WIDTH}}{'in trx':>{TIME_WIDTH}}  "
     text += f"{'user@host':<{WHO_WIDTH}}{state}statement"
-    return pad_line((TextSpan(text, "faint"),), width)
+    return pad_line((TextSpan(text, "muted"),), width)
 
 
 def _session_line(session: ServerSession, open_seconds: int | None, width: int, *, chosen: bool) -> TextLine:

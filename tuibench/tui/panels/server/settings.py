@@ -82,7 +82,7 @@ def _column_heads(width: int) -> TextLine:
         f"   {'setting':{_name_width(width)}}{'now':{value}}{'original':{value}}{'changed by':{STATE_WIDTH}}"
     )
     return pad_line(
-        (TextSpan(f"{text}meaning" if width >= WIDE_SETTINGS else text.rstrip(), "faint"),), width
+        (TextSpan(f"{text}meaning" if width >= WIDE_SETTINGS else text.rstrip(), "muted"),), width
     )
 
 

@@ -45,9 +45,9 @@ MOST_NEEDED = (
     _Column("p95", 10, lambda figures, _: milliseconds(figures.p95_ms)),
 )
 FURTHER = (
-    _Column("rows/call", 11, _rows_each),
-    _Column("lock/call", 11, lambda figures, _: milliseconds(_each(figures.lock_ms, figures))),
-    _Column("CPU/call", 11, lambda figures, _: milliseconds(_each(figures.cpu_ms, figures))),
+    _Column("rows/call", 12, _rows_each),
+    _Column("lock/call", 12, lambda figures, _: milliseconds(_each(figures.lock_ms, figures))),
+    _Column("CPU/call", 12, lambda figures, _: milliseconds(_each(figures.cpu_ms, figures))),
 )
 BEFORE = (
     _Column("calls/s", 9, _per_second),
@@ -98,7 +98,7 @@ def _heading(report: StatementReport, columns: tuple[_Column, ...], before: tupl
     now = "".join(f"{column.title:>{column.width}}" for column in columns)
     earlier = "".join(f"{column.title:>{column.width}}" for column in before)
     bar = f" │{earlier}  {report.before_seconds:.0f} s before" if before else ""
-    return (TextSpan(f"{now}{bar if before else ''}", "faint"),)
+    return (TextSpan(f"{now}{bar if before else ''}", "muted"),)
 
 
 def _row(
@@ -120,6 +120,6 @@ def _row(
     source = f"  {row.source:<{_SOURCE - 2}} "
     return (
         *line,
-        TextSpan(source, "faint"),
+        TextSpan(source, "muted"),
         TextSpan(shorten(row.text, max(width - taken - len(source), 1))),
     )
