@@ -8,7 +8,8 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use crate::draw::{nurand_constants, unique_numbers, Drawn, Keys};
+use crate::distribution::Keys;
+use crate::draw::{nurand_constants, unique_numbers, Drawn};
 use crate::evaluate::{apply, Formula, Operator};
 use crate::mt19937::Mt19937;
 use crate::program::CONNECTION;

@@ -8,19 +8,20 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString};
 
 use crate::decimal::Decimal;
+use crate::distribution::Distribution;
 use crate::evaluate::Operator;
 use crate::program::{
-    Bound, Class, Distribution, Draw, Expression, Flat, Lets, Make, Part, Program, Repeat, Statement, Step,
-    Transaction, Turns,
+    Bound, Class, Draw, Expression, Flat, Lets, Make, Part, Program, Repeat, Statement, Step, Transaction,
+    Turns,
 };
 use crate::value::Value;
 
-type Given<'py> = pyo3::Bound<'py, PyAny>;
+pub type Given<'py> = pyo3::Bound<'py, PyAny>;
 
 /// The name of the statement that ends a transaction rolled back by intent.
 const INTENDED_ROLLBACK: &str = "rollback";
 
-fn unsupported(what: impl std::fmt::Display) -> PyErr {
+pub fn unsupported(what: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(format!("{what} is not known to the native engine"))
 }
 
@@ -29,7 +30,7 @@ fn field<'py>(from: &Given<'py>, name: &str) -> PyResult<Given<'py>> {
     from.get_item(name)
 }
 
-fn get<'py, T: FromPyObject<'py>>(from: &Given<'py>, name: &str) -> PyResult<T> {
+pub fn get<'py, T: FromPyObject<'py>>(from: &Given<'py>, name: &str) -> PyResult<T> {
     field(from, name)?.extract()
 }
 
@@ -209,7 +210,7 @@ fn draw(from: &Given<'_>) -> PyResult<Draw> {
         "key" => Draw::Key {
             low: bound(&field(from, "low")?)?,
             high: bound(&field(from, "high")?)?,
-            distribution: distribution(&field(from, "distribution")?)?,
+            distribution: Distribution::decode(&field(from, "distribution")?)?,
         },
         "nurand" => Draw::Nurand {
             a: get(from, "a")?,
@@ -234,22 +235,6 @@ fn bound(from: &Given<'_>) -> PyResult<Bound> {
     } else {
         expression(from).map(Bound::Computed)
     }
-}
-
-fn distribution(from: &Given<'_>) -> PyResult<Distribution> {
-    let tag: String = get(from, "type")?;
-    Ok(match tag.as_str() {
-        "uniform" => Distribution::Uniform,
-        "gaussian" => Distribution::Gaussian { iterations: get(from, "iterations")? },
-        "special" => Distribution::Special {
-            iterations: get(from, "iterations")?,
-            hot_width: get(from, "hot_width")?,
-            hot_share: get(from, "hot_share")?,
-        },
-        "pareto" => Distribution::Pareto { h: get(from, "h")? },
-        "zipfian" => Distribution::Zipfian { exponent: get(from, "exponent")? },
-        _ => return Err(unsupported(format!("a distribution of the kind '{tag}'"))),
-    })
 }
 
 fn expression(from: &Given<'_>) -> PyResult<Expression> {

@@ -4,7 +4,7 @@
 //! back when something is to be done that only Python can do: a new login, changed settings, a goodbye.
 //!
 //! ```text
-//! program ── compile ──> machine, stream      what is sent next, with which values (draw, evaluate, decimal)
+//! program ── compile ──> machine, stream      what is sent next, with which values (draw, distribution, evaluate, decimal)
 //!                            │
 //! packet ────────────────> connection ──────> response, rows     one connection's states
 //!                            │
@@ -21,6 +21,7 @@ pub mod decimal;
 #[cfg(feature = "python")]
 mod decode;
 pub mod digits;
+pub mod distribution;
 pub mod draw;
 pub mod engine;
 pub mod evaluate;

@@ -2,6 +2,7 @@
 //!
 //! The fields are those of the Python structs of the same names; `decode` fills them in.
 
+use crate::distribution::Distribution;
 use crate::evaluate::Operator;
 use crate::value::Value;
 
@@ -20,15 +21,6 @@ pub enum Expression {
 pub enum Bound {
     Number(i64),
     Computed(Expression),
-}
-
-#[derive(Clone, Debug)]
-pub enum Distribution {
-    Uniform,
-    Gaussian { iterations: u32 },
-    Special { iterations: u32, hot_width: f64, hot_share: f64 },
-    Pareto { h: f64 },
-    Zipfian { exponent: f64 },
 }
 
 #[derive(Clone, Debug)]

@@ -5,15 +5,8 @@ import msgspec
 from tuibench.load.messages import ExecutionOptions, StartLoad
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.target import Target
-from tuibench.workload.program.program import (
-    Key,
-    Program,
-    ProgramStep,
-    Statement,
-    StatementClass,
-    Transaction,
-    Uniform,
-)
+from tuibench.workload.program.program import Program, ProgramStep, Statement, StatementClass, Transaction
+from tuibench.workload.program.values import Key, Uniform
 
 TARGET = Target(host="db", user="ann", password="secret")
 KEY = Key(low=1, high=100, distribution=Uniform())

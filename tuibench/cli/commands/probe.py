@@ -168,8 +168,9 @@ def probe(
         bool, Option("--yes-this-server", help="Allow the load though the server looks like production.")
     ] = False,
 ) -> None:
+    from tuibench.cli.output.files import check_writable
     from tuibench.cli.runner.event_loop import run_async
-    from tuibench.cli.runner.headless import check_writable, warn_leftovers, write_summary_json
+    from tuibench.cli.runner.headless import warn_leftovers, write_summary_json
     from tuibench.cli.runner.in_process import run_in_process
     from tuibench.cli.runner.new_session import new_session_spec
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from tuibench import paths
 from tuibench.cli.options.run_dir import RunDir
 from tuibench.cli.options.screen_options import ScreenOptions
+from tuibench.cli.output.files import writing_to
 from tuibench.cli.output.log import info
 from tuibench.cli.parsing.declarations import Argument, Option
 from tuibench.cli.runner.event_loop import run_async
@@ -83,9 +84,6 @@ async def _write_cast(
     from tuibench.tui.cast import write_cast
 
     messages = [(each.at_seconds, each.message) for each in timed_messages(run)]
-    try:
-        with Path(name).open("w", encoding="utf-8") as file:  # noqa: ASYNC230
-            await write_cast(file, ReplayClient(run).hello, messages, look, size, speed)
-    except OSError as error:
-        raise UsageError(f"cannot write {name}: {error.strerror}") from error
+    with writing_to(name), Path(name).open("w", encoding="utf-8") as file:  # noqa: ASYNC230
+        await write_cast(file, ReplayClient(run).hello, messages, look, size, speed)
     info(f"{name}: {len(run.samples)} samples; asciinema play {name}, or agg {name} run.gif")

@@ -1,13 +1,11 @@
 """`tuibench report`: prints a recorded run as text, JSON, CSV, Markdown or HTML."""
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Annotated
-
-import click
 
 from tuibench import paths
 from tuibench.cli.options.run_dir import RunDir
+from tuibench.cli.output.files import write_output
 from tuibench.cli.output.formats import ONE_FORMAT_ON_STDOUT
 from tuibench.cli.output.log import info
 from tuibench.cli.output.run_notes import run_notes
@@ -62,20 +60,7 @@ def report(
     paths.keep_records_in(run_dir)
     found = load_run(find_run(run))
     for name, place in wanted.items():
-        write_report(place, REPORT_FORMATS[name](found))
+        write_output(place, REPORT_FORMATS[name](found))
     if "sysbench" in wanted:
         for line in run_notes(found.summary, str(found.directory)):
             info(line)
-
-
-def write_report(place: str, pieces: Iterable[str]) -> None:
-    """The pieces to a file, or to stdout. Raises UsageError if the file cannot be written."""
-    if place == STDOUT:
-        for piece in pieces:
-            click.echo(piece, nl=False)
-        return
-    try:
-        with Path(place).open("w", encoding="utf-8") as stream:
-            stream.writelines(pieces)
-    except OSError as error:
-        raise UsageError(f"cannot write {place}: {error.strerror}") from error

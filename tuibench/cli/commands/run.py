@@ -127,8 +127,9 @@ def run(
     sight: SightOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
 ) -> None:
+    from tuibench.cli.output.files import check_writable
     from tuibench.cli.runner.event_loop import run_async
-    from tuibench.cli.runner.headless import check_writable, run_headless, warn_leftovers, write_summary_json
+    from tuibench.cli.runner.headless import run_headless, warn_leftovers, write_summary_json
     from tuibench.cli.runner.new_session import new_session_spec, start_detached
 
     if background.detach:

@@ -181,7 +181,8 @@ def tune(
         ),
     ] = "",
 ) -> None:
-    from tuibench.cli.runner.headless import check_writable, warn_leftovers
+    from tuibench.cli.output.files import check_writable
+    from tuibench.cli.runner.headless import warn_leftovers
 
     check_format(output)
     plan = adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args)))

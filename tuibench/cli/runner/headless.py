@@ -11,16 +11,15 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-import click
-
 from tuibench import __version__
 from tuibench.cli.options.ab_test_options import ab_test_announcement
+from tuibench.cli.output.files import write_output, writing_to
 from tuibench.cli.output.log import info, timestamp, write_stderr
 from tuibench.cli.output.run_notes import run_notes
 from tuibench.cli.output.stdio import PipeSafeStdout, Write, write_stdout
 from tuibench.cli.parsing.arguments import STDOUT
 from tuibench.cli.runner.event_loop import ENDING_SIGNALS
-from tuibench.errors import ExitCode, UsageError
+from tuibench.errors import ExitCode
 from tuibench.metrics.histogram import Histogram
 from tuibench.metrics.thresholds.absolute import Threshold, crossed_thresholds, threshold_figures
 from tuibench.model.event import Event, EventKind
@@ -75,11 +74,9 @@ def open_csv(
         yield CsvWriter(stdout, every_seconds, percentiles) if path else None
         return
     with ExitStack() as stack:
-        try:
+        with writing_to(path):
             stream = stack.enter_context(Path(path).open("wb", buffering=0))
             file = CsvWriter(partial(_write_bytes, stream), every_seconds, percentiles)
-        except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror}") from error
         yield file
 
 
@@ -221,23 +218,7 @@ def final_exit_code(
 
 def write_summary_json(path: str, summary: Summary) -> None:
     """The summary as `tuibench.summary/1`; `-` is stdout. Raises UsageError if it cannot be written."""
-    if path == "-":
-        click.echo(pretty_json(summary).decode(), nl=False)
-        return
-    try:
-        Path(path).write_bytes(pretty_json(summary))
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
-
-
-def check_writable(path: str) -> None:
-    """Raises UsageError when the summary could not be written there: better before the run than after it."""
-    if path in ("", "-"):
-        return
-    try:
-        Path(path).open("ab").close()
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    write_output(path, (pretty_json(summary).decode(),))
 
 
 def warn_leftovers() -> None:

@@ -14,7 +14,7 @@ from tuibench.load.engine.worker_context import AnyContext
 from tuibench.mysql.connection import Connection, PacketBuilder, PreparedStatement, TextStatement
 from tuibench.mysql.errors import CLIENT_CANNOT_CONNECT, CONNECTION_LOST_CODES, TOO_MANY_CONNECTIONS_CODES
 from tuibench.mysql.protocol.packets import PreparedHandle
-from tuibench.workload.generate.generator import Rows
+from tuibench.workload.generate.interactive import Rows
 
 ER_MAX_PREPARED_STMT_COUNT_REACHED = 1461
 ER_UNSUPPORTED_PS = 1295

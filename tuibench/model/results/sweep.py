@@ -17,6 +17,8 @@ from tuibench.model.target import Target
 
 TPS = "TPS"
 """What a sweep is about, unless a profile has a headline figure of its own."""
+SUMMARY = "summary"
+"""The table that is printed by default."""
 
 
 class CellOrder(StrEnum):

@@ -10,7 +10,7 @@ import msgspec
 from tuibench import suggestions
 from tuibench.errors import UsageError
 from tuibench.metrics.inference.means import FIGURES, sweep_points
-from tuibench.model.results.sweep import CellResult, Sweep, SweepPoint, SweepRecord
+from tuibench.model.results.sweep import SUMMARY, CellResult, Sweep, SweepPoint, SweepRecord
 from tuibench.model.results.versions import ServerStart, VersionComparison
 from tuibench.record.files.recorder import pretty_json
 from tuibench.record.report.text_table import TextTable, table_markdown, table_text, to_csv
@@ -107,7 +107,7 @@ def _run_row(sweep: Sweep, result: CellResult) -> tuple[object, ...]:
     )
 
 
-SUMMARY, RUNS, RELATIVE = "summary", "runs", "relative"
+RUNS, RELATIVE = "runs", "relative"
 
 TABLES: dict[str, Callable[[Sweep], Sequence[TextTable]]] = {
     SUMMARY: tables.summary_tables,

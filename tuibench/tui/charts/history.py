@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from tuibench.model.measurements.sample import Latency
 from tuibench.tui.charts.figures.table import mean_figures, worst_lags
 
 BLOCKS_PER_LEVEL = 4096
@@ -37,9 +38,7 @@ class ChartPoint(NamedTuple):
     tps: float | None
     qps: float | None
     p95_ms: float | None
-    p50_ms: float | None = None
-    p99_ms: float | None = None
-    max_ms: float | None = None
+    latency: Latency | None = None
     slot: int = 0
     seconds: float = 0.0
     counts: Sequence[int] = ()
@@ -175,9 +174,7 @@ def merge_points(points: Sequence[ChartPoint]) -> ChartPoint:
         tps=_mean([(point.tps, point.seconds) for point in points]),
         qps=_mean([(point.qps, point.seconds) for point in points]),
         p95_ms=_worst([point.p95_ms for point in points]),
-        p50_ms=_worst([point.p50_ms for point in points]),
-        p99_ms=_worst([point.p99_ms for point in points]),
-        max_ms=_worst([point.max_ms for point in points]),
+        latency=_worst_latency([point.latency for point in points]),
         slot=newest.slot,
         seconds=sum(point.seconds for point in points),
         counts=sum_counts([point.counts for point in points]),
@@ -220,6 +217,14 @@ def _mean_shares(shares: Sequence[tuple[CpuShares | None, int]]) -> CpuShares | 
 
 def _worst(values: Sequence[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
+
+
+def _worst_latency(latencies: Sequence[Latency | None]) -> Latency | None:
+    """The highest of each figure."""
+    known = [each for each in latencies if each is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    return Latency(**{name: max(getattr(each, name) for each in known) for name in Latency.__struct_fields__})
 
 
 def _block_start(point: ChartPoint, unit: int) -> int:

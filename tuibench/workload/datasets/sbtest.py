@@ -28,7 +28,7 @@ from tuibench.workload.generate import distributions
 from tuibench.workload.generate.distributions import KeyDraw, key_draw
 from tuibench.workload.generate.random_values import C_GROUPS, PAD_GROUPS
 from tuibench.workload.language.options import ProfileOption, flag_option, integer_option
-from tuibench.workload.program.program import Distribution
+from tuibench.workload.program.values import Distribution
 
 COLUMN_NAMES = ("id", "k", "c", "pad")
 

@@ -15,7 +15,7 @@ from typing import assert_never
 
 from tuibench.model.plan import OptionValue
 from tuibench.workload.language.options import ProfileOption, integer_option
-from tuibench.workload.program.program import Distribution, Gaussian, Pareto, Special, Uniform, Zipfian
+from tuibench.workload.program.values import Distribution, Gaussian, Pareto, Special, Uniform, Zipfian
 
 KeyDraw = Callable[[], int]
 

@@ -57,9 +57,9 @@ from math import log
 from random import Random
 
 from tuibench.errors import RunError
-from tuibench.workload.generate.draw import DrawSource, stream
+from tuibench.workload.generate.draw import DrawSource
 from tuibench.workload.generate.evaluate import EVALUATION_ERRORS, constant_value
-from tuibench.workload.generate.interactive import Conversation, Rows, interactive_transaction
+from tuibench.workload.generate.interactive import Conversation, interactive_transaction
 from tuibench.workload.generate.layout import ProgramLayout
 from tuibench.workload.generate.static import Call, Calls, static_calls
 from tuibench.workload.language.expressions import is_constant
@@ -133,9 +133,6 @@ class Pauses:
         """Seconds after a transaction."""
         mean = self._thinking[which]
         return min(-mean * log(1.0 - self._random()), MAX_THINK_MEANS * mean) if mean else 0.0
-
-
-__all__ = ["Call", "Conversation", "Generator", "Rows", "stream"]
 
 
 class Generator:

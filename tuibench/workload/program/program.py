@@ -15,41 +15,8 @@ from tuibench.model.measurements.headline import Headline
 from tuibench.model.plan import OptionValue
 from tuibench.workload.language.expressions import Expression
 from tuibench.workload.program.values import (
-    Digits,
-    Distribution,
-    Gaussian,
-    Key,
-    Pareto,
-    Special,
-    Sum,
-    Uniform,
     Value,
-    Zipfian,
 )
-
-__all__ = [
-    "Digits",
-    "Distribution",
-    "FlatStatement",
-    "Gaussian",
-    "Key",
-    "Pareto",
-    "Program",
-    "ProgramStep",
-    "RepeatedPart",
-    "Special",
-    "Statement",
-    "StatementClass",
-    "Sum",
-    "Transaction",
-    "Turns",
-    "Uniform",
-    "Value",
-    "Zipfian",
-    "flat_indexes",
-    "flat_of",
-    "flat_statements",
-]  # fmt: skip
 
 MAX_DECK_CARDS = 10_000
 """Maximum number of cards in a deck."""

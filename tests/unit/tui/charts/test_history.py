@@ -6,6 +6,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tuibench.model.measurements.sample import Latency
 from tuibench.tui.charts.history import (
     BLOCKS_PER_LEVEL,
     FACTOR,
@@ -21,11 +22,24 @@ from tuibench.tui.charts.history import (
 VALUES = st.one_of(st.none(), st.floats(0, 1e6))
 
 
+def latency_of(ms: float | None) -> Latency | None:
+    if ms is None:
+        return None
+    return Latency(count=1, min=ms, avg=ms, p50=ms, p95=ms, p99=ms, p999=ms, max=ms)
+
+
 def tick(
     slot: int, tps: float | None = 1.0, p95: float | None = 1.0, counts: tuple[int, ...] = ()
 ) -> ChartPoint:
     return ChartPoint(
-        float(slot), tps, tps, p95, max_ms=p95, slot=slot, seconds=0.0 if tps is None else 1.0, counts=counts
+        float(slot),
+        tps,
+        tps,
+        p95,
+        latency=latency_of(p95),
+        slot=slot,
+        seconds=0.0 if tps is None else 1.0,
+        counts=counts,
     )
 
 

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from tuibench.workload.generate.distributions import key_draw
-from tuibench.workload.program.program import Distribution, Gaussian, Pareto, Special, Uniform, Zipfian
+from tuibench.workload.program.values import Distribution, Gaussian, Pareto, Special, Uniform, Zipfian
 
 DRAWS = 300_000
 KEYS = 100_000

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuibench.workload.generate.distributions import key_draw
-from tuibench.workload.program.program import Distribution, Gaussian, Pareto, Special, Uniform, Zipfian
+from tuibench.workload.program.values import Distribution, Gaussian, Pareto, Special, Uniform, Zipfian
 
 SPECIAL = Special(iterations=12, hot_width=0.01, hot_share=0.75)
 DRAWS = 200_000

@@ -9,7 +9,8 @@ import pytest
 
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import compile_profile
-from tuibench.workload.generate.generator import Call, Generator
+from tuibench.workload.generate.generator import Generator
+from tuibench.workload.generate.static import Call
 from tuibench.workload.program.program import Program, StatementClass, flat_statements
 
 POINTS = ["point_select"] * 10

@@ -4,7 +4,8 @@ import pytest
 
 from tuibench.errors import UsageError
 from tuibench.workload import library
-from tuibench.workload.program.program import Gaussian, Key, Pareto, Program, Special, Uniform, Zipfian
+from tuibench.workload.program.program import Program
+from tuibench.workload.program.values import Gaussian, Key, Pareto, Special, Uniform, Zipfian
 
 DEFAULTS = {
     "tables": 1,

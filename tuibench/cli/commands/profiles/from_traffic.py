@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-import click
-
 from tuibench import sanitize
 from tuibench.cli.commands.profiles.traffic_options import TrafficOptions
 from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.output.files import write_output
 from tuibench.cli.output.log import info
 from tuibench.errors import RunError, UsageError
 from tuibench.files import expand_path
@@ -169,13 +168,9 @@ def _write(
     title = path.stem if path else name
     text = profile_text(ObservedTraffic(title, summary, [sanitize.text(note) for note in notes], kinds))
     Generator(compile_profile(library.parse_profile(text, f"{title}.toml"), {}), 0, 0)
+    write_output(str(path or ""), (text,))
     if path is None:
-        click.echo(text, nl=False)
         return
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {options.out}: {error.strerror}") from error
     info(
         f"{options.out}: {pluralize(len(kinds), 'kind')} of transactions; tuibench run {options.out} runs it"
     )

@@ -5,7 +5,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 from typing import Annotated
 
@@ -20,6 +19,7 @@ from tuibench.cli.commands.slap.options import (
 )
 from tuibench.cli.options.run_options import ENGINE_HELP, seed_or_random
 from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.output.files import write_output
 from tuibench.cli.output.formats import JSON, ONE_FORMAT_ON_STDOUT, TEXT, TextOrJson, check_format, echo_json
 from tuibench.cli.output.log import info
 from tuibench.cli.parsing.arguments import STDOUT
@@ -172,7 +172,7 @@ class SlapReportOptions:
     def show(self, done: SlapBenchmark) -> None:
         """One benchmark, as soon as it is done."""
         if self.csv:
-            self._append(slap_csv_row(done))
+            write_output(self.csv, (slap_csv_row(done),), "a")
         elif self.output == TEXT and not self.silent:
             click.echo(slap_report_text(done), nl=False)
         if not self.silent:
@@ -182,16 +182,6 @@ class SlapReportOptions:
                 info(
                     "warning: client-limited: the client was busy all the time, the server may not have been"
                 )
-
-    def _append(self, row: str) -> None:
-        if self.csv == STDOUT:
-            click.echo(row, nl=False)
-            return
-        try:
-            with Path(self.csv).open("a", encoding="utf-8") as file:
-                file.write(row)
-        except OSError as error:
-            raise UsageError(f"cannot write {self.csv}: {error.strerror}") from error
 
 
 def slap(

@@ -10,19 +10,11 @@ import msgspec
 from tuibench import suggestions
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
 from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.output.files import write_output
 from tuibench.cli.parsing.declarations import Option
 from tuibench.errors import UsageError
 from tuibench.model.plan import EngineChoice, OptionValue
-from tuibench.model.results.sweep import CellOrder, SweepPlan
-from tuibench.session.control.limits import checked_threads
-from tuibench.session.sweep.planning import (
-    build_cases,
-    build_variants,
-    parse_profiles,
-    parse_threads,
-    parse_words,
-    with_loads,
-)
+from tuibench.model.results.sweep import SUMMARY, CellOrder, SweepPlan
 
 CELL_SECONDS = 10.0
 WARMUP_SECONDS = 2.0
@@ -128,6 +120,16 @@ class SweepOptions:
         adhoc: AdhocSqlOptions | None = None,
     ) -> SweepPlan:
         """The matrix meant. Raises UsageError for what cannot be."""
+        from tuibench.session.control.limits import checked_threads
+        from tuibench.session.sweep.planning import (
+            build_cases,
+            build_variants,
+            parse_profiles,
+            parse_threads,
+            parse_words,
+            with_loads,
+        )
+
         self._check()
         threads = parse_threads(self.threads)
         for each in threads:
@@ -203,3 +205,29 @@ class SweepOptions:
             raise UsageError(
                 "--cleanup drops what --prepare has made, and nothing else", "see tuibench cleanup"
             )
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """What is done with results, and which sweep is meant."""
+
+    resume: Annotated[
+        str, Option("--resume", help="Resume the sweep in this folder, which holds its plan.")
+    ] = ""
+    show: Annotated[bool, Option("--show", help="Print the results of a sweep that was run: --show DIR.")] = (
+        False
+    )
+    compare: Annotated[
+        bool,
+        Option("--compare", help="Print sweeps of several servers, relative to the first: DIR DIR …"),
+    ] = False
+    table: Annotated[
+        str,
+        Option("--table", help="summary, runs (a row a run), or relative (to the first settings given)."),
+    ] = SUMMARY
+    form: Annotated[str, Option("--format", help="text, markdown, csv, json, or html with charts.")] = "text"
+    out: Annotated[str, Option("--out", help="Write the results to this file, not to stdout.")] = ""
+
+    def write(self, text: str) -> None:
+        """Prints the results, or writes them. Raises UsageError if the file cannot be written."""
+        write_output(self.out, (text,))

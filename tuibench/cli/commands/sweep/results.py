@@ -1,51 +1,15 @@
 """Results of sweeps: selection, output and notes."""
 
-from dataclasses import dataclass
 from os.path import exists
 from pathlib import Path
-from typing import Annotated
-
-import click
 
 from tuibench import paths
-from tuibench.cli.parsing.declarations import Option
+from tuibench.cli.commands.sweep.options import ResultOptions
 from tuibench.errors import UsageError
 from tuibench.model.results.sweep import Sweep
 from tuibench.record.files.store import has_tables
 from tuibench.record.files.sweep_folder import load_sweep
-from tuibench.record.sweep.formats import SUMMARY, compare_sweeps, sweep_text
-
-
-@dataclass(frozen=True)
-class ResultOptions:
-    """What is done with results, and which sweep is meant."""
-
-    resume: Annotated[
-        str, Option("--resume", help="Resume the sweep in this folder, which holds its plan.")
-    ] = ""
-    show: Annotated[bool, Option("--show", help="Print the results of a sweep that was run: --show DIR.")] = (
-        False
-    )
-    compare: Annotated[
-        bool,
-        Option("--compare", help="Print sweeps of several servers, relative to the first: DIR DIR …"),
-    ] = False
-    table: Annotated[
-        str,
-        Option("--table", help="summary, runs (a row a run), or relative (to the first settings given)."),
-    ] = SUMMARY
-    form: Annotated[str, Option("--format", help="text, markdown, csv, json, or html with charts.")] = "text"
-    out: Annotated[str, Option("--out", help="Write the results to this file, not to stdout.")] = ""
-
-    def write(self, text: str) -> None:
-        """Prints the results, or writes them. Raises UsageError if the file cannot be written."""
-        if self.out in ("", "-"):
-            click.echo(text, nl=False)
-            return
-        try:
-            Path(self.out).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot write {self.out}: {error.strerror}") from error
+from tuibench.record.sweep.formats import compare_sweeps, sweep_text
 
 
 def sweep_notes(known: Sweep, directory: Path) -> list[str]:

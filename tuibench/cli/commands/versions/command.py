@@ -17,16 +17,16 @@ from tuibench.cli.commands.versions.options import VersionsOptions
 from tuibench.cli.options.private_server_options import PrivateServerOptions
 from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options
 from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.output.files import check_writable, write_output
 from tuibench.cli.output.log import info
 from tuibench.cli.parsing.declarations import Argument, OmitOptions, Option
 from tuibench.cli.runner.event_loop import ENDING_SIGNALS, run_async
-from tuibench.cli.runner.headless import check_writable
 from tuibench.cli.runner.new_session import record_folder
 from tuibench.errors import ExitCode, TuibenchError, UsageError
-from tuibench.model.results.sweep import Sweep
+from tuibench.model.results.sweep import SUMMARY, Sweep
 from tuibench.model.results.versions import ServerBuild
 from tuibench.record.files.sweep_folder import SweepFolder, load_sweep
-from tuibench.record.sweep.formats import SUMMARY, check_format, versions_text
+from tuibench.record.sweep.formats import check_format, versions_text
 from tuibench.session.sweep.runner import InterruptedSweep
 from tuibench.session.sweep.versions import create_versions, parse_builds, versions_runner, versions_setup
 
@@ -58,13 +58,7 @@ class OutputOptions:
 
     def write(self, text: str) -> None:
         """Prints the result, or writes it. Raises UsageError if the file cannot be written."""
-        if self.out in ("", "-"):
-            click.echo(text, nl=False)
-            return
-        try:
-            Path(self.out).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot write {self.out}: {error.strerror}") from error
+        write_output(self.out, (text,))
 
 
 def versions(

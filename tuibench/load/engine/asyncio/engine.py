@@ -15,7 +15,8 @@ from tuibench.load.pacing.arrival_schedule import ArrivalSchedule
 from tuibench.load.pacing.timer import Timer, system_timer
 from tuibench.load.pacing.work_queue import WorkQueue
 from tuibench.load.worker_report import Counters
-from tuibench.workload.generate.generator import Generator, stream
+from tuibench.workload.generate.draw import stream
+from tuibench.workload.generate.generator import Generator
 from tuibench.workload.generate.layout import ProgramLayout
 from tuibench.workload.program.program import with_weights
 

@@ -24,8 +24,9 @@ from tuibench.load.pacing.think_time import ThinkTime
 from tuibench.load.pacing.work_queue import UNSCHEDULED, WorkQueue
 from tuibench.model.plan import OnError
 from tuibench.mysql.protocol.statement_protocol import CaptureResponse, Request, TransactionLoop
-from tuibench.workload.generate.generator import Call, Conversation, Rows
 from tuibench.workload.generate.generator import Generator as Values
+from tuibench.workload.generate.interactive import Conversation, Rows
+from tuibench.workload.generate.static import Call
 
 RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS = 0.001, 0.1
 ROLLBACK = "ROLLBACK"

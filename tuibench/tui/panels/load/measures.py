@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tuibench import units
 from tuibench.model.measurements.headline import Headline
-from tuibench.model.measurements.sample import ConnectionSample, LoadSample, TrafficSample
+from tuibench.model.measurements.sample import ConnectionSample, Latency, LoadSample, TrafficSample
 from tuibench.model.sql_errors import error_rate_label
 from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.text.big_font import DIGIT_ROWS, big_digits
@@ -209,19 +209,26 @@ def _no_details(_: Throughput) -> tuple[MeasureDetail, ...]:
     return ()
 
 
-def _percentile(title: str, meaning: str, value: Callable[[ChartPoint], float | None]) -> Measure:
+def _percentile(title: str, meaning: str, figure: Callable[[Latency], float]) -> Measure:
     return Measure(
-        f"{title} alone", "latency", title, meaning, value, big_latency, units.milliseconds, _no_details
+        f"{title} alone",
+        "latency",
+        title,
+        meaning,
+        lambda point: None if point.latency is None else figure(point.latency),
+        big_latency,
+        units.milliseconds,
+        _no_details,
     )
 
 
 PERCENTILES = (
-    _percentile("p50", "half are slower", lambda point: point.p50_ms),
-    _percentile("p95", "1 of 20 is slower", lambda point: point.p95_ms),
-    _percentile("p99", "1 of 100 is slower", lambda point: point.p99_ms),
-    _percentile("max", "the slowest", lambda point: point.max_ms),
+    _percentile("p50", "half are slower", lambda latency: latency.p50),
+    _percentile("p95", "1 of 20 is slower", lambda latency: latency.p95),
+    _percentile("p99", "1 of 100 is slower", lambda latency: latency.p99),
+    _percentile("max", "the slowest", lambda latency: latency.max),
 )
-"""The latency screen's charts."""
+"""The latency screen's charts; `Latency` has the figures."""
 
 
 def big_figure(

@@ -1,0 +1,224 @@
+"""Runs a sweep: makes its folder or resumes it, shows progress, prints the table."""
+
+import asyncio
+import time
+from contextlib import closing
+from dataclasses import fields
+from pathlib import Path
+
+import click
+from msgspec.structs import replace
+
+from tuibench import paths, units
+from tuibench.cli.commands.sweep.options import ResultOptions, SweepOptions
+from tuibench.cli.commands.sweep.progress import show_sweep_progress
+from tuibench.cli.commands.sweep.results import recorded_sweeps_text, sweep_folder, sweep_notes
+from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
+from tuibench.cli.options.private_server_options import PrivateServerOptions
+from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.options.session_options import HostMetricsOptions
+from tuibench.cli.output.files import check_writable
+from tuibench.cli.output.log import info
+from tuibench.cli.runner.event_loop import ENDING_SIGNALS, run_async
+from tuibench.cli.runner.headless import warn_leftovers
+from tuibench.cli.runner.new_session import record_folder
+from tuibench.errors import ExitCode, TuibenchError, UsageError
+from tuibench.load.tables.prepare import ensure_database
+from tuibench.model.results.sweep import SweepPlan
+from tuibench.model.target import Target
+from tuibench.mysql.errors import NoDatabaseError
+from tuibench.record.files.sweep_folder import SweepFolder
+from tuibench.record.sweep.formats import check_format, sweep_text
+from tuibench.record.sweep.tables import ping_ms
+from tuibench.session.sweep import runner as sweeping
+from tuibench.session.sweep.planning import parse_words, with_servers
+from tuibench.session.sweep.runner import InterruptedSweep
+from tuibench.session.sweep.versions import create_server_sweep, parse_builds, versions_runner
+
+OPTIONS_OUTSIDE_PLAN = ("yes_this_server", "run_dir")
+"""Options of a load that are not part of a sweep's plan."""
+
+
+def run_sweep(
+    context: click.Context,
+    server: ServerOptions,
+    adhoc: AdhocSqlOptions,
+    axes: SweepOptions,
+    options: RunOptions,
+    private: PrivateServerOptions,
+    host: HostMetricsOptions,
+    results: ResultOptions,
+    profile: str,
+) -> None:
+    """Executes the command. Raises click's Exit with the exit code."""
+    check_format(results.table, results.form)
+    paths.keep_records_in(options.run_dir)
+    login = Target()
+    if results.show or results.compare:
+        results.write(recorded_sweeps_text([profile, *context.args], results))
+        return
+    check_writable(results.out)
+    plan = _plan_from_options(context, profile, adhoc, axes, options)
+    plan = replace(plan, base=host.apply_to(plan.base)) if plan is not None else None
+    if host.host_metrics and axes.server_programs:
+        raise UsageError("--host-metrics is for a server elsewhere", "private servers are on this host")
+    if private.is_given and not axes.server_programs:
+        raise UsageError(
+            "--cpus, --memory, --my-cnf and --mysqld-option are for private servers",
+            "--server=mariadbd starts them",
+        )
+    warn_leftovers()
+    if results.resume:
+        folder = SweepFolder.resume(sweep_folder(results.resume))
+        if folder.sweep.record.versions is not None:
+            folder.close()
+            raise UsageError(
+                f"{folder.directory} is a comparison of versions",
+                "tuibench versions --resume goes on with it",
+            )
+    elif plan is not None and axes.server_programs:
+        login = Target()
+        folder = _create_on_private_servers(plan, axes, private)
+    elif plan is not None:
+        login = server.target()
+        folder = run_async(_create_sweep(plan, login, create_database=axes.create_database))
+    else:
+        raise UsageError("no profile is named", "give one, such as oltp_read_write, --sql, or --resume DIR")
+    with closing(folder):
+        is_resumed = results.resume and folder.sweep.record.servers is None
+        target = _resumed_target(folder, plan, server, options) if is_resumed else login
+        code = _run_and_print(folder, target, results, yes_this_server=options.yes_this_server)
+    raise click.exceptions.Exit(code)
+
+
+def _create_on_private_servers(
+    plan: SweepPlan, axes: SweepOptions, private: PrivateServerOptions
+) -> SweepFolder:
+    """A new sweep on private servers of these programs, each started once to see that it does."""
+    limits = private.limits()
+    builds = [
+        private.build(name, binary)
+        for name, binary in parse_builds(parse_words("--server", axes.server_programs))
+    ]
+    variants = with_servers(plan.variants, [build.name for build in builds])
+    info(f"starting each server once: {', '.join(build.words for build in builds)}")
+    plan = replace(plan, variants=variants, prepare=True, cleanup=False)
+    return run_async(create_server_sweep(plan, builds, limits, _new_folder(plan)))
+
+
+async def _create_sweep(plan: SweepPlan, target: Target, *, create_database: bool) -> SweepFolder:
+    """A new sweep, on a database that is made if it is to be."""
+    if create_database:
+        await ensure_database(target)
+    try:
+        return await sweeping.create_sweep(plan, target, _new_folder(plan))
+    except NoDatabaseError as error:
+        if plan.prepare:
+            error.hint = "--create-database makes it, beside the tables of --prepare"
+        raise
+
+
+def _resumed_target(
+    folder: SweepFolder, plan: SweepPlan | None, server: ServerOptions, options: RunOptions
+) -> Target:
+    """The server of a sweep that goes on. Raises UsageError if the plan or the server is another one."""
+    record = folder.sweep.record
+    if plan is not None:
+        sweeping.check_same_plan(record.plan, plan, any_seed=not options.rand_seed)
+    target = server.over(record.target, server.target())
+    run_async(sweeping.check_same_server(folder, target))
+    return target
+
+
+def _plan_from_options(
+    context: click.Context, profile: str, adhoc: AdhocSqlOptions, axes: SweepOptions, options: RunOptions
+) -> SweepPlan | None:
+    """The plan that the command line tells; None if it tells nothing of one."""
+    if profile or adhoc.is_given:
+        return axes.plan(*adhoc.profile_and_options(profile, context.args), options, adhoc)
+    of_plan = [one.name for group in (AdhocSqlOptions, SweepOptions, RunOptions) for one in fields(group)]
+    given = [name for name in of_plan if name not in OPTIONS_OUTSIDE_PLAN and _is_given(context, name)]
+    if given or context.args:
+        name = given[0].removesuffix("_programs").replace("_", "-") if given else ""
+        option = context.args[0] if context.args else f"--{name}"
+        raise UsageError(
+            f"{option} is part of a plan, but no profile is named", "give the whole plan, or none"
+        )
+    return None
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _run_and_print(
+    folder: SweepFolder, target: Target, results: ResultOptions, *, yes_this_server: bool
+) -> ExitCode:
+    """Runs what is left of a sweep and prints what is known in the end, however it ends."""
+    trouble: TuibenchError | None = None
+    interrupted = False
+    try:
+        run_async(_run(folder, target, yes_this_server=yes_this_server))
+    except InterruptedSweep:
+        interrupted = True
+    except TuibenchError as error:
+        trouble = error
+    known = folder.sweep
+    if trouble is not None and not known.results and not any(one.prepared for one in known.data):
+        folder.discard()
+        raise trouble
+    if known.done:
+        results.write(sweep_text(known, results.table, results.form))
+    for line in sweep_notes(known, folder.directory):
+        info(line)
+    if trouble is not None:
+        raise trouble
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    return ExitCode.RUN_FAILED if len(known.done) < len(known.results) else ExitCode.DONE
+
+
+async def _run(folder: SweepFolder, target: Target, *, yes_this_server: bool) -> None:
+    record = folder.sweep.record
+    if record.servers is not None:
+        await _run_on_private_servers(folder, record.servers.limited)
+        return
+    server = record.surroundings.server
+    with show_sweep_progress(record.plan) as talk:
+        conductor = sweeping.build_runner(
+            folder,
+            target,
+            talk,
+            on_message=talk.on_message,
+            show=talk.loading,
+            yes_this_server=yes_this_server,
+        )
+        loop = asyncio.get_running_loop()
+        for number in ENDING_SIGNALS:
+            loop.add_signal_handler(number, conductor.interrupt)
+        talk.tell(
+            f"{server.version_text} at {target.where}, ping {units.milliseconds(ping_ms(folder.sweep))}"
+        )
+        talk.tell(talk.outlook(folder.sweep))
+        await conductor.run()
+
+
+async def _run_on_private_servers(folder: SweepFolder, limited: str) -> None:
+    with show_sweep_progress(folder.sweep.record.plan) as talk:
+        async with versions_runner(folder, talk, on_message=talk.on_message, show=talk.loading) as conductor:
+            loop = asyncio.get_running_loop()
+            for number in ENDING_SIGNALS:
+                loop.add_signal_handler(number, conductor.interrupt)
+            if limited:
+                talk.tell(f"each server is limited to {limited}")
+            talk.tell(talk.outlook(folder.sweep))
+            await conductor.run()
+
+
+def _new_folder(plan: SweepPlan) -> Path:
+    first, *others = dict.fromkeys(case.name.partition(",")[0] for case in plan.cases)
+    more = f"-and-{len(others)}-more" if others else ""
+    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{first}{more}"
+    return record_folder(paths.sweeps_dir(), stem)

@@ -1,0 +1,36 @@
+"""Results of a command, to stdout or to a file."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from tuibench.cli.parsing.arguments import STDOUT
+from tuibench.errors import UsageError
+
+
+@contextmanager
+def writing_to(place: str) -> Iterator[None]:
+    """Raises UsageError for a file that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write {place}: {error.strerror}") from error
+
+
+def write_output(place: str, pieces: Iterable[str], mode: str = "w") -> None:
+    """The pieces to a file, or to stdout. Raises UsageError if the file cannot be written."""
+    if place in ("", STDOUT):
+        for piece in pieces:
+            click.echo(piece, nl=False)
+        return
+    with writing_to(place), Path(place).open(mode, encoding="utf-8") as stream:
+        stream.writelines(pieces)
+
+
+def check_writable(path: str) -> None:
+    """Raises UsageError when the file could not be written: better before the run than after it."""
+    if path not in ("", STDOUT):
+        with writing_to(path):
+            Path(path).open("ab").close()
