@@ -1,9 +1,9 @@
-//! From a program to code: variables become places of a row, steps become operations. Code that depends on the
-//! connection's number is its own; all connections share any other.
+//! Compiles a program to code: variables become places of a row, steps become operations. Connections share code
+//! that does not depend on their number.
 //!
 //! Two forms, as in Python. A simple transaction is a list of [`SimpleStep`]s whose calls are all drawn before
-//! the first is sent. Any other is a [`Script`] for the small machine in `stream`: a flat list of operations with
-//! jumps, so that it can stop at each statement and go on with the server's rows.
+//! the first is sent. Any other is [`Bytecode`] for the interpreter in `machine`: a flat list of operations
+//! with jumps, which can stop at each statement and continue with the server's rows.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -16,10 +16,10 @@ use crate::program::CONNECTION;
 use crate::program::{
     Bound, Draw, Expression, Lets, Make, Part, Program, Repeat, Statement, Step, Transaction,
 };
-use crate::value::{Fault, Value};
+use crate::value::{ProfileError, Value};
 
-/// Gives the key of the stream that Python seeds with a text (see `mt19937`).
-pub type Keyring<'a> = &'a dyn Fn(&str) -> Vec<u8>;
+/// Returns the key of the stream that Python seeds with a text (see `mt19937`).
+pub type SeedKey<'a> = &'a dyn Fn(&str) -> Vec<u8>;
 
 /// The code of all transactions, and what the counters of serial and unique numbers begin with. `is_own` if it
 /// depends on the connection's number.
@@ -31,7 +31,7 @@ pub struct Code {
 
 pub enum Body {
     Simple(Vec<SimpleStep>),
-    Scoped(Script),
+    Bytecode(Bytecode),
 }
 
 pub struct SimpleStep {
@@ -87,8 +87,8 @@ pub struct Keep {
     pub rows: Option<usize>,
 }
 
-/// A transaction for the machine. `tables` and `loops` are how many of each it has at most.
-pub struct Script {
+/// A transaction for the interpreter. `tables` and `loops` are their maximum numbers.
+pub struct Bytecode {
     pub operations: Vec<Operation>,
     pub width: usize,
     pub tables: usize,
@@ -127,10 +127,15 @@ pub enum Loop {
 type Places = HashMap<String, usize>;
 
 /// Compiles the program for a connection.
-pub fn compile(program: &Program, seed: &str, connection: i64, keys: Keyring<'_>) -> Result<Code, Fault> {
+pub fn compile(
+    program: &Program,
+    seed: &str,
+    connection: i64,
+    keys: SeedKey<'_>,
+) -> Result<Code, ProfileError> {
     let mut compiler =
         Compiler { program, seed, connection, keys, counters: Vec::new(), is_own: Cell::new(false) };
-    let bodies: Result<Vec<Body>, Fault> =
+    let bodies: Result<Vec<Body>, ProfileError> =
         program.transactions.iter().map(|transaction| compiler.transaction(transaction)).collect();
     Ok(Code { bodies: bodies?, counters: compiler.counters, is_own: compiler.is_own.get() })
 }
@@ -139,35 +144,35 @@ struct Compiler<'a> {
     program: &'a Program,
     seed: &'a str,
     connection: i64,
-    keys: Keyring<'a>,
+    keys: SeedKey<'a>,
     counters: Vec<i64>,
     is_own: Cell<bool>,
 }
 
 impl Compiler<'_> {
-    fn transaction(&mut self, transaction: &Transaction) -> Result<Body, Fault> {
+    fn transaction(&mut self, transaction: &Transaction) -> Result<Body, ProfileError> {
         if transaction.simple {
-            let steps: Result<Vec<SimpleStep>, Fault> =
+            let steps: Result<Vec<SimpleStep>, ProfileError> =
                 transaction.steps.iter().map(|step| self.simple_step(step)).collect();
             return steps.map(Body::Simple);
         }
         let places = variables(&transaction.steps);
-        let mut script = Script { operations: Vec::new(), width: places.len(), tables: 0, loops: 0 };
+        let mut bytecode = Bytecode { operations: Vec::new(), width: places.len(), tables: 0, loops: 0 };
         for step in &transaction.steps {
-            self.step(step, &places, &mut script)?;
+            self.step(step, &places, &mut bytecode)?;
         }
-        script.operations.push(Operation::End);
-        Ok(Body::Scoped(script))
+        bytecode.operations.push(Operation::End);
+        Ok(Body::Bytecode(bytecode))
     }
 
     /// A step's own variables come in the order of being set: those that are drawn, then those derived.
-    fn simple_step(&mut self, step: &Step) -> Result<SimpleStep, Fault> {
+    fn simple_step(&mut self, step: &Step) -> Result<SimpleStep, ProfileError> {
         let repeat = if let Repeat::Times(times) = step.repeat { times } else { 0 };
         let (derived, drawn): (Vec<_>, Vec<_>) = step.lets.iter().partition(|(_, make)| make.is_derived());
         let ordered: Lets = drawn.into_iter().chain(derived).cloned().collect();
         let places: Places =
             ordered.iter().enumerate().map(|(place, (name, _))| (name.clone(), place)).collect();
-        let sent: Result<Vec<Sent>, Fault> =
+        let sent: Result<Vec<Sent>, ProfileError> =
             step.statements.iter().map(|statement| self.sent(statement, &places)).collect();
         let is_constant = step.lets.is_empty() && !step.statements.iter().any(Statement::varies);
         let table = match &step.table {
@@ -175,36 +180,36 @@ impl Compiler<'_> {
             Some(expression) => Table::Fixed(self.fixed_table(expression)?),
             None => Table::Drawn,
         };
-        let lets: Result<Vec<Setter>, Fault> =
+        let lets: Result<Vec<Setter>, ProfileError> =
             ordered.iter().map(|(_, make)| self.setter(make, &places)).collect();
         Ok(SimpleStep { repeat, table, lets: lets?, sent: sent? })
     }
 
-    fn fixed_table(&self, expression: &Expression) -> Result<usize, Fault> {
+    fn fixed_table(&self, expression: &Expression) -> Result<usize, ProfileError> {
         let number = constant(&self.own(expression)?)?.to_int()?;
         Ok(number.rem_euclid(self.program.tables.max(1) as i128) as usize)
     }
 
-    fn step(&mut self, step: &Step, places: &Places, script: &mut Script) -> Result<(), Fault> {
+    fn step(&mut self, step: &Step, places: &Places, bytecode: &mut Bytecode) -> Result<(), ProfileError> {
         let mut skips = Vec::new();
         if let Some(when) = &step.when {
-            skips.push(script.operations.len());
-            script.operations.push(Operation::When(self.formula(when, places)?, 0));
+            skips.push(bytecode.operations.len());
+            bytecode.operations.push(Operation::When(self.formula(when, places)?, 0));
         }
         if 0.0 < step.rollback && step.rollback < 1.0 {
-            skips.push(script.operations.len());
-            script.operations.push(Operation::Chance(step.rollback, 0));
+            skips.push(bytecode.operations.len());
+            bytecode.operations.push(Operation::Chance(step.rollback, 0));
         }
-        let table = script.tables;
-        script.tables += 1;
-        script.operations.push(Operation::Table(table, self.table(step, places)?));
-        self.repetitions(step, places, script, table)?;
+        let table = bytecode.tables;
+        bytecode.tables += 1;
+        bytecode.operations.push(Operation::Table(table, self.table(step, places)?));
+        self.repetitions(step, places, bytecode, table)?;
         if step.rollback > 0.0 {
-            script.operations.push(Operation::End);
+            bytecode.operations.push(Operation::End);
         }
-        let end = script.operations.len();
+        let end = bytecode.operations.len();
         for skip in skips {
-            match &mut script.operations[skip] {
+            match &mut bytecode.operations[skip] {
                 Operation::When(_, target) | Operation::Chance(_, target) => *target = end,
                 _ => unreachable!("only these skip a step"),
             }
@@ -216,43 +221,43 @@ impl Compiler<'_> {
         &mut self,
         step: &Step,
         places: &Places,
-        script: &mut Script,
+        bytecode: &mut Bytecode,
         table: usize,
-    ) -> Result<(), Fault> {
-        let number = script.loops;
-        script.loops += 1;
+    ) -> Result<(), ProfileError> {
+        let number = bytecode.loops;
+        bytecode.loops += 1;
         let kind = match &step.repeat {
             Repeat::Times(times) => Loop::Times(*times),
             Repeat::Counted(count) => Loop::Counted(self.formula(count, places)?),
             Repeat::Each(items) => Loop::Each(self.formula(items, places)?),
         };
-        script.operations.push(Operation::Loop(number, kind));
-        let start = script.operations.len();
+        bytecode.operations.push(Operation::Loop(number, kind));
+        let start = bytecode.operations.len();
         let names = step.names.iter().map(|name| places[name]).collect();
         let index = places.get(&step.index).copied();
-        script.operations.push(Operation::Next { number, names, index, end: 0 });
+        bytecode.operations.push(Operation::Next { number, names, index, end: 0 });
         for (name, make) in &step.lets {
             let setter = self.setter(make, places)?;
-            script.operations.push(Operation::Let(places[name], setter));
+            bytecode.operations.push(Operation::Let(places[name], setter));
         }
         for statement in &step.statements {
             let sent = self.sent(statement, places)?;
-            script.width = script.width.max(sent.width());
-            script.operations.push(Operation::Send { table, sent });
+            bytecode.width = bytecode.width.max(sent.width());
+            bytecode.operations.push(Operation::Send { table, sent });
         }
         for inner in &step.steps {
-            self.step(inner, places, script)?;
+            self.step(inner, places, bytecode)?;
         }
-        script.operations.push(Operation::Jump(start));
-        let behind = script.operations.len();
-        if let Operation::Next { end, .. } = &mut script.operations[start] {
+        bytecode.operations.push(Operation::Jump(start));
+        let behind = bytecode.operations.len();
+        if let Operation::Next { end, .. } = &mut bytecode.operations[start] {
             *end = behind;
         }
         Ok(())
     }
 
     /// A table is drawn only for statements that have one.
-    fn table(&mut self, step: &Step, places: &Places) -> Result<Table, Fault> {
+    fn table(&mut self, step: &Step, places: &Places) -> Result<Table, ProfileError> {
         match &step.table {
             Some(expression) => Ok(Table::Computed(self.formula(expression, places)?)),
             None if step.statements.iter().any(|statement| statement.tables > 1) => Ok(Table::Drawn),
@@ -260,7 +265,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn sent(&mut self, statement: &Statement, places: &Places) -> Result<Sent, Fault> {
+    fn sent(&mut self, statement: &Statement, places: &Places) -> Result<Sent, ProfileError> {
         let part = match &statement.part {
             Some(part) => Some(self.repeated(part, places)?),
             None => None,
@@ -279,19 +284,19 @@ impl Compiler<'_> {
         })
     }
 
-    fn repeated(&mut self, part: &Part, places: &Places) -> Result<Repeated, Fault> {
+    fn repeated(&mut self, part: &Part, places: &Places) -> Result<Repeated, ProfileError> {
         let from = places.values().map(|place| place + 1).max().unwrap_or(0);
         let mut extended = places.clone();
         for (number, (name, _)) in part.lets.iter().enumerate() {
             extended.insert(name.clone(), from + number);
         }
-        let lets: Result<Vec<Setter>, Fault> =
+        let lets: Result<Vec<Setter>, ProfileError> =
             part.lets.iter().map(|(_, make)| self.setter(make, &extended)).collect();
         let bind = self.formulas(&part.bind, &extended)?;
         Ok(Repeated { before: part.before, repeat: part.repeat, from, lets: lets?, bind })
     }
 
-    fn setter(&mut self, make: &Make, places: &Places) -> Result<Setter, Fault> {
+    fn setter(&mut self, make: &Make, places: &Places) -> Result<Setter, ProfileError> {
         Ok(match make {
             Make::Draw(draw) => Setter::Drawn(self.draw(draw)?),
             Make::Many { of, count, ordered } => {
@@ -302,7 +307,7 @@ impl Compiler<'_> {
         })
     }
 
-    fn draw(&mut self, draw: &Draw) -> Result<Drawn, Fault> {
+    fn draw(&mut self, draw: &Draw) -> Result<Drawn, ProfileError> {
         Ok(match draw {
             Draw::Key { low, high, distribution } => {
                 let low = self.bound(low)?;
@@ -323,11 +328,14 @@ impl Compiler<'_> {
         })
     }
 
-    fn nurand_constant(&self, a: i64, loaded_c: Option<i64>) -> Result<i64, Fault> {
+    fn nurand_constant(&self, a: i64, loaded_c: Option<i64>) -> Result<i64, ProfileError> {
         let allowed = nurand_constants(a, loaded_c);
         let mut random = self.stream(&format!("tuibench:{}:nurand:{a}", self.seed));
         let chosen = random.below(allowed.len() as i64) as usize;
-        allowed.get(chosen).copied().ok_or_else(|| Fault::values("TPC-C allows no constant for NURand here"))
+        allowed
+            .get(chosen)
+            .copied()
+            .ok_or_else(|| ProfileError::values("TPC-C allows no constant for NURand here"))
     }
 
     fn unique(&mut self, connections: i64) -> Drawn {
@@ -347,26 +355,26 @@ impl Compiler<'_> {
         self.counters.len() - 1
     }
 
-    fn bound(&self, bound: &Bound) -> Result<i64, Fault> {
+    fn bound(&self, bound: &Bound) -> Result<i64, ProfileError> {
         match bound {
             Bound::Number(number) => Ok(*number),
             Bound::Computed(expression) => {
                 let number = constant(&self.own(expression)?)?.to_int()?;
-                i64::try_from(number).map_err(|_| Fault::values("a bound is too large"))
+                i64::try_from(number).map_err(|_| ProfileError::values("a bound is too large"))
             }
         }
     }
 
-    fn formulas(&self, expressions: &[Expression], places: &Places) -> Result<Vec<Formula>, Fault> {
+    fn formulas(&self, expressions: &[Expression], places: &Places) -> Result<Vec<Formula>, ProfileError> {
         expressions.iter().map(|expression| self.formula(expression, places)).collect()
     }
 
-    fn formula(&self, expression: &Expression, places: &Places) -> Result<Formula, Fault> {
+    fn formula(&self, expression: &Expression, places: &Places) -> Result<Formula, ProfileError> {
         formula(&self.own(expression)?, places)
     }
 
     /// The expression as it is on this connection: its number put in, and computed as far as that goes.
-    fn own(&self, expression: &Expression) -> Result<Expression, Fault> {
+    fn own(&self, expression: &Expression) -> Result<Expression, ProfileError> {
         folded(&self.with_connection(expression))
     }
 
@@ -421,7 +429,7 @@ fn collect(steps: &[Step], places: &mut Places) {
 }
 
 /// One variable and a constant are added in this order, more of them to the constant one after the other.
-fn sum(variables: &[String], constant: i64, places: &Places) -> Result<Formula, Fault> {
+fn sum(variables: &[String], constant: i64, places: &Places) -> Result<Formula, ProfileError> {
     let constant = Formula::Constant(Value::Int(i128::from(constant)));
     let mut terms = Vec::new();
     for name in variables {
@@ -437,11 +445,11 @@ fn added(left: Formula, right: Formula) -> Formula {
     Formula::Two(Operator::Add, Box::new([left, right]))
 }
 
-fn place_of(name: &str, places: &Places) -> Result<usize, Fault> {
-    places.get(name).copied().ok_or_else(|| Fault::Values(format!("there is no variable '{name}'")))
+fn place_of(name: &str, places: &Places) -> Result<usize, ProfileError> {
+    places.get(name).copied().ok_or_else(|| ProfileError::Values(format!("there is no variable '{name}'")))
 }
 
-fn formula(expression: &Expression, places: &Places) -> Result<Formula, Fault> {
+fn formula(expression: &Expression, places: &Places) -> Result<Formula, ProfileError> {
     Ok(match expression {
         Expression::Constant(value) => Formula::Constant(value.clone()),
         Expression::Variable(name) => Formula::Place(place_of(name, places)?),
@@ -450,7 +458,7 @@ fn formula(expression: &Expression, places: &Places) -> Result<Formula, Fault> {
             [left, right] => {
                 Formula::Two(*operator, Box::new([formula(left, places)?, formula(right, places)?]))
             }
-            _ => return Err(Fault::values("an operator has one or two operands")),
+            _ => return Err(ProfileError::values("an operator has one or two operands")),
         },
         Expression::Choose(parts) => {
             let [test, yes, no] = &**parts;
@@ -458,7 +466,8 @@ fn formula(expression: &Expression, places: &Places) -> Result<Formula, Fault> {
             Formula::Choose(Box::new(parts))
         }
         Expression::Items(items) => {
-            let made: Result<Vec<Formula>, Fault> = items.iter().map(|item| formula(item, places)).collect();
+            let made: Result<Vec<Formula>, ProfileError> =
+                items.iter().map(|item| formula(item, places)).collect();
             let made = Formula::Items(made?);
             if is_fixed(expression) {
                 Formula::Constant(made.value(&[])?)
@@ -469,7 +478,7 @@ fn formula(expression: &Expression, places: &Places) -> Result<Formula, Fault> {
     })
 }
 
-/// Whether it is the same always: it names nothing.
+/// Whether it is constant: it names no variable.
 fn is_fixed(expression: &Expression) -> bool {
     match expression {
         Expression::Constant(_) => true,
@@ -479,14 +488,14 @@ fn is_fixed(expression: &Expression) -> bool {
     }
 }
 
-/// The value of an expression that names nothing.
-fn constant(expression: &Expression) -> Result<Value, Fault> {
+/// The value of a constant expression.
+fn constant(expression: &Expression) -> Result<Value, ProfileError> {
     let made = formula(expression, &Places::new()).and_then(|formula| formula.value(&[]));
-    made.map_err(|fault| Fault::Shape(format!("an expression has no value: {fault}")))
+    made.map_err(|fault| ProfileError::Shape(format!("an expression has no value: {fault}")))
 }
 
-/// The same with everything computed that names nothing.
-fn folded(expression: &Expression) -> Result<Expression, Fault> {
+/// The expression with its constant parts computed.
+fn folded(expression: &Expression) -> Result<Expression, ProfileError> {
     match expression {
         Expression::Choose(parts) => {
             let [test, yes, no] = &**parts;
@@ -496,7 +505,7 @@ fn folded(expression: &Expression) -> Result<Expression, Fault> {
             Ok(Expression::Choose(Box::new([folded(test)?, folded(yes)?, folded(no)?])))
         }
         Expression::Apply(operator, operands) => {
-            let operands: Result<Vec<Expression>, Fault> = operands.iter().map(folded).collect();
+            let operands: Result<Vec<Expression>, ProfileError> = operands.iter().map(folded).collect();
             let inner = Expression::Apply(*operator, operands?);
             if is_fixed(&inner) {
                 return constant(&inner).map(Expression::Constant);
@@ -504,7 +513,7 @@ fn folded(expression: &Expression) -> Result<Expression, Fault> {
             decided(inner)
         }
         Expression::Items(items) => {
-            let items: Result<Vec<Expression>, Fault> = items.iter().map(folded).collect();
+            let items: Result<Vec<Expression>, ProfileError> = items.iter().map(folded).collect();
             Ok(Expression::Items(items?))
         }
         Expression::Constant(_) | Expression::Variable(_) => Ok(expression.clone()),
@@ -512,7 +521,7 @@ fn folded(expression: &Expression) -> Result<Expression, Fault> {
 }
 
 /// `a and false`, `true and a` and the like are decided before they run.
-fn decided(expression: Expression) -> Result<Expression, Fault> {
+fn decided(expression: Expression) -> Result<Expression, ProfileError> {
     let (operator, operands) = match &expression {
         Expression::Apply(operator @ (Operator::And | Operator::Or), operands) => (*operator, operands),
         _ => return Ok(expression),

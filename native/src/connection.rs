@@ -3,22 +3,22 @@
 //! ```text
 //!            ┌──────────────────────────────────────────────┐
 //!            v                                              │
-//!   Ready ──> Answering ──(last answer)─────────────────────┤
+//!   Ready ──> Answering ──(last reply)──────────────────────┤
 //!     │           │ error                                   │
 //!     │           v                                         │
 //!     │       RollingBack ──> BackingOff ──> next attempt    ├──> Ready
 //!     │                  └──> given up ─────────────────────┘
-//!     ├──> Resting, Due(at): until a time       Delayed: an answer that is handed on later
+//!     ├──> Thinking, Due(at): until a time      Delayed: a response that is processed later
 //!     └──> Idle: until it is woken
 //! ```
 //!
-//! A connection never waits itself: [`Connection::go_on`] does what can be done, and says until when there is
-//! nothing to do, or that the connection goes back to Python. The thread calls it when bytes, a time or a
-//! message have come, and sends then what is [`unsent`](Connection::wants_room).
+//! A connection never waits itself: [`Connection::advance`] does what can be done, and returns the time until which
+//! there is nothing to do, or that the connection returns to Python. The thread calls it for bytes, timers and
+//! messages, and then sends what is [`unsent`](Connection::wants_to_send).
 //!
-//! An attempt's calls are all drawn before the first is sent, unless they hang on what the server answers: then
-//! one by one, and an attempt that fails leaves the rest undrawn. This order is Python's, and keeps the streams
-//! of both engines the same.
+//! All calls of an attempt are drawn before the first is sent, unless they depend on the server's responses: then
+//! they are drawn one by one, and an attempt that fails leaves the rest undrawn. This order is Python's, and keeps
+//! the streams of both engines the same.
 
 use std::collections::HashMap;
 use std::io;
@@ -27,16 +27,16 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use crate::machine::{Row, Sink};
-use crate::pacing::Turn;
+use crate::pacing::WorkGrant;
 use crate::packet::{write_execution, write_text, Form};
 use crate::program::{Class, Program};
 use crate::recorder::{Figures, Recorder, Timed, MOST_TIMED};
-use crate::response::{Response, Verdict};
+use crate::response::{Outcome, Response};
 use crate::rows::{RowReader, Unreadable};
-use crate::shared::{lock, Parted, Shared};
+use crate::shared::{lock, ReturnReason, Shared};
 use crate::stream::Stream;
 use crate::sys;
-use crate::value::{Fault, Value};
+use crate::value::{ProfileError, Value};
 
 const ROLLBACK: &[u8] = b"\x09\x00\x00\x00\x03ROLLBACK";
 const INTERRUPTED: u16 = 1317;
@@ -61,7 +61,7 @@ impl Forms {
         Self { program, forms, no_backslash_escapes }
     }
 
-    pub fn write(&self, statement: usize, values: &[Value], to: &mut Vec<u8>) -> Result<(), Fault> {
+    pub fn write(&self, statement: usize, values: &[Value], to: &mut Vec<u8>) -> Result<(), ProfileError> {
         match self.forms[statement] {
             Form::Prepared(identity) => write_execution(identity, values, to),
             Form::Text => {
@@ -71,7 +71,7 @@ impl Forms {
     }
 }
 
-/// The packets of an attempt, one behind the other.
+/// The packets of an attempt, in sequence.
 #[derive(Default)]
 pub struct Calls {
     pub bytes: Vec<u8>,
@@ -95,14 +95,14 @@ pub struct Writer<'a> {
 }
 
 impl Sink for Writer<'_> {
-    fn call(&mut self, statement: usize, values: &[Value]) -> Result<(), Fault> {
+    fn call(&mut self, statement: usize, values: &[Value]) -> Result<(), ProfileError> {
         self.forms.write(statement, values, &mut self.calls.bytes)?;
         self.calls.ends.push((statement, self.calls.bytes.len()));
         Ok(())
     }
 }
 
-/// The transaction on its way. `is_lazy` if its calls are asked for one by one.
+/// The transaction in flight. `is_lazy` if its calls are drawn one by one.
 struct Running {
     which: usize,
     intended_ns: Option<i64>,
@@ -117,32 +117,32 @@ enum State {
     Ready,
     Idle,
     Due(i64),
-    Resting,
-    Answering,
-    /// With the error that the rollback is for.
+    Thinking,
+    AwaitingResponse,
+    /// With the error that caused the rollback.
     RollingBack(u16, String),
     BackingOff(i64),
-    /// The verdict that is handed on at a time, and the rollback's error if it is of one.
-    Delayed(i64, Verdict, Option<(u16, String)>),
+    /// An outcome that is processed at a time, and the error that caused the rollback if it is that of a rollback.
+    Delayed(i64, Outcome, Option<(u16, String)>),
 }
 
-/// What a connection waits for; `Time` is besides bytes and messages.
+/// What a connection waits for. `Time` includes bytes and messages.
 pub enum Next {
     Bytes,
     Time(i64),
-    Part(Parted),
+    Return(ReturnReason),
 }
 
-/// What a message has a connection do.
+/// Commands to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Command {
     /// End after the transaction in flight.
     Leave,
-    /// Come back to Python after it.
+    /// Return to Python after it.
     Park,
     /// End at once.
     Abort,
-    /// The next query that is interrupted is tried again, whatever the rules say.
+    /// Retry the next query that is interrupted, whatever the error policy.
     ExpectKill,
 }
 
@@ -156,28 +156,28 @@ pub struct Connection {
     figures: Arc<Figures>,
     state: State,
     running: Option<Running>,
-    /// The statements of the transaction on its way that have returned, over all attempts.
+    /// The completed statements of the transaction in flight, over all attempts.
     timed: Vec<Timed>,
     calls: Calls,
-    /// How much of the packet on its way has been sent.
+    /// The part of the current packet that is not sent yet.
     unsent: std::ops::Range<usize>,
     is_rollback_unsent: bool,
     last: Option<usize>,
-    /// What comes after the pause, which ends at `rested_at`.
+    /// The transaction after the think time, which ends at `thinking_until`.
     following: Option<usize>,
-    rested_at: i64,
+    thinking_until: i64,
     is_leaving: bool,
-    is_asked_for: bool,
+    is_park_requested: bool,
     is_kill_expected: bool,
     jitter: u64,
 }
 
-/// What a connection works with while it is its turn.
-pub struct Turnout<'a> {
+/// What a connection uses of its thread.
+pub struct ThreadContext<'a> {
     pub shared: &'a Shared,
     pub recorder: &'a mut Recorder,
     pub scratch: &'a mut [u8],
-    /// Whether all connections should look up: the last work was taken.
+    /// Whether all connections must check for work: the last work was taken.
     pub wakes_all: bool,
 }
 
@@ -207,9 +207,9 @@ impl Connection {
             is_rollback_unsent: false,
             last: None,
             following: None,
-            rested_at: 0,
+            thinking_until: 0,
             is_leaving: false,
-            is_asked_for: false,
+            is_park_requested: false,
             is_kill_expected: false,
             jitter: (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         }
@@ -219,57 +219,57 @@ impl Connection {
         self.fd.as_raw_fd()
     }
 
-    /// Whether there is something left to send.
-    pub fn wants_room(&self) -> bool {
+    /// Whether there is unsent output.
+    pub fn wants_to_send(&self) -> bool {
         !self.unsent.is_empty()
     }
 
-    /// The stream, for the connection that comes after this one.
+    /// The stream, for the next connection of this number.
     pub fn into_stream(self) -> Stream {
         self.stream
     }
 
-    /// Notes a message; Some if the connection ends at once.
-    pub fn wish(&mut self, wish: Wish, turn: &mut Turnout<'_>) -> Option<Parted> {
-        match wish {
-            Wish::Leave => self.is_leaving = true,
-            Wish::Park => self.is_asked_for = true,
-            Wish::ExpectKill => self.is_kill_expected = true,
-            Wish::Abort => return Some(self.aborted(turn)),
+    /// Stores a command; Some if the connection ends at once.
+    pub fn command(&mut self, command: Command, context: &mut ThreadContext<'_>) -> Option<ReturnReason> {
+        match command {
+            Command::Leave => self.is_leaving = true,
+            Command::Park => self.is_park_requested = true,
+            Command::ExpectKill => self.is_kill_expected = true,
+            Command::Abort => return Some(self.aborted(context)),
         }
         None
     }
 
-    fn aborted(&mut self, turn: &mut Turnout<'_>) -> Parted {
-        self.release_reserved(turn);
+    fn aborted(&mut self, context: &mut ThreadContext<'_>) -> ReturnReason {
+        self.release_reserved(context);
         if self.running.take().is_some() {
             let is_asking =
-                matches!(self.state, State::Answering | State::RollingBack(..) | State::Delayed(..));
-            turn.recorder.counters.in_flight -= 1;
-            turn.recorder.counters.abandoned += 1;
-            turn.recorder.counters.unanswered += u64::from(is_asking);
+                matches!(self.state, State::AwaitingResponse | State::RollingBack(..) | State::Delayed(..));
+            context.recorder.counters.in_flight -= 1;
+            context.recorder.counters.abandoned += 1;
+            context.recorder.counters.unanswered += u64::from(is_asking);
         }
-        Parted::Aborted
+        ReturnReason::Aborted
     }
 
-    /// Reads what has come, and goes on with it.
-    pub fn readable(&mut self, turn: &mut Turnout<'_>) -> Next {
+    /// Reads the socket, and continues with the response.
+    pub fn readable(&mut self, context: &mut ThreadContext<'_>) -> Next {
         loop {
-            let received = sys::receive(self.fd(), turn.scratch);
+            let received = sys::receive(self.fd(), context.scratch);
             let count = match received {
-                Ok(0) => return self.lost(SERVER_LOST, turn),
+                Ok(0) => return self.lost(SERVER_LOST, context),
                 Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.go_on(turn),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.advance(context),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => return self.lost(SERVER_LOST, turn),
+                Err(_) => return self.lost(SERVER_LOST, context),
             };
-            if !matches!(self.state, State::Answering | State::RollingBack(..)) {
-                // Nobody asked: the server's last words, or nonsense.
-                return self.lost(SERVER_LOST, turn);
+            if !matches!(self.state, State::AwaitingResponse | State::RollingBack(..)) {
+                // No request is open: a final message of the server, or garbage.
+                return self.lost(SERVER_LOST, context);
             }
-            let is_all = count < turn.scratch.len();
-            if let Some(verdict) = self.response.feed(&turn.scratch[..count]) {
-                return self.answered(verdict, turn);
+            let is_all = count < context.scratch.len();
+            if let Some(outcome) = self.response.feed(&context.scratch[..count]) {
+                return self.response_complete(outcome, context);
             }
             if is_all {
                 return Next::Bytes;
@@ -278,66 +278,66 @@ impl Connection {
     }
 
     /// Does what can be done now.
-    pub fn go_on(&mut self, turn: &mut Turnout<'_>) -> Next {
+    pub fn advance(&mut self, context: &mut ThreadContext<'_>) -> Next {
         match &mut self.state {
-            State::Answering | State::RollingBack(..) => Next::Bytes,
+            State::AwaitingResponse | State::RollingBack(..) => Next::Bytes,
             State::BackingOff(until) | State::Delayed(until, ..) if sys::now_ns() < *until => {
                 Next::Time(*until)
             }
-            State::BackingOff(_) => self.attempt(turn),
-            State::Delayed(..) => match std::mem::replace(&mut self.state, State::Answering) {
-                State::Delayed(_, verdict, rollback) => self.heard(verdict, rollback, turn),
-                _ => unreachable!("the state was looked at above"),
+            State::BackingOff(_) => self.attempt(context),
+            State::Delayed(..) => match std::mem::replace(&mut self.state, State::AwaitingResponse) {
+                State::Delayed(_, outcome, rollback) => self.handle_outcome(outcome, rollback, context),
+                _ => unreachable!("the state was matched above"),
             },
-            State::Ready | State::Idle | State::Due(_) | State::Resting => self.look_for_work(turn),
+            State::Ready | State::Idle | State::Due(_) | State::Thinking => self.find_work(context),
         }
     }
 
     /// Between two transactions: leaves, waits, or starts the next one.
-    fn look_for_work(&mut self, turn: &mut Turnout<'_>) -> Next {
-        if let Some(parted) = self.reason_to_part(turn) {
-            self.release_reserved(turn);
-            return Next::Part(parted);
+    fn find_work(&mut self, context: &mut ThreadContext<'_>) -> Next {
+        if let Some(returned) = self.reason_to_return(context) {
+            self.release_reserved(context);
+            return Next::Return(returned);
         }
-        if turn.shared.is_paused() {
-            self.release_reserved(turn);
+        if context.shared.is_paused() {
+            self.release_reserved(context);
             self.state = State::Idle;
             return Next::Bytes;
         }
-        turn.shared.update_weights(&mut self.stream);
-        if !turn.shared.is_open() {
-            if let Some(until) = self.rest() {
+        context.shared.update_weights(&mut self.stream);
+        if !context.shared.is_open() {
+            if let Some(until) = self.think() {
                 return Next::Time(until);
             }
         }
-        match self.take_turn(turn) {
-            Turn::Start(intended) => self.start(Some(intended), turn),
-            Turn::StartUnasked => self.start(None, turn),
-            Turn::At(at) => {
+        match self.take_work(context) {
+            WorkGrant::Start(intended) => self.start(Some(intended), context),
+            WorkGrant::StartAtOnce => self.start(None, context),
+            WorkGrant::Reserved(at) => {
                 self.state = State::Due(at);
                 Next::Time(at)
             }
-            Turn::Nothing => {
+            WorkGrant::Nothing => {
                 self.state = State::Idle;
                 // The last work may just have been taken: then this connection is done.
-                self.reason_to_part(turn).map_or(Next::Bytes, Next::Part)
+                self.reason_to_return(context).map_or(Next::Bytes, Next::Return)
             }
         }
     }
 
-    fn reason_to_part(&mut self, turn: &Turnout<'_>) -> Option<Parted> {
-        if self.is_leaving || turn.shared.is_over() || self.stream.is_spent() {
-            return Some(Parted::Left);
+    fn reason_to_return(&mut self, context: &ThreadContext<'_>) -> Option<ReturnReason> {
+        if self.is_leaving || context.shared.is_over() || self.stream.is_spent() {
+            return Some(ReturnReason::Left);
         }
         if self.stream.takes_leave() {
-            return Some(Parted::NewLogin);
+            return Some(ReturnReason::NewLogin);
         }
-        self.is_asked_for.then_some(Parted::Asked)
+        self.is_park_requested.then_some(ReturnReason::Parked)
     }
 
-    /// Until when the pause before the next transaction lasts, if it does.
-    fn rest(&mut self) -> Option<i64> {
-        if !self.stream.rests() {
+    /// The end of the think time before the next transaction, if it is not over.
+    fn think(&mut self) -> Option<i64> {
+        if !self.stream.has_think_time() {
             return None;
         }
         let now = sys::now_ns();
@@ -345,52 +345,53 @@ impl Connection {
             let following = self.stream.draw();
             self.following = Some(following);
             let seconds = self.stream.pause(self.last, following);
-            self.rested_at = now + (seconds * sys::NS_PER_SECOND as f64) as i64;
+            self.thinking_until = now + (seconds * sys::NS_PER_SECOND as f64) as i64;
         }
-        if now >= self.rested_at {
+        if now >= self.thinking_until {
             return None;
         }
-        self.state = State::Resting;
-        Some(self.rested_at)
+        self.state = State::Thinking;
+        Some(self.thinking_until)
     }
 
-    fn take_turn(&mut self, turn: &mut Turnout<'_>) -> Turn {
-        let shared = turn.shared;
+    fn take_work(&mut self, context: &mut ThreadContext<'_>) -> WorkGrant {
+        let shared = context.shared;
         if !shared.is_open() && !shared.is_limited.load(Ordering::Acquire) {
-            return Turn::StartUnasked;
+            return WorkGrant::StartAtOnce;
         }
         let now = sys::now_ns();
-        let mut arrivals = lock(&shared.arrivals);
+        let mut queue = lock(&shared.queue);
         if let State::Due(at) = self.state {
-            if now < at && arrivals.is_open() && arrivals.holds(at, self.number) {
-                return Turn::At(at);
+            if now < at && queue.is_open() && queue.holds(at, self.number) {
+                return WorkGrant::Reserved(at);
             }
             self.state = State::Ready;
             let is_due = now >= at;
             if is_due {
-                turn.recorder.latencies.late.record((now - at) as u64 / 1000);
+                context.recorder.latencies.late.record((now - at) as u64 / 1000);
             }
-            if let Some(intended) = arrivals.claim(at, self.number, now) {
-                turn.wakes_all |= arrivals.is_finished();
-                return Turn::Start(intended);
+            if let Some(intended) = queue.claim(at, self.number, now) {
+                context.wakes_all |= queue.is_finished();
+                return WorkGrant::Start(intended);
             }
         }
-        let given = arrivals.take(now, self.number);
-        turn.wakes_all |= matches!(given, Turn::Start(_) | Turn::StartUnasked) && arrivals.is_finished();
+        let given = queue.take(now, self.number);
+        context.wakes_all |=
+            matches!(given, WorkGrant::Start(_) | WorkGrant::StartAtOnce) && queue.is_finished();
         given
     }
 
-    fn release_reserved(&mut self, turn: &mut Turnout<'_>) {
+    fn release_reserved(&mut self, context: &mut ThreadContext<'_>) {
         if let State::Due(at) = self.state {
             self.state = State::Idle;
-            turn.wakes_all |= lock(&turn.shared.arrivals).release_reserved(at, self.number);
+            context.wakes_all |= lock(&context.shared.queue).release_reserved(at, self.number);
         }
     }
 
-    fn start(&mut self, intended_ns: Option<i64>, turn: &mut Turnout<'_>) -> Next {
-        let counters = &mut turn.recorder.counters;
+    fn start(&mut self, intended_ns: Option<i64>, context: &mut ThreadContext<'_>) -> Next {
+        let counters = &mut context.recorder.counters;
         counters.in_flight += 1;
-        counters.unasked += u64::from(intended_ns.is_none());
+        counters.closed_loop_starts += u64::from(intended_ns.is_none());
         let which = self.following.take().unwrap_or_else(|| self.stream.draw());
         self.last = Some(which);
         self.timed.clear();
@@ -403,14 +404,14 @@ impl Connection {
             statement: 0,
             sent_ns: 0,
         });
-        self.attempt(turn)
+        self.attempt(context)
     }
 
     /// Begins an attempt: the first one, or another after a back-off, with new values.
-    fn attempt(&mut self, turn: &mut Turnout<'_>) -> Next {
+    fn attempt(&mut self, context: &mut ThreadContext<'_>) -> Next {
         let running = match &mut self.running {
             Some(running) => running,
-            None => return self.look_for_work(turn),
+            None => return self.find_work(context),
         };
         let which = running.which;
         let is_first = running.attempt == 0;
@@ -424,17 +425,17 @@ impl Connection {
             self.stream.calls(which, &mut Writer { forms: &self.forms, calls: &mut self.calls })
         };
         match drawn {
-            Ok(()) => self.next_call(None, turn),
-            Err(fault) => self.faulty(fault, turn),
+            Ok(()) => self.next_call(None, context),
+            Err(fault) => self.profile_failed(fault, context),
         }
     }
 
-    /// Has the next statement of an attempt sent, or ends the transaction.
-    fn next_call(&mut self, rows: Option<Vec<Row>>, turn: &mut Turnout<'_>) -> Next {
+    /// Prepares the next statement of an attempt for sending, or ends the transaction.
+    fn next_call(&mut self, rows: Option<Vec<Row>>, context: &mut ThreadContext<'_>) -> Next {
         let is_lazy = self.running.as_ref().map_or(false, |running| running.is_lazy);
         if is_lazy {
             if let Err(fault) = self.draw_call(rows) {
-                return self.faulty(fault, turn);
+                return self.profile_failed(fault, context);
             }
         }
         let start = if self.calls.next == 0 { 0 } else { self.calls.ends[self.calls.next - 1].1 };
@@ -446,17 +447,17 @@ impl Connection {
                     running.statement = statement;
                     running.sent_ns = sys::now_ns();
                 }
-                self.state = State::Answering;
+                self.state = State::AwaitingResponse;
                 self.is_rollback_unsent = false;
                 self.unsent = start..end;
                 Next::Bytes
             }
-            None => self.complete(turn),
+            None => self.complete(context),
         }
     }
 
     /// Draws the next call of a lazy attempt, if there is one.
-    fn draw_call(&mut self, rows: Option<Vec<Row>>) -> Result<(), Fault> {
+    fn draw_call(&mut self, rows: Option<Vec<Row>>) -> Result<(), ProfileError> {
         let which = self.running.as_ref().map_or(0, |running| running.which);
         self.calls.clear();
         if let Some(statement) = self.stream.next(which, rows)? {
@@ -465,8 +466,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends what the socket takes. The thread calls it without the recorder's lock: a `send` wakes the server,
-    /// and on a busy host its sender is preempted then, for seconds where thousands wait for a processor.
+    /// Sends what the socket accepts. The thread calls it without the recorder's lock: `send` wakes the server, and
+    /// on a busy host the sender is then preempted, for seconds where thousands wait for a processor.
     pub fn send_rest(&mut self) -> io::Result<()> {
         let source = if self.is_rollback_unsent { ROLLBACK } else { &self.calls.bytes };
         match sys::send(self.fd.as_raw_fd(), &source[self.unsent.clone()]) {
@@ -479,75 +480,80 @@ impl Connection {
         Ok(())
     }
 
-    /// Nothing can be sent any more.
-    pub fn unsendable(&mut self, turn: &mut Turnout<'_>) -> Next {
+    /// The socket cannot send any more.
+    pub fn unsendable(&mut self, context: &mut ThreadContext<'_>) -> Next {
         self.unsent = 0..0;
-        self.lost(SERVER_GONE, turn)
+        self.lost(SERVER_GONE, context)
     }
 
-    /// The whole answer has come.
-    fn answered(&mut self, verdict: Verdict, turn: &mut Turnout<'_>) -> Next {
-        let rollback = match std::mem::replace(&mut self.state, State::Answering) {
-            State::RollingBack(code, words) => Some((code, words)),
+    /// A response is complete.
+    fn response_complete(&mut self, outcome: Outcome, context: &mut ThreadContext<'_>) -> Next {
+        let rollback = match std::mem::replace(&mut self.state, State::AwaitingResponse) {
+            State::RollingBack(code, message) => Some((code, message)),
             _ => None,
         };
-        let delay = turn.shared.delay_ns.load(Ordering::Relaxed) as i64;
-        let is_lost = match &verdict {
-            Verdict::Broken(_) => true,
-            Verdict::Refused(code, _) => LOST_CODES.contains(code),
-            Verdict::Done(_) => false,
+        let delay = context.shared.delay_ns.load(Ordering::Relaxed) as i64;
+        let is_lost = match &outcome {
+            Outcome::Broken(_) => true,
+            Outcome::ServerError(code, _) => LOST_CODES.contains(code),
+            Outcome::Done(_) => false,
         };
         if delay == 0 || is_lost {
-            return self.heard(verdict, rollback, turn);
+            return self.handle_outcome(outcome, rollback, context);
         }
         let until = sys::now_ns() + delay;
-        self.state = State::Delayed(until, verdict, rollback);
+        self.state = State::Delayed(until, outcome, rollback);
         Next::Time(until)
     }
 
-    fn heard(&mut self, verdict: Verdict, rollback: Option<(u16, String)>, turn: &mut Turnout<'_>) -> Next {
-        match (verdict, rollback) {
-            (Verdict::Broken(_), _) => self.lost(OUT_OF_SYNC, turn),
-            (Verdict::Refused(code, _), _) if LOST_CODES.contains(&code) => self.lost(code, turn),
-            (Verdict::Refused(code, words), rollback) => {
-                turn.recorder.counters.count_error(code);
-                turn.recorder.counters.rejected += 1;
-                self.time(code);
+    fn handle_outcome(
+        &mut self,
+        outcome: Outcome,
+        rollback: Option<(u16, String)>,
+        context: &mut ThreadContext<'_>,
+    ) -> Next {
+        match (outcome, rollback) {
+            (Outcome::Broken(_), _) => self.lost(OUT_OF_SYNC, context),
+            (Outcome::ServerError(code, _), _) if LOST_CODES.contains(&code) => self.lost(code, context),
+            (Outcome::ServerError(code, message), rollback) => {
+                context.recorder.counters.count_error(code);
+                context.recorder.counters.rejected += 1;
+                self.time_error(code);
                 if rollback.is_some() {
-                    return self.part_failing(Parted::Refused(code, words), turn);
+                    return self.fail_and_return(ReturnReason::ServerError(code, message), context);
                 }
-                self.refused(code, words, turn)
+                self.statement_failed(code, message, context)
             }
-            (Verdict::Done(_), Some((code, words))) => {
-                turn.recorder.counters.others += 1;
-                self.retry_or_give_up(code, words, turn)
+            (Outcome::Done(_), Some((code, message))) => {
+                context.recorder.counters.others += 1;
+                self.retry_or_give_up(code, message, context)
             }
-            (Verdict::Done(affected), None) => self.done(affected, turn),
+            (Outcome::Done(affected), None) => self.statement_done(affected, context),
         }
     }
 
-    /// A statement of a transaction has returned.
-    fn done(&mut self, affected: u64, turn: &mut Turnout<'_>) -> Next {
+    /// A statement of a transaction succeeded.
+    fn statement_done(&mut self, affected: u64, context: &mut ThreadContext<'_>) -> Next {
         let (statement, sent_ns) = match &self.running {
             Some(running) => (running.statement, running.sent_ns),
-            None => return self.look_for_work(turn),
+            None => return self.find_work(context),
         };
         let flat = &self.forms.program.flat[statement];
         let latency_us = (sys::now_ns() - sent_ns).max(0) as u64 / 1000;
         if self.timed.len() < MOST_TIMED {
             self.timed.push(Timed { name: flat.latency as u32, us: latency_us as u32, error: 0 });
         }
-        turn.recorder.latencies.statements[flat.latency].record(latency_us);
+        context.recorder.latencies.statements[flat.latency].record(latency_us);
         let (class, captures) = (flat.class, flat.captures);
         if !captures {
-            turn.recorder.counters.count_statement(class, affected);
-            return self.next_call(None, turn);
+            context.recorder.counters.count_statement(class, affected);
+            return self.next_call(None, context);
         }
-        self.captured(statement, class, turn)
+        self.captured(statement, class, context)
     }
 
-    /// Notes a statement that ended in an error.
-    fn time(&mut self, error: u16) {
+    /// Records the time of a statement that failed.
+    fn time_error(&mut self, error: u16) {
         if let (Some(running), true) = (&self.running, self.timed.len() < MOST_TIMED) {
             let us = (sys::now_ns() - running.sent_ns).max(0) / 1000;
             let name = self.forms.program.flat[running.statement].latency as u32;
@@ -555,32 +561,32 @@ impl Connection {
         }
     }
 
-    fn captured(&mut self, statement: usize, class: Class, turn: &mut Turnout<'_>) -> Next {
+    fn captured(&mut self, statement: usize, class: Class, context: &mut ThreadContext<'_>) -> Next {
         let read = match self.readers.get_mut(&statement) {
             Some(reader) => reader.read(self.response.kept()),
-            None => Err(Unreadable::Skewed),
+            None => Err(Unreadable::Malformed),
         };
         match read {
             Ok(rows) => {
-                turn.recorder.counters.count_statement(class, rows.len() as u64);
-                self.next_call(Some(rows), turn)
+                context.recorder.counters.count_statement(class, rows.len() as u64);
+                self.next_call(Some(rows), context)
             }
-            Err(Unreadable::Skewed) => self.lost(OUT_OF_SYNC, turn),
-            Err(Unreadable::Encoding(words)) => {
-                let words = format!("the server sent a text that is not in utf8mb4: {words}");
-                self.part_failing(Parted::Faulty { words, is_usage: false }, turn)
+            Err(Unreadable::Malformed) => self.lost(OUT_OF_SYNC, context),
+            Err(Unreadable::Encoding(message)) => {
+                let message = format!("the server sent a text that is not in utf8mb4: {message}");
+                self.fail_and_return(ReturnReason::Faulty { message, is_usage: false }, context)
             }
         }
     }
 
-    /// The transaction has come to its end.
-    fn complete(&mut self, turn: &mut Turnout<'_>) -> Next {
+    /// The transaction is complete.
+    fn complete(&mut self, context: &mut ThreadContext<'_>) -> Next {
         let running = match self.running.take() {
             Some(running) => running,
-            None => return self.look_for_work(turn),
+            None => return self.find_work(context),
         };
         let ended_ns = sys::now_ns();
-        let recorder = &mut *turn.recorder;
+        let recorder = &mut *context.recorder;
         recorder.counters.in_flight -= 1;
         recorder.counters.completed += 1;
         let transaction = &self.stream.program.transactions[running.which];
@@ -600,48 +606,48 @@ impl Connection {
         };
         recorder.latencies.responses[running.which].record(response_us);
         recorder.latencies.slowest.offer(running.which, response_us, busy_us, &self.timed);
-        self.go_on_after(running.sent_ns, turn)
+        self.after_transaction(running.sent_ns, context)
     }
 
-    /// Looks for the next transaction; one that sent nothing lets others have their turn first.
-    fn go_on_after(&mut self, sent_ns: i64, turn: &mut Turnout<'_>) -> Next {
+    /// Continues with the next transaction; after one that sent nothing, other connections come first.
+    fn after_transaction(&mut self, sent_ns: i64, context: &mut ThreadContext<'_>) -> Next {
         self.state = State::Ready;
         if sent_ns == 0 {
             return Next::Time(sys::now_ns());
         }
-        self.look_for_work(turn)
+        self.find_work(context)
     }
 
-    /// A statement was refused: first comes a rollback, if the transaction was begun.
-    fn refused(&mut self, code: u16, words: String, turn: &mut Turnout<'_>) -> Next {
+    /// A statement failed: first a rollback, if the transaction was begun.
+    fn statement_failed(&mut self, code: u16, message: String, context: &mut ThreadContext<'_>) -> Next {
         let which = self.running.as_ref().map_or(0, |running| running.which);
         if !self.stream.transaction(which).explicit {
-            return self.retry_or_give_up(code, words, turn);
+            return self.retry_or_give_up(code, message, context);
         }
         self.response.begin(false);
-        self.state = State::RollingBack(code, words);
+        self.state = State::RollingBack(code, message);
         self.is_rollback_unsent = true;
         self.unsent = 0..ROLLBACK.len();
         Next::Bytes
     }
 
-    fn retry_or_give_up(&mut self, code: u16, words: String, turn: &mut Turnout<'_>) -> Next {
-        let rules = &turn.shared.rules;
-        let is_forgiven = rules.ignores(code) || self.was_expected(code);
-        if !is_forgiven && rules.stops_on_error {
-            return self.part_failing(Parted::Refused(code, words), turn);
+    fn retry_or_give_up(&mut self, code: u16, message: String, context: &mut ThreadContext<'_>) -> Next {
+        let error_policy = &context.shared.error_policy;
+        let is_ignored = error_policy.ignores(code) || self.was_expected(code);
+        if !is_ignored && error_policy.stops_on_error {
+            return self.fail_and_return(ReturnReason::ServerError(code, message), context);
         }
         let running = match &mut self.running {
             Some(running) => running,
-            None => return self.look_for_work(turn),
+            None => return self.find_work(context),
         };
-        let counters = &mut turn.recorder.counters;
-        if !is_forgiven || running.attempt == rules.max_retries {
+        let counters = &mut context.recorder.counters;
+        if !is_ignored || running.attempt == error_policy.max_retries {
             counters.failed += 1;
             counters.in_flight -= 1;
             let sent_ns = running.sent_ns;
             self.running = None;
-            return self.go_on_after(sent_ns, turn);
+            return self.after_transaction(sent_ns, context);
         }
         counters.retries += 1;
         counters.retried[running.which] += 1;
@@ -652,12 +658,12 @@ impl Connection {
         Next::Time(until)
     }
 
-    /// Whether this is the interruption that was announced; it is forgiven once.
+    /// Whether this is the announced interruption, which is retried once.
     fn was_expected(&mut self, code: u16) -> bool {
         code == INTERRUPTED && std::mem::take(&mut self.is_kill_expected)
     }
 
-    /// Doubling, capped, and spread by chance.
+    /// Exponential, with a maximum and jitter.
     fn back_off_ns(&mut self, attempt: u64) -> i64 {
         self.jitter ^= self.jitter << 13;
         self.jitter ^= self.jitter >> 7;
@@ -666,35 +672,36 @@ impl Connection {
         (longest / 2 + self.jitter % (longest / 2)) as i64
     }
 
-    /// The connection broke, and with it the transaction in flight.
-    fn lost(&mut self, code: u16, turn: &mut Turnout<'_>) -> Next {
-        self.release_reserved(turn);
+    /// The connection is lost, and with it the transaction in flight.
+    fn lost(&mut self, code: u16, context: &mut ThreadContext<'_>) -> Next {
+        self.release_reserved(context);
         if self.running.is_some() {
-            turn.recorder.counters.count_error(code);
+            context.recorder.counters.count_error(code);
         }
-        self.part_failing(Parted::Lost, turn)
+        self.fail_and_return(ReturnReason::Lost, context)
     }
 
-    fn faulty(&mut self, fault: Fault, turn: &mut Turnout<'_>) -> Next {
+    fn profile_failed(&mut self, fault: ProfileError, context: &mut ThreadContext<'_>) -> Next {
         let which = self.running.as_ref().map_or(0, |running| running.which);
         let transaction = &self.stream.transaction(which).name;
-        let parted = match fault {
-            Fault::Shape(words) => Parted::Faulty { words, is_usage: true },
-            Fault::Values(words) => {
+        let returned = match fault {
+            ProfileError::Shape(message) => ReturnReason::Faulty { message, is_usage: true },
+            ProfileError::Values(message) => {
                 let profile = &self.stream.program.profile;
-                let words = format!("{profile}: the transaction '{transaction}' cannot be computed: {words}");
-                Parted::Faulty { words, is_usage: false }
+                let message =
+                    format!("{profile}: the transaction '{transaction}' cannot be computed: {message}");
+                ReturnReason::Faulty { message, is_usage: false }
             }
         };
-        self.part_failing(parted, turn)
+        self.fail_and_return(returned, context)
     }
 
-    /// The transaction in flight has failed, and the connection goes back.
-    fn part_failing(&mut self, parted: Parted, turn: &mut Turnout<'_>) -> Next {
+    /// The transaction in flight failed; the connection returns to Python.
+    fn fail_and_return(&mut self, returned: ReturnReason, context: &mut ThreadContext<'_>) -> Next {
         if self.running.take().is_some() {
-            turn.recorder.counters.failed += 1;
-            turn.recorder.counters.in_flight -= 1;
+            context.recorder.counters.failed += 1;
+            context.recorder.counters.in_flight -= 1;
         }
-        Next::Part(parted)
+        Next::Return(returned)
     }
 }

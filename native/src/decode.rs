@@ -1,7 +1,7 @@
-//! A program out of what Python gives: the built-in types that msgspec makes of its structs.
+//! Decodes a program from Python: the built-in types that msgspec makes of its structs.
 //!
-//! Structs are dicts, unions have their tag as `type`. What is not understood here is not supported: the error says
-//! what, and Python runs the program itself.
+//! Structs are dicts, unions have their tag as `type`. For anything unknown, the error names it, and the asyncio engine
+//! runs the program.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -94,7 +94,7 @@ fn turns(from: &Given<'_>) -> PyResult<Turns> {
         cycle: get(from, "cycle")?,
         count: get(from, "count")?,
         ending: get(from, "ending")?,
-        anew: list(&field(from, "reconnect_at")?, |one| one.extract())?,
+        reconnect_at: list(&field(from, "reconnect_at")?, |one| one.extract())?,
     })
 }
 
@@ -277,7 +277,7 @@ fn scalar(from: &Given<'_>) -> PyResult<Value> {
     }
 }
 
-/// A value of a row, for tests that give the server's answers themselves: `None`, `bool`, `int`, `float`, `str`,
+/// A value of a row, for tests that provide the server's responses themselves: `None`, `bool`, `int`, `float`, `str`,
 /// `bytes`, `Decimal` and lists of them.
 pub fn value(from: &Given<'_>) -> PyResult<Value> {
     if from.is_none() || from.is_instance_of::<PyInt>() || from.is_instance_of::<PyString>() {

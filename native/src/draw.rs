@@ -101,7 +101,7 @@ fn digit_groups(groups: usize, random: &mut Mt19937) -> String {
     text.into_iter().map(char::from).collect()
 }
 
-/// Divides a number of little-endian words by a milliard; the rest is its last nine digits.
+/// Divides a number of little-endian words by 10⁹; the remainder is its last nine digits.
 fn split_off_nine(words: &mut Vec<u32>) -> u64 {
     let mut rest = 0;
     for word in words.iter_mut().rev() {

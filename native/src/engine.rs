@@ -1,4 +1,4 @@
-//! The engine as a whole: its threads, the connections handed to them, and the reports of what they do.
+//! The engine: its threads, the connections that they run, and their reports.
 
 use std::collections::HashMap;
 use std::io;
@@ -6,24 +6,24 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
-use crate::connection::{Connection, Wish};
+use crate::connection::{Command, Connection};
 use crate::lag::{Busy, RunDelay};
-use crate::pacing::HandOver;
-use crate::priority_lock::Place;
+use crate::pacing::Reassignment;
+use crate::priority_lock::QueuedReader;
 use crate::recorder::{Counters, Figures, Latencies, Recorder};
-use crate::shared::{lock, Parted, Shared};
+use crate::shared::{lock, ReturnReason, Shared};
 use crate::sys;
-use crate::thread::{self, wake_all, Desk, Message};
+use crate::thread::{self, wake_all, Message, ThreadHandle};
 
 /// Count, sum and sum of squares of one value for each connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Moments {
+pub struct FairnessStats {
     pub n: u64,
     pub total: f64,
     pub squares: f64,
 }
 
-impl Moments {
+impl FairnessStats {
     fn add(&mut self, value: f64) {
         self.n += 1;
         self.total += value;
@@ -31,14 +31,14 @@ impl Moments {
     }
 }
 
-/// How the work is spread over connections: transactions and busy seconds.
+/// Distribution of the work over connections: transactions and busy seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Share {
-    pub events: Moments,
-    pub seconds: Moments,
+pub struct ConnectionFairness {
+    pub events: FairnessStats,
+    pub seconds: FairnessStats,
 }
 
-impl Share {
+impl ConnectionFairness {
     fn add(&mut self, (events, busy_us): (u64, u64)) {
         self.events.add(events as f64);
         self.seconds.add(busy_us as f64 / 1e6);
@@ -59,16 +59,16 @@ impl Member {
     }
 }
 
-/// The figures of all connections, those that have left included.
+/// The figures of all connections, including those that have ended.
 #[derive(Default)]
 struct Members {
     present: HashMap<i64, Member>,
-    left: Share,
-    left_since: Share,
+    left: ConnectionFairness,
+    left_since: ConnectionFairness,
 }
 
 impl Members {
-    fn shares(&self) -> (Share, Share) {
+    fn shares(&self) -> (ConnectionFairness, ConnectionFairness) {
         let (mut whole, mut since) = (self.left, self.left_since);
         for member in self.present.values() {
             whole.add(member.since(member.start));
@@ -83,8 +83,8 @@ pub struct Report {
     pub latencies: Latencies,
     pub scheduled: u64,
     pub backlog: u64,
-    pub share: Share,
-    pub since: Share,
+    pub share: ConnectionFairness,
+    pub since: ConnectionFairness,
     pub late_us: u64,
     pub busy: Busy,
 }
@@ -92,10 +92,10 @@ pub struct Report {
 pub struct Engine {
     pub shared: Arc<Shared>,
     most_threads: usize,
-    desks: Arc<Mutex<Vec<Arc<Desk>>>>,
+    handles: Arc<Mutex<Vec<Arc<ThreadHandle>>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// The thread of each connection that is here.
-    homes: Mutex<HashMap<i64, usize>>,
+    /// The thread of each connection that the engine runs.
+    thread_by_connection: Mutex<HashMap<i64, usize>>,
     members: Mutex<Members>,
     run_delay: Mutex<RunDelay>,
 }
@@ -105,15 +105,15 @@ impl Engine {
         Self {
             shared: Arc::new(shared),
             most_threads: most_threads.max(1),
-            desks: Arc::default(),
+            handles: Arc::default(),
             threads: Mutex::default(),
-            homes: Mutex::default(),
+            thread_by_connection: Mutex::default(),
             members: Mutex::default(),
             run_delay: Mutex::default(),
         }
     }
 
-    /// The figures of a connection, which it has from its first login until it is [`Engine::dismiss`]ed.
+    /// The figures of a connection, from its first login until [`Engine::dismiss`].
     pub fn admit(&self, number: i64) -> Arc<Figures> {
         let mut members = lock(&self.members);
         let member = members.present.entry(number).or_insert_with(|| Member {
@@ -124,7 +124,7 @@ impl Engine {
         member.figures.clone()
     }
 
-    /// The connection has ended for good; its figures stay in the sums.
+    /// The connection has ended; its figures stay in the totals.
     pub fn dismiss(&self, number: i64) {
         let mut members = lock(&self.members);
         if let Some(member) = members.present.remove(&number) {
@@ -133,87 +133,87 @@ impl Engine {
         }
     }
 
-    /// Runs a connection on the thread that has the fewest, or on a new one.
+    /// Runs a connection on the thread with the fewest, or on a new one.
     pub fn attach(&self, connection: Connection) -> io::Result<()> {
         let number = connection.number;
-        let mut homes = lock(&self.homes);
-        let home = self.home(&homes)?;
-        homes.insert(number, home);
-        lock(&self.desks)[home].send(Message::Attach(Box::new(connection)));
+        let mut thread_by_connection = lock(&self.thread_by_connection);
+        let thread = self.thread(&thread_by_connection)?;
+        thread_by_connection.insert(number, thread);
+        lock(&self.handles)[thread].send(Message::Attach(Box::new(connection)));
         Ok(())
     }
 
-    fn home(&self, homes: &HashMap<i64, usize>) -> io::Result<usize> {
-        let mut desks = lock(&self.desks);
-        let mut loads = vec![0; desks.len()];
-        homes.values().for_each(|&home| loads[home] += 1);
-        let least = (0..loads.len()).min_by_key(|&home| loads[home]);
+    fn thread(&self, thread_by_connection: &HashMap<i64, usize>) -> io::Result<usize> {
+        let mut handles = lock(&self.handles);
+        let mut loads = vec![0; handles.len()];
+        thread_by_connection.values().for_each(|&thread| loads[thread] += 1);
+        let least = (0..loads.len()).min_by_key(|&thread| loads[thread]);
         match least {
-            Some(home) if loads[home] == 0 || loads.len() >= self.most_threads => Ok(home),
+            Some(thread) if loads[thread] == 0 || loads.len() >= self.most_threads => Ok(thread),
             _ => {
-                let desk = Arc::new(Desk::new(&self.shared)?);
-                self.spawn(&desk)?;
-                desks.push(desk);
-                Ok(desks.len() - 1)
+                let handle = Arc::new(ThreadHandle::new(&self.shared)?);
+                self.spawn(&handle)?;
+                handles.push(handle);
+                Ok(handles.len() - 1)
             }
         }
     }
 
-    fn spawn(&self, desk: &Arc<Desk>) -> io::Result<()> {
-        let (desk, shared, all) = (desk.clone(), self.shared.clone(), self.desks.clone());
+    fn spawn(&self, handle: &Arc<ThreadHandle>) -> io::Result<()> {
+        let (handle, shared, all) = (handle.clone(), self.shared.clone(), self.handles.clone());
         let name = "tuibench-load".to_string();
         let thread = std::thread::Builder::new()
             .name(name)
             .stack_size(256 << 10)
-            .spawn(move || thread::run(&desk, &shared, &all))?;
+            .spawn(move || thread::run(&handle, &shared, &all))?;
         lock(&self.threads).push(thread);
         Ok(())
     }
 
-    /// The connections that came back since the last call, each with its reason.
-    pub fn parted(&self) -> Vec<(i64, Parted)> {
-        self.shared.bell.silence();
-        let parted = std::mem::take(&mut *lock(&self.shared.parted));
-        let mut homes = lock(&self.homes);
-        for (number, _) in &parted {
-            homes.remove(number);
+    /// The connections that returned since the last call, each with its reason.
+    pub fn returned(&self) -> Vec<(i64, ReturnReason)> {
+        self.shared.notifier.drain();
+        let returned = std::mem::take(&mut *lock(&self.shared.returned));
+        let mut thread_by_connection = lock(&self.thread_by_connection);
+        for (number, _) in &returned {
+            thread_by_connection.remove(number);
         }
-        parted
+        returned
     }
 
-    /// Passes a message to a connection that is here.
-    pub fn wish(&self, number: i64, wish: Wish) {
-        if let Some(&home) = lock(&self.homes).get(&number) {
-            lock(&self.desks)[home].send(Message::Wish(number, wish));
+    /// Sends a command to a connection that the engine runs.
+    pub fn command(&self, number: i64, command: Command) {
+        if let Some(&thread) = lock(&self.thread_by_connection).get(&number) {
+            lock(&self.handles)[thread].send(Message::Command(number, command));
         }
     }
 
-    /// Has all connections look whether there is something to do.
+    /// Makes all connections check for work.
     pub fn wake_all(&self) {
-        wake_all(&self.desks);
+        wake_all(&self.handles);
     }
 
-    /// Starts nothing more, and lets nothing come due.
+    /// Stops starting transactions, and holds the schedule.
     pub fn pause(&self) {
         self.shared.is_paused.store(true, Ordering::Release);
         self.hold();
     }
 
-    /// Lets nothing come due.
+    /// Holds the schedule: nothing becomes due.
     pub fn hold(&self) {
-        self.shared.with_arrivals(|arrivals| arrivals.hold(sys::now_ns()));
+        self.shared.with_queue(|queue| queue.hold(sys::now_ns()));
         self.wake_all();
     }
 
     pub fn resume(&self) {
         self.shared.is_paused.store(false, Ordering::Release);
-        self.shared.with_arrivals(|arrivals| arrivals.release(sys::now_ns()));
+        self.shared.with_queue(|queue| queue.release(sys::now_ns()));
         self.wake_all();
     }
 
-    /// Paces the load, or not for 0; returns how much of the backlog is forgotten.
+    /// Sets the rate, 0 for a closed loop; returns how much of the backlog is dropped.
     pub fn set_rate(&self, rate: f64) -> u64 {
-        let forgotten = self.shared.with_arrivals(|arrivals| arrivals.set_rate(rate, sys::now_ns()));
+        let forgotten = self.shared.with_queue(|queue| queue.set_rate(rate, sys::now_ns()));
         self.wake_all();
         forgotten
     }
@@ -223,14 +223,14 @@ impl Engine {
         self.shared.weights_version.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Drops what is due, and each connection's figures; so much may be scheduled from now on, None for no limit.
+    /// Drops the backlog and each connection's figures, and sets how much may be scheduled, None for no limit.
     /// Returns how much was dropped. No transaction starts or ends meanwhile.
     pub fn reset_stats(&self, limit: Option<u64>) -> u64 {
-        let desks: Vec<Arc<Desk>> = lock(&self.desks).clone();
-        let held = recorders(&desks);
-        let dropped = self.shared.with_arrivals(|arrivals| {
-            let dropped = arrivals.drop_backlog(sys::now_ns());
-            arrivals.allow(limit);
+        let handles: Vec<Arc<ThreadHandle>> = lock(&self.handles).clone();
+        let held = recorders(&handles);
+        let dropped = self.shared.with_queue(|queue| {
+            let dropped = queue.drop_backlog(sys::now_ns());
+            queue.grant_quota(limit);
             dropped
         });
         self.forget_figures();
@@ -240,61 +240,61 @@ impl Engine {
     }
 
     pub fn drop_backlog(&self) -> u64 {
-        let dropped = self.shared.with_arrivals(|arrivals| arrivals.drop_backlog(sys::now_ns()));
+        let dropped = self.shared.with_queue(|queue| queue.drop_backlog(sys::now_ns()));
         self.wake_all();
         dropped
     }
 
-    pub fn hand_over(&self) -> HandOver {
-        self.shared.with_arrivals(|arrivals| arrivals.hand_over(sys::now_ns()))
+    pub fn reassign(&self) -> Reassignment {
+        self.shared.with_queue(|queue| queue.reassign(sys::now_ns()))
     }
 
-    pub fn take_over(&self, work: &HandOver) {
-        self.shared.with_arrivals(|arrivals| arrivals.take_over(work, sys::now_ns()));
+    pub fn take_over(&self, work: &Reassignment) {
+        self.shared.with_queue(|queue| queue.take_over(work, sys::now_ns()));
         self.wake_all();
     }
 
-    /// The load has failed: nobody starts anything any more.
+    /// The load has failed: no further transaction starts.
     pub fn fail(&self) {
         self.shared.is_failed.store(true, Ordering::Release);
         self.wake_all();
     }
 
-    /// Each connection's figures count from here for the next checkpoint.
+    /// Starts the figures of the next checkpoint.
     pub fn checkpoint(&self) {
         let mut members = lock(&self.members);
-        members.left_since = Share::default();
+        members.left_since = ConnectionFairness::default();
         for member in members.present.values_mut() {
             member.checkpoint = member.figures.read();
         }
     }
 
-    /// Each connection's figures count from nothing.
+    /// Resets each connection's figures.
     fn forget_figures(&self) {
         let mut members = lock(&self.members);
-        members.left = Share::default();
-        members.left_since = Share::default();
+        members.left = ConnectionFairness::default();
+        members.left_since = ConnectionFairness::default();
         for member in members.present.values_mut() {
             member.start = member.figures.read();
             member.checkpoint = member.start;
         }
     }
 
-    /// The counters since the beginning and the latencies since the last report, all of the same moment.
+    /// The counters since the start and the latencies since the last report, all of the same moment.
     pub fn report(&self) -> Report {
-        let desks: Vec<Arc<Desk>> = lock(&self.desks).clone();
+        let handles: Vec<Arc<ThreadHandle>> = lock(&self.handles).clone();
         let Recorder { mut counters, mut latencies } = Recorder::new(&self.shared.program);
-        let mut held = recorders(&desks);
-        let (due, backlog) = lock(&self.shared.arrivals).counts(sys::now_ns());
+        let mut held = recorders(&handles);
+        let (due, backlog) = lock(&self.shared.queue).counts(sys::now_ns());
         for recorder in &mut held {
             counters.add(&recorder.counters);
             latencies.take_from(&mut recorder.latencies);
         }
         drop(held);
-        let threads: Vec<i32> = desks.iter().map(|desk| desk.tid.load(Ordering::Acquire)).collect();
+        let threads: Vec<i32> = handles.iter().map(|handle| handle.tid.load(Ordering::Acquire)).collect();
         let (share, since) = lock(&self.members).shares();
         Report {
-            scheduled: due + counters.unasked,
+            scheduled: due + counters.closed_loop_starts,
             backlog,
             share,
             since,
@@ -305,23 +305,23 @@ impl Engine {
         }
     }
 
-    /// Ends all threads; connections that are still here are dropped.
+    /// Ends all threads; the connections that they still run are dropped.
     pub fn close(&self) {
-        for desk in lock(&self.desks).iter() {
-            desk.send(Message::Stop);
+        for handle in lock(&self.handles).iter() {
+            handle.send(Message::Stop);
         }
         let threads = std::mem::take(&mut *lock(&self.threads));
         for thread in threads {
-            // A thread that broke down has said so already.
+            // A thread that panicked has reported it already.
             let _ = thread.join();
         }
     }
 }
 
 /// The recorders of all threads, locked: no transaction starts or ends meanwhile.
-fn recorders(desks: &[Arc<Desk>]) -> Vec<MutexGuard<'_, Recorder>> {
-    let places: Vec<_> = desks.iter().map(|desk| desk.recorder.queue_up()).collect();
-    places.into_iter().map(Place::lock).collect()
+fn recorders(handles: &[Arc<ThreadHandle>]) -> Vec<MutexGuard<'_, Recorder>> {
+    let places: Vec<_> = handles.iter().map(|handle| handle.recorder.enqueue()).collect();
+    places.into_iter().map(QueuedReader::lock).collect()
 }
 
 impl Drop for Engine {

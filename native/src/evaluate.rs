@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::decimal::{Decimal, Undefined};
-use crate::value::{Fault, Value};
+use crate::value::{ProfileError, Value};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
@@ -83,7 +83,7 @@ pub enum Formula {
 }
 
 impl Formula {
-    pub fn value(&self, row: &[Value]) -> Result<Value, Fault> {
+    pub fn value(&self, row: &[Value]) -> Result<Value, ProfileError> {
         match self {
             Formula::Constant(value) => Ok(value.clone()),
             Formula::Place(place) => Ok(row[*place].clone()),
@@ -98,29 +98,30 @@ impl Formula {
                 }
             }
             Formula::Items(items) => {
-                let made: Result<Vec<Value>, Fault> = items.iter().map(|item| item.value(row)).collect();
+                let made: Result<Vec<Value>, ProfileError> =
+                    items.iter().map(|item| item.value(row)).collect();
                 Ok(Value::List(made?.into()))
             }
         }
     }
 }
 
-fn one(operator: Operator, operand: &Value) -> Result<Value, Fault> {
+fn one(operator: Operator, operand: &Value) -> Result<Value, ProfileError> {
     match (operator, operand) {
         (Operator::Not, _) => Ok(Value::Bool(!operand.is_true())),
         (Operator::Length, Value::List(items)) => Ok(Value::Int(items.len() as i128)),
         (Operator::Length, Value::Text(text)) => Ok(Value::Int(text.chars().count() as i128)),
         (Operator::Length, Value::Bytes(bytes)) => Ok(Value::Int(bytes.len() as i128)),
         (Operator::Length, _) => {
-            Err(Fault::Values(format!("object of type '{}' has no len()", operand.kind())))
+            Err(ProfileError::Values(format!("object of type '{}' has no len()", operand.kind())))
         }
         (_, Value::Bool(_) | Value::Int(_)) => Ok(Value::Int(-operand.to_int()?)),
         (_, Value::Decimal(number)) => Ok(Value::Decimal(number.negated())),
-        _ => Err(Fault::Values(format!("bad operand type for unary -: '{}'", operand.kind()))),
+        _ => Err(ProfileError::Values(format!("bad operand type for unary -: '{}'", operand.kind()))),
     }
 }
 
-fn two(operator: Operator, operands: &[Formula; 2], row: &[Value]) -> Result<Value, Fault> {
+fn two(operator: Operator, operands: &[Formula; 2], row: &[Value]) -> Result<Value, ProfileError> {
     let [left, right] = operands;
     let left = left.value(row)?;
     match operator {
@@ -132,7 +133,7 @@ fn two(operator: Operator, operands: &[Formula; 2], row: &[Value]) -> Result<Val
 }
 
 /// An operator that needs both of its operands.
-pub fn apply(operator: Operator, left: &Value, right: &Value) -> Result<Value, Fault> {
+pub fn apply(operator: Operator, left: &Value, right: &Value) -> Result<Value, ProfileError> {
     use Operator as Op;
     match operator {
         Op::Add => add(left, right),
@@ -174,19 +175,23 @@ fn decimals(left: &Value, right: &Value) -> Option<(Decimal, Decimal)> {
     Some((decimal(left)?, decimal(right)?))
 }
 
-fn unfit(sign: &str, left: &Value, right: &Value) -> Fault {
-    Fault::Values(format!("unsupported operand type(s) for {sign}: '{}' and '{}'", left.kind(), right.kind()))
+fn unfit(sign: &str, left: &Value, right: &Value) -> ProfileError {
+    ProfileError::Values(format!(
+        "unsupported operand type(s) for {sign}: '{}' and '{}'",
+        left.kind(),
+        right.kind()
+    ))
 }
 
-fn too_large() -> Fault {
-    Fault::values("a number is too large")
+fn too_large() -> ProfileError {
+    ProfileError::values("a number is too large")
 }
 
-fn undefined(why: Undefined) -> Fault {
-    Fault::Values(why.to_string())
+fn undefined(why: Undefined) -> ProfileError {
+    ProfileError::Values(why.to_string())
 }
 
-pub fn add(left: &Value, right: &Value) -> Result<Value, Fault> {
+pub fn add(left: &Value, right: &Value) -> Result<Value, ProfileError> {
     if let Some((a, b)) = whole(left, right) {
         return a.checked_add(b).map(Value::Int).ok_or_else(too_large);
     }
@@ -201,7 +206,7 @@ pub fn add(left: &Value, right: &Value) -> Result<Value, Fault> {
     }
 }
 
-fn calculated(operator: Operator, left: &Value, right: &Value) -> Result<Value, Fault> {
+fn calculated(operator: Operator, left: &Value, right: &Value) -> Result<Value, ProfileError> {
     if let Some((a, b)) = whole(left, right) {
         return of_whole(operator, a, b);
     }
@@ -221,18 +226,18 @@ fn calculated(operator: Operator, left: &Value, right: &Value) -> Result<Value, 
     made.map(Value::Decimal).map_err(undefined)
 }
 
-fn of_whole(operator: Operator, a: i128, b: i128) -> Result<Value, Fault> {
+fn of_whole(operator: Operator, a: i128, b: i128) -> Result<Value, ProfileError> {
     let made = match operator {
         Operator::Subtract => a.checked_sub(b),
         Operator::Multiply => a.checked_mul(b),
-        _ if b == 0 => return Err(Fault::values("integer division or modulo by zero")),
+        _ if b == 0 => return Err(ProfileError::values("integer division or modulo by zero")),
         Operator::WholeDivide => a.checked_div(b).map(|q| q - i128::from(a % b != 0 && (a < 0) != (b < 0))),
         _ => a.checked_rem(b).map(|rest| if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }),
     };
     made.map(Value::Int).ok_or_else(too_large)
 }
 
-fn divide(left: &Value, right: &Value) -> Result<Value, Fault> {
+fn divide(left: &Value, right: &Value) -> Result<Value, ProfileError> {
     let of = |value: &Value| match value {
         Value::Text(text) => Decimal::parse(text).ok_or_else(|| undefined(Undefined::InvalidOperation)),
         _ => decimal(value).ok_or_else(|| unfit("/", left, right)),
@@ -240,18 +245,18 @@ fn divide(left: &Value, right: &Value) -> Result<Value, Fault> {
     of(left)?.divided_by(&of(right)?).map(Value::Decimal).map_err(undefined)
 }
 
-fn pick(items: &Value, place: &Value) -> Result<Value, Fault> {
+fn pick(items: &Value, place: &Value) -> Result<Value, ProfileError> {
     if order(place, &Value::Int(0), "<")? == Ordering::Less {
-        return Err(Fault::Values(format!("no item {} in a list", place.to_int()?)));
+        return Err(ProfileError::Values(format!("no item {} in a list", place.to_int()?)));
     }
     let index = usize::try_from(place.to_int()?).map_err(|_| too_large())?;
     let found = match items {
         Value::List(list) => list.get(index).cloned(),
         Value::Text(text) => text.chars().nth(index).map(|c| Value::text(c.encode_utf8(&mut [0; 4]))),
         Value::Bytes(bytes) => bytes.get(index).map(|&byte| Value::Int(i128::from(byte))),
-        _ => return Err(Fault::Values(format!("'{}' object is not subscriptable", items.kind()))),
+        _ => return Err(ProfileError::Values(format!("'{}' object is not subscriptable", items.kind()))),
     };
-    found.ok_or_else(|| Fault::values("list index out of range"))
+    found.ok_or_else(|| ProfileError::values("list index out of range"))
 }
 
 fn are_equal(left: &Value, right: &Value) -> bool {
@@ -265,7 +270,7 @@ fn are_equal(left: &Value, right: &Value) -> bool {
 }
 
 /// How values compare. Fails for those that have no order, as numbers and texts.
-pub fn order(left: &Value, right: &Value, sign: &str) -> Result<Ordering, Fault> {
+pub fn order(left: &Value, right: &Value, sign: &str) -> Result<Ordering, ProfileError> {
     if let (Value::List(a), Value::List(b)) = (left, right) {
         for (a, b) in a.iter().zip(b.iter()) {
             if !are_equal(a, b) {
@@ -276,7 +281,7 @@ pub fn order(left: &Value, right: &Value, sign: &str) -> Result<Ordering, Fault>
     }
     known_order(left, right).ok_or_else(|| {
         let (one, other) = (left.kind(), right.kind());
-        Fault::Values(format!("'{sign}' not supported between instances of '{one}' and '{other}'"))
+        ProfileError::Values(format!("'{sign}' not supported between instances of '{one}' and '{other}'"))
     })
 }
 
@@ -296,11 +301,11 @@ fn known_order(left: &Value, right: &Value) -> Option<Ordering> {
 }
 
 /// The items that a loop goes over.
-pub fn items(value: &Value) -> Result<Arc<[Value]>, Fault> {
+pub fn items(value: &Value) -> Result<Arc<[Value]>, ProfileError> {
     match value {
         Value::List(list) => Ok(list.clone()),
         Value::Text(text) => Ok(text.chars().map(|c| Value::text(c.encode_utf8(&mut [0; 4]))).collect()),
-        _ => Err(Fault::Values(format!("'{}' object is not iterable", value.kind()))),
+        _ => Err(ProfileError::Values(format!("'{}' object is not iterable", value.kind()))),
     }
 }
 

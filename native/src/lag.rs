@@ -1,9 +1,8 @@
-//! How long threads that could run had to wait for a processor, and how long they had one, as Linux counts it.
+//! Run delay of threads: how long they waited for a processor and how long they had one, by Linux's counters.
 
 use std::collections::HashMap;
 
-/// What a thread has had since it began, or since the last look: nanoseconds on a processor, nanoseconds of waiting
-/// for one, and how often it got one.
+/// Scheduler statistics of a thread: nanoseconds on a processor, nanoseconds of waiting for one, and time slices.
 #[derive(Clone, Copy, Default)]
 struct Schedule {
     ran_ns: u64,
@@ -21,7 +20,7 @@ impl Schedule {
     }
 }
 
-/// The worst of some threads since the last look.
+/// The maximum over some threads since the last call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Busy {
     /// The longest mean wait for a processor.
@@ -30,14 +29,14 @@ pub struct Busy {
     pub ran_ns: u64,
 }
 
-/// Looks at threads now and then.
+/// Reads the statistics of threads from time to time.
 #[derive(Default)]
 pub struct RunDelay {
     before: HashMap<i32, Schedule>,
 }
 
 impl RunDelay {
-    /// The worst of these threads since the last call.
+    /// The maximum over these threads since the last call.
     pub fn take(&mut self, threads: &[i32]) -> Busy {
         let mut busy = Busy::default();
         for &tid in threads {
@@ -52,7 +51,7 @@ impl RunDelay {
     }
 }
 
-/// None where the system tells not.
+/// None where the system has no such statistics.
 fn read(tid: i32) -> Option<Schedule> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok()?;
     let mut numbers = text.split_ascii_whitespace().map(str::parse);

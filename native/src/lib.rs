@@ -1,16 +1,16 @@
 //! The native engine of tuibench: runs a program's transactions on threads of its own, without Python.
 //!
-//! Python compiles the program, logs in and prepares; then it hands over the connection's descriptor, and gets it
-//! back when something is to be done that only Python can do: a new login, changed settings, a goodbye.
+//! Python compiles the program, logs in and prepares; then it passes the connection's descriptor to the engine. The
+//! connection returns to Python for what only Python does: a new login, changed settings, the end.
 //!
 //! ```text
 //! program ── compile ──> machine, stream      what is sent next, with which values (draw, distribution, evaluate, decimal)
 //!                            │
-//! packet ────────────────> connection ──────> response, rows     one connection's states
+//! packet ────────────────> connection ──────> response, rows     the states of one connection
 //!                            │
-//! pacing, recorder ──────> thread ─── wait    the connections of one thread, and what wakes it
+//! pacing, recorder ──────> thread ─── wait    the connections of one thread, and what wakes it up
 //!                            │
-//!                          engine             all threads; reports; what Python asks for (python, decode)
+//!                          engine             all threads; reports; the interface for Python (python, decode)
 //! ```
 
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]

@@ -1,24 +1,24 @@
-//! Runs compiled transactions: draws values, and tells which statement is to be sent with which.
+//! Interpreter of compiled transactions: draws values, and returns the statements to send with their values.
 //!
-//! The memory is one connection's, the code may be shared. A simple transaction gives all its calls at once; a
-//! script stops at each statement, and goes on when it is called again, with the rows of a statement that keeps
-//! them.
+//! Each connection has an interpreter; the code may be shared. A simple transaction returns all its calls at once;
+//! bytecode stops at each statement, and continues when it is called again, with the rows of a statement that
+//! captures them.
 
 use std::sync::Arc;
 
-use crate::compile::{is_less, Keep, Loop, Operation, Repeated, Script, Sent, Setter, SimpleStep, Table};
+use crate::compile::{is_less, Bytecode, Keep, Loop, Operation, Repeated, Sent, Setter, SimpleStep, Table};
 use crate::evaluate::{items, Formula};
 use crate::mt19937::Mt19937;
-use crate::value::{exact, Fault, Value};
+use crate::value::{exact, ProfileError, Value};
 
 pub type Row = Vec<Value>;
 
-/// Takes the calls of a transaction: a statement's place in the flat list, and its values.
+/// Receives the calls of a transaction: a statement's index in the flat list, and its values.
 pub trait Sink {
-    fn call(&mut self, statement: usize, values: &[Value]) -> Result<(), Fault>;
+    fn call(&mut self, statement: usize, values: &[Value]) -> Result<(), ProfileError>;
 }
 
-/// A loop on its way.
+/// A running loop.
 #[derive(Clone, Default)]
 struct Round {
     items: Option<Arc<[Value]>>,
@@ -26,8 +26,8 @@ struct Round {
     times: i64,
 }
 
-/// What a connection's transactions draw from and write to.
-pub struct Memory {
+/// The state of a connection's transactions: random stream, counters, variables.
+pub struct Interpreter {
     pub random: Mt19937,
     pub counters: Vec<i64>,
     tables_of_program: i64,
@@ -39,7 +39,7 @@ pub struct Memory {
     waiting: Option<usize>,
 }
 
-impl Memory {
+impl Interpreter {
     pub fn new(random: Mt19937, counters: Vec<i64>, tables: usize) -> Self {
         Self {
             random,
@@ -55,7 +55,7 @@ impl Memory {
     }
 
     /// All calls of a simple transaction.
-    pub fn simple(&mut self, steps: &[SimpleStep], sink: &mut dyn Sink) -> Result<(), Fault> {
+    pub fn simple(&mut self, steps: &[SimpleStep], sink: &mut dyn Sink) -> Result<(), ProfileError> {
         for step in steps {
             let table = match step.table {
                 Table::Drawn => self.draw_table(),
@@ -77,30 +77,34 @@ impl Memory {
         Ok(())
     }
 
-    /// Begins a script; [`Memory::next`] gives its calls.
-    pub fn begin(&mut self, script: &Script) {
+    /// Begins a transaction; [`Interpreter::next`] returns its calls.
+    pub fn begin(&mut self, bytecode: &Bytecode) {
         self.place = 0;
         self.waiting = None;
         self.row.clear();
-        self.row.resize(script.width, Value::Null);
+        self.row.resize(bytecode.width, Value::Null);
         self.tables.clear();
-        self.tables.resize(script.tables, 0);
+        self.tables.resize(bytecode.tables, 0);
         self.rounds.clear();
-        self.rounds.resize(script.loops, Round::default());
+        self.rounds.resize(bytecode.loops, Round::default());
     }
 
-    /// The next call: the statement, its values being in [`Memory::values`]. None at the end. `rows` are those of
+    /// The next call: the statement, its values being in [`Interpreter::values`]. None at the end. `rows` are those of
     /// the last call if its statement captures.
-    pub fn next(&mut self, script: &Script, rows: Option<Vec<Row>>) -> Result<Option<usize>, Fault> {
+    pub fn next(
+        &mut self,
+        bytecode: &Bytecode,
+        rows: Option<Vec<Row>>,
+    ) -> Result<Option<usize>, ProfileError> {
         if let Some(place) = self.waiting.take() {
-            if let Operation::Send { sent: Sent { keep: Some(keep), .. }, .. } = &script.operations[place] {
+            if let Operation::Send { sent: Sent { keep: Some(keep), .. }, .. } = &bytecode.operations[place] {
                 self.keep(keep, rows.unwrap_or_default())?;
             }
         }
         loop {
             let place = self.place;
             self.place += 1;
-            match &script.operations[place] {
+            match &bytecode.operations[place] {
                 Operation::End => {
                     self.place = place;
                     return Ok(None);
@@ -121,7 +125,7 @@ impl Memory {
         &self.values
     }
 
-    fn perform(&mut self, operation: &Operation) -> Result<(), Fault> {
+    fn perform(&mut self, operation: &Operation) -> Result<(), ProfileError> {
         match operation {
             Operation::When(test, end) => {
                 if !test.value(&self.row)?.is_true() {
@@ -151,7 +155,7 @@ impl Memory {
         self.random.below(self.tables_of_program) as usize
     }
 
-    fn table(&mut self, table: &Table) -> Result<usize, Fault> {
+    fn table(&mut self, table: &Table) -> Result<usize, ProfileError> {
         Ok(match table {
             Table::First => 0,
             Table::Fixed(number) => *number,
@@ -163,7 +167,7 @@ impl Memory {
         })
     }
 
-    fn round(&mut self, kind: &Loop) -> Result<Round, Fault> {
+    fn round(&mut self, kind: &Loop) -> Result<Round, ProfileError> {
         Ok(match kind {
             Loop::Times(times) => Round { times: *times, ..Round::default() },
             Loop::Counted(count) => Round { times: whole(count, &self.row)?, ..Round::default() },
@@ -175,7 +179,7 @@ impl Memory {
     }
 
     /// Sets the variables of the next repetition; false if there is none.
-    fn repeat(&mut self, number: usize, names: &[usize], index: Option<usize>) -> Result<bool, Fault> {
+    fn repeat(&mut self, number: usize, names: &[usize], index: Option<usize>) -> Result<bool, ProfileError> {
         let round = &mut self.rounds[number];
         if round.done >= round.times {
             return Ok(false);
@@ -194,7 +198,7 @@ impl Memory {
         Ok(true)
     }
 
-    fn keep(&mut self, keep: &Keep, rows: Vec<Row>) -> Result<(), Fault> {
+    fn keep(&mut self, keep: &Keep, rows: Vec<Row>) -> Result<(), ProfileError> {
         let rows: Vec<Row> = rows.into_iter().map(|row| row.into_iter().map(exact).collect()).collect();
         if !keep.columns.is_empty() {
             let nothing = vec![Value::Null; keep.columns.len()];
@@ -206,10 +210,10 @@ impl Memory {
         Ok(())
     }
 
-    fn spread(&mut self, places: &[usize], values: &[Value], from: &str) -> Result<(), Fault> {
+    fn spread(&mut self, places: &[usize], values: &[Value], from: &str) -> Result<(), ProfileError> {
         if values.len() < places.len() {
             let (given, wanted) = (values.len(), places.len());
-            return Err(Fault::Shape(format!(
+            return Err(ProfileError::Shape(format!(
                 "'{from}' gives {given} columns, {wanted} variables wait for them"
             )));
         }
@@ -219,7 +223,7 @@ impl Memory {
         Ok(())
     }
 
-    fn made(&mut self, setter: &Setter) -> Result<Value, Fault> {
+    fn made(&mut self, setter: &Setter) -> Result<Value, ProfileError> {
         match setter {
             Setter::Drawn(drawn) => Ok(drawn.draw(&mut self.random, &mut self.counters)),
             Setter::Formula(formula) => formula.value(&self.row),
@@ -236,7 +240,7 @@ impl Memory {
     }
 
     /// Puts the values of a statement's placeholders into `values`.
-    fn bind(&mut self, sent: &Sent) -> Result<(), Fault> {
+    fn bind(&mut self, sent: &Sent) -> Result<(), ProfileError> {
         self.values.clear();
         let before = sent.part.as_ref().map_or(sent.bind.len(), |part| part.before.min(sent.bind.len()));
         self.bind_all(&sent.bind[..before])?;
@@ -247,7 +251,7 @@ impl Memory {
     }
 
     /// The part's variables are set behind those of the row, once for each repetition.
-    fn bind_part(&mut self, part: &Repeated) -> Result<(), Fault> {
+    fn bind_part(&mut self, part: &Repeated) -> Result<(), ProfileError> {
         let width = self.row.len();
         self.row.resize(width.max(part.from + part.lets.len()), Value::Null);
         for _ in 0..part.repeat {
@@ -260,7 +264,7 @@ impl Memory {
         Ok(())
     }
 
-    fn bind_all(&mut self, formulas: &[Formula]) -> Result<(), Fault> {
+    fn bind_all(&mut self, formulas: &[Formula]) -> Result<(), ProfileError> {
         for formula in formulas {
             self.values.push(formula.value(&self.row)?);
         }
@@ -268,6 +272,6 @@ impl Memory {
     }
 }
 
-fn whole(formula: &Formula, row: &[Value]) -> Result<i64, Fault> {
-    i64::try_from(formula.value(row)?.to_int()?).map_err(|_| Fault::values("a number is too large"))
+fn whole(formula: &Formula, row: &[Value]) -> Result<i64, ProfileError> {
+    i64::try_from(formula.value(row)?.to_int()?).map_err(|_| ProfileError::values("a number is too large"))
 }

@@ -1,7 +1,7 @@
-//! When the transactions of an open loop are meant to start, and which connection starts each.
+//! The work queue: when the transactions of an open loop start, and which connection starts each.
 //!
-//! The schedule does not wait for the server: what is due and not started is the backlog. A connection that has
-//! nothing to do *reserves* the next arrival and sleeps until exactly then, so that no thread is woken for another.
+//! The schedule does not wait for the server: work that is due and not started is the backlog. An idle connection
+//! *reserves* the next arrival and sleeps until its time, so that no thread wakes another.
 //! If it does not wake up in time, the next connection that asks for work starts the arrival.
 //! All times are nanoseconds of the monotonic clock.
 
@@ -10,11 +10,11 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::mt19937::Mt19937;
 use crate::sys::NS_PER_SECOND;
 
-/// A reserved arrival that is so late may be started by another connection: the one that holds it has no processor.
+/// A reserved arrival that is this late may be started by another connection: its holder has no processor.
 const OVERDUE_NS: i64 = 100_000;
 
 /// Draws arrivals: with exponential gaps (a Poisson process), or evenly spaced from a share of the gap on.
-pub struct Pacer {
+pub struct ArrivalSchedule {
     random: Mt19937,
     is_constant: bool,
     phase: f64,
@@ -22,7 +22,7 @@ pub struct Pacer {
     next: Option<i64>,
 }
 
-impl Pacer {
+impl ArrivalSchedule {
     pub fn new(random: Mt19937, is_constant: bool, phase: f64) -> Self {
         Self { random, is_constant, phase, rate: 0.0, next: None }
     }
@@ -47,28 +47,28 @@ impl Pacer {
     }
 }
 
-/// What a connection that asks for work gets.
+/// The response to a connection that requests work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum WorkGrant {
     /// Due work, with its intended start.
     Start(i64),
-    /// As soon as it can, in a closed loop.
-    StartUnasked,
+    /// At once, in a closed loop.
+    StartAtOnce,
     /// This arrival is reserved for it.
-    At(i64),
+    Reserved(i64),
     /// Nothing, until it is woken.
     Nothing,
 }
 
-/// What one worker is to do. `left` is how much more may be scheduled, None without a limit.
-pub struct Arrivals {
-    pacer: Pacer,
+/// The work of one worker. `left` is how much more may be scheduled, None without a limit.
+pub struct WorkQueue {
+    arrivals: ArrivalSchedule,
     is_held: bool,
     left: Option<u64>,
     /// How much has come due.
     scheduled: u64,
     backlog: VecDeque<i64>,
-    /// Drawn and not reserved.
+    /// Arrivals drawn and not reserved.
     future: VecDeque<i64>,
     /// The time and the connection.
     reserved: BTreeSet<(i64, i64)>,
@@ -76,15 +76,15 @@ pub struct Arrivals {
 
 /// Work for another worker: what is due, and how much more it may schedule.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct HandOver {
+pub struct Reassignment {
     pub due: Vec<i64>,
-    pub allowed: u64,
+    pub quota: u64,
 }
 
-impl Arrivals {
-    pub fn new(pacer: Pacer, limit: Option<u64>) -> Self {
+impl WorkQueue {
+    pub fn new(arrivals: ArrivalSchedule, limit: Option<u64>) -> Self {
         Self {
-            pacer,
+            arrivals,
             is_held: false,
             left: limit,
             scheduled: 0,
@@ -95,14 +95,14 @@ impl Arrivals {
     }
 
     pub fn is_open(&self) -> bool {
-        self.pacer.rate > 0.0
+        self.arrivals.rate > 0.0
     }
 
     pub fn is_limited(&self) -> bool {
         self.left.is_some()
     }
 
-    /// Whether nothing waits, and nothing may come any more.
+    /// Whether the backlog is empty and nothing more is scheduled.
     pub fn is_finished(&self) -> bool {
         self.left == Some(0) && self.backlog.is_empty() && self.reserved.is_empty()
     }
@@ -114,39 +114,39 @@ impl Arrivals {
         (self.scheduled + waking, self.backlog.len() as u64 + waking)
     }
 
-    /// Work for a connection that has none.
-    pub fn take(&mut self, now: i64, connection: i64) -> Turn {
+    /// Work for an idle connection.
+    pub fn take(&mut self, now: i64, connection: i64) -> WorkGrant {
         if !self.is_open() {
-            return self.take_unasked();
+            return self.take_at_once();
         }
         self.arrive(now);
         self.reclaim_overdue(now);
         if let Some(intended) = self.backlog.pop_front() {
-            return Turn::Start(intended);
+            return WorkGrant::Start(intended);
         }
         if self.is_held || self.unreserved() == Some(0) {
-            return Turn::Nothing;
+            return WorkGrant::Nothing;
         }
         self.draw_ahead();
         match self.future.pop_front() {
             Some(at) => {
                 self.reserved.insert((at, connection));
-                Turn::At(at)
+                WorkGrant::Reserved(at)
             }
-            None => Turn::Nothing,
+            None => WorkGrant::Nothing,
         }
     }
 
-    fn take_unasked(&mut self) -> Turn {
+    fn take_at_once(&mut self) -> WorkGrant {
         match &mut self.left {
-            Some(0) => return Turn::Nothing,
+            Some(0) => return WorkGrant::Nothing,
             Some(left) => *left -= 1,
             None => {}
         }
-        Turn::StartUnasked
+        WorkGrant::StartAtOnce
     }
 
-    /// The oldest due work, when a reserved arrival has come; None if the reservation is void.
+    /// The oldest due work at the time of a reserved arrival; None if the reservation is void.
     pub fn claim(&mut self, at: i64, connection: i64, now: i64) -> Option<i64> {
         if !self.reserved.remove(&(at, connection)) {
             return None;
@@ -173,7 +173,7 @@ impl Arrivals {
         self.reserved.contains(&(at, connection))
     }
 
-    /// The connection will not start what it reserved. True if others must look for it.
+    /// Gives up a reservation. True if other connections must check for work.
     pub fn release_reserved(&mut self, at: i64, connection: i64) -> bool {
         let was_there = self.reserved.remove(&(at, connection));
         if was_there {
@@ -183,36 +183,36 @@ impl Arrivals {
         was_there
     }
 
-    /// From now on this many a second, or a closed loop for 0, which forgets the backlog: how much that was.
+    /// Sets the rate per second. 0 is a closed loop, which drops the backlog; returns how much that was.
     pub fn set_rate(&mut self, rate: f64, now: i64) -> u64 {
         self.arrive(now);
-        if rate == self.pacer.rate {
+        if rate == self.arrivals.rate {
             return 0;
         }
         self.unreserve();
         self.arrive(now);
-        let before = std::mem::replace(&mut self.pacer.rate, rate);
+        let before = std::mem::replace(&mut self.arrivals.rate, rate);
         if rate <= 0.0 {
             self.future.clear();
-            self.pacer.next = None;
+            self.arrivals.next = None;
             return self.forget();
         }
         if self.is_held {
             return 0;
         }
         if before <= 0.0 {
-            self.pacer.begin(now);
+            self.arrivals.begin(now);
         } else {
-            // What is left of each gap shrinks or grows: a ramp neither adds arrivals nor loses any.
+            // The rest of each gap is scaled: a ramp neither adds arrivals nor loses any.
             let scaled = |at: i64| now + ((at - now) as f64 * before / rate) as i64;
             self.future.iter_mut().for_each(|at| *at = scaled(*at));
-            self.pacer.next = self.pacer.next.map(scaled);
+            self.arrivals.next = self.arrivals.next.map(scaled);
         }
         0
     }
 
-    /// From now on so much may be scheduled, None for no limit.
-    pub fn allow(&mut self, more: Option<u64>) {
+    /// Sets how much may be scheduled, None for no limit.
+    pub fn grant_quota(&mut self, more: Option<u64>) {
         self.unreserve();
         self.left = more;
     }
@@ -223,16 +223,16 @@ impl Arrivals {
         self.arrive(now);
         self.is_held = true;
         self.future.clear();
-        self.pacer.next = None;
+        self.arrivals.next = None;
     }
 
     pub fn release(&mut self, now: i64) {
         if std::mem::take(&mut self.is_held) {
-            self.pacer.begin(now);
+            self.arrivals.begin(now);
         }
     }
 
-    /// Drops what is due; how much that was.
+    /// Drops the backlog; returns how much that was.
     pub fn drop_backlog(&mut self, now: i64) -> u64 {
         self.unreserve();
         self.arrive(now);
@@ -245,23 +245,23 @@ impl Arrivals {
         dropped
     }
 
-    /// Gives away what is due and what may still be scheduled.
-    pub fn hand_over(&mut self, now: i64) -> HandOver {
+    /// Gives the backlog and the remaining quota to another worker.
+    pub fn reassign(&mut self, now: i64) -> Reassignment {
         self.unreserve();
         self.arrive(now);
         let due: Vec<i64> = self.backlog.drain(..).collect();
         self.scheduled -= due.len() as u64;
-        let allowed = self.left.as_mut().map_or(0, std::mem::take);
-        HandOver { due, allowed }
+        let quota = self.left.as_mut().map_or(0, std::mem::take);
+        Reassignment { due, quota }
     }
 
-    /// Makes another worker's work its own; what is due longest is done first.
-    pub fn take_over(&mut self, work: &HandOver, now: i64) {
+    /// Takes over another worker's work; the oldest comes first.
+    pub fn take_over(&mut self, work: &Reassignment, now: i64) {
         self.unreserve();
         self.arrive(now);
         let due: &[i64] = if self.is_open() { &work.due } else { &[] };
         if let Some(left) = &mut self.left {
-            *left += work.allowed + (work.due.len() - due.len()) as u64;
+            *left += work.quota + (work.due.len() - due.len()) as u64;
         }
         self.scheduled += due.len() as u64;
         self.backlog.extend(due);
@@ -298,11 +298,11 @@ impl Arrivals {
 
     fn draw_ahead(&mut self) {
         if self.future.is_empty() {
-            self.future.extend(self.pacer.draw());
+            self.future.extend(self.arrivals.draw());
         }
     }
 
-    /// All reservations are void; those who hold one must be woken.
+    /// Voids all reservations; their holders must be woken.
     fn unreserve(&mut self) {
         let mut times: Vec<i64> = std::mem::take(&mut self.reserved).into_iter().map(|(at, _)| at).collect();
         times.extend(self.future.drain(..));
@@ -317,82 +317,82 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    fn evenly(limit: Option<u64>) -> Arrivals {
-        Arrivals::new(Pacer::new(Mt19937::from_key(&[1]), true, 0.0), limit)
+    fn evenly(limit: Option<u64>) -> WorkQueue {
+        WorkQueue::new(ArrivalSchedule::new(Mt19937::from_key(&[1]), true, 0.0), limit)
     }
 
     #[test]
     fn in_a_closed_loop_work_is_there_until_the_limit() {
-        let mut arrivals = evenly(Some(2));
-        let turns = [(); 3].map(|()| arrivals.take(0, 0));
-        assert_eq!(turns, [Turn::StartUnasked, Turn::StartUnasked, Turn::Nothing]);
-        assert!(arrivals.is_finished());
+        let mut queue = evenly(Some(2));
+        let grants = [(); 3].map(|()| queue.take(0, 0));
+        assert_eq!(grants, [WorkGrant::StartAtOnce, WorkGrant::StartAtOnce, WorkGrant::Nothing]);
+        assert!(queue.is_finished());
     }
 
     #[test]
     fn idle_connections_reserve_one_arrival_each() {
-        let mut arrivals = evenly(None);
-        arrivals.set_rate(1_000.0, 0);
-        assert_eq!(arrivals.take(0, 1), Turn::Start(0));
-        assert_eq!(arrivals.take(0, 2), Turn::At(MS));
-        assert_eq!(arrivals.take(0, 3), Turn::At(2 * MS));
-        assert_eq!(arrivals.counts(MS), (2, 1));
-        assert_eq!(arrivals.claim(MS, 2, MS), Some(MS));
-        assert_eq!(arrivals.counts(MS), (2, 0));
+        let mut queue = evenly(None);
+        queue.set_rate(1_000.0, 0);
+        assert_eq!(queue.take(0, 1), WorkGrant::Start(0));
+        assert_eq!(queue.take(0, 2), WorkGrant::Reserved(MS));
+        assert_eq!(queue.take(0, 3), WorkGrant::Reserved(2 * MS));
+        assert_eq!(queue.counts(MS), (2, 1));
+        assert_eq!(queue.claim(MS, 2, MS), Some(MS));
+        assert_eq!(queue.counts(MS), (2, 0));
     }
 
     #[test]
-    fn what_nobody_reserved_becomes_backlog() {
-        let mut arrivals = evenly(Some(4));
-        arrivals.set_rate(1_000.0, 0);
-        assert_eq!(arrivals.counts(10 * MS), (4, 4));
-        assert_eq!(arrivals.drop_backlog(10 * MS), 4);
-        assert!(arrivals.is_finished());
+    fn unreserved_arrivals_become_backlog() {
+        let mut queue = evenly(Some(4));
+        queue.set_rate(1_000.0, 0);
+        assert_eq!(queue.counts(10 * MS), (4, 4));
+        assert_eq!(queue.drop_backlog(10 * MS), 4);
+        assert!(queue.is_finished());
     }
 
     #[test]
     fn an_arrival_that_is_overdue_is_started_by_the_next_that_asks() {
-        let mut arrivals = evenly(None);
-        arrivals.set_rate(1_000.0, 0);
-        arrivals.take(0, 1);
-        assert_eq!(arrivals.take(0, 2), Turn::At(MS));
-        assert_eq!(arrivals.take(0, 3), Turn::At(2 * MS));
-        assert_eq!(arrivals.claim(2 * MS, 3, 2 * MS), Some(MS));
-        assert_eq!(arrivals.claim(MS, 2, 2 * MS + 1), None);
-        assert_eq!(arrivals.take(2 * MS + 1, 2), Turn::Start(2 * MS));
-        assert_eq!(arrivals.counts(2 * MS + 1), (3, 0));
+        let mut queue = evenly(None);
+        queue.set_rate(1_000.0, 0);
+        queue.take(0, 1);
+        assert_eq!(queue.take(0, 2), WorkGrant::Reserved(MS));
+        assert_eq!(queue.take(0, 3), WorkGrant::Reserved(2 * MS));
+        assert_eq!(queue.claim(2 * MS, 3, 2 * MS), Some(MS));
+        assert_eq!(queue.claim(MS, 2, 2 * MS + 1), None);
+        assert_eq!(queue.take(2 * MS + 1, 2), WorkGrant::Start(2 * MS));
+        assert_eq!(queue.counts(2 * MS + 1), (3, 0));
     }
 
     #[test]
     fn an_arrival_that_is_only_just_due_stays_reserved() {
-        let mut arrivals = evenly(None);
-        arrivals.set_rate(1_000.0, 0);
-        arrivals.take(0, 1);
-        assert_eq!(arrivals.take(0, 2), Turn::At(MS));
-        assert_eq!(arrivals.take(MS + OVERDUE_NS - 1, 1), Turn::At(2 * MS));
-        assert_eq!(arrivals.claim(MS, 2, MS + OVERDUE_NS), Some(MS));
+        let mut queue = evenly(None);
+        queue.set_rate(1_000.0, 0);
+        queue.take(0, 1);
+        assert_eq!(queue.take(0, 2), WorkGrant::Reserved(MS));
+        assert_eq!(queue.take(MS + OVERDUE_NS - 1, 1), WorkGrant::Reserved(2 * MS));
+        assert_eq!(queue.claim(MS, 2, MS + OVERDUE_NS), Some(MS));
     }
 
     #[test]
     fn a_change_of_rate_voids_reservations_and_loses_no_arrival() {
-        let mut arrivals = evenly(None);
-        arrivals.set_rate(1_000.0, 0);
-        arrivals.take(0, 1);
-        assert_eq!(arrivals.take(0, 2), Turn::At(MS));
-        arrivals.set_rate(500.0, 0);
-        assert_eq!(arrivals.claim(MS, 2, MS), None);
-        assert_eq!(arrivals.take(0, 2), Turn::At(2 * MS));
+        let mut queue = evenly(None);
+        queue.set_rate(1_000.0, 0);
+        queue.take(0, 1);
+        assert_eq!(queue.take(0, 2), WorkGrant::Reserved(MS));
+        queue.set_rate(500.0, 0);
+        assert_eq!(queue.claim(MS, 2, MS), None);
+        assert_eq!(queue.take(0, 2), WorkGrant::Reserved(2 * MS));
     }
 
     #[test]
     fn while_held_nothing_comes_due() {
-        let mut arrivals = evenly(None);
-        arrivals.set_rate(1_000.0, 0);
-        arrivals.hold(MS);
-        let before = arrivals.counts(MS);
-        assert_eq!(arrivals.counts(50 * MS), before);
-        arrivals.release(50 * MS);
-        assert_eq!(arrivals.counts(50 * MS).0, before.0 + 1);
+        let mut queue = evenly(None);
+        queue.set_rate(1_000.0, 0);
+        queue.hold(MS);
+        let before = queue.counts(MS);
+        assert_eq!(queue.counts(50 * MS), before);
+        queue.release(50 * MS);
+        assert_eq!(queue.counts(50 * MS).0, before.0 + 1);
     }
 
     #[test]
@@ -400,12 +400,12 @@ mod tests {
         let (mut from, mut to) = (evenly(Some(5)), evenly(Some(1)));
         from.set_rate(1_000.0, 0);
         from.counts(2 * MS);
-        let work = from.hand_over(2 * MS);
-        assert_eq!((work.due.len(), work.allowed), (3, 2));
+        let work = from.reassign(2 * MS);
+        assert_eq!((work.due.len(), work.quota), (3, 2));
         assert_eq!(from.counts(9 * MS), (0, 0));
         to.set_rate(1_000.0, 9 * MS);
         to.take_over(&work, 9 * MS);
         assert_eq!(to.counts(9 * MS), (4, 4));
-        assert_eq!(to.take(9 * MS, 0), Turn::Start(0));
+        assert_eq!(to.take(9 * MS, 0), WorkGrant::Start(0));
     }
 }

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use crate::value::{python_float, Date, Fault, Moment, Span, Value};
+use crate::value::{python_float, Date, Moment, ProfileError, Span, Value};
 
 const COM_QUERY: u8 = 0x03;
 const COM_STMT_EXECUTE: u8 = 0x17;
@@ -40,11 +40,11 @@ pub fn write_text(
     values: &[Value],
     no_backslash_escapes: bool,
     to: &mut Vec<u8>,
-) -> Result<(), Fault> {
+) -> Result<(), ProfileError> {
     let start = begin(to);
     to.push(COM_QUERY);
     if pieces.len() != values.len() + 1 {
-        return Err(Fault::values("a statement has as many values as placeholders"));
+        return Err(ProfileError::values("a statement has as many values as placeholders"));
     }
     for (number, piece) in pieces.iter().enumerate() {
         if number > 0 {
@@ -57,7 +57,7 @@ pub fn write_text(
 }
 
 /// Appends the packet that executes a prepared statement.
-pub fn write_execution(identity: u32, values: &[Value], to: &mut Vec<u8>) -> Result<(), Fault> {
+pub fn write_execution(identity: u32, values: &[Value], to: &mut Vec<u8>) -> Result<(), ProfileError> {
     let start = begin(to);
     to.push(COM_STMT_EXECUTE);
     to.extend_from_slice(&identity.to_le_bytes());
@@ -91,7 +91,7 @@ fn write_whole_numbers(values: &[Value], to: &mut Vec<u8>) -> bool {
 }
 
 /// The null bitmap, a type for each value, and the values.
-fn write_parameters(values: &[Value], to: &mut Vec<u8>) -> Result<(), Fault> {
+fn write_parameters(values: &[Value], to: &mut Vec<u8>) -> Result<(), ProfileError> {
     let bitmap = to.len();
     to.resize(bitmap + (values.len() + 7) / 8, 0);
     for (number, value) in values.iter().enumerate() {
@@ -121,14 +121,14 @@ fn parameter_type(value: &Value) -> [u8; 2] {
     }
 }
 
-fn write_parameter(value: &Value, to: &mut Vec<u8>) -> Result<(), Fault> {
+fn write_parameter(value: &Value, to: &mut Vec<u8>) -> Result<(), ProfileError> {
     match value {
         Value::Null => {}
         Value::Bool(is) => to.push(u8::from(*is)),
         Value::Int(number) => {
             let bits = i64::try_from(*number).map(|number| number as u64).or_else(|_| u64::try_from(*number));
             let bits = bits.map_err(|_| {
-                Fault::Values(format!("int parameter out of 64-bit range for MySQL: {number}"))
+                ProfileError::Values(format!("int parameter out of 64-bit range for MySQL: {number}"))
             })?;
             to.extend_from_slice(&bits.to_le_bytes());
         }
@@ -142,7 +142,7 @@ fn write_parameter(value: &Value, to: &mut Vec<u8>) -> Result<(), Fault> {
             write_date(date, to);
         }
         Value::Span(span) => write_span(*span, to),
-        Value::List(_) => return Err(Fault::values("a list is no value of a statement")),
+        Value::List(_) => return Err(ProfileError::values("a list is no value of a statement")),
     }
     Ok(())
 }
@@ -194,7 +194,7 @@ fn write_sized(bytes: &[u8], to: &mut Vec<u8>) {
 }
 
 /// A value as an SQL literal.
-fn write_literal(value: &Value, no_backslash_escapes: bool, to: &mut Vec<u8>) -> Result<(), Fault> {
+fn write_literal(value: &Value, no_backslash_escapes: bool, to: &mut Vec<u8>) -> Result<(), ProfileError> {
     match value {
         Value::Null => to.extend_from_slice(b"NULL"),
         Value::Bool(is) => to.push(if *is { b'1' } else { b'0' }),
@@ -218,7 +218,7 @@ fn write_literal(value: &Value, no_backslash_escapes: bool, to: &mut Vec<u8>) ->
             let (hours, minutes) = (seconds / 3600, seconds % 3600 / 60);
             push(format_args!("'{sign}{hours:02}:{minutes:02}:{:02}{micros}'", seconds % 60), to);
         }
-        Value::List(_) => return Err(Fault::values("a list is no value of a statement")),
+        Value::List(_) => return Err(ProfileError::values("a list is no value of a statement")),
     }
     Ok(())
 }
@@ -235,9 +235,9 @@ fn fraction(microsecond: u32) -> String {
     }
 }
 
-fn write_float(number: f64, to: &mut Vec<u8>) -> Result<(), Fault> {
+fn write_float(number: f64, to: &mut Vec<u8>) -> Result<(), ProfileError> {
     if !number.is_finite() {
-        return Err(Fault::Values(format!("{number} can not be used with MySQL")));
+        return Err(ProfileError::Values(format!("{number} can not be used with MySQL")));
     }
     let text = python_float(number);
     to.extend_from_slice(text.as_bytes());

@@ -1,8 +1,8 @@
-//! A lock between a thread that takes it for every answer and a reader that takes it once a second.
+//! A lock between a thread that takes it for every response and a reader that takes it once a second.
 //!
-//! A plain mutex lets whoever runs take it. The owner unlocks and locks again at once, and on a busy host it is
-//! preempted mostly while it holds the lock, because its `send` wakes the server. The reader, woken by the unlock,
-//! finds the lock taken, and may do so for seconds. Here the owner waits as soon as a reader asks.
+//! A plain mutex goes to the thread that runs. The owner unlocks and locks again at once, and on a busy host it is
+//! mostly preempted while it holds the lock, because its `send` wakes the server. The reader, woken by the unlock,
+//! finds the lock taken, possibly for seconds. Here the owner waits as soon as a reader requests the lock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -32,25 +32,25 @@ impl<T> PriorityLock<T> {
 
     /// For a reader: from now on the owner takes the lock at most once more before it. A reader of many locks
     /// queues up at all of them before it locks the first: their owners end their turns at the same time.
-    pub fn queue_up(&self) -> Place<'_, T> {
+    pub fn enqueue(&self) -> QueuedReader<'_, T> {
         self.readers.fetch_add(1, Ordering::AcqRel);
-        Place { of: self, _queue: lock(&self.queue) }
+        QueuedReader { of: self, _queue: lock(&self.queue) }
     }
 }
 
 /// A reader's place before the owner.
-pub struct Place<'a, T> {
+pub struct QueuedReader<'a, T> {
     of: &'a PriorityLock<T>,
     _queue: MutexGuard<'a, ()>,
 }
 
-impl<'a, T> Place<'a, T> {
+impl<'a, T> QueuedReader<'a, T> {
     pub fn lock(self) -> MutexGuard<'a, T> {
         lock(&self.of.value)
     }
 }
 
-impl<T> Drop for Place<'_, T> {
+impl<T> Drop for QueuedReader<'_, T> {
     fn drop(&mut self) {
         self.of.readers.fetch_sub(1, Ordering::AcqRel);
     }
@@ -63,7 +63,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn a_reader_waits_for_one_turn_of_the_owner_at_most() {
+    fn a_reader_waits_for_one_lock_of_the_owner_at_most() {
         let turns = Arc::new(PriorityLock::new(0u64));
         let is_over = Arc::new(AtomicBool::new(false));
         let owner = {
@@ -77,7 +77,7 @@ mod tests {
                 }
             })
         };
-        let place = turns.queue_up();
+        let place = turns.enqueue();
         let asked_at = *lock(&turns.value);
         for _ in 0..100 {
             std::thread::yield_now();
@@ -85,7 +85,7 @@ mod tests {
         let turns_since = *lock(&turns.value) - asked_at;
         drop(place.lock());
         for _ in 0..100 {
-            drop(turns.queue_up().lock());
+            drop(turns.enqueue().lock());
         }
         is_over.store(true, Ordering::Release);
         assert!(owner.join().is_ok());

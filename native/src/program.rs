@@ -44,7 +44,7 @@ pub enum Make {
 }
 
 impl Make {
-    /// Whether it hangs on other variables.
+    /// Whether it depends on other variables.
     pub fn is_derived(&self) -> bool {
         !matches!(self, Make::Draw(_))
     }
@@ -78,7 +78,7 @@ impl Statement {
         !self.capture.is_empty() || !self.rows.is_empty()
     }
 
-    /// Whether its packet is not always the same.
+    /// Whether its packet differs from call to call.
     pub fn varies(&self) -> bool {
         self.tables > 1 || !self.bind.is_empty() || self.part.is_some()
     }
@@ -105,8 +105,8 @@ pub struct Step {
     pub rollback: f64,
 }
 
-/// A `simple` one has steps that need not know of each other, nor of the server's answers; an `interactive` one
-/// has rows that decide what is sent next.
+/// The steps of a `simple` one are independent of each other and of the server's responses; in an `interactive` one
+/// the next statement depends on rows.
 #[derive(Clone, Debug)]
 pub struct Transaction {
     pub name: String,
@@ -125,7 +125,7 @@ pub struct Turns {
     pub cycle: Vec<usize>,
     pub count: usize,
     pub ending: Vec<usize>,
-    pub anew: Vec<usize>,
+    pub reconnect_at: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
-//! The Python module `tuibench_native`: what tuibench's engine of the same surface calls.
+//! The Python module `tuibench_native`: the interface for tuibench's `NativeEngine`.
 //!
-//! Nothing here decides anything: arguments become Rust values, results become built-in types. Calls that may wait
-//! for a thread release the interpreter's lock.
+//! Only conversions: arguments to Rust values, results to built-in types. Calls that may wait for a thread release
+//! the interpreter's lock.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,25 +12,25 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::compile::Code;
-use crate::connection::{Calls, Connection, Forms, Wish, Writer};
-use crate::engine::{self, Moments, Share};
+use crate::connection::{Calls, Command, Connection, Forms, Writer};
+use crate::engine::{self, ConnectionFairness, FairnessStats};
 use crate::histogram::Histogram;
 use crate::machine::Sink;
 use crate::mt19937::Mt19937;
-use crate::pacing::{Arrivals, HandOver, Pacer};
+use crate::pacing::{ArrivalSchedule, Reassignment, WorkQueue};
 use crate::packet::Form;
 use crate::recorder::{Counters, SlowTransaction, Timed};
-use crate::response::{self, Verdict};
+use crate::response::{self, Outcome};
 use crate::rows::{RowReader, Unreadable};
-use crate::shared::{lock, Parted, Rules, Shared};
-use crate::value::{python_float, Fault, Value};
+use crate::shared::{lock, ErrorPolicy, ReturnReason, Shared};
+use crate::value::{python_float, ProfileError, Value};
 use crate::{decode, program, stream, sys};
 
-fn fault(fault: Fault) -> PyErr {
+fn fault(fault: ProfileError) -> PyErr {
     PyValueError::new_err(fault.to_string())
 }
 
-/// A program that this engine understands; ValueError says what it does not.
+/// A program that this engine supports; ValueError names what it does not support.
 #[pyclass(frozen, module = "tuibench_native")]
 struct Program(Arc<program::Program>);
 
@@ -74,7 +74,7 @@ fn forms_of(program: &Program, identities: &[u32], no_backslash_escapes: bool) -
     Ok(Forms::new(program.0.clone(), identities.iter().map(form).collect(), no_backslash_escapes))
 }
 
-/// The packets of one connection without a server, to be compared with those of Python.
+/// The packets of one connection without a server, for comparison with those of Python.
 #[pyclass(frozen, module = "tuibench_native")]
 struct Stream {
     stream: Mutex<stream::Stream>,
@@ -170,7 +170,7 @@ impl Stream {
     }
 }
 
-/// Reads answers, to be compared with what Python reads.
+/// Parses responses, for comparison with Python's parser.
 #[pyclass(frozen, module = "tuibench_native")]
 struct Reader {
     response: Mutex<response::Response>,
@@ -187,26 +187,28 @@ impl Reader {
         Self { response: Mutex::new(response), rows: Mutex::new(rows) }
     }
 
-    /// None while there is more to come; then the rows affected, or the code and words of an error (code 2014 of
-    /// what is no answer). The next answer begins then.
+    /// None while the response is incomplete; then the affected rows, or code and message of an error (code 2014 for
+    /// bytes that are no response). Then the next response begins.
     fn feed(&self, py: Python<'_>, data: &[u8]) -> PyResult<PyObject> {
         let mut response = lock(&self.response);
-        let verdict = response.feed(data);
-        let told = match verdict {
+        let outcome = response.feed(data);
+        let told = match outcome {
             None => return Ok(py.None()),
-            Some(Verdict::Done(affected)) => affected.into_pyobject(py)?.into_any().unbind(),
-            Some(Verdict::Refused(code, words)) => (code, words).into_pyobject(py)?.into_any().unbind(),
-            Some(Verdict::Broken(words)) => (2014, words).into_pyobject(py)?.into_any().unbind(),
+            Some(Outcome::Done(affected)) => affected.into_pyobject(py)?.into_any().unbind(),
+            Some(Outcome::ServerError(code, message)) => {
+                (code, message).into_pyobject(py)?.into_any().unbind()
+            }
+            Some(Outcome::Broken(message)) => (2014, message).into_pyobject(py)?.into_any().unbind(),
         };
         response.begin(true);
         Ok(told)
     }
 
-    /// The rows of a whole answer: each value as its type's name and text.
-    fn rows(&self, answer: &[u8]) -> PyResult<Vec<Vec<(&'static str, String)>>> {
-        let rows = lock(&self.rows).read(answer).map_err(|why| match why {
-            Unreadable::Skewed => PyValueError::new_err("skewed"),
-            Unreadable::Encoding(words) => PyValueError::new_err(words),
+    /// The rows of a whole response: each value as its type's name and text.
+    fn rows(&self, response: &[u8]) -> PyResult<Vec<Vec<(&'static str, String)>>> {
+        let rows = lock(&self.rows).read(response).map_err(|why| match why {
+            Unreadable::Malformed => PyValueError::new_err("skewed"),
+            Unreadable::Encoding(message) => PyValueError::new_err(message),
         })?;
         Ok(rows.iter().map(|row| row.iter().map(shown).collect()).collect())
     }
@@ -229,7 +231,7 @@ fn shown(value: &Value) -> (&'static str, String) {
     (value.kind(), text)
 }
 
-/// A connection that came back: its number, why, and the code and words of what ended the load.
+/// A connection that returned: its number, the reason, and code and message of the error that ends the load.
 type Back = (i64, &'static str, u16, String);
 
 /// Runs the transactions of one worker.
@@ -244,7 +246,7 @@ struct Engine {
 
 #[pymethods]
 impl Engine {
-    /// `ignored` are the errors that are tried again (None: all). `phase` is where evenly spaced arrivals begin, as
+    /// `ignored` are the error codes that are retried (None: all). `phase` is where evenly spaced arrivals begin, as
     /// a share of their gap; `pacer_key` seeds those that are not. `limit` is how many transactions may start.
     #[new]
     #[allow(clippy::too_many_arguments)]
@@ -261,12 +263,12 @@ impl Engine {
         limit: Option<u64>,
         most_threads: usize,
     ) -> PyResult<Self> {
-        let pacer = Pacer::new(Mt19937::from_key(pacer_key), is_constant, phase);
+        let arrivals = ArrivalSchedule::new(Mt19937::from_key(pacer_key), is_constant, phase);
         let weights: Vec<f64> = program.0.transactions.iter().map(|transaction| transaction.weight).collect();
         let shared = Shared {
             program: program.0.clone(),
-            rules: Rules { ignored, max_retries, stops_on_error },
-            arrivals: Mutex::new(Arrivals::new(pacer, limit)),
+            error_policy: ErrorPolicy { ignored, max_retries, stops_on_error },
+            queue: Mutex::new(WorkQueue::new(arrivals, limit)),
             is_open: AtomicBool::new(false),
             is_limited: AtomicBool::new(limit.is_some()),
             is_paused: AtomicBool::new(false),
@@ -275,29 +277,29 @@ impl Engine {
             weights: Mutex::new(weights.into()),
             weights_version: AtomicU64::new(0),
             streams: Mutex::default(),
-            parted: Mutex::default(),
-            bell: sys::Bell::new()?,
+            returned: Mutex::default(),
+            notifier: sys::Notifier::new()?,
         };
         let program = Program(program.0.clone());
         Ok(Self { program, seed, code: Mutex::default(), engine: engine::Engine::new(shared, most_threads) })
     }
 
-    /// The descriptor that is readable when there is something for `returned`.
+    /// The descriptor that is readable when `returned` has entries.
     fn fileno(&self) -> i32 {
-        self.engine.shared.bell.fd()
+        self.engine.shared.notifier.fd()
     }
 
-    /// The connection has been let in, and has figures from now on.
+    /// Starts the figures of a connection.
     fn admit(&self, number: i64) {
         self.engine.admit(number);
     }
 
-    /// The connection has ended for good.
+    /// The connection has ended.
     fn dismiss(&self, number: i64) {
         self.engine.dismiss(number);
     }
 
-    /// Runs a connection over a copy of its descriptor, until `returned` gives it back. `identities` are the server's
+    /// Runs a connection over a copy of its descriptor, until `returned` returns it. `identities` are the server's
     /// numbers of the prepared statements (0: as text), `readers` those that capture: their index, whether their
     /// rows are binary, and the columns' definitions as far as they are known.
     #[allow(clippy::too_many_arguments)]
@@ -332,29 +334,29 @@ impl Engine {
         Ok(self.engine.attach(connection)?)
     }
 
-    /// The connections that came back since the last call.
+    /// The connections that returned since the last call.
     fn returned(&self) -> Vec<Back> {
-        self.engine.parted().into_iter().map(|(number, parted)| back(number, parted)).collect()
+        self.engine.returned().into_iter().map(|(number, returned)| back(number, returned)).collect()
     }
 
-    /// The connection comes back after its transaction in flight, to leave.
+    /// Ends the connection after its transaction in flight.
     fn leave(&self, number: i64) {
-        self.engine.wish(number, Wish::Leave);
+        self.engine.command(number, Command::Leave);
     }
 
-    /// The connection comes back after its transaction in flight, to be given back later.
+    /// Returns the connection to Python after its transaction in flight.
     fn park(&self, number: i64) {
-        self.engine.wish(number, Wish::Park);
+        self.engine.command(number, Command::Park);
     }
 
-    /// The connection comes back at once, whatever it does.
+    /// Returns the connection at once, whatever it does.
     fn abort(&self, number: i64) {
-        self.engine.wish(number, Wish::Abort);
+        self.engine.command(number, Command::Abort);
     }
 
-    /// The next query of the connection that is interrupted is tried again.
+    /// Retries the next query of the connection that is interrupted.
     fn expect_kill(&self, number: i64) {
-        self.engine.wish(number, Wish::ExpectKill);
+        self.engine.command(number, Command::ExpectKill);
     }
 
     fn pause(&self) {
@@ -369,7 +371,7 @@ impl Engine {
         self.engine.resume();
     }
 
-    /// Returns how much of the backlog that forgets.
+    /// Sets the rate; returns how much of the backlog is dropped.
     fn set_rate(&self, rate: f64) -> u64 {
         self.engine.set_rate(rate)
     }
@@ -382,7 +384,7 @@ impl Engine {
         self.engine.shared.delay_ns.store(delay_ns, Ordering::Relaxed);
     }
 
-    /// Drops what is due and all connections' figures, and limits what may start; returns how much was due.
+    /// Drops the backlog and all connections' figures, and sets the limit; returns how much was dropped.
     #[pyo3(signature = (limit))]
     fn reset_stats(&self, py: Python<'_>, limit: Option<u64>) -> u64 {
         py.allow_threads(|| self.engine.reset_stats(limit))
@@ -392,18 +394,18 @@ impl Engine {
         self.engine.drop_backlog()
     }
 
-    /// What is due, and how much more might be scheduled: no longer this worker's.
+    /// Gives up the backlog and the remaining quota, and returns them.
     fn reassign(&self) -> (Vec<i64>, u64) {
-        let work = self.engine.hand_over();
-        (work.due, work.allowed)
+        let work = self.engine.reassign();
+        (work.due, work.quota)
     }
 
     fn take_over(&self, due: Vec<i64>, allowed: u64) {
-        self.engine.take_over(&HandOver { due, allowed });
+        self.engine.take_over(&Reassignment { due, quota: allowed });
     }
 
     fn is_finished(&self) -> bool {
-        lock(&self.engine.shared.arrivals).is_finished()
+        lock(&self.engine.shared.queue).is_finished()
     }
 
     fn fail(&self) {
@@ -414,7 +416,7 @@ impl Engine {
         self.engine.checkpoint();
     }
 
-    /// The counters since the beginning, the latencies since the last report.
+    /// The counters since the start, the latencies since the last report.
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let report = py.allow_threads(|| self.engine.report());
         let made = PyDict::new(py);
@@ -442,17 +444,17 @@ impl Engine {
     }
 }
 
-fn back(number: i64, parted: Parted) -> Back {
+fn back(number: i64, returned: ReturnReason) -> Back {
     let plain = |why| (number, why, 0, String::new());
-    match parted {
-        Parted::Left => plain("left"),
-        Parted::Asked => plain("asked"),
-        Parted::NewLogin => plain("new login"),
-        Parted::Lost => plain("lost"),
-        Parted::Aborted => plain("aborted"),
-        Parted::Refused(code, words) => (number, "refused", code, words),
-        Parted::Faulty { words, is_usage: true } => (number, "usage", 0, words),
-        Parted::Faulty { words, is_usage: false } => (number, "fault", 0, words),
+    match returned {
+        ReturnReason::Left => plain("left"),
+        ReturnReason::Parked => plain("asked"),
+        ReturnReason::NewLogin => plain("new login"),
+        ReturnReason::Lost => plain("lost"),
+        ReturnReason::Aborted => plain("aborted"),
+        ReturnReason::ServerError(code, message) => (number, "refused", code, message),
+        ReturnReason::Faulty { message, is_usage: true } => (number, "usage", 0, message),
+        ReturnReason::Faulty { message, is_usage: false } => (number, "fault", 0, message),
     }
 }
 
@@ -509,10 +511,10 @@ fn histogram<'py>(py: Python<'py>, of: &Histogram) -> PyResult<Plain<'py>> {
     Ok((counts, of.count, of.sum_us, of.min_us, of.max_us))
 }
 
-type PlainMoments = (u64, f64, f64);
+type PlainStats = (u64, f64, f64);
 
-fn share(of: &Share) -> (PlainMoments, PlainMoments) {
-    let plain = |moments: &Moments| (moments.n, moments.total, moments.squares);
+fn share(of: &ConnectionFairness) -> (PlainStats, PlainStats) {
+    let plain = |moments: &FairnessStats| (moments.n, moments.total, moments.squares);
     (plain(&of.events), plain(&of.seconds))
 }
 

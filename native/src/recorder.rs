@@ -1,4 +1,4 @@
-//! What the connections of one thread note down while they work.
+//! Counters and latencies of the connections of one thread.
 //!
 //! Counters are cumulative; histograms are taken with each report. The names are those of tuibench's `Counters`,
 //! and so is the identity: all that was started is completed, failed, abandoned or in flight.
@@ -11,8 +11,8 @@ use crate::program::{Class, Program};
 
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
-    /// Started unasked, in a closed loop.
-    pub unasked: u64,
+    /// Transactions started in a closed loop.
+    pub closed_loop_starts: u64,
     pub in_flight: u64,
     pub completed: u64,
     pub failed: u64,
@@ -21,9 +21,9 @@ pub struct Counters {
     pub reads: u64,
     pub writes: u64,
     pub others: u64,
-    /// Statements that the server answered with an error.
+    /// Statements that failed on the server.
     pub rejected: u64,
-    /// Statements whose answer nobody waited for.
+    /// Statements whose response was not read.
     pub unanswered: u64,
     pub retries: u64,
     pub errors: BTreeMap<u16, u64>,
@@ -34,7 +34,7 @@ pub struct Counters {
 
 impl Counters {
     pub fn add(&mut self, other: &Self) {
-        self.unasked += other.unasked;
+        self.closed_loop_starts += other.closed_loop_starts;
         self.in_flight += other.in_flight;
         self.completed += other.completed;
         self.failed += other.failed;
@@ -79,10 +79,10 @@ fn add_each(sums: &mut Vec<u64>, more: &[u64]) {
 /// How many of the slowest transactions are kept in an interval.
 pub const SLOWEST: usize = 3;
 
-/// Of one transaction so many statements are kept at most.
+/// Maximum number of statements that are kept of one transaction.
 pub const MOST_TIMED: usize = 256;
 
-/// A statement of a transaction: its place among the names, how long it took, and the error that it ended in.
+/// A statement of a transaction: index of its name, duration, and error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timed {
     pub name: u32,
@@ -128,7 +128,7 @@ impl Slowest {
 }
 
 /// Latencies of an interval: by statement name, by kind of transaction from the intended start, and of all from
-/// the real one (in an open loop only). `late` is how late paced transactions woke up.
+/// the real one (in an open loop only). `late` is how late connections woke up for a scheduled arrival.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies {
     pub statements: Vec<Histogram>,
@@ -174,7 +174,7 @@ impl Recorder {
     }
 }
 
-/// What one connection has done: transactions that succeeded, and the time they took.
+/// The figures of one connection: transactions that succeeded, and their total time.
 #[derive(Debug, Default)]
 pub struct Figures {
     pub events: AtomicU64,

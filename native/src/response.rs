@@ -1,6 +1,6 @@
-//! Where a server's answer to one statement ends, and what it says.
+//! Parser of the server's response to one statement: where it ends, and its outcome.
 //!
-//! Bytes in, verdict out; no I/O. An answer is a train of packets (three bytes of length, one of sequence):
+//! Bytes in, outcome out; no I/O. A response is a sequence of packets (three bytes of length, one of sequence):
 //!
 //! ```text
 //! OK                                  the statement affected rows; or ERR: it failed
@@ -8,8 +8,8 @@
 //!                                     EOF, and with an OK that begins like one in place of the last
 //! ```
 //!
-//! and another answer behind it if its status says so, as after a CALL. MariaDB leaves the columns out where it
-//! says, behind the count, that they are what they were. The rules are those of `mysql.answer` in Python.
+//! and another response after it if its status says so, as after a CALL. MariaDB omits the columns where a flag
+//! after the count says that they have not changed. The rules are those of `mysql/protocol/response_parser.py`.
 
 const OK: u8 = 0x00;
 const INFILE: u8 = 0xfb;
@@ -21,14 +21,14 @@ const LONGEST_EOF: usize = 8;
 const MORE_RESULTS: u16 = 0x0008;
 const SQL_STATE_BYTES: usize = 6;
 
-/// What an answer says.
+/// The outcome of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Outcome {
     /// The rows affected, or returned.
     Done(u64),
-    /// The server's code and words.
-    Refused(u16, String),
-    /// What is no answer: the connection cannot be used any more.
+    /// The server's error code and message.
+    ServerError(u16, String),
+    /// The bytes are no response: the connection is unusable.
     Broken(&'static str),
 }
 
@@ -36,7 +36,7 @@ const OUT_OF_ORDER: &str = "the server's packets are out of order";
 const WANTS_FILE: &str = "the server asks for a file";
 const TOO_SHORT: &str = "the server's packets are shorter than they must be";
 
-/// Reads one answer after the other. With `keeps`, the bytes of the answer are kept for its reader.
+/// Parses one response after the other. With `keeps`, the bytes of the response are kept for its reader.
 pub struct Response {
     without_eof: bool,
     left: Vec<u8>,
@@ -46,7 +46,7 @@ pub struct Response {
     earlier: Option<u64>,
     in_rows: bool,
     sequence: u8,
-    /// Packets to pass over: columns, or the rest of a large row.
+    /// Packets to skip: columns, or the rest of a large row.
     skip: u64,
 }
 
@@ -65,7 +65,7 @@ impl Response {
         }
     }
 
-    /// The next answer is a new one.
+    /// Begins a new response.
     pub fn begin(&mut self, keeps: bool) {
         self.keeps = keeps;
         self.kept.clear();
@@ -76,33 +76,33 @@ impl Response {
         self.skip = 0;
     }
 
-    /// The bytes of the answer, if they were to be kept.
+    /// The bytes of the response, if they are kept.
     pub fn kept(&self) -> &[u8] {
         &self.kept
     }
 
-    /// Whether bytes have come that belong to no answer.
+    /// Whether bytes were received that belong to no response.
     pub fn has_more(&self) -> bool {
         !self.left.is_empty()
     }
 
-    /// Takes what has come; the verdict with the last byte of the answer.
-    pub fn feed(&mut self, data: &[u8]) -> Option<Verdict> {
+    /// Feeds received bytes; returns the outcome with the last byte of the response.
+    pub fn feed(&mut self, data: &[u8]) -> Option<Outcome> {
         if self.left.is_empty() {
-            let (verdict, used) = self.read(data);
+            let (outcome, used) = self.read(data);
             self.left.extend_from_slice(&data[used..]);
-            return verdict;
+            return outcome;
         }
         let mut whole = std::mem::take(&mut self.left);
         whole.extend_from_slice(data);
-        let (verdict, used) = self.read(&whole);
+        let (outcome, used) = self.read(&whole);
         whole.drain(..used);
         self.left = whole;
-        verdict
+        outcome
     }
 
-    /// Reads the packets that are there in full; how many bytes those were.
-    fn read(&mut self, data: &[u8]) -> (Option<Verdict>, usize) {
+    /// Parses the complete packets; returns their size in bytes.
+    fn read(&mut self, data: &[u8]) -> (Option<Outcome>, usize) {
         let mut place = 0;
         while let Some(header) = data.get(place..place + HEADER_BYTES) {
             let size = size_of(header);
@@ -116,22 +116,22 @@ impl Response {
                 self.kept.extend_from_slice(&data[place..end]);
             }
             place = end;
-            if let Some(verdict) = self.packet(payload, sequence) {
-                return (Some(verdict), place);
+            if let Some(outcome) = self.packet(payload, sequence) {
+                return (Some(outcome), place);
             }
         }
         (None, place)
     }
 
-    fn packet(&mut self, payload: &[u8], sequence: u8) -> Option<Verdict> {
+    fn packet(&mut self, payload: &[u8], sequence: u8) -> Option<Outcome> {
         if sequence != self.sequence || payload.is_empty() {
-            // Out of sequence may be the last words of a server that hangs up; an empty packet only ends a large one.
+            // A packet out of sequence may be the final message of a server that disconnects; an empty packet only ends a large one.
             let is_allowed = match payload.first() {
                 Some(&kind) => kind == ERR,
                 None => self.skip > 0,
             };
             if !is_allowed {
-                return Some(Verdict::Broken(OUT_OF_ORDER));
+                return Some(Outcome::Broken(OUT_OF_ORDER));
             }
         }
         self.sequence = sequence.wrapping_add(1);
@@ -152,24 +152,24 @@ impl Response {
         payload[0] == ERR || (payload[0] == EOF && payload.len() <= longest)
     }
 
-    fn first_or_last(&mut self, payload: &[u8]) -> Option<Verdict> {
+    fn first_or_last(&mut self, payload: &[u8]) -> Option<Outcome> {
         let read = match payload[0] {
             ERR => refusal(payload).map(Some),
             _ if self.in_rows => self.end_of_rows(payload),
             OK => self.ok(payload),
-            INFILE => return Some(Verdict::Broken(WANTS_FILE)),
+            INFILE => return Some(Outcome::Broken(WANTS_FILE)),
             _ => self.head(payload).map(|()| None),
         };
-        read.unwrap_or(Some(Verdict::Broken(TOO_SHORT)))
+        read.unwrap_or(Some(Outcome::Broken(TOO_SHORT)))
     }
 
-    fn end_of_rows(&mut self, payload: &[u8]) -> Option<Option<Verdict>> {
+    fn end_of_rows(&mut self, payload: &[u8]) -> Option<Option<Outcome>> {
         self.in_rows = false;
         let status = if self.without_eof { ok_status(payload)? } else { word(payload, 3)? };
         Some(self.over(status))
     }
 
-    fn ok(&mut self, payload: &[u8]) -> Option<Option<Verdict>> {
+    fn ok(&mut self, payload: &[u8]) -> Option<Option<Outcome>> {
         self.affected = number(payload, 1)?.0;
         let status = ok_status(payload)?;
         Some(self.over(status))
@@ -184,15 +184,15 @@ impl Response {
         Some(())
     }
 
-    /// The verdict if this was all; of several answers to one statement the first one counts.
-    fn over(&mut self, status: u16) -> Option<Verdict> {
+    /// The outcome at the end; of several responses to one statement the first one counts.
+    fn over(&mut self, status: u16) -> Option<Outcome> {
         let first = self.earlier.unwrap_or(self.affected);
         if status & MORE_RESULTS != 0 {
             self.earlier = Some(first);
             self.affected = 0;
             return None;
         }
-        Some(Verdict::Done(first))
+        Some(Outcome::Done(first))
     }
 }
 
@@ -230,13 +230,13 @@ fn ok_status(payload: &[u8]) -> Option<u16> {
     word(payload, number(payload, behind)?.1)
 }
 
-fn refusal(payload: &[u8]) -> Option<Verdict> {
+fn refusal(payload: &[u8]) -> Option<Outcome> {
     let code = word(payload, 1)?;
-    let mut words = payload.get(3..)?;
-    if words.first() == Some(&b'#') {
-        words = words.get(SQL_STATE_BYTES..).unwrap_or(&[]);
+    let mut message = payload.get(3..)?;
+    if message.first() == Some(&b'#') {
+        message = message.get(SQL_STATE_BYTES..).unwrap_or(&[]);
     }
-    Some(Verdict::Refused(code, String::from_utf8_lossy(words).into_owned()))
+    Some(Outcome::ServerError(code, String::from_utf8_lossy(message).into_owned()))
 }
 
 #[cfg(test)]
@@ -255,31 +255,30 @@ mod tests {
     const OK_OF_3: &[u8] = &[0, 3, 0, 2, 0, 0, 0];
     const END: &[u8] = &[0xfe, 0, 0, 2, 0, 0, 0];
 
-    fn answers() -> Vec<(Vec<u8>, Verdict)> {
+    fn examples() -> Vec<(Vec<u8>, Outcome)> {
         let column: &[u8] = &[3, b'd', b'e', b'f'];
         let more: &[u8] = &[0, 1, 0, 10, 0, 0, 0];
         vec![
-            (packets(&[OK_OF_3]), Verdict::Done(3)),
-            (packets(&[&[1], column, &[1, b'a'], &[1, b'b'], END]), Verdict::Done(2)),
-            (packets(&[&[1, 0], &[1, b'a'], END]), Verdict::Done(1)),
-            (packets(&[&[2, 1], column, column, END]), Verdict::Done(0)),
-            (packets(&[more, OK_OF_3]), Verdict::Done(1)),
-            (packets(&[b"\xff\xbd\x04#40001Deadlock"]), Verdict::Refused(1213, "Deadlock".into())),
-            (packets(&[&[0xfb, b'x']]), Verdict::Broken(WANTS_FILE)),
+            (packets(&[OK_OF_3]), Outcome::Done(3)),
+            (packets(&[&[1], column, &[1, b'a'], &[1, b'b'], END]), Outcome::Done(2)),
+            (packets(&[&[1, 0], &[1, b'a'], END]), Outcome::Done(1)),
+            (packets(&[&[2, 1], column, column, END]), Outcome::Done(0)),
+            (packets(&[more, OK_OF_3]), Outcome::Done(1)),
+            (packets(&[b"\xff\xbd\x04#40001Deadlock"]), Outcome::ServerError(1213, "Deadlock".into())),
+            (packets(&[&[0xfb, b'x']]), Outcome::Broken(WANTS_FILE)),
         ]
     }
 
     #[test]
-    fn answers_are_understood_however_they_are_cut() {
-        for (answer, verdict) in answers() {
-            for cut in 1..=answer.len() {
+    fn responses_are_parsed_however_they_are_cut() {
+        for (bytes, outcome) in examples() {
+            for cut in 1..=bytes.len() {
                 let mut response = Response::new(true);
                 response.begin(true);
-                let told: Vec<Verdict> =
-                    answer.chunks(cut).filter_map(|piece| response.feed(piece)).collect();
-                assert_eq!(told, std::slice::from_ref(&verdict), "cut every {cut} bytes");
+                let told: Vec<Outcome> = bytes.chunks(cut).filter_map(|piece| response.feed(piece)).collect();
+                assert_eq!(told, std::slice::from_ref(&outcome), "cut every {cut} bytes");
                 assert!(!response.has_more());
-                assert_eq!(response.kept(), answer);
+                assert_eq!(response.kept(), bytes);
             }
         }
     }
@@ -287,23 +286,23 @@ mod tests {
     #[test]
     fn with_eofs_a_result_has_two() {
         let eof: &[u8] = &[0xfe, 0, 0, 2, 0];
-        let answer = packets(&[&[1], &[3, b'd', b'e', b'f'], eof, &[1, b'a'], eof]);
+        let bytes = packets(&[&[1], &[3, b'd', b'e', b'f'], eof, &[1, b'a'], eof]);
         let mut response = Response::new(false);
-        assert_eq!(response.feed(&answer), Some(Verdict::Done(1)));
+        assert_eq!(response.feed(&bytes), Some(Outcome::Done(1)));
     }
 
     #[test]
-    fn what_comes_behind_an_answer_is_kept_for_the_next() {
+    fn bytes_after_a_response_are_kept_for_the_next() {
         let mut response = Response::new(true);
         let mut two = packets(&[OK_OF_3]);
         two.extend(packets(&[OK_OF_3]));
-        assert_eq!(response.feed(&two), Some(Verdict::Done(3)));
+        assert_eq!(response.feed(&two), Some(Outcome::Done(3)));
         assert!(response.has_more());
     }
 
-    /// Every byte of valid answers is changed in many ways: whatever comes, it is read without a panic.
+    /// Every byte of valid responses is changed in many ways: none of the results makes the parser panic.
     #[test]
-    fn damaged_answers_do_no_harm() {
+    fn damaged_responses_do_no_harm() {
         let mut state = 0x2545_f491_4f6c_dd1du64;
         let mut random = move || {
             state ^= state << 13;
@@ -311,9 +310,9 @@ mod tests {
             state ^= state << 17;
             state
         };
-        for (answer, _) in answers() {
+        for (bytes, _) in examples() {
             for _ in 0..3_000 {
-                let mut damaged = answer.clone();
+                let mut damaged = bytes.clone();
                 for _ in 0..=random() % 4 {
                     let place = random() as usize % damaged.len();
                     damaged[place] = random() as u8;

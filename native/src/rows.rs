@@ -1,6 +1,6 @@
-//! The rows of an answer whose values decide what is sent next, in the text or the binary form.
+//! Parser of the rows of a response, in the text or the binary format.
 //!
-//! `response` has found where the answer ends and that it is no refusal; here it is read once more. The values are
+//! `response` has found the end of the response and that it is no error; here its rows are parsed. The values are
 //! those that tuibench's Python client makes of the same bytes.
 
 use crate::decimal::Decimal;
@@ -41,9 +41,9 @@ mod kind {
 /// Why rows cannot be read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// They are not what their columns say: the connection cannot be trusted.
-    Skewed,
-    /// A text is not encoded as agreed.
+    /// They do not match their columns: the connection is unusable.
+    Malformed,
+    /// A text is not in the connection's encoding.
     Encoding(String),
 }
 
@@ -75,7 +75,7 @@ impl Column {
     }
 }
 
-/// Reads the answers to one statement. Its columns are remembered: MariaDB leaves them out then.
+/// Parses the responses to one statement. Columns are cached: MariaDB omits them later.
 #[derive(Clone, Debug)]
 pub struct RowReader {
     is_binary: bool,
@@ -84,46 +84,46 @@ pub struct RowReader {
 }
 
 impl RowReader {
-    /// `definitions` are those of the columns, if they are known before the first answer.
+    /// `definitions` are those of the columns, if they are known before the first response.
     pub fn new(is_binary: bool, without_eof: bool, definitions: &[Vec<u8>]) -> Self {
         let columns = definitions.iter().filter_map(|definition| Column::parse(definition)).collect();
         Self { is_binary, without_eof, columns }
     }
 
-    /// The rows of a whole answer, of the first result if there are several; none if it is no result.
-    pub fn read(&mut self, answer: &[u8]) -> Read<Vec<Row>> {
-        match self.head(answer)? {
-            Some(place) => self.rows(answer, place + if self.without_eof { 0 } else { EOF_BYTES }),
+    /// The rows of a whole response, of the first result if there are several; none if it is no result.
+    pub fn read(&mut self, response: &[u8]) -> Read<Vec<Row>> {
+        match self.head(response)? {
+            Some(place) => self.rows(response, place + if self.without_eof { 0 } else { EOF_BYTES }),
             None => Ok(Vec::new()),
         }
     }
 
     /// Where the rows begin, or the EOF before them; learns the columns. None of what is no result.
-    fn head(&mut self, answer: &[u8]) -> Read<Option<usize>> {
-        let (first, mut place) = packet(answer, 0)?;
+    fn head(&mut self, response: &[u8]) -> Read<Option<usize>> {
+        let (first, mut place) = packet(response, 0)?;
         if first.first() == Some(&OK) {
             return Ok(None);
         }
-        let (width, behind) = number(first, 0).ok_or(Unreadable::Skewed)?;
+        let (width, behind) = number(first, 0).ok_or(Unreadable::Malformed)?;
         if first.get(behind).map_or(true, |&byte| byte != 0) {
             self.columns.clear();
             for _ in 0..width {
-                let (definition, end) = packet(answer, place)?;
-                self.columns.push(Column::parse(definition).ok_or(Unreadable::Skewed)?);
+                let (definition, end) = packet(response, place)?;
+                self.columns.push(Column::parse(definition).ok_or(Unreadable::Malformed)?);
                 place = end;
             }
         }
         if self.columns.len() as u64 != width {
-            return Err(Unreadable::Skewed);
+            return Err(Unreadable::Malformed);
         }
         Ok(Some(place))
     }
 
-    fn rows(&self, answer: &[u8], mut place: usize) -> Read<Vec<Row>> {
+    fn rows(&self, response: &[u8], mut place: usize) -> Read<Vec<Row>> {
         let longest_eof = if self.without_eof { WHOLE - 1 } else { LONGEST_EOF };
         let mut rows = Vec::new();
         loop {
-            let (payload, end) = packet(answer, place)?;
+            let (payload, end) = packet(response, place)?;
             place = end;
             if payload.first() == Some(&EOF) && payload.len() <= longest_eof {
                 return Ok(rows);
@@ -135,7 +135,7 @@ impl RowReader {
             let mut large = payload.to_vec();
             let mut size = WHOLE;
             while size == WHOLE {
-                let (more, end) = packet(answer, place)?;
+                let (more, end) = packet(response, place)?;
                 place = end;
                 size = more.len();
                 large.extend_from_slice(more);
@@ -150,7 +150,7 @@ impl RowReader {
         if reader.place == payload.len() {
             Ok(row)
         } else {
-            Err(Unreadable::Skewed)
+            Err(Unreadable::Malformed)
         }
     }
 
@@ -171,9 +171,9 @@ impl RowReader {
 
 /// The payload of a packet, and where it ends.
 fn packet(data: &[u8], place: usize) -> Read<(&[u8], usize)> {
-    let rest = data.get(place..).ok_or(Unreadable::Skewed)?;
-    let size = packet_size(rest).ok_or(Unreadable::Skewed)?;
-    let payload = rest.get(HEADER_BYTES..HEADER_BYTES + size).ok_or(Unreadable::Skewed)?;
+    let rest = data.get(place..).ok_or(Unreadable::Malformed)?;
+    let size = packet_size(rest).ok_or(Unreadable::Malformed)?;
+    let payload = rest.get(HEADER_BYTES..HEADER_BYTES + size).ok_or(Unreadable::Malformed)?;
     Ok((payload, place + HEADER_BYTES + size))
 }
 
@@ -184,16 +184,16 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn take(&mut self, size: usize) -> Read<&'a [u8]> {
-        let end = self.place.checked_add(size).ok_or(Unreadable::Skewed)?;
-        let taken = self.data.get(self.place..end).ok_or(Unreadable::Skewed)?;
+        let end = self.place.checked_add(size).ok_or(Unreadable::Malformed)?;
+        let taken = self.data.get(self.place..end).ok_or(Unreadable::Malformed)?;
         self.place = end;
         Ok(taken)
     }
 
     fn sized(&mut self) -> Read<&'a [u8]> {
-        let (size, behind) = number(self.data, self.place).ok_or(Unreadable::Skewed)?;
+        let (size, behind) = number(self.data, self.place).ok_or(Unreadable::Malformed)?;
         self.place = behind;
-        self.take(usize::try_from(size).map_err(|_| Unreadable::Skewed)?)
+        self.take(usize::try_from(size).map_err(|_| Unreadable::Malformed)?)
     }
 
     /// The value of so many little-endian bytes.
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
     fn calendar(&mut self) -> Read<(u16, [u8; 5], u32)> {
         let size = self.take(1)?[0];
         if !matches!(size, 0 | 4 | 7 | 11) {
-            return Err(Unreadable::Skewed);
+            return Err(Unreadable::Malformed);
         }
         let year = if size >= 4 { self.unsigned(2)? as u16 } else { 0 };
         let mut parts = [0; 5];
@@ -286,7 +286,7 @@ impl<'a> Reader<'a> {
             return Ok(Value::Span(Span(0)));
         }
         if !matches!(size, 8 | 12) {
-            return Err(Unreadable::Skewed);
+            return Err(Unreadable::Malformed);
         }
         let negative = self.take(1)?[0] != 0;
         let days = self.unsigned(4)? as i64;
@@ -294,7 +294,7 @@ impl<'a> Reader<'a> {
         let micros = if size == 12 { self.unsigned(4)? as i64 } else { 0 };
         let hours = days * 24 + i64::from(clock[0]);
         let clock = [hours, i64::from(clock[1]), i64::from(clock[2])];
-        span(negative, clock, micros).map(Value::Span).ok_or(Unreadable::Skewed)
+        span(negative, clock, micros).map(Value::Span).ok_or(Unreadable::Malformed)
     }
 }
 
@@ -310,15 +310,15 @@ fn of_text(column: &Column, bytes: &[u8]) -> Read<Value> {
     let text = || std::str::from_utf8(bytes).map_err(|why| Unreadable::Encoding(why.to_string()));
     Ok(match column.kind {
         kind::TINY | kind::SHORT | kind::INT24 | kind::LONG | kind::LONGLONG | kind::YEAR => {
-            Value::Int(text()?.trim().parse().map_err(|_| Unreadable::Skewed)?)
+            Value::Int(text()?.trim().parse().map_err(|_| Unreadable::Malformed)?)
         }
-        kind::FLOAT | kind::DOUBLE => Value::Float(text()?.parse().map_err(|_| Unreadable::Skewed)?),
+        kind::FLOAT | kind::DOUBLE => Value::Float(text()?.parse().map_err(|_| Unreadable::Malformed)?),
         kind::DECIMAL | kind::NEWDECIMAL => {
-            Value::Decimal(Decimal::parse(text()?).ok_or(Unreadable::Skewed)?)
+            Value::Decimal(Decimal::parse(text()?).ok_or(Unreadable::Malformed)?)
         }
         kind::TIMESTAMP | kind::DATETIME => moment_of(text()?).unwrap_or(Value::text(text()?)),
         kind::DATE | kind::NEWDATE => date_of(text()?).map_or(Value::text(text()?), Value::Date),
-        kind::TIME => Value::Span(span_of(text()?).ok_or(Unreadable::Skewed)?),
+        kind::TIME => Value::Span(span_of(text()?).ok_or(Unreadable::Malformed)?),
         _ if is_text => Value::text(text()?),
         _ => Value::Bytes(bytes.into()),
     })

@@ -1,51 +1,51 @@
-//! What all threads of an engine share: the rules, the work that is due, and what Python is to hear.
+//! State that all threads of an engine share: the error policy, the work queue, and the connections that return to Python.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::pacing::Arrivals;
+use crate::pacing::WorkQueue;
 use crate::program::Program;
 use crate::stream::Stream;
-use crate::sys::Bell;
+use crate::sys::Notifier;
 
-/// What errors do. `ignored` ones are tried again, None ignores all.
-pub struct Rules {
+/// Handling of SQL errors. `ignored` codes are retried; None ignores all.
+pub struct ErrorPolicy {
     pub ignored: Option<HashSet<u16>>,
     pub max_retries: u64,
     pub stops_on_error: bool,
 }
 
-impl Rules {
+impl ErrorPolicy {
     pub fn ignores(&self, code: u16) -> bool {
         self.ignored.as_ref().map_or(true, |codes| codes.contains(&code))
     }
 }
 
-/// Why a connection comes back to Python.
+/// Why a connection returns to Python.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Parted {
-    /// It was asked to leave, or the load is over.
+pub enum ReturnReason {
+    /// On request, or at the end of the load.
     Left,
-    /// It was asked for, to be given new session settings.
-    Asked,
+    /// On request, to get new session settings.
+    Parked,
     /// Its next transaction belongs to a new login.
     NewLogin,
-    /// It broke.
+    /// The connection was lost.
     Lost,
-    /// It was cut off.
+    /// The connection was aborted.
     Aborted,
     /// An error of the server ends the load.
-    Refused(u16, String),
-    /// The profile's values do not fit; the words say where. `usage` if it is the shape of rows.
-    Faulty { words: String, is_usage: bool },
+    ServerError(u16, String),
+    /// An error of the profile. `is_usage` if the shape of rows does not fit.
+    Faulty { message: String, is_usage: bool },
 }
 
 pub struct Shared {
     pub program: Arc<Program>,
-    pub rules: Rules,
-    pub arrivals: Mutex<Arrivals>,
-    /// Copies of what `arrivals` says, to be read without the lock.
+    pub error_policy: ErrorPolicy,
+    pub queue: Mutex<WorkQueue>,
+    /// Copies of the queue's state, read without its lock.
     pub is_open: AtomicBool,
     pub is_limited: AtomicBool,
     pub is_paused: AtomicBool,
@@ -53,14 +53,14 @@ pub struct Shared {
     pub delay_ns: AtomicU64,
     pub weights: Mutex<Arc<[f64]>>,
     pub weights_version: AtomicU64,
-    /// The streams of connections that are not here now.
+    /// The streams of connections that Python has.
     pub streams: Mutex<HashMap<i64, Stream>>,
-    pub parted: Mutex<Vec<(i64, Parted)>>,
-    /// Rings when Python is to look at `parted`.
-    pub bell: Bell,
+    pub returned: Mutex<Vec<(i64, ReturnReason)>>,
+    /// Signals Python that `returned` has entries.
+    pub notifier: Notifier,
 }
 
-/// A lock that a panic elsewhere does not close: the data are counters and queues, whole after each change.
+/// Locks a mutex, also after a panic elsewhere: the data are counters and queues, consistent after each change.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -74,24 +74,24 @@ impl Shared {
         self.is_open.load(Ordering::Acquire)
     }
 
-    /// Whether nobody may start anything any more. While the load is paused that is not decided.
+    /// Whether no further transaction starts. Not while the load is paused.
     pub fn is_over(&self) -> bool {
         self.is_failed.load(Ordering::Acquire)
             || (self.is_limited.load(Ordering::Acquire)
                 && !self.is_paused()
-                && lock(&self.arrivals).is_finished())
+                && lock(&self.queue).is_finished())
     }
 
-    /// Changes what is due, and the copies of what that says.
-    pub fn with_arrivals<T>(&self, change: impl FnOnce(&mut Arrivals) -> T) -> T {
-        let mut arrivals = lock(&self.arrivals);
-        let result = change(&mut arrivals);
-        self.is_open.store(arrivals.is_open(), Ordering::Release);
-        self.is_limited.store(arrivals.is_limited(), Ordering::Release);
+    /// Changes the queue, and the copies of its state.
+    pub fn with_queue<T>(&self, change: impl FnOnce(&mut WorkQueue) -> T) -> T {
+        let mut queue = lock(&self.queue);
+        let result = change(&mut queue);
+        self.is_open.store(queue.is_open(), Ordering::Release);
+        self.is_limited.store(queue.is_limited(), Ordering::Release);
         result
     }
 
-    /// Gives a stream the weights of now.
+    /// Updates the weights of a stream.
     pub fn update_weights(&self, stream: &mut Stream) {
         let version = self.weights_version.load(Ordering::Acquire);
         if stream.weights_version != version {
@@ -100,8 +100,8 @@ impl Shared {
         }
     }
 
-    pub fn tell(&self, connection: i64, why: Parted) {
-        lock(&self.parted).push((connection, why));
-        self.bell.ring();
+    pub fn report_return(&self, connection: i64, why: ReturnReason) {
+        lock(&self.returned).push((connection, why));
+        self.notifier.notify();
     }
 }

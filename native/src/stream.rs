@@ -1,23 +1,23 @@
-//! The stream of transactions of one connection: which comes next, with which values, after which pause.
+//! The stream of transactions of one connection: their order, values and think times.
 //!
-//! A stream outlives its connection: one that comes back goes on with it, so that numbers that are to be unique
-//! stay so. It depends on the run's seed and the connection's number alone.
+//! A stream outlives its connection: after a reconnect it continues, so that unique numbers stay unique. It
+//! depends only on the run's seed and the connection's number.
 
 use std::sync::Arc;
 
-use crate::compile::{compile, Body, Code, Keyring};
-use crate::machine::{Memory, Row, Sink};
+use crate::compile::{compile, Body, Code, SeedKey};
+use crate::machine::{Interpreter, Row, Sink};
 use crate::mt19937::Mt19937;
 use crate::program::{Program, Transaction, Turns};
-use crate::value::{Fault, Value};
+use crate::value::{ProfileError, Value};
 
-/// No one thinks longer than so many means.
+/// The maximum of a think time, as a multiple of its mean.
 const LONGEST_MEANS: f64 = 10.0;
 
 pub struct Stream {
     pub program: Arc<Program>,
     code: Arc<Code>,
-    memory: Memory,
+    interpreter: Interpreter,
     chooser: Chooser,
     think: Option<Mt19937>,
     turns_done: usize,
@@ -39,9 +39,9 @@ impl Stream {
         program: Arc<Program>,
         seed: &str,
         connection: i64,
-        keys: Keyring<'_>,
+        keys: SeedKey<'_>,
         shared: Option<Arc<Code>>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ProfileError> {
         let code = match shared {
             Some(code) if !code.is_own => code,
             _ => Arc::new(compile(&program, seed, connection, keys)?),
@@ -50,10 +50,10 @@ impl Stream {
         let thinks =
             program.transactions.iter().any(|one| one.keying_seconds > 0.0 || one.think_seconds > 0.0);
         let think = thinks.then(|| Mt19937::from_key(&keys(&format!("tuibench:{seed}:{connection}:think"))));
-        let memory = Memory::new(random, code.counters.clone(), program.tables);
+        let interpreter = Interpreter::new(random, code.counters.clone(), program.tables);
         let weights: Vec<f64> = program.transactions.iter().map(|transaction| transaction.weight).collect();
         let chooser = Chooser::new(&program, &weights);
-        Ok(Self { program, code, memory, chooser, think, turns_done: 0, left_at: 0, weights_version: 0 })
+        Ok(Self { program, code, interpreter, chooser, think, turns_done: 0, left_at: 0, weights_version: 0 })
     }
 
     /// The stream's code, for others of this program and seed.
@@ -65,14 +65,14 @@ impl Stream {
         &self.program.transactions[which]
     }
 
-    /// What the transactions weigh from now on. What is left of a deck is laid aside; turns stay.
+    /// Sets the weights of the transactions. The rest of a deck is dropped; turns stay.
     pub fn set_weights(&mut self, weights: &[f64]) {
         self.chooser = Chooser::new(&self.program, weights);
     }
 
     /// The next transaction.
     pub fn draw(&mut self) -> usize {
-        let random = &mut self.memory.random;
+        let random = &mut self.interpreter.random;
         match &mut self.chooser {
             Chooser::Only => 0,
             Chooser::ByWeight(limits) => {
@@ -102,12 +102,12 @@ impl Stream {
         }
     }
 
-    /// Whether this connection has had all its turns.
+    /// Whether this connection has used all its turns.
     pub fn is_spent(&self) -> bool {
         self.program.turns.as_ref().map_or(false, |turns| self.turns_done >= turns.total())
     }
 
-    /// Whether the connection logs in again before the next transaction; true once for each.
+    /// Whether the connection logs in again before the next transaction; true once per reconnect.
     pub fn takes_leave(&mut self) -> bool {
         let done = self.turns_done;
         let leaves = self.program.turns.as_ref().map_or(false, |turns| turns.leaves_at(done));
@@ -118,8 +118,8 @@ impl Stream {
         true
     }
 
-    /// Whether there are pauses between transactions.
-    pub fn rests(&self) -> bool {
+    /// Whether there are think times between transactions.
+    pub fn has_think_time(&self) -> bool {
         self.think.is_some()
     }
 
@@ -139,39 +139,39 @@ impl Stream {
         matches!(self.code.bodies[which], Body::Simple(_))
     }
 
-    /// All calls of a transaction that takes no rows back, with fresh values.
-    pub fn calls(&mut self, which: usize, sink: &mut dyn Sink) -> Result<(), Fault> {
+    /// All calls of a transaction that reads no rows, with new values.
+    pub fn calls(&mut self, which: usize, sink: &mut dyn Sink) -> Result<(), ProfileError> {
         let code = self.code.clone();
         match &code.bodies[which] {
-            Body::Simple(steps) => self.memory.simple(steps, sink),
-            Body::Scoped(script) => {
-                self.memory.begin(script);
-                while let Some(statement) = self.memory.next(script, None)? {
-                    sink.call(statement, self.memory.values())?;
+            Body::Simple(steps) => self.interpreter.simple(steps, sink),
+            Body::Bytecode(bytecode) => {
+                self.interpreter.begin(bytecode);
+                while let Some(statement) = self.interpreter.next(bytecode, None)? {
+                    sink.call(statement, self.interpreter.values())?;
                 }
                 Ok(())
             }
         }
     }
 
-    /// Begins a transaction whose calls are asked for one by one with [`Stream::next`]; not a simple one.
+    /// Begins a transaction whose calls [`Stream::next`] returns one by one; not a simple one.
     pub fn begin(&mut self, which: usize) {
-        if let Body::Scoped(script) = &self.code.bodies[which] {
-            self.memory.begin(script);
+        if let Body::Bytecode(bytecode) = &self.code.bodies[which] {
+            self.interpreter.begin(bytecode);
         }
     }
 
-    /// The next call of the transaction that was begun, given the rows of the one before; None at its end.
-    pub fn next(&mut self, which: usize, rows: Option<Vec<Row>>) -> Result<Option<usize>, Fault> {
+    /// The next call of the current transaction, given the rows of the previous one; None at its end.
+    pub fn next(&mut self, which: usize, rows: Option<Vec<Row>>) -> Result<Option<usize>, ProfileError> {
         match &self.code.bodies[which] {
-            Body::Scoped(script) => self.memory.next(script, rows),
+            Body::Bytecode(bytecode) => self.interpreter.next(bytecode, rows),
             Body::Simple(_) => Ok(None),
         }
     }
 
     /// The values of the last call.
     pub fn values(&self) -> &[Value] {
-        self.memory.values()
+        self.interpreter.values()
     }
 }
 
@@ -207,6 +207,6 @@ impl Turns {
     }
 
     fn leaves_at(&self, done: usize) -> bool {
-        done > 0 && done < self.count && self.anew.contains(&(done % self.cycle.len()))
+        done > 0 && done < self.count && self.reconnect_at.contains(&(done % self.cycle.len()))
     }
 }

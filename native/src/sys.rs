@@ -21,7 +21,7 @@ fn checked(result: libc::ssize_t) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// Receives what is there, without waiting; 0 bytes at the end of the connection.
+/// Receives what has arrived, without waiting; 0 bytes at the end of the connection.
 pub fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: pointer and length are those of a slice that is ours to write.
     checked(unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) })
@@ -33,7 +33,7 @@ const SEND_FLAGS: libc::c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 #[cfg(not(target_os = "linux"))]
 const SEND_FLAGS: libc::c_int = libc::MSG_DONTWAIT;
 
-/// Sends what the socket takes, without waiting.
+/// Sends what the socket accepts, without waiting.
 pub fn send(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
     // SAFETY: pointer and length are those of a slice.
     checked(unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), SEND_FLAGS) })
@@ -54,20 +54,20 @@ fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A pipe that wakes whoever polls its reading end.
-pub struct Bell {
+/// A pipe that wakes the thread that polls its reading end.
+pub struct Notifier {
     reader: OwnedFd,
     writer: OwnedFd,
 }
 
-impl Bell {
+impl Notifier {
     pub fn new() -> io::Result<Self> {
         let mut ends = [0; 2];
         // SAFETY: the array has room for the two descriptors that the call writes.
         if unsafe { libc::pipe(ends.as_mut_ptr()) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        let bell = Self { reader: owned(ends[0])?, writer: owned(ends[1])? };
+        let notifier = Self { reader: owned(ends[0])?, writer: owned(ends[1])? };
         for fd in ends {
             // SAFETY: the descriptors are open, and the flags take no pointers.
             unsafe {
@@ -75,17 +75,17 @@ impl Bell {
                 libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
             }
         }
-        Ok(bell)
+        Ok(notifier)
     }
 
-    /// Wakes the reader. A full pipe has woken it already.
-    pub fn ring(&self) {
+    /// Wakes the reader. If the pipe is full, it is awake already.
+    pub fn notify(&self) {
         // SAFETY: the pointer is to one byte of our own.
         unsafe { libc::write(self.writer.as_raw_fd(), [1u8].as_ptr().cast(), 1) };
     }
 
-    /// Forgets all that rang.
-    pub fn silence(&self) {
+    /// Clears all notifications.
+    pub fn drain(&self) {
         let mut bytes = [0u8; 64];
         // SAFETY: pointer and length are those of an array of our own.
         while unsafe { libc::read(self.fd(), bytes.as_mut_ptr().cast(), bytes.len()) } == 64 {}
@@ -118,7 +118,7 @@ pub fn poll(fds: &mut [libc::pollfd], timeout_ns: Option<i64>) -> io::Result<usi
     checked(ready as libc::ssize_t)
 }
 
-/// An epoll set: descriptors with a number each.
+/// An epoll set: descriptors, each with a token.
 #[cfg(target_os = "linux")]
 pub struct Epoll(OwnedFd);
 
@@ -133,8 +133,8 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_ADD, fd, token, libc::EPOLLIN)
     }
 
-    pub fn change(&self, fd: RawFd, token: usize, wants_room: bool) -> io::Result<()> {
-        let events = if wants_room { libc::EPOLLIN | libc::EPOLLOUT } else { libc::EPOLLIN };
+    pub fn change(&self, fd: RawFd, token: usize, wants_to_send: bool) -> io::Result<()> {
+        let events = if wants_to_send { libc::EPOLLIN | libc::EPOLLOUT } else { libc::EPOLLIN };
         self.control(libc::EPOLL_CTL_MOD, fd, token, events)
     }
 
@@ -149,7 +149,7 @@ impl Epoll {
         checked(done as libc::ssize_t).map(|_| ())
     }
 
-    /// The numbers of those that are ready; an error without waiting for longer than given.
+    /// Waits up to the timeout; stores the tokens of the descriptors that are ready.
     pub fn wait(&self, timeout_ns: Option<i64>, ready: &mut Vec<usize>) -> io::Result<()> {
         let mut timeout_ms = -1;
         if timeout_ns.is_some() {
@@ -170,7 +170,7 @@ impl Epoll {
     }
 }
 
-/// Has the system wake this thread on time; by default it may be 50 µs late. Returns the thread's number.
+/// Makes the system wake this thread on time; by default it may be 50 µs late. Returns the thread's ID.
 pub fn prepare_thread() -> i32 {
     #[cfg(target_os = "linux")]
     // SAFETY: neither call takes pointers; a refusal does no harm.

@@ -1,7 +1,7 @@
 //! A thread of the engine: its connections, and what wakes them.
 //!
-//! One connection or thousands: the loop is the same. It waits for bytes, for the next time that one of them has
-//! to go on, and for its bell, which rings for messages and when all are to look up.
+//! One connection or thousands: the loop is the same. It waits for bytes, for the earliest timer of a connection,
+//! and for its notifier, which signals messages.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -10,39 +10,39 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::connection::{Connection, Next, Turnout, Wish};
+use crate::connection::{Command, Connection, Next, ThreadContext};
 use crate::priority_lock::PriorityLock;
 use crate::recorder::Recorder;
-use crate::shared::{lock, Parted, Shared};
-use crate::sys::{self, Bell};
-use crate::wait::{Waiter, BELL};
+use crate::shared::{lock, ReturnReason, Shared};
+use crate::sys::{self, Notifier};
+use crate::wait::{Poller, NOTIFIER};
 use crate::wakeup_lead::WakeupLead;
 
-/// Received at a time; larger answers take several turns.
+/// Received at a time; larger responses take several reads.
 const SCRATCH_BYTES: usize = 1 << 16;
 
 pub enum Message {
     Attach(Box<Connection>),
-    Wish(i64, Wish),
-    /// All connections look up from their waiting.
-    Look,
+    Command(i64, Command),
+    /// All connections check whether there is work.
+    WakeUp,
     Stop,
 }
 
-/// What others see of a thread.
-pub struct Desk {
+/// What other threads use of a thread.
+pub struct ThreadHandle {
     pub messages: Mutex<Vec<Message>>,
-    pub bell: Bell,
+    pub notifier: Notifier,
     pub recorder: PriorityLock<Recorder>,
-    /// The system's number of the thread, 0 before it runs.
+    /// The thread's ID in the system, 0 before it runs.
     pub tid: AtomicI32,
 }
 
-impl Desk {
+impl ThreadHandle {
     pub fn new(shared: &Shared) -> io::Result<Self> {
         Ok(Self {
             messages: Mutex::new(Vec::new()),
-            bell: Bell::new()?,
+            notifier: Notifier::new()?,
             recorder: PriorityLock::new(Recorder::new(&shared.program)),
             tid: AtomicI32::new(0),
         })
@@ -50,50 +50,50 @@ impl Desk {
 
     pub fn send(&self, message: Message) {
         lock(&self.messages).push(message);
-        self.bell.ring();
+        self.notifier.notify();
     }
 }
 
-/// Runs a thread until it is stopped. `all` are the desks of all threads.
-pub fn run(desk: &Arc<Desk>, shared: &Arc<Shared>, all: &Arc<Mutex<Vec<Arc<Desk>>>>) {
-    desk.tid.store(sys::prepare_thread(), Ordering::Release);
+/// Runs a thread until it is stopped. `all` are the handles of all threads.
+pub fn run(handle: &Arc<ThreadHandle>, shared: &Arc<Shared>, all: &Arc<Mutex<Vec<Arc<ThreadHandle>>>>) {
+    handle.tid.store(sys::prepare_thread(), Ordering::Release);
     let mut thread = Thread {
         shared: shared.clone(),
-        desk: desk.clone(),
+        handle: handle.clone(),
         all: all.clone(),
-        waiter: Waiter::new(desk.bell.fd()),
-        places: Vec::new(),
+        poller: Poller::new(handle.notifier.fd()),
+        slots: Vec::new(),
         free: Vec::new(),
         by_number: HashMap::new(),
-        alarms: BinaryHeap::new(),
+        timers: BinaryHeap::new(),
         lead: WakeupLead::default(),
         scratch: vec![0; SCRATCH_BYTES],
         is_stopped: false,
     };
     if catch_unwind(AssertUnwindSafe(|| thread.work())).is_err() {
-        let words = "a thread of the native engine broke down".to_string();
+        let message = "a thread of the native engine panicked".to_string();
         for number in thread.by_number.keys() {
-            shared.tell(*number, Parted::Faulty { words: words.clone(), is_usage: false });
+            shared.report_return(*number, ReturnReason::Faulty { message: message.clone(), is_usage: false });
         }
     }
 }
 
-/// A connection, and the time at which it goes on if nothing comes before.
-struct Place {
+/// A connection, and the time at which it continues if nothing happens before.
+struct Slot {
     connection: Box<Connection>,
-    alarm: Option<i64>,
-    wants_room: bool,
+    timer: Option<i64>,
+    wants_to_send: bool,
 }
 
 struct Thread {
     shared: Arc<Shared>,
-    desk: Arc<Desk>,
-    all: Arc<Mutex<Vec<Arc<Desk>>>>,
-    waiter: Waiter,
-    places: Vec<Option<Place>>,
+    handle: Arc<ThreadHandle>,
+    all: Arc<Mutex<Vec<Arc<ThreadHandle>>>>,
+    poller: Poller,
+    slots: Vec<Option<Slot>>,
     free: Vec<usize>,
     by_number: HashMap<i64, usize>,
-    alarms: BinaryHeap<Reverse<(i64, usize)>>,
+    timers: BinaryHeap<Reverse<(i64, usize)>>,
     lead: WakeupLead,
     scratch: Vec<u8>,
     is_stopped: bool,
@@ -107,79 +107,81 @@ impl Thread {
                 return;
             }
             for &token in &ready {
-                if token == BELL {
-                    self.desk.bell.silence();
+                if token == NOTIFIER {
+                    self.handle.notifier.drain();
                     self.read_messages();
                 } else {
-                    self.turn(token, Connection::readable);
+                    self.run_connection(token, Connection::readable);
                 }
             }
-            self.ring_alarms();
+            self.fire_timers();
         }
     }
 
-    /// Waits for bytes, the bell or the next alarm.
+    /// Waits for bytes, the notifier or the next timer.
     fn wait(&mut self, ready: &mut Vec<usize>) -> io::Result<()> {
-        let at = match self.next_alarm() {
+        let at = match self.next_timer() {
             Some(at) => at,
-            None => return self.waiter.wait(None, ready),
+            None => return self.poller.wait(None, ready),
         };
         let now = sys::now_ns();
         let ahead = (at - now).max(0);
-        // With more connections than one, others' answers would have to wait until it is over.
+        // With several connections, a spin would delay the responses of the others.
         if self.by_number.len() != 1 {
-            return self.waiter.wait(Some(ahead), ready);
+            return self.poller.wait(Some(ahead), ready);
         }
         let timeout = self.lead.timeout_ns(ahead);
-        self.waiter.wait(Some(timeout), ready)?;
+        self.poller.wait(Some(timeout), ready)?;
         if ready.is_empty() {
             self.lead.finish(now, timeout, at);
         }
         Ok(())
     }
 
-    /// The earliest alarm that is not void.
-    fn next_alarm(&mut self) -> Option<i64> {
-        while let Some(Reverse((at, token))) = self.alarms.peek().copied() {
-            if self.place(token).map_or(false, |place| place.alarm == Some(at)) {
+    /// The earliest timer that is still valid.
+    fn next_timer(&mut self) -> Option<i64> {
+        while let Some(Reverse((at, token))) = self.timers.peek().copied() {
+            if self.slot(token).map_or(false, |slot| slot.timer == Some(at)) {
                 return Some(at);
             }
-            self.alarms.pop();
+            self.timers.pop();
         }
         None
     }
 
-    fn ring_alarms(&mut self) {
-        while let Some(at) = self.next_alarm() {
+    fn fire_timers(&mut self) {
+        while let Some(at) = self.next_timer() {
             if at > sys::now_ns() {
                 return;
             }
-            if let Some(Reverse((_, token))) = self.alarms.pop() {
-                self.turn(token, Connection::go_on);
+            if let Some(Reverse((_, token))) = self.timers.pop() {
+                self.run_connection(token, Connection::advance);
             }
         }
     }
 
-    fn place(&mut self, token: usize) -> Option<&mut Place> {
-        self.places.get_mut(token).and_then(Option::as_mut)
+    fn slot(&mut self, token: usize) -> Option<&mut Slot> {
+        self.slots.get_mut(token).and_then(Option::as_mut)
     }
 
     fn read_messages(&mut self) {
-        let messages = std::mem::take(&mut *lock(&self.desk.messages));
+        let messages = std::mem::take(&mut *lock(&self.handle.messages));
         for message in messages {
             match message {
                 Message::Attach(connection) => self.attach(connection),
-                Message::Wish(number, wish) => {
+                Message::Command(number, command) => {
                     if let Some(&token) = self.by_number.get(&number) {
-                        self.turn(token, |connection, turn| match connection.wish(wish, turn) {
-                            Some(parted) => Next::Part(parted),
-                            None => connection.go_on(turn),
+                        self.run_connection(token, |connection, run_connection| {
+                            match connection.command(command, run_connection) {
+                                Some(returned) => Next::Return(returned),
+                                None => connection.advance(run_connection),
+                            }
                         });
                     }
                 }
-                Message::Look => {
-                    for token in 0..self.places.len() {
-                        self.turn(token, Connection::go_on);
+                Message::WakeUp => {
+                    for token in 0..self.slots.len() {
+                        self.run_connection(token, Connection::advance);
                     }
                 }
                 Message::Stop => self.is_stopped = true,
@@ -189,52 +191,56 @@ impl Thread {
 
     fn attach(&mut self, connection: Box<Connection>) {
         let token = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            self.places.len() - 1
+            self.slots.push(None);
+            self.slots.len() - 1
         });
         let (number, fd) = (connection.number, connection.fd());
         self.by_number.insert(number, token);
-        self.places[token] = Some(Place { connection, alarm: None, wants_room: false });
-        if self.waiter.add(fd, token).is_err() {
-            self.part(token, Parted::Lost);
+        self.slots[token] = Some(Slot { connection, timer: None, wants_to_send: false });
+        if self.poller.add(fd, token).is_err() {
+            self.give_back(token, ReturnReason::Lost);
             return;
         }
-        self.turn(token, Connection::go_on);
+        self.run_connection(token, Connection::advance);
     }
 
-    /// Has a connection do something, sends what it has to say, and notes what it waits for then.
-    fn turn(&mut self, token: usize, act: impl FnOnce(&mut Connection, &mut Turnout<'_>) -> Next) {
+    /// Runs an action of a connection, sends its output, and sets its timer.
+    fn run_connection(
+        &mut self,
+        token: usize,
+        act: impl FnOnce(&mut Connection, &mut ThreadContext<'_>) -> Next,
+    ) {
         let mut next = match self.act(token, act) {
             Some(next) => next,
             None => return,
         };
-        if !matches!(next, Next::Part(_)) && !self.send_rest(token) {
+        if !matches!(next, Next::Return(_)) && !self.send_rest(token) {
             next = self.act(token, Connection::unsendable).unwrap_or(next);
         }
         match next {
-            Next::Bytes => self.set_alarm(token, None),
-            Next::Time(at) => self.set_alarm(token, Some(at)),
-            Next::Part(parted) => self.part(token, parted),
+            Next::Bytes => self.set_timer(token, None),
+            Next::Time(at) => self.set_timer(token, Some(at)),
+            Next::Return(returned) => self.give_back(token, returned),
         }
-        self.look_at_room(token);
+        self.update_send_interest(token);
     }
 
-    /// Has a connection do something while the recorder is locked; None if there is no such connection.
+    /// Runs an action of a connection with the recorder locked; None if there is no such connection.
     fn act(
         &mut self,
         token: usize,
-        act: impl FnOnce(&mut Connection, &mut Turnout<'_>) -> Next,
+        act: impl FnOnce(&mut Connection, &mut ThreadContext<'_>) -> Next,
     ) -> Option<Next> {
-        let place = self.places.get_mut(token).and_then(Option::as_mut)?;
-        let mut recorder = self.desk.recorder.lock();
-        let mut turn = Turnout {
+        let slot = self.slots.get_mut(token).and_then(Option::as_mut)?;
+        let mut recorder = self.handle.recorder.lock();
+        let mut run_connection = ThreadContext {
             shared: &self.shared,
             recorder: &mut recorder,
             scratch: &mut self.scratch,
             wakes_all: false,
         };
-        let next = act(&mut place.connection, &mut turn);
-        let wakes_all = turn.wakes_all;
+        let next = act(&mut slot.connection, &mut run_connection);
+        let wakes_all = run_connection.wakes_all;
         drop(recorder);
         if wakes_all {
             wake_all(&self.all);
@@ -242,52 +248,52 @@ impl Thread {
         Some(next)
     }
 
-    /// Sends what a connection has left to send; false if that is not possible any more.
+    /// Sends the rest of a connection's output; false if the connection cannot send any more.
     fn send_rest(&mut self, token: usize) -> bool {
-        match self.place(token) {
-            Some(place) if place.connection.wants_room() => place.connection.send_rest().is_ok(),
+        match self.slot(token) {
+            Some(slot) if slot.connection.wants_to_send() => slot.connection.send_rest().is_ok(),
             _ => true,
         }
     }
 
-    fn set_alarm(&mut self, token: usize, alarm: Option<i64>) {
-        if let Some(place) = self.place(token) {
-            place.alarm = alarm;
+    fn set_timer(&mut self, token: usize, timer: Option<i64>) {
+        if let Some(slot) = self.slot(token) {
+            slot.timer = timer;
         }
-        if let Some(at) = alarm {
-            self.alarms.push(Reverse((at, token)));
+        if let Some(at) = timer {
+            self.timers.push(Reverse((at, token)));
         }
     }
 
-    fn look_at_room(&mut self, token: usize) {
-        if let Some(Some(place)) = self.places.get_mut(token) {
-            let wanted = place.connection.wants_room();
-            if wanted != place.wants_room {
-                place.wants_room = wanted;
-                let fd = place.connection.fd();
-                if self.waiter.want_room(fd, wanted).is_err() {
-                    self.part(token, Parted::Lost);
+    fn update_send_interest(&mut self, token: usize) {
+        if let Some(Some(slot)) = self.slots.get_mut(token) {
+            let wanted = slot.connection.wants_to_send();
+            if wanted != slot.wants_to_send {
+                slot.wants_to_send = wanted;
+                let fd = slot.connection.fd();
+                if self.poller.set_send_interest(fd, wanted).is_err() {
+                    self.give_back(token, ReturnReason::Lost);
                 }
             }
         }
     }
 
     /// Gives a connection back to Python.
-    fn part(&mut self, token: usize, parted: Parted) {
-        if let Some(place) = self.places[token].take() {
-            let number = place.connection.number;
-            self.waiter.remove(place.connection.fd());
+    fn give_back(&mut self, token: usize, returned: ReturnReason) {
+        if let Some(slot) = self.slots[token].take() {
+            let number = slot.connection.number;
+            self.poller.remove(slot.connection.fd());
             self.by_number.remove(&number);
             self.free.push(token);
-            lock(&self.shared.streams).insert(number, place.connection.into_stream());
-            self.shared.tell(number, parted);
+            lock(&self.shared.streams).insert(number, slot.connection.into_stream());
+            self.shared.report_return(number, returned);
         }
     }
 }
 
-/// Has the connections of all threads look up.
-pub fn wake_all(all: &Mutex<Vec<Arc<Desk>>>) {
-    for desk in lock(all).iter() {
-        desk.send(Message::Look);
+/// Makes the connections of all threads check whether there is work.
+pub fn wake_all(all: &Mutex<Vec<Arc<ThreadHandle>>>) {
+    for handle in lock(all).iter() {
+        handle.send(Message::WakeUp);
     }
 }

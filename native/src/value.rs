@@ -1,4 +1,4 @@
-//! Values of variables: what expressions calculate with, statements send and servers answer.
+//! Values of variables: in expressions, in statements and in result rows.
 
 use std::fmt;
 use std::sync::Arc;
@@ -55,25 +55,25 @@ pub struct Moment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub i64);
 
-/// Why a value cannot be computed: a fault of the profile, not of the server.
+/// Why a value cannot be computed: an error of the profile, not of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ProfileError {
     /// Values that do not fit an operator.
     Values(String),
-    /// A list or a row that does not fit the variables waiting for it.
+    /// A list or a row whose length does not match its variables.
     Shape(String),
 }
 
-impl Fault {
-    pub fn values(words: impl Into<String>) -> Self {
-        Fault::Values(words.into())
+impl ProfileError {
+    pub fn values(message: impl Into<String>) -> Self {
+        ProfileError::Values(message.into())
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ProfileError {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Fault::Values(words) | Fault::Shape(words)) = self;
-        to.write_str(words)
+        let (ProfileError::Values(message) | ProfileError::Shape(message)) = self;
+        to.write_str(message)
     }
 }
 
@@ -115,17 +115,18 @@ impl Value {
     }
 
     /// The whole number that `int(value)` gives.
-    pub fn to_int(&self) -> Result<i128, Fault> {
+    pub fn to_int(&self) -> Result<i128, ProfileError> {
         match self {
             Value::Bool(value) => Ok(i128::from(*value)),
             Value::Int(value) => Ok(*value),
-            Value::Decimal(value) => value.to_int().ok_or_else(|| Fault::values("a number is too large")),
+            Value::Decimal(value) => {
+                value.to_int().ok_or_else(|| ProfileError::values("a number is too large"))
+            }
             Value::Float(value) => Ok(*value as i128),
-            Value::Text(value) => value
-                .trim()
-                .parse()
-                .map_err(|_| Fault::Values(format!("invalid literal for int() with base 10: '{value}'"))),
-            _ => Err(Fault::Values(format!("a {} is no number", self.kind()))),
+            Value::Text(value) => value.trim().parse().map_err(|_| {
+                ProfileError::Values(format!("invalid literal for int() with base 10: '{value}'"))
+            }),
+            _ => Err(ProfileError::Values(format!("a {} is no number", self.kind()))),
         }
     }
 }

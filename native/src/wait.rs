@@ -1,7 +1,7 @@
-//! What a thread waits for: bytes on its connections, its bell, a time.
+//! What a thread waits for: bytes on its connections, its notifier, a time.
 //!
-//! A few descriptors are given to `poll` each time; many are kept in an epoll set. Both wait before anything is
-//! received: a blocking `recv` on a unix socket wakes up twice for each answer.
+//! A few descriptors are passed to `poll` each time; many are kept in an epoll set. Both wait before `recv`: a
+//! blocking `recv` on a Unix socket wakes up twice for each response.
 
 use std::io;
 use std::os::unix::io::RawFd;
@@ -12,21 +12,21 @@ use crate::sys;
 #[cfg(target_os = "linux")]
 const FEW: usize = 8;
 
-/// The number of the bell.
-pub const BELL: usize = usize::MAX;
+/// The token of the notifier.
+pub const NOTIFIER: usize = usize::MAX;
 
-pub struct Waiter {
+pub struct Poller {
     polled: Vec<libc::pollfd>,
     tokens: Vec<usize>,
     #[cfg(target_os = "linux")]
     epoll: Option<sys::Epoll>,
 }
 
-impl Waiter {
-    pub fn new(bell: RawFd) -> Self {
+impl Poller {
+    pub fn new(notifier: RawFd) -> Self {
         Self {
-            polled: vec![libc::pollfd { fd: bell, events: libc::POLLIN, revents: 0 }],
-            tokens: vec![BELL],
+            polled: vec![libc::pollfd { fd: notifier, events: libc::POLLIN, revents: 0 }],
+            tokens: vec![NOTIFIER],
             #[cfg(target_os = "linux")]
             epoll: None,
         }
@@ -69,8 +69,8 @@ impl Waiter {
         }
     }
 
-    /// Whether to wake up, too, when there is room to send.
-    pub fn want_room(&mut self, fd: RawFd, wanted: bool) -> io::Result<()> {
+    /// Whether to wake up also when the socket can send.
+    pub fn set_send_interest(&mut self, fd: RawFd, wanted: bool) -> io::Result<()> {
         if let Some(place) = self.polled.iter().position(|one| one.fd == fd) {
             self.polled[place].events = if wanted { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
             #[cfg(target_os = "linux")]
@@ -81,7 +81,7 @@ impl Waiter {
         Ok(())
     }
 
-    /// Waits; fills in the numbers of the descriptors that are ready.
+    /// Waits; stores the tokens of the descriptors that are ready.
     pub fn wait(&mut self, timeout_ns: Option<i64>, ready: &mut Vec<usize>) -> io::Result<()> {
         ready.clear();
         #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! Wakes a thread a little before the time it waits for, so that work starts at its time.
+//! Wakes a thread slightly before the time it waits for, so that work starts on time.
 //!
 //! A timer of the system fires late: by some 5 µs on a processor that is awake, by 50 µs and more on one that has to be
 //! woken, above all in a virtual machine. The thread therefore waits until the lateness it has seen before the

@@ -8,7 +8,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use tuibench_native::response::{Response, Verdict};
+use tuibench_native::response::{Outcome, Response};
 use tuibench_native::rows::RowReader;
 
 const ROUNDS: u64 = 1_500;
@@ -153,9 +153,9 @@ fn read(bytes: &[u8], of: &Recorded, random: &mut Random) {
         let most = if random.below(4) == 0 { rest.len() } else { 1 + random.below(24) };
         let (piece, behind) = rest.split_at(most.min(rest.len()));
         rest = behind;
-        if let Some(verdict) = response.feed(piece) {
+        if let Some(outcome) = response.feed(piece) {
             assert!(response.kept().len() <= bytes.len());
-            if matches!(verdict, Verdict::Done(_)) {
+            if matches!(outcome, Outcome::Done(_)) {
                 // Both outcomes are answers; what matters is that there is one.
                 drop(rows.read(response.kept()));
             }
@@ -179,15 +179,15 @@ fn recorded_responses_are_read_to_their_end_however_they_are_cut() {
         for _ in 0..50 {
             let mut response = Response::new(of.without_eof);
             response.begin(true);
-            let mut verdict = None;
+            let mut outcome = None;
             let mut rest = &of.bytes[..];
             while !rest.is_empty() {
-                assert_eq!(verdict, None, "a verdict before the end of {}", shown(&of.bytes));
+                assert_eq!(outcome, None, "a verdict before the end of {}", shown(&of.bytes));
                 let (piece, behind) = rest.split_at((1 + random.below(40)).min(rest.len()));
-                verdict = response.feed(piece);
+                outcome = response.feed(piece);
                 rest = behind;
             }
-            assert!(matches!(verdict, Some(Verdict::Done(_))), "{verdict:?} of {}", shown(&of.bytes));
+            assert!(matches!(outcome, Some(Outcome::Done(_))), "{outcome:?} of {}", shown(&of.bytes));
             assert_eq!(response.kept(), of.bytes);
         }
     }
