@@ -1,4 +1,4 @@
-"""Lease of a load: it goes on only as long as word from the session arrives.
+"""Lease of a load: the load continues only while messages from the session arrive.
 
     session ──Beat──> agent ──RenewLease──> worker      every half second
                       3 s without one: the load ends, transactions in flight have 2 s more
@@ -23,7 +23,7 @@ class Lease:
         self._has_ended = True
 
     def renew(self, now_ns: int) -> None:
-        """Starts over, unless it has run out: what has been told to end does not come back to life."""
+        """Renews the lease, unless it has expired: a load that was ordered to end does not continue."""
         if not self.is_over(now_ns):
             self._until_ns = now_ns + self._ns
 

@@ -81,7 +81,7 @@ class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
 
 
 class RenewLease(msgspec.Struct, frozen=True, tag="lease"):
-    """The session is alive: the load may go on."""
+    """The session is alive: the load may continue."""
 
 
 class AssignConnections(msgspec.Struct, frozen=True, tag="connections"):
@@ -97,7 +97,7 @@ class ApplyRate(msgspec.Struct, frozen=True, tag="rate"):
 
 
 class ApplyUsers(msgspec.Struct, frozen=True, tag="users"):
-    """This worker's part of the users who share its connections; 0 without a pool."""
+    """This worker's number of users that share its connections; 0 without a pool."""
 
     users: int
 

@@ -120,7 +120,7 @@ class FairnessStats(msgspec.Struct, frozen=True):
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
     """A worker has finished all transactions of its quota.
 
-    `grants` is the number of quotas it had received: if another one is on its way, the message is outdated.
+    `grants` is the number of quotas it had received: if another one is in transit, the message is outdated.
     """
 
     grants: int

@@ -21,7 +21,7 @@ LOCAL_INFILE_REFUSED_CODES = frozenset({1148, 1235, 2068, 3948, 3950, 4166})
 """What servers answer when they do not take LOAD DATA LOCAL (not allowed, switched off, rejected)."""
 
 BULK_REFUSED_CODES = frozenset({1461, 4033})
-"""What MariaDB answers when it keeps no more prepared statements, or its binary log not in rows."""
+"""MariaDB's error when it keeps no more prepared statements, or its binary log is not in row format."""
 
 
 class LoadDataResult:

@@ -91,7 +91,7 @@ class PreparedStatement:
 
 
 class TextStatement:
-    """The same sent as text, its values written into it: for servers that take no more prepared ones."""
+    """The same sent as text, with its values as literals: for servers that accept no more prepared ones."""
 
     __slots__ = ("packet", "rows")
 
@@ -276,7 +276,7 @@ async def connect(
     spoken: one that spares the server conversions.
 
     Raises ServerUnavailableError when the server is away or refuses the login, SQLError with
-    code 1040, 1203 or 1226 when it takes no more connections.
+    code 1040, 1203 or 1226 when it accepts no more connections.
     """
     known = password_cache()
     options = {

@@ -60,7 +60,7 @@ class DriverConnection(_Driver):  # type: ignore[misc]
 
     @property
     def charset_name(self) -> str:
-        """The packet that asks for TLS names it."""
+        """Part of the packet that requests TLS."""
         return str(self._charset)
 
     @property
@@ -74,7 +74,7 @@ class DriverConnection(_Driver):  # type: ignore[misc]
 
     @property
     def mariadb_capabilities(self) -> int:
-        """MariaDB's extended capabilities, of which the driver asks for one only."""
+        """MariaDB's extended capabilities, of which the driver requests only one."""
         return int(self._mariadb_ext_caps)
 
     @property

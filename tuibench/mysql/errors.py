@@ -69,7 +69,7 @@ unknown error that TiDB, Vitess and ProxySQL give for it.
 
 CLIENT_CANNOT_CONNECT = 2003
 UNREACHABLE_CODES = CONNECTION_LOST_CODES | {CLIENT_CANNOT_CONNECT}
-"""Nobody listens, or the server went down while it greeted us."""
+"""No server listens, or it stopped during the handshake."""
 
 NO_SUCH_DATABASE = 1049
 ACCESS_DENIED_CODES = frozenset({1044, 1045, 1698})
@@ -89,7 +89,7 @@ LOGIN_HINTS = {
     **dict.fromkeys(BAD_HOST_CODES, "let this host in with CREATE USER, or reset it with FLUSH HOSTS"),
     **dict.fromkeys(PLUGIN_CODES, OTHER_PLUGIN_HINT),
 }
-"""What to do about a login that the server, or the driver, refuses for a reason of its own."""
+"""Hints for logins that the server or the driver refuses."""
 
 HOSTNAME_MISMATCH, ADDRESS_MISMATCH = 62, 64
 """OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""

@@ -4,9 +4,9 @@
           ──query timeout──> NoAnswerError, and the connection is dropped
           ──lock timeout, on the server──> LockedError
 
-The server ends a wait for a lock by itself (`lock_wait_timeout`, see `own`), somewhat before our own
-deadline, so that no statement of ours stays in its queue. Work that may take hours, such as making an index,
-has no deadline of ours, but the same limit for locks.
+The server ends a wait for a lock by itself (`lock_wait_timeout`, see `own`), somewhat before the
+deadline, so that no statement of tuibench stays in its queue. Work that may take hours, such as creating an
+index, has no deadline, but the same limit for locks.
 """
 
 import contextlib
@@ -23,10 +23,10 @@ from tuibench.mysql.lock_holders import lock_wait
 T = TypeVar("T")
 
 LOOK_SECONDS = 2.0
-"""How long the second connection may take that asks for the holder of a lock."""
+"""Timeout of the second connection, which queries the holder of a lock."""
 
 LOCK_SHARE = 2 / 3
-"""The server's limit for locks, as a part of ours for the whole answer."""
+"""The server's lock wait limit, as a share of the timeout."""
 
 LOCK_WAIT_TIMEOUT = 1205
 SQL_CHARACTERS = 60
@@ -34,7 +34,7 @@ SQL_CHARACTERS = 60
 
 
 def lock_seconds(target: Target) -> int:
-    """How long the server lets a statement of ours wait for a lock."""
+    """How long a statement of tuibench may wait for a lock."""
     return max(1, int(target.query_timeout * LOCK_SHARE))
 
 

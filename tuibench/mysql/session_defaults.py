@@ -37,7 +37,7 @@ INIT_CONNECT_FAILED = 1184
 
 
 class Manner(Enum):
-    """What a connection of ours is for, which decides how long its statements may take.
+    """The purpose of a connection, which decides how long its statements may take.
 
     One that asks waits for each answer up to the target's `query_timeout`; one that works waits for as long
     as the work takes, but not for locks; one that is timed has deadlines set by its user.

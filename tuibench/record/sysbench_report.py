@@ -36,7 +36,7 @@ THREADS_STARTED = "Threads started!\n\n"
 
 
 class IntervalCounts(msgspec.Struct, kw_only=True):
-    """What an interval line tells: counts over `seconds`, adding up over several ticks.
+    """The figures of an interval line: counts over `seconds`, adding up over several ticks.
 
     `threads` and `rate` are what was asked for, `backlog` and `in_flight` as they stood at the end;
     `connection_load` is that of the last tick.
@@ -71,7 +71,7 @@ class IntervalCounts(msgspec.Struct, kw_only=True):
 
 
 class FullReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What the summary tells, of a run or of the time since its last checkpoint.
+    """The figures of the summary, of a run or since its last checkpoint.
 
     `seconds` is how long that was, `total_seconds` is counted from the start of the load. Latencies are
     milliseconds; `percentiles` are by their number as it is written.
@@ -281,7 +281,7 @@ def sysbench_bucket(value_ms: float) -> int:
 
 
 def sysbench_bucket_ms(bucket: int) -> float:
-    """The value in milliseconds that stands for a bucket."""
+    """The value in milliseconds that represents a bucket."""
     return math.exp(bucket / _PER_BUCKET + _OFFSET)
 
 
@@ -296,7 +296,7 @@ INTERVAL_ROUNDING_SECONDS = 1e-6
 
 
 class IntervalAggregator:
-    """Hands on an interval every so many seconds; with 0 never."""
+    """Passes on an interval every `seconds`; with 0 never."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -20,7 +20,7 @@ OF_EVENTS = {
     EventKind.RESTART: "the server was restarted",
     EventKind.PROBE: "a probe changed the load",
 }
-"""Events that no window reaches across, in words."""
+"""Events that end a window, with their descriptions."""
 
 
 def disturbance(sample: Sample, interval_seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Start of a session as a process of its own, detached from the terminal.
+"""Start of a session as a separate process, detached from the terminal.
 
 It is started with plain `subprocess`: asyncio's transports close with their loop, and complain of a child
 that outlives it.

@@ -118,7 +118,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         return summary
 
     async def submit(self, command: Command) -> str:
-        """Executes a command; the reply in words. Raises TuibenchError for a refusal."""
+        """Executes a command; returns the reply as text. Raises TuibenchError for a refusal."""
         with self.effect_tracker.command_running():
             if isinstance(command, AbTestCommand | TuneCommand):
                 if isinstance(command, StartAbTest | StartTune):
@@ -152,7 +152,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         return report_text(self.load.since_checkpoint()) + addenda(summary)
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
-        """The session as a new viewer needs to know it, with so many samples of the past."""
+        """The first message to a viewer, with up to `samples` past samples."""
         return replace(
             self.watcher.hello(samples, with_events=with_events),
             data_set=self.data_set,
@@ -166,7 +166,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
 
     @property
     def data_set(self) -> str:
-        """The tables in words."""
+        """A description of the tables."""
         return build_data_set(self.program).describe()
 
     # The beginning

@@ -1,7 +1,7 @@
 """The measuring of a run: warm-up, ticks until its end, and the reset of its figures.
 
 A tick never overlaps another one, a reset, or the end of the load. After a reset client and server count from
-the same transaction: the load is held and drained, both sides are read, then it goes on.
+the same transaction: the load is held and drained, both sides are read, then it continues.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ def _timed(load: LoadSample, elapsed_seconds: float) -> LoadSample:
 
 
 class MeasuringLoop:
-    """One run's ticks. `tick_lock` is held while the load is read; `limit` tells if the client keeps up."""
+    """One run's ticks. `tick_lock` is held while the load is read; `limit` detects a client-limited run."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class MeasuringLoop:
                     self._load.resume()
 
     def emit_refused(self, text: str) -> None:
-        """Reports that the server refused connections; the run goes on with those it has."""
+        """Reports that the server refused connections; the run continues with the others."""
         if text:
             self._watcher.emit(EventKind.THREADS, text)
             self._watcher.publish_status()

@@ -1,4 +1,4 @@
-"""The preflight check: reads the facts of server, host and data, and reports what a run must know.
+"""The preflight check: reads the facts of server, host and data, and reports problems.
 
     begin ──> (the workers start meanwhile) ──> finish
 

@@ -1,6 +1,6 @@
 """Playback of a recorded run: the messages of its session at their original pace.
 
-It can be paused, sought through and sped up, but not steered: every command is refused in words.
+It can be paused, sought through and sped up, but not steered: every command is refused with a message.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class TimedMessage(NamedTuple):
 
 
 class ReplayClient:
-    """Looks like a session's client. `hello` is what a viewer would have got that came at the beginning."""
+    """Has the interface of a session's client. `hello` is that of the start of the run."""
 
     def __init__(self, run: Run, speed: float = 1.0, clock: Clock | None = None) -> None:
         self._run = run
@@ -96,7 +96,7 @@ class ReplayClient:
     # What the operator does with a replay.
 
     def toggle(self) -> None:
-        """Pauses, or goes on; at the end, from the beginning again."""
+        """Pauses or resumes; at the end, restarts from the beginning."""
         if not self._paused:
             self._pause()
         elif self.position_seconds >= self._last:
@@ -108,7 +108,7 @@ class ReplayClient:
         self._changed.set()
 
     def seek(self, seconds: float) -> None:
-        """Goes so many seconds of the run on, or back; to its ends at most."""
+        """Seeks by seconds of the run, forward or back, within its limits."""
         self._go(self.position_seconds + seconds)
 
     def faster(self) -> None:

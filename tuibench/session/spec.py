@@ -33,8 +33,8 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One run on one server.
 
     `session` names it, `run_directory` takes its record. `inherit_fds` are descriptors that its guardian must
-    hold open too: a private server lives as long as somebody holds its line. `yes_this_server` allows
-    settings to be changed though the server looks like production. `drain_seconds` is how long
+    hold open too: a private server lives as long as a process holds its pipe. `yes_this_server` allows
+    changes of settings although the server looks like production. `drain_seconds` is how long
     transactions in flight may take at the end before they are abandoned. `metrics_at` is where its metrics
     are served for Prometheus, None for nowhere. `replicas` are those that the plan names, with their logins.
     """
@@ -53,7 +53,7 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
 class ServiceSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A session to be served on a socket.
 
-    `grace_seconds` is how long it goes on without a viewer, None for as long as it likes.
+    `grace_seconds` is how long it continues without a viewer, None for no limit.
     """
 
     session: SessionSpec

@@ -1,4 +1,4 @@
-"""Makes the screenings of a session, with a load of ours or without."""
+"""Factory of the screenings of a session, with a load or without."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,13 +11,13 @@ from tuibench.session.watcher import Watcher
 
 
 class TuneMaker(Protocol):
-    """`on_end` is called when a screening by hand ends by itself; one without it ends the run."""
+    """`on_end` is called at the end of an operator's screening; one without it ends the run."""
 
     def __call__(self, order: TunePlan, on_end: Callable[[], None] | None = None) -> TuneRun: ...
 
 
 def tune_maker(watcher: Watcher, spec: SessionSpec, submit: Submit) -> TuneMaker:
-    """What makes screenings on the watched server; their changes are submitted as commands."""
+    """Returns a factory of screenings on the watched server; their changes are submitted as commands."""
 
     def make(order: TunePlan, on_end: Callable[[], None] | None = None) -> TuneRun:
         return TuneRun(

@@ -1,4 +1,4 @@
-"""A session on a server's own traffic: a watched server without a load of ours, and effects of changes.
+"""A session on a server's own traffic: a watched server without a load, and effects of changes.
 
     async with WatchRun(spec) as run:    watcher
         summary = await run.run()        sampling ──> end
@@ -69,7 +69,7 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
         return summary
 
     async def submit(self, command: Command) -> str:
-        """Executes a command; the reply in words. Raises TuibenchError for a refusal."""
+        """Executes a command; returns the reply as text. Raises TuibenchError for a refusal."""
         with self.effect_tracker.command_running():
             if isinstance(command, AbTestCommand | TuneCommand):
                 return await self.effect_tracker.execute(command)
@@ -84,7 +84,7 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
         return watch_text(summary)
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
-        """The session as a new viewer needs to know it, with so many samples of the past."""
+        """The first message to a viewer, with up to `samples` past samples."""
         hello = self.watcher.hello(samples, with_events=with_events)
         return replace(hello, costs=self.effect_tracker.costs, tune=self.effect_tracker.tune_progress)
 

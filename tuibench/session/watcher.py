@@ -151,7 +151,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             await self.close()
 
     async def submit(self, command: Command) -> str:
-        """Executes a command; the reply in words. Raises TuibenchError for a refusal."""
+        """Executes a command; returns the reply as text. Raises TuibenchError for a refusal."""
         try:
             return await self._commands.execute(command)
         finally:
@@ -174,7 +174,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
                 self.emit(EventKind.RESTORE, text)
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
-        """The session as a new viewer needs to know it, with so many samples of the past."""
+        """The first message to a viewer, with up to `samples` past samples."""
         now = build_hello(self.spec, self.server, self.status())
         return replace(now, **history_fields(self.log, self.bus.history, samples, with_events=with_events))
 

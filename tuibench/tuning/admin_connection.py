@@ -1,6 +1,6 @@
 """Control connection: the statements that read and set settings, counted.
 
-Every statement here can be repeated without harm, so a broken connection is opened anew and the statement is
+Every statement here can be repeated without harm, so a broken connection is opened again and the statement is
 sent once more. Values are compared as SHOW GLOBAL VARIABLES says them. Never SET PERSIST. Redo logging is no
 variable: it is read from the status and set with ALTER INSTANCE.
 """
@@ -38,7 +38,7 @@ def admin_connector(target: Target) -> Connect:
 
 
 class AdminConnection:
-    """A connection of its own, opened when needed."""
+    """A separate connection, opened when needed."""
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
@@ -75,7 +75,7 @@ class AdminConnection:
         await self._query(change_sql(name, value), CHANGE_TIMEOUT_SECONDS)
 
     async def try_session(self, name: str, value: str, back: str) -> None:
-        """Sets a setting of this connection and takes it back, to hear whether the server would let us."""
+        """Sets a setting of this connection and resets it, to test whether the server permits the change."""
         await self._query(session_sql(name, value))
         await self._query(session_sql(name, back))
 
@@ -135,7 +135,7 @@ class AdminConnection:
             raise
 
     async def _open(self) -> Connection:
-        """Logs in. A server that takes no more connections is as good as away."""
+        """Logs in. A server that accepts no more connections counts as unreachable."""
         try:
             self._connection = await self._connect()
         except SQLError as error:

@@ -38,7 +38,7 @@ ACCEPT_SECONDS = 60.0
 
 CLOSE_SECONDS = 1.0
 POLL_SECONDS = 0.25
-"""How often the agent looks at its lease."""
+"""How often the agent checks its lease."""
 
 
 class LeaseOverError(TuibenchError):

@@ -74,7 +74,7 @@ class AgentFleet(Fleet):
         self.reset_stats()
 
     def set_users(self, users: int) -> None:
-        """The host's part of the users who share connections."""
+        """The host's share of the users that share connections."""
         self._plan = replace(self._plan, users=users)
         self._pace_again()
         if not users:

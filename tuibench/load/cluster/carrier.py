@@ -63,7 +63,7 @@ class Carrier(ABC):
     """A way to one host.
 
     `name` is the host's for messages, empty to take the one that it has itself; `place` is how it is reached.
-    One that `is_permanent` is tried again after a loss; others are found anew.
+    One that `is_permanent` is tried again after a loss; others are discovered again.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Carrier(ABC):
 
 
 class CommandWire(Wire):
-    """A command whose stdin and stdout are the agent's. The last lines of its stderr tell what went wrong."""
+    """A command whose stdin and stdout are the agent's. The last lines of its stderr describe a failure."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process

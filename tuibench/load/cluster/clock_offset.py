@@ -1,6 +1,6 @@
 """Offset of a host's clocks by round trips, as NTP measures it.
 
-A reply tells the host's clock at some time between sending and receiving: its offset to the middle of the
+A reply contains the host's clock at some time between sending and receiving: its offset to the middle of the
 round trip is wrong by at most half of it. The shortest round trip of a window holds; the window follows
 drift.
 """
@@ -55,7 +55,7 @@ class ClockOffset:
 
     @property
     def offset_ns(self) -> int:
-        """How far the host's monotonic clock is ahead of ours; 0 until it is known."""
+        """How far the host's monotonic clock is ahead of this host's; 0 until it is known."""
         return self.best.offset_ns if self._readings else 0
 
     @property

@@ -173,7 +173,7 @@ class Cluster:
         self.arrivals.append(host)
 
     async def _beat(self) -> None:
-        """Renews all leases, and gives up the hosts that have not been heard of for too long."""
+        """Renews all leases, and gives up the hosts that have been silent for too long."""
         while True:
             for host in self.hosts:
                 host.beat()
@@ -184,7 +184,7 @@ class Cluster:
 
     @staticmethod
     def _slowest_round_trip(hosts: Iterable[HostLink]) -> int:
-        """Of those that are heard of: a silent host must not delay the others."""
+        """Of those that respond: a silent host must not delay the others."""
         heard = [host.offset.recent_round_trip_ns for host in hosts if not host.is_unheard]
         return max(heard, default=0)
 

@@ -5,7 +5,7 @@ has each of them install a handler, and opens one stream to each: the handler st
 carries its bytes. Nothing depends on the scheduler afterwards but the discovery of workers that come later.
 Liveness is a matter of leases: Dask notices a stopped worker after minutes.
 
-Whoever reaches a scheduler or worker may run programs there, as we do. So TLS is required beyond loopback.
+Clients of a scheduler may run programs, as tuibench does. So TLS is required beyond loopback.
 """
 
 import asyncio
@@ -124,7 +124,7 @@ REMEDY = "check the address, and that its certificate and yours are of one autho
 
 
 class DaskCarrier(Carrier):
-    """A Dask worker. One that is started again has another address: it is found anew."""
+    """A Dask worker. After a restart it has another address and is discovered again."""
 
     is_permanent = False
 

@@ -1,4 +1,4 @@
-"""Session's handle of a host: its agent, its clocks, whether it is heard of, what it reports.
+"""Session's handle of a host: its agent, its clocks, whether it responds, its reports.
 
 For a fleet it is what a worker process is: it gets connections, a share of rate and quota, and reports.
 """
@@ -153,7 +153,7 @@ class HostLink(WorkerLink[FromAgent]):
 
     @property
     def silent_seconds(self) -> float:
-        """How long it has not been heard of."""
+        """How long it has been silent."""
         return (self._clock.now_ns() - self._heard_ns) / NS_PER_SECOND
 
     @property
@@ -216,7 +216,7 @@ class HostLink(WorkerLink[FromAgent]):
         return self.latest.ended_ns - self.offset.offset_ns
 
     def has_run(self) -> bool:
-        """Whether it was heard of since the last call."""
+        """Whether it has responded since the last call."""
         has_been_heard, self._has_been_heard = self._has_been_heard, False
         return has_been_heard
 

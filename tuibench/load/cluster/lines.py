@@ -1,4 +1,4 @@
-"""What hosts look like from the session: a line for each in a tick, and the loss of one in words."""
+"""Hosts in the session's output: a line for each in a tick, and messages about lost ones."""
 
 from typing import NamedTuple
 

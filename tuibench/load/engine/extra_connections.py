@@ -57,7 +57,7 @@ class ExtraConnections:
         return tuple(connection.thread_id for connection in self._idle if connection.is_open)
 
     def set(self, idle: int, logins_per_second: float) -> None:
-        """Keeps so many idle connections from now on, and logs in and out so often."""
+        """Sets the number of idle connections and the rate of extra logins."""
         self._wanted = idle
         if self._keeper is None and idle:
             self._keeper = asyncio.create_task(self._keep_idle(), name="idle connections")
@@ -150,7 +150,7 @@ class ExtraConnections:
             await self._say_goodbye(connection)
 
     async def _log_in(self) -> Connection:
-        """Logs in; what that sends counts as questions of ours."""
+        """Logs in; its statements count as tuibench's own questions."""
         context = self._context
         connection = await context.connect(context.target.for_connection(next(self._numbers)))
         context.recorder.other_questions += connection.statements

@@ -21,7 +21,7 @@ ER_UNSUPPORTED_PS = 1295
 """Some statements (USE, LOCK TABLES on some servers) are only taken as text."""
 
 TRANSIENT_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
-"""What a login may meet while a server goes down and comes back."""
+"""Errors of a login while a server restarts."""
 
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.05, 1.0
 
@@ -30,7 +30,7 @@ ReadRows = Callable[[bytes], Rows]
 
 
 class TooManyConnections(Exception):  # noqa: N818
-    """The server takes no more connections."""
+    """The server accepts no more connections."""
 
 
 def backoff_seconds(attempt: int, first_seconds: float, longest_seconds: float, chance: float) -> float:
@@ -86,7 +86,7 @@ async def open_prepared_connection(
     """Returns a ready connection with the `needed` statements (None: all); None if asked to leave meanwhile.
 
     With several servers, connection `number` uses them in turn. While the server is away, it retries with a
-    growing back-off. Raises TooManyConnections when the server takes no more connections, unless this one
+    growing back-off. Raises TooManyConnections when the server accepts no more connections, unless this one
     `waits_for_slot`. Raises TuibenchError for what a retry would not change, unless the load has begun and
     continues after errors.
     """
@@ -138,7 +138,7 @@ async def _open(context: AnyContext, number: int, needed: Collection[int] | None
 
 
 async def _prepare_statements(context: AnyContext, conn: PreparedConnection, indexes: Sequence[int]) -> None:
-    """Prepares statements, or has them sent as text where that is wanted, or the server takes no more."""
+    """Prepares statements, or sends them as text on request or if the server accepts no more."""
     flat, connection, fixed = context.statements, conn.connection, context.fixed_packets
     if len(fixed) == len(flat):
         conn.packets = fixed

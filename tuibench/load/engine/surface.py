@@ -37,14 +37,14 @@ class Engine(ABC):
 
     @abstractmethod
     def set_users(self, users: int) -> None:
-        """Has so many users share the connections, as in a connection pool; 0 for none.
+        """Sets the number of users that share the connections, as in a connection pool; 0 for none.
 
         Only the asyncio engine can.
         """
 
     @abstractmethod
     def set_extra_connections(self, idle: int, logins_per_second: float) -> None:
-        """Keeps so many idle connections open beside the load, and logs in and out so often."""
+        """Sets the number of idle connections and the rate of extra logins."""
 
     @abstractmethod
     def set_weights(self, weights: Sequence[float]) -> None:

@@ -45,7 +45,7 @@ class WorkerContext(Generic[QueueT]):
     """The common ground of a worker's connections.
 
     `fixed_packets` are those of the statements that are the same on each of them, by their flat index.
-    `changes` counts what all have to look at before their next transaction.
+    `changes` counts the changes that all must check before their next transaction.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class WorkerContext(Generic[QueueT]):
 
     @property
     def is_over(self) -> bool:
-        """True when nobody may start anything any more. While the load is held that is not decided."""
+        """True when no further transaction starts. False while the load is held."""
         return self.failure is not None or (self.queue.is_finished and not self.paused)
 
     @property
@@ -99,7 +99,7 @@ class WorkerContext(Generic[QueueT]):
         return (self._has_begun or self._load_has_begun) and self.execution.on_error is OnError.CONTINUE
 
     def pause(self) -> None:
-        """Nobody starts anything until `resume`."""
+        """Starts no transaction until `resume`."""
         self.paused = True
         self.changed()
 
@@ -112,7 +112,7 @@ class WorkerContext(Generic[QueueT]):
         self.changed()
 
     def fail(self, error: TuibenchError) -> None:
-        """Nobody can go on; the first reason counts."""
+        """The load failed; the first reason counts."""
         self.failure = self.failure or error
         self.changed()
 

@@ -1,4 +1,4 @@
-"""Users who share the connections of a worker, as a connection pool does it.
+"""Users that share the connections of a worker, as with a connection pool.
 
 Each user asks for a connection, waits until one is free, has its transaction run, thinks, and asks again. The
 intended start of a transaction is the time at which its user asked: the response time contains the wait for a
@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 
 
 class UserPool:
-    """The users who neither wait for a connection nor have one, by the time of their next request."""
+    """The users that neither wait for a connection nor have one, by the time of their next request."""
 
     def __init__(self) -> None:
         self.users = 0
@@ -49,7 +49,7 @@ class UserPool:
                 self._leaving += 1
 
     def hold(self) -> None:
-        """Nobody asks until `release`."""
+        """No user requests a connection until `release`."""
         self._is_held = True
 
     def release(self, now_ns: int) -> None:
@@ -60,14 +60,14 @@ class UserPool:
             heapify(self._next_ns)
 
     def due(self, now_ns: int, most: int | None) -> list[int]:
-        """The times of the requests since the last call, in order, at `most` so many (None: all)."""
+        """The times of the requests since the last call, in order, at most `most` (None: all)."""
         asked: list[int] = []
         while (at_ns := self.next_ns) is not None and at_ns <= now_ns and (most is None or len(asked) < most):
             asked.append(heappop(self._next_ns))
         return asked
 
     def came_back(self, at_ns: int) -> None:
-        """A user has had its transaction, and asks for the next one at this time, unless it is to leave."""
+        """A user's transaction has ended; it requests the next one at this time, unless it must leave."""
         if self._leaving:
             self._leaving -= 1
         else:

@@ -71,8 +71,10 @@ class WorkQueue:
         return self.forget()
 
     def set_users(self, users: int) -> None:
-        """Lets so many users share the connections, instead of a rate. Of those who leave, the last to ask
-        leave the queue."""
+        """Sets the number of users that share the connections, instead of a rate.
+
+        The users that leave are the last in the queue.
+        """
         now_ns = self._clock.now_ns()
         self._pool.set_users(users, now_ns)
         self.is_open = users > 0 or self._pacer.rate > 0
@@ -84,14 +86,14 @@ class WorkQueue:
         self._wake_all()
 
     def user_came_back(self, at_ns: int) -> None:
-        """The user of a transaction that has ended asks for its next one at this time."""
+        """The user of a transaction that has ended requests its next one at this time."""
         if self._pool.is_used:
             self._pool.came_back(at_ns)
             self._on_timer()
 
     @property
     def users(self) -> int:
-        """The number of users who share the connections; 0 without a pool."""
+        """The number of users that share the connections; 0 without a pool."""
         return self._pool.users
 
     def grant_quota(self, more: int | None) -> None:
@@ -179,7 +181,7 @@ class WorkQueue:
             self._wake_one()
 
     def forget(self) -> int:
-        """Drops the backlog and returns its size; users who waited ask again."""
+        """Drops the backlog and returns its size; waiting users request again."""
         dropped = len(self._backlog)
         self._backlog.clear()
         if self._pool.is_used:

@@ -17,7 +17,7 @@ INDEXES = (
 async def prewarm_tables(
     target: Target, program: Program, progress: Callable[[str], None]
 ) -> tuple[str, ...]:
-    """Analyses and reads the program's tables that are there; their names. `progress` hears of each."""
+    """Analyses and reads the program's existing tables; returns their names. Calls `progress` for each."""
     spec = build_data_set(program)
     connection = await connect_with_defaults(target, manner=Manner.WORKS)
     try:

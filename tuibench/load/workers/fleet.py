@@ -1,6 +1,6 @@
 """Fleet of a run: its worker processes, and the share of connections, rate and quota of each.
 
-`load.cluster.host_fleet` is the same for hosts: each of them has a fleet of its own.
+`load.cluster.host_fleet` is the same for hosts: each of them has its own fleet.
 """
 
 import asyncio
@@ -99,7 +99,7 @@ class Fleet:
 
     @property
     def ended_ns(self) -> int | None:
-        """When the load had ended, None for now: hosts tell it later than it was."""
+        """When the load ended, None for now: hosts report it late."""
         return None
 
     def take_notices(self) -> list[str]:
@@ -306,7 +306,7 @@ class Fleet:
         return max(1, min(threads, self._most))
 
     async def _take_all(self, count: int) -> list[AnyLink]:
-        """So many workers, or an error and none: those that started with a failed one are released."""
+        """Starts workers; if one fails, releases the others and raises its error."""
         starting = [asyncio.create_task(self.take(), name="start a worker") for _ in range(count)]
         try:
             return await asyncio.gather(*starting)
@@ -374,7 +374,7 @@ class Fleet:
 
     @property
     def held_connections(self) -> int:
-        """Connections of the load that no worker of ours has for the moment, with their part of the rate."""
+        """Connections of the load that no worker has at the moment, with their share of the rate."""
         return 0
 
     def _pace(self, connections: list[int]) -> None:

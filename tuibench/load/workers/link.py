@@ -167,7 +167,7 @@ class WorkerLink(ABC, Generic[Incoming]):
             self.no_more_reports()
 
     def no_more_reports(self) -> None:
-        """It has ended: whoever waits for a report gets `gone`."""
+        """The worker has ended: waiters for a report get `gone`."""
         self._reports.put_nowait(None)
 
     @abstractmethod

@@ -1,6 +1,6 @@
 """First packets of a connection that the driver does not handle: TLS before login, and login plugins.
 
-The driver would ask for TLS whether or not the server offers it, and would move the socket to another
+The driver would request TLS whether or not the server offers it, and would move the socket to another
 transport, which loses packets under uvloop. Here the server is asked first, and the transport in place is
 upgraded. Plugins that the driver lacks, or that would send a password unencrypted, are refused by name.
 """
@@ -112,7 +112,7 @@ class Handshake:
 
     @property
     def _extended(self) -> int:
-        """Those that both sides have; the driver tells of any only with bulk statements."""
+        """Capabilities of both sides; the driver announces any only with bulk statements."""
         offered: int = self._raw.mariadb_capabilities
         return offered & (BULK_STATEMENTS | CACHED_METADATA) if offered & BULK_STATEMENTS else 0
 
@@ -164,7 +164,7 @@ class Handshake:
             raise tls_error(ConnectionResetError("the server hung up"), self._target)
 
     def _request(self) -> bytes:
-        """The packet that asks for TLS: the login's beginning, with the flags that will be in the login."""
+        """The packet that requests TLS: the start of the login, with the flags that will be in the login."""
         raw = self._raw
         raw.client_flags |= CLIENT.MULTI_RESULTS | (raw.server_capabilities & CLIENT.DEPRECATE_EOF)
         flags = raw.client_flags & ~(CLIENT_MYSQL if self._extended else 0)

@@ -165,7 +165,7 @@ def _read_fields(data: bytes, place: int, forms: dict[int, struct.Struct]) -> tu
 
 
 def _read_datetime(data: bytes, place: int, *, digits: int) -> tuple[datetime | str, int]:
-    """A DATETIME or TIMESTAMP; as text if no calendar has it, with so many digits of a second's fraction."""
+    """A DATETIME or TIMESTAMP; as text if it is no valid date, with `digits` decimals of a second."""
     parts, end = _read_fields(data, place, DATETIME_FIELDS)
     year, month, day, hour, minute, second, microsecond = parts + (0,) * (7 - len(parts))
     try:

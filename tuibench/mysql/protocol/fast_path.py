@@ -104,7 +104,7 @@ def _count_rows(data: bytes, place: int, end: int, sequence: int, last: int) -> 
 
 
 def _are_alike(data: bytes, place: int, end: int, rows: int) -> bool:
-    """Whether so many rows have the first one's length, and are rows, in their order."""
+    """Whether these packets are rows of the first one's length, in sequence."""
     stride = (end - place) // rows
     kinds = data[place + HEADER_BYTES : end : stride]
     sequence = data[place + 3]

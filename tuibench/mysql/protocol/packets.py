@@ -15,7 +15,7 @@ from tuibench.mysql import errors
 from tuibench.mysql.driver import COMMAND, pack_binary_params
 
 MAX_PAYLOAD_BYTES = 0xFFFFFF
-"""A packet of this size goes on in the next one."""
+"""A packet of this size continues in the next one."""
 
 _PACK_HEADER = struct.Struct("<I").pack
 _PACK_INTEGERS = {count: struct.Struct(f"<{count}q").pack for count in range(1, 65)}
@@ -107,7 +107,7 @@ async def _read_prepare_response(raw: Any) -> PreparedHandle | SQLError:
 
 
 async def _read_definitions(raw: Any, count: int) -> tuple[bytes, ...]:
-    """So many definitions, with the EOF behind them where servers send it."""
+    """Column definitions, with an EOF after them where servers send it."""
     definitions = tuple([(await raw.read_packet()).get_all_data() for _ in range(count)])
     if count and not raw.deprecates_eof:
         await raw.read_packet()

@@ -6,7 +6,7 @@ Bytes in, verdict out; no I/O. An answer is a train of packets (three bytes of l
     count, columns, [EOF], rows, EOF    a result; where both sides agreed on DEPRECATE_EOF, without the first
                                         EOF, and with an OK that begins like one in place of the last
 
-and another answer behind it if its status says so, as after a CALL. The columns are missing where the server
+and another response after it if its status says so, as after a CALL. The columns are missing where the server
 says, behind the count, that they are what they were. Rows of one width are counted many at a time: those of a
 load are mostly alike.
 """
@@ -19,7 +19,7 @@ from tuibench.mysql import errors
 OK, LOCAL_INFILE, EOF, ERR = 0x00, 0xFB, 0xFE, 0xFF
 HEADER_BYTES = 4
 MAX_PAYLOAD_BYTES = 0xFFFFFF
-"""A packet of this size goes on in the next one."""
+"""A packet of this size continues in the next one."""
 
 MAX_EOF_BYTES = 8
 MOST_COLUMNS = 0xFFFF
@@ -29,7 +29,7 @@ MORE_RESULTS = 0x0008
 SQL_STATE_BYTES = 6
 
 MIN_ALIKE_ROWS, MAX_ALIKE_ROWS = 4, 4096
-"""So many rows behind one are worth a look at all of them at once, and so many are looked at."""
+"""Minimum and maximum number of rows that are checked at once."""
 
 SEQUENCES = bytes(range(256)) * (MAX_ALIKE_ROWS // 256 + 1)
 
@@ -133,7 +133,7 @@ class ResponseParser:
     def _walk(self, data: bytes, place: int) -> int:
         """Counts the rows from this place on, one after the other, up to what is not plainly a row.
 
-        Their sequences are not looked at: that of the packet behind them tells whether all were rows.
+        Their sequence numbers are not checked: that of the next packet shows whether all were rows.
         """
         start_of_last, end, unpack = len(data) - HEADER_BYTES, len(data), _first_byte
         rows = 0
@@ -208,7 +208,7 @@ def read_length_encoded_int(data: bytes, place: int) -> tuple[int, int]:
 
 
 def parse_error_packet(packet: bytes) -> tuple[int, str]:
-    """The code and the words of an ERR packet; before the words there may be an SQL state."""
+    """The code and the message of an ERR packet; an SQL state may precede the message."""
     words = packet[3:]
     if words.startswith(b"#"):
         words = words[SQL_STATE_BYTES:]

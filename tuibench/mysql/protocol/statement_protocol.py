@@ -16,7 +16,7 @@ the result.
 
 An answer that is wanted itself: it is kept while `answer` finds its end.
 
-Stands in the place of what reads the answers for as long as that takes, so that others pay nothing for it.
+Replaces the reader of responses only for that time, so that other connections are not slowed down.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class ResponseCapture:
     __slots__ = ("_answer", "_leave", "_left", "_pieces")
 
     is_new = False
-    """Nobody else is to look at what comes."""
+    """Takes over the received bytes."""
 
     def __init__(self, answer: CachingParser, leave: Callable[[], None]) -> None:
         self._answer = answer
@@ -124,7 +124,7 @@ class StatementProtocol(asyncio.Protocol):
                 self._drop()
 
     def wake(self) -> None:
-        """Has a script go on that had nothing to say; the others know what they wait for."""
+        """Resumes a script that yielded None; others wait for their own event."""
         if self._is_parked:
             self._is_parked = False
             self._look_at_transport()

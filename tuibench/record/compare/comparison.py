@@ -41,7 +41,7 @@ PASSED_OVER = (
     "variables.gtid_*",
     "variables.timestamp",
 )
-"""What is another in every run, or tells only where things lie."""
+"""Fields that differ in every run, or contain only paths."""
 
 ABSENT = "–"
 STATEMENTS = "statements"

@@ -79,7 +79,7 @@ def run_letters(found: RunComparison) -> list[str]:
 
 
 def difference_table(found: RunComparison, longest: int = 0) -> TextRows:
-    """A row for each value that differs; `longest` is how many characters of it are told, 0 for all."""
+    """A row for each value that differs; `longest` is how many characters of it are shown, 0 for all."""
     if not found.differences:
         return []
     rows = [(f"{one.group}: {one.path}", *_told(one, longest)) for one in found.differences]

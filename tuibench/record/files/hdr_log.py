@@ -87,7 +87,7 @@ SERVICE = "service"
 TRANSACTION = "transaction:"
 _TAG = "Tag="
 _SPOILT = str.maketrans(dict.fromkeys(", \r\n", "_"))
-"""What may not stand in a tag."""
+"""Characters that are not allowed in a tag."""
 
 
 class LogLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -81,7 +81,7 @@ def _states(lines: Iterator[StatusLine], zero: float) -> tuple[StatusAt, ...]:
 def rebuild_costs(
     samples: Sequence[Sample], events: Sequence[Event], states: Sequence[tuple[float, Status]]
 ) -> tuple[tuple[CommitCost, ...], ...]:
-    """What commits had cost by the time of each sample, as the session told it."""
+    """The cost of commits up to each sample, as the session reported it."""
     ledger = CostLedger()
     changes = [event.elapsed_seconds for event in events if event.kind in COST_CHANGE_KINDS]
     found: list[tuple[CommitCost, ...]] = []

@@ -77,7 +77,7 @@ def empty_summary(plan: PlanRecord) -> Summary:
 
 
 def summary_from_samples(run: Run) -> Summary:
-    """The figures of a run, from its samples: since they last began anew, if they did."""
+    """The figures of a run, from its samples since the last reset."""
     since = max((event.elapsed_seconds for event in run.events if event.kind is EventKind.RESET), default=0.0)
     ticks = [
         (sample, counts)

@@ -1,7 +1,7 @@
 """The run directory, written as the run goes: whole lines, flushed at every tick, synced after every event.
 
 A crash of the program loses the tick under way at most. What cannot be written any more (a full disk) ends
-the record, which is told once, and not the run.
+the record, which is reported once, and not the run.
 """
 
 import contextlib
@@ -52,11 +52,11 @@ class TickDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _ignore(_: str) -> None:
-    """Nobody wants to hear of trouble."""
+    """Ignores the failure."""
 
 
 class RunRecorder:
-    """Writes one run directory. `on_failure` hears, once, why it cannot be written any further."""
+    """Writes one run directory. `on_failure` is called once, with the reason why writing fails."""
 
     def __init__(self, directory: Path, on_failure: Callable[[str], object] = _ignore) -> None:
         self.directory = directory
@@ -102,7 +102,7 @@ class RunRecorder:
             self._histograms(self._end_seconds + detail.seconds, detail)
 
     def event(self, event: Event) -> None:
-        """An event, and with it all before it, is on its way to the disk when this returns."""
+        """Writes an event; when this returns, it and everything before it is passed to the disk."""
         self._append(EVENTS, event)
         self._sync_soon()
 
@@ -170,7 +170,7 @@ class RunRecorder:
                 stream.close()
 
     def _sync_soon(self) -> None:
-        """The disk may be busy with the server's own work: nobody here waits for it."""
+        """Writes in the background: the disk may be busy with the server's work."""
         if self._streams and (self._synced is None or self._synced.done()):
             self._synced = self._syncing.submit(self._sync)
 
@@ -201,7 +201,7 @@ def pretty_json(value: msgspec.Struct) -> bytes:
 
 
 def _lock(stream: IO[bytes]) -> None:
-    """Held as long as this process lives and writes, so that nobody removes the record meanwhile."""
+    """Lock held while this process writes, so that no other process removes the record."""
     with contextlib.suppress(OSError):
         fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
 

@@ -81,7 +81,7 @@ class TickCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class StatusLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of `status.jsonl`: what has changed since the line before; the first one holds everything.
 
-    Of the settings only those that changed are told. A `plan` or `ab` that is null says that there is none.
+    Of the settings only those that changed are stored. A `plan` or `ab` that is null means none.
     """
 
     at: float
@@ -116,7 +116,7 @@ def _fields(struct: msgspec.Struct) -> dict[str, Any]:
 
 
 def status_changes(before: Status | None, now: Status) -> dict[str, Any]:
-    """The fields of a StatusLine that tell of `now`; none if nothing has changed."""
+    """The fields of a StatusLine that differ in `now`; none if nothing has changed."""
     changed = {
         name: value
         for name, value in _fields(now).items()
@@ -129,7 +129,7 @@ def status_changes(before: Status | None, now: Status) -> dict[str, Any]:
 
 
 def status_from_line(line: StatusLine, before: Status | None) -> Status | None:
-    """What held from this line on; None if the line before it that would tell the rest is missing."""
+    """The status from this line on; None if an earlier line with the rest is missing."""
     told = {name: value for name, value in _fields(line).items() if value is not UNSET and name != "at"}
     if before is None:
         return Status(**told) if _is_whole(told) else None

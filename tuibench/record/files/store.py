@@ -2,7 +2,7 @@
 
 A cell of a sweep is a run as well, called SWEEP/CELL.
 
-Where recorded runs stand: which there are, which one is meant, and how one is taken away.
+The folder of recorded runs: lists them, finds one, removes one.
 """
 
 import shutil
@@ -125,7 +125,7 @@ def describe_run(directory: Path) -> RecordedEntry:
 
 
 def remove_run(directory: Path) -> None:
-    """Takes a run away for good. Raises RunError while it is being written, or if it may not be removed."""
+    """Deletes a run. Raises RunError while it is being written, or if it may not be removed."""
     if reader.is_being_written(directory):
         raise RunError(f"{directory.name} is still being written", "stop it first: tuibench ctl ID stop")
     try:
@@ -261,7 +261,7 @@ def _cell(sweep: Path, wanted: str) -> Path:
 
 
 def remove_recorded(directory: Path) -> None:
-    """Takes a run or a sweep away for good. Raises RunError while it is being written."""
+    """Deletes a run or a sweep. Raises RunError while it is being written."""
     if not is_sweep(directory):
         remove_run(directory)
         return

@@ -1,6 +1,6 @@
 """Directory of a sweep: `sweep.json` contains the plan, `results.jsonl` a line for each finished cell.
 
-Each cell keeps the record of a run in a folder of its own beside them. A line that a crash has torn counts
+Each cell has the record of its run in a separate folder beside them. A line that a crash has torn counts
 for nothing: its cell is run again.
 """
 
@@ -58,7 +58,7 @@ class SweepFolder:
 
     @classmethod
     def resume(cls, directory: Path) -> "SweepFolder":
-        """A sweep that goes on. Raises UsageError if there is none, or it is being run already."""
+        """Resumes a sweep. Raises UsageError if there is none, or it is already running."""
         record = _record(directory)
         results = _locked(directory)
         _drop_torn_line(directory / RESULTS, results)
@@ -131,7 +131,7 @@ def _without(sweep: Sweep, data: str) -> tuple[DataReady, ...]:
 
 
 def _locked(directory: Path) -> IO[bytes]:
-    """The results, to be added to by nobody else meanwhile."""
+    """The file of results, locked for this process."""
     stream = files.private(directory / RESULTS, "ab")
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,11 +1,11 @@
 """Compact encoding of a tick in `samples.jsonl`.
 
-Names are told once: those of statements and transactions before their first rows, those of counters and
+Names are written once: those of statements and transactions before their first rows, those of counters and
 gauges with their first values, those of the server's and the host's other figures never. What follows from
 the counts of the tick is left out. No line needs a later one; one that is lost costs itself, and counters
-until they are told whole again.
+until they are written in full again.
 
-Figures in few bytes: a latency as a row without names, and figures by name told by their changes.
+Figures in few bytes: a latency as a row without names, and figures by name as differences.
 """
 
 import math
@@ -43,11 +43,11 @@ statements the place of the name, the count, µs, the longest in µs, and the er
 _FIGURES = ("min", "avg", "p50", "p95", "p99", "p999", "max")
 
 EncodedFigures = dict[str, int] | tuple[int, ...]
-"""Values by name; or how much each has changed, in the order in which they were last told by name."""
+"""Values by name; or differences, in the order of the last values by name."""
 
 
 class DeltaCodec:
-    """Figures by name, told whole or by their changes; those that should not fall, whole where they did."""
+    """Figures by name, in full or as differences; cumulative ones in full where they fell."""
 
     def __init__(self, *, falls: bool = True) -> None:
         self._falls = falls
@@ -89,7 +89,7 @@ def encode_latency(latency: Latency | None) -> LatencyRow:
 
 
 def decode_latency(row: LatencyRow) -> Latency | None:
-    """What a row tells; None of one that is empty or has other figures."""
+    """The figures of a row; None if it is empty or has other figures."""
     if not 2 <= len(row) <= 1 + len(_FIGURES):
         return None
     count, *encoded = row
@@ -338,7 +338,7 @@ class TickReader:
         )
 
     def _slowest(self, row: SlowRow, elapsed_seconds: float) -> tuple[SlowTransaction, ...]:
-        """Nothing where the line that told a name is lost."""
+        """Empty where the line with the name is lost."""
         place, response_us, service_us, statements = row
         if max([place, *(each[0] for each in statements)]) >= len(self._names):
             return ()
@@ -355,7 +355,7 @@ class TickReader:
         return (slow,)
 
     def _latencies(self, rows: Mapping[int, LatencyRow]) -> dict[str, Latency]:
-        """By their names; what has none, because the line that told it is lost, is left out."""
+        """Figures by name; those whose name is in a lost line are omitted."""
         found = {
             self._names[place]: decode_latency(row) for place, row in rows.items() if place < len(self._names)
         }

@@ -81,7 +81,7 @@ class ChartScale:
 
 
 def time_chart(span: ChartSpan, look: ChartStyle, series: Sequence[Series], label: str) -> Markup:
-    """The picture; `label` says for who cannot see it what it shows."""
+    """The picture; `label` is its description for screen readers."""
     scale = ChartScale(span, look, series)
     order = range(len(series), 0, -1) if look.stacked else range(1, len(series) + 1)
     return tag(

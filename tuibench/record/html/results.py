@@ -1,6 +1,6 @@
 """Section of a run's figures and their analysis.
 
-The top of a report: what it is of, the figures everybody looks for, and what speaks against them.
+The top of a report: what it is of, the main figures, and warnings about them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -113,7 +113,7 @@ def analysis_section(run: Run) -> Markup:
 
 
 def report_header(run: Run) -> Markup:
-    """Title, when, and the figures everybody looks for."""
+    """Title, time, and the main figures."""
     plan, figures_, server = run.plan.plan, run.summary, run.plan.server
     started = local_time(run.plan.started_at)
     return join_markup(

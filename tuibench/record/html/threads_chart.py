@@ -1,6 +1,6 @@
 """A chart of a figure against threads as SVG: a line for each variant of a sweep, with 95 % intervals.
 
-The numbers of threads stand at equal distances, however they grow.
+The numbers of threads are at equal distances, whatever their values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ HEIGHT = 230
 LEFT, RIGHT, TOP, BOTTOM = 58, 24, 14, 24
 DOT, WHISKER = 3, 4
 COLOURS = 6
-"""The stylesheet has so many; further lines begin again."""
+"""Number of colours in the stylesheet; further lines repeat them."""
 
 
 class ThreadsLine(NamedTuple):

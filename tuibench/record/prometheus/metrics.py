@@ -1,6 +1,6 @@
 """Snapshot of a session from which a metrics page is made.
 
-The metrics that only grow: those of the load, and the server's own, as far as they tell of a load.
+The cumulative metrics: those of the load, and those of the server that describe a load.
 
 The metrics that go up and down, one line each: name, meaning, and where in a sample it is read.
 
@@ -53,7 +53,7 @@ class TrafficTotals(msgspec.Struct, frozen=True, kw_only=True):
 class MetricsSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """One moment. `sample` is the newest, None before the first; `events` are counted by their kind.
 
-    `where` is the target in words, `started_at` the Unix time at which the session began. Either `totals` or
+    `where` describes the target, `started_at` the Unix time at which the session began. Either `totals` or
     `traffic` is None: a session has a load, or watches the server's own traffic. `use` is what its operations
     used so far.
     """
@@ -73,7 +73,7 @@ class MetricsSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResourceCounter(NamedTuple):
-    """One metric of what operations used; `labels` tell apart the members of one family."""
+    """One metric of what operations used; `labels` distinguish the members of one family."""
 
     name: str
     help: str
@@ -138,7 +138,7 @@ Part = TypeVar("Part")
 
 
 class Gauge(NamedTuple, Generic[Part]):
-    """One metric; `read` is None where there is nothing to tell."""
+    """One metric; `read` returns None where there is no value."""
 
     name: str
     help: str

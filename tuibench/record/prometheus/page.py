@@ -71,7 +71,7 @@ class MetricsPage(NamedTuple):
 
 
 def render_page(snapshot: MetricsSnapshot, accept: str = "") -> MetricsPage:
-    """The page, as OpenMetrics if `accept` (the header of the request) asks for that, else as plain text."""
+    """The page, as OpenMetrics if `accept` (the header of the request) requests that, else as plain text."""
     encode, content_type = choose_encoder(accept)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Fixed(metric_families(snapshot)))

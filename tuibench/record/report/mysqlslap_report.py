@@ -20,7 +20,7 @@ FIGURES = (
     (Counter.DATA_FSYNCS, "fsyncs by InnoDB"),
     (Counter.SLOW_QUERIES, "slow queries"),
 )
-"""Server counters that are told where they grew, and in which words."""
+"""Server counters that are reported if they grew, with their descriptions."""
 
 
 def slap_report_text(done: SlapBenchmark) -> str:
@@ -48,7 +48,7 @@ def slap_csv_row(done: SlapBenchmark) -> str:
 
 
 def slap_extra_lines(done: SlapBenchmark) -> list[str]:
-    """What mysqlslap does not tell: throughput, percentiles, errors, and what the server counted."""
+    """What mysqlslap does not report: throughput, percentiles, errors, and what the server counted."""
     queries = done.queries
     who = f"{done.clients} clients" + (f", {done.engine}" if done.engine else "")
     lines = [

@@ -35,7 +35,7 @@ def probe_level_text(order: ProbeOrder, level: float | None) -> str:
 
 
 def probe_text(result: ProbeResult) -> str:
-    """The whole answer: the table, the words, the commands."""
+    """The whole result: the table, the explanation, the commands."""
     commands = [f"  {line}" for line in result.commands.values()]
     formal = ["For the formal run:", *commands] if commands else []
     return "\n".join([*probe_table(result), "", *result.lines, *formal]) + "\n"

@@ -1,8 +1,8 @@
 """The commands that repeat a recorded run: ours, and sysbench's where it has the same test.
 
-What was steered on the way is told as the commands that would do it again, after so many seconds.
+Changes during the run are shown as the commands that repeat them, with their times.
 
-The words of command lines that we advise: of our program, and of sysbench where it has the same test.
+The parts of recommended command lines: for tuibench, and for sysbench where it has the same test.
 """
 
 import shlex
@@ -39,7 +39,7 @@ PASSWORD = '"$MYSQL_PWD"'  # noqa: S105
 
 
 def server_arguments(target: Target, prefix: str) -> list[str]:
-    """Where the server is, and who logs in, in the spelling of either program."""
+    """The options for server and login, in the notation of either program."""
     database = "mysql-db" if prefix else "database"
     place = (
         [f"--{prefix}socket={target.socket}"]
@@ -50,7 +50,7 @@ def server_arguments(target: Target, prefix: str) -> list[str]:
 
 
 def load_arguments(plan: RunPlan) -> Sequence[str]:
-    """Which load: a profile, or somebody's own SQL."""
+    """Which load: a profile, or ad-hoc SQL."""
     return plan.sql_words or (plan.profile,)
 
 
@@ -78,7 +78,7 @@ STEERED = frozenset(
 class ReproductionCommands(NamedTuple):
     """`prepare` is None without tables to make, `sysbench` for what it has no test of.
 
-    `by_hand` are changes on the way, in words.
+    `by_hand` describes changes during the run.
     """
 
     prepare: str | None

@@ -86,7 +86,7 @@ def _cell(columns: Sequence[dict[RowKey, Mean]], key: RowKey, place: int) -> str
 
 
 def _overlap(one: Mean, other: Mean) -> bool:
-    """True if the intervals have a value in common; single runs have none to tell by."""
+    """True if the intervals have a value in common; single runs have no interval."""
     if one.half_width is None or other.half_width is None:
         return False
     return abs(one.mean - other.mean) <= one.half_width + other.half_width

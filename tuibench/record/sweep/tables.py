@@ -37,7 +37,7 @@ SIDE_FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 
 LIMITED_MARK = "*"
 DECIMALS_BELOW = 100
-"""Rates below it are told with decimals."""
+"""Rates below it are shown with decimals."""
 
 
 def rate_text(value: float) -> str:

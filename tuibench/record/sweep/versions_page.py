@@ -26,7 +26,7 @@ STEPS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 MOST_GRID_LINES = 12
 ROOM = 1.5
-"""The axis ends at so many times the largest ratio: longer intervals are cut."""
+"""The axis ends at this multiple of the largest ratio: longer intervals are cut."""
 
 
 def versions_html(sweep: Sweep) -> str:

@@ -120,7 +120,7 @@ class LoadCommands:
         self._reset_stats = reset_stats
 
     async def execute(self, command: LoadCommand) -> str:
-        """Executes a command when its turn comes; returns the reply in words."""
+        """Executes a command in its order; returns the reply as text."""
         async with self._lock:
             self._lifecycle.check_running()
             return await self._execute(command)
@@ -199,7 +199,7 @@ class LoadCommands:
         return f"threads: {threads}" + self._override(Quantity.THREADS)
 
     def _override(self, quantity: Quantity) -> str:
-        """A change by hand ends a probe and holds a plan of the same quantity; what to add to the reply."""
+        """Ends a probe, and holds a plan, of a quantity that the operator changed; returns what to add."""
         return self._probe_runner.on_manual_change(quantity) + self._plan_runner.on_manual_change(quantity)
 
     async def _reset(self) -> str:

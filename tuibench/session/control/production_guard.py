@@ -26,7 +26,7 @@ class ProductionGuard:
             raise ProductionError(self._server.where, self.signs)
 
     def confirm(self) -> str:
-        """Allows changes of this server, now and in later sessions; the answer in words."""
+        """Allows changes of this server, now and in later sessions; returns the reply as text."""
         if not self.signs:
             return "this server may be changed already"
         yes = ConsentRecord(identity=self._server.identity, at=self._clock.wall_seconds(), signs=self.signs)

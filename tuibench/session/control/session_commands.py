@@ -1,7 +1,7 @@
 """Commands that need no load: settings, marks, the server's sessions, and the stop.
 
 Commands to the settings are executed one after the other. A stop waits for none of them, and neither does
-the end of a query: a change may hang on just that query.
+the end of a query: a change may wait for that very query.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class SessionCommands:
         self._settings_lock = asyncio.Lock()
 
     async def execute(self, command: Command) -> str:
-        """Executes a command; returns the reply in words."""
+        """Executes a command; returns the reply as text."""
         match command:
             case Stop():
                 self._lifecycle.request_stop()

@@ -1,7 +1,7 @@
 """The server's settings as a session changes and restores them, by command and at its end.
 
 The changes themselves are the settings manager's; the guardian is a process that restores them should this
-one die. A server that looks like production is changed only after it was confirmed; restoring needs no
+one die. A server that looks like production is changed only after a confirmation; restoring needs no
 confirmation.
 """
 
@@ -144,7 +144,7 @@ class Settings:
             self._emit(EventKind.WARNING, str(error))
 
     async def execute(self, command: SettingCommand) -> str:
-        """Executes a command; returns the reply in words. Raises TuibenchError for a refusal."""
+        """Executes a command; returns the reply as text. Raises TuibenchError for a refusal."""
         match command:
             case ChangeSetting(name=name, value=value):
                 self.guard.require_confirmation()
@@ -185,7 +185,7 @@ class Settings:
         return f"preset {preset}: {old} → {'·'.join(state.value for state in states)}"
 
     async def restore_named(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Restores what this session changed, or of that the settings named; the result for each, in words.
+        """Restores what this session changed, or of that the settings named; the result for each, as text.
 
         Raises UsageError for a name that is no setting.
         """
@@ -229,7 +229,7 @@ class Settings:
         return self._restarted
 
     async def restore(self, tell: Callable[[str], None] = lambda _: None) -> list[str]:
-        """Restores all settings; the result for each, in words. `tell` is called with what takes its time."""
+        """Restores all settings; the result for each, as text. `tell` is called with what takes its time."""
         restored = await restore_with_retries(self._manager.restore, self._clock, RESTORE_SECONDS, tell)
         texts = [one.text for one in restored]
         if any(one.outcome is RestoreOutcome.UNREACHABLE for one in restored):

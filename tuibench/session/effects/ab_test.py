@@ -54,7 +54,7 @@ def resolve_subject(subject: str, values: Sequence[str]) -> str:
 
 
 class AbTest:
-    """Slots and events in; commands out, each as a task of its own: a tick does not wait for it.
+    """Slots and events in, commands out. Each command is a separate task: a tick does not wait for it.
 
     The test of a run (`--ab`) begins with the load, and ends the run with its verdict or an error. One that
     an operator starts begins at `start_seconds`, when its first value is set, and calls `on_end` instead,
@@ -107,7 +107,7 @@ class AbTest:
     def tick(self, slot: Slot, *, disturbance: str = "") -> None:
         """One more slot; the value that is due now, if it is not the present one.
 
-        A `disturbance` is a reason, in words, why what was measured does not count for the value.
+        A `disturbance` is the reason why the measurement does not count for the value.
         """
         self._windows.add_slot(slot)
         if disturbance:

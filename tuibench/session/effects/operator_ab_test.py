@@ -69,7 +69,7 @@ class OperatorAbTest:
         return tuple(self._earlier)
 
     async def execute(self, command: AbTestCommand) -> str:
-        """Executes a command; the reply in words. Raises TuibenchError for a refusal."""
+        """Executes a command; returns the reply as text. Raises TuibenchError for a refusal."""
         if isinstance(command, StopAbTest):
             return self._stop()
         trial = self._trial(command)

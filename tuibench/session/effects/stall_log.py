@@ -16,7 +16,7 @@ from tuibench.session.effects.steadiness_log import LEVEL_CHANGES
 
 RECENT_TICKS = 120
 FEWEST_TICKS = 10
-"""A stall is known as such against the median of so many ticks before it."""
+"""Number of ticks whose median a stall is compared with."""
 
 SLOW = 0.5
 """Of that median: slower ticks may turn out to be part of a stall, so their conditions are kept."""

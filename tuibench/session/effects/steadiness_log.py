@@ -26,7 +26,7 @@ LEVEL_CHANGES = frozenset(
         EventKind.RESTART,
     }
 )
-"""What may change the throughput for good."""
+"""Events that may change the throughput permanently."""
 
 
 class SteadinessLog:

@@ -118,7 +118,7 @@ class EffectTracker:
         self.total_use = ResourceUse()
 
     async def execute(self, command: AbTestCommand | TuneCommand) -> str:
-        """Starts or ends an A/B test or a screening by hand. Raises UsageError while the other one runs."""
+        """Starts or ends an A/B test or a screening of the operator. UsageError while the other one runs."""
         if isinstance(command, StartAbTest) and self.operator_tune.is_under_way:
             raise UsageError("a screening of settings is under way", "end it first")
         if isinstance(command, StartTune) and self.operator_test.is_under_way:
@@ -168,7 +168,7 @@ class EffectTracker:
 
     @property
     def ab_so_far(self) -> AbTestResult | None:
-        """The same without its pairs, for those who watch."""
+        """The same without its pairs, for viewers."""
         result = self.ab
         return None if result is None else msgspec.structs.replace(result, pairs=())
 

@@ -72,7 +72,7 @@ class SampleHistory:
         self._samples.append(sample)
 
     def newest(self, count: int) -> tuple[Sample, ...]:
-        """At most so many samples, in the order they came."""
+        """The newest samples, up to a maximum, oldest first."""
         return tuple(islice(self._samples, max(0, len(self._samples) - max(0, count)), None))
 
 

@@ -9,11 +9,11 @@ from tuibench.session.events.event_log import EventLog, SampleHistory
 from tuibench.session.spec import SessionSpec
 
 MOST_EVENTS = 500
-"""Events of the past that a viewer gets when it joins."""
+"""Maximum number of past events that a new viewer receives."""
 
 
 def build_hello(spec: SessionSpec, server: ServerInfo, status: Status) -> Hello:
-    """What the session is and what holds now, without its past and without its load."""
+    """The session and its current status, without its history and its load."""
     return Hello(
         protocol=PROTOCOL_VERSION,
         version=__version__,
@@ -31,7 +31,7 @@ def build_hello(spec: SessionSpec, server: ServerInfo, status: Status) -> Hello:
 def history_fields(
     log: EventLog, history: SampleHistory, samples: int, *, with_events: bool
 ) -> dict[str, object]:
-    """The fields of a Hello about the past: so many samples, and the events if they are wanted."""
+    """The fields of a Hello about the past: up to `samples` samples, and the events if requested."""
     return {
         "elapsed_seconds": log.elapsed_seconds(),
         "samples": history.newest(samples),

@@ -49,7 +49,7 @@ class Lifecycle:
         self._on_change()
 
     def publish_status(self) -> None:
-        """Tells listeners that the status has changed."""
+        """Notifies listeners that the status has changed."""
         self._on_change()
 
     def request_stop(self, outcome: RunOutcome = "stopped") -> None:

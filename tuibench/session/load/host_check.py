@@ -1,4 +1,4 @@
-"""Checks the hosts of a load before it is wanted: each on its own, so that one that fails hides no other."""
+"""Checks the hosts of a load before a run: separately, so that a host that fails hides no other."""
 
 import asyncio
 

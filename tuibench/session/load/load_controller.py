@@ -24,7 +24,7 @@ POLL_SECONDS = 0.02
 
 
 class LoadTick(NamedTuple):
-    """One tick of the load. `refused` says in words what the server would not let in, else it is empty.
+    """One tick of the load. `refused` describes the connections that the server refused, else it is empty.
 
     `detail` is for the record. `has_reported` is False if no worker answered in time: then the tick is a gap,
     and the next one covers it.
@@ -53,7 +53,7 @@ def max_workers(plan: RunPlan, *, is_local: bool, is_native: bool = False) -> in
 class LoadController:
     """Drives the fleet. `threads`, `rate`, `weights` and `client_delay_ms` are what is asked for.
 
-    `checkpoint_listeners` hear the full reports made on the way. `accepted_connections` is how many
+    `checkpoint_listeners` receive the full reports of checkpoints. `accepted_connections` is how many
     connections the server let in when it refused some, None if it has not. `max_client_delay_ms` is the
     longest make-believe delay so far, `seconds` how long the load was measured, from `zero_ns` on.
     `unresponsive` are the workers that did not answer in the end: what they did last is in no figure.
@@ -91,7 +91,7 @@ class LoadController:
 
     @property
     def users(self) -> int:
-        """The users who share the connections; 0 for a connection each."""
+        """The number of users that share the connections; 0 for a connection each."""
         return self._plan.users
 
     def pause(self) -> None:
@@ -113,7 +113,7 @@ class LoadController:
         return weights_of(self._program)
 
     def set_weights(self, given: Mapping[str, float]) -> None:
-        """Mixes the transactions anew. Raises UsageError for weights that make no mix."""
+        """Sets the weights of the transactions. Raises UsageError for weights that make no mix."""
         mix = tuple(validated_mix(self._program, given).values())
         self._program = with_weights(self._program, mix)
         self.fleet.set_weights(mix)
@@ -124,7 +124,7 @@ class LoadController:
         self.fleet.set_delay(milliseconds)
 
     async def open(self, is_over: Callable[[], bool]) -> str:
-        """Opens the connections while the load is held; what the server refused, in words.
+        """Opens the connections while the load is held; returns a description of refused ones.
 
         Raises RunError when none opens, or not all of them in time, with the reason.
         """
@@ -151,7 +151,7 @@ class LoadController:
 
     @property
     def refusal_remedy(self) -> str:
-        """What the server would have to be told to let in those that it has refused."""
+        """The setting that would make the server accept the refused connections."""
         return self.alarms.refusal_remedy(self._latest)
 
     async def drain(self, seconds: float) -> None:
@@ -183,7 +183,7 @@ class LoadController:
         self.zero_ns, self._checkpoint_seconds = self._clock.now_ns(), 0.0
 
     async def tick(self) -> LoadTick:
-        """A round of reports. Raises RunError when a worker cannot go on, with its reason and exit code."""
+        """A round of reports. Raises RunError when a worker fails, with its reason and exit code."""
         threads, rate, delay_ms = self.threads, self.rate, self.client_delay_ms
         reports = await self._report()
         part, interval = self.accounting.tick(reports, threads, rate)
@@ -200,7 +200,7 @@ class LoadController:
         return LoadTick(part, interval, refused, self.accounting.detail, has_reported=bool(reports))
 
     def _connection_load(self, part: LoadSample) -> ConnectionSample | None:
-        """What is beside the load of connections, and who shares those of the load."""
+        """Connections outside the load, and the users that share those of the load."""
         if part.connection_load is None or not self._plan.has_connection_load:
             return None
         return msgspec.structs.replace(
@@ -265,7 +265,7 @@ class LoadController:
         return [report for _, report in sorted(self._known.items())]
 
     async def _keep_what_opened(self, reports: Sequence[WorkerReport]) -> str:
-        """Goes on with the connections there are; what was refused, in words, or nothing."""
+        """Continues with the open connections; returns a description of refused ones, or nothing."""
         count = self.alarms.refusals(reports)
         refused = self.alarms.refused(reports)
         if not refused:

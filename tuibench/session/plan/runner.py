@@ -66,7 +66,7 @@ class PlanRunner:
         return "the plan continues"
 
     def on_manual_change(self, quantity: Quantity) -> str:
-        """A change by hand holds a plan of the same quantity; what to add to the reply."""
+        """Holds a plan of the quantity that the operator changed; returns an addition to the reply."""
         timeline = self._timeline
         if (
             timeline is None
@@ -87,7 +87,7 @@ class PlanRunner:
             self._changed.set()
 
     def unpause(self) -> None:
-        """The load goes on."""
+        """The load continues."""
         if self._timeline is not None:
             self._timeline.unpause(self._now)
             self._changed.set()

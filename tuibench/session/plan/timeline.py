@@ -6,8 +6,8 @@
                         v   │
                      standing still
 
-While it stands still, held by the operator or with the load paused, the plan's own time stands still, too: it
-goes on from where it stopped, and no stage is cut short.
+While the operator holds it or the load is paused, the plan's own time stops, too: then it continues where it
+stopped, and no stage is cut short.
 
 A plan as a list of moves: at which second of the plan which level begins. Pure, no clock and no I/O.
 """
@@ -29,7 +29,7 @@ from tuibench.model.schedule import (
 
 SHORTEST_LEVEL_SECONDS = 0.25
 MOST_LEVELS = 3600
-"""The levels of an even ramp follow each other no faster, and are no more; rather they are farther apart."""
+"""Minimum interval and maximum number of an even ramp's levels; beyond these, the steps are larger."""
 
 
 class LevelChange(NamedTuple):
@@ -79,7 +79,7 @@ def _stage_changes(stage: Stage, number: int, start: float, label: str) -> Itera
 
 
 def _ramp_text(ramp: RampStage, level: float, each_seconds: float, label: str, *, is_first: bool) -> str:
-    """An even ramp is told once, at its start; a doubling one at every level."""
+    """An even ramp is reported once, at its start; a doubling one at every level."""
     if ramp.doubling:
         return f"{label}: {level_text(ramp.quantity, level)} for {each_seconds:.3g}s"
     first, last = level_text(ramp.quantity, ramp.first), level_text(ramp.quantity, ramp.last)
@@ -117,7 +117,7 @@ ROUNDING_SECONDS = 1e-6
 
 
 class PlanTimeline:
-    """One plan on its way. All times are seconds of the run."""
+    """A running plan. All times are seconds of the run."""
 
     def __init__(self, stages: Schedule) -> None:
         self.stages = stages
@@ -141,12 +141,12 @@ class PlanTimeline:
         return self._begun_at is not None
 
     def hold(self, now: float, why: str) -> None:
-        """It stands still until `resume`."""
+        """Stops the plan's time until `resume`."""
         self._stop(now)
         self.held = why
 
     def resume(self, now: float) -> None:
-        """It goes on from where it stopped, and takes its levels up again."""
+        """Continues where it stopped, and sets its levels again."""
         self.held = ""
         self._takes_up = True
         self._go(now)
@@ -157,7 +157,7 @@ class PlanTimeline:
         self._is_paused = True
 
     def unpause(self, now: float) -> None:
-        """The load goes on."""
+        """The load continues."""
         self._is_paused = False
         self._go(now)
 

@@ -89,7 +89,7 @@ def start_level(progress: ProbeProgress) -> NextLevel:
 
 
 def end_of_climb(progress: ProbeProgress) -> ProbeEnd | None:
-    """Why the way up has ended; None while it goes on."""
+    """Why the ascent has ended; None while it continues."""
     ups = progress.of(StepPurpose.UP)
     if not ups:
         return None
@@ -112,7 +112,7 @@ def is_collapsed(step: ProbeStep, steps: Sequence[ProbeStep]) -> bool:
 
 
 def is_saturated(by: Quantity, ups: Sequence[ProbeStep]) -> bool:
-    """Whether more gains no more, beyond the noise; of a rate, whether it is not kept up with."""
+    """Whether a higher level gains nothing beyond the noise; of a rate, whether the server falls behind."""
     if by is Quantity.RATE:
         return not keeps_up(ups[-1])
     gains = [_per_doubling(before, after) for before, after in pairwise(ups)]
@@ -141,7 +141,7 @@ def knee_of(progress: ProbeProgress) -> Knee | None:
 
 
 def points_of(steps: Sequence[ProbeStep]) -> list[ThroughputPoint]:
-    """The steps as a curve's points, without those of a load that never was."""
+    """The steps as points of a curve, without those whose level was not reached."""
     return [point_of(step) for step in steps if step.tps > 0 and not is_connection_limited(step)]
 
 

@@ -1,7 +1,7 @@
 """State machine of a probe: ticks in, levels out. Without a clock and without I/O.
 
     entered ──tick, tick, …──> step over ──> next level to enter, or over
-                jump: the step ends now      again: it begins anew      abort: all of it ends now
+                jump: the step ends now      again: it starts over      abort: the probe ends now
 
 Times are seconds of the run. What is measured next is `probe_ladder`'s, when a step is over `probe_step`'s.
 """
@@ -25,7 +25,7 @@ from tuibench.session.probe.step import ProbeTick, StepRun
 
 
 class ProbePlan:
-    """One probe. `ceiling` is the highest level, `is_local` tells whether the server runs on this host."""
+    """One probe. `ceiling` is the highest level, `is_local` is True if the server runs on this host."""
 
     def __init__(self, order: ProbeOrder, ceiling: float, now: float, *, is_local: bool = True) -> None:
         self.order = order
@@ -75,7 +75,7 @@ class ProbePlan:
         self._finish_step(now)
 
     def restart_step(self, now: float) -> None:
-        """Something got in the way: the step begins anew."""
+        """Restarts the step after a disturbance."""
         if self._run is not None:
             old = self._run
             self._run = StepRun(self.order.by, old.level, old.purpose, now, old.most_seconds)

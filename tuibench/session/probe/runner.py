@@ -112,7 +112,7 @@ class ProbeRunner:
         return "the probe is stopped"
 
     def next_step(self) -> str:
-        """Goes on to the next level. Raises UsageError if there is no step to end."""
+        """Starts the next level. Raises UsageError if there is no step to end."""
         self._check_under_way()
         if self._plan is None or self._moving is not None:
             raise UsageError("no step is being measured now")
@@ -121,7 +121,7 @@ class ProbeRunner:
         return "on to the next step"
 
     def on_manual_change(self, quantity: Quantity) -> str:
-        """A change by hand ends a probe; what to add to the reply."""
+        """Ends a probe after the operator's change; returns an addition to the reply."""
         if not self.is_under_way:
             return ""
         self._before = (self._load.threads, self._load.rate)

@@ -4,7 +4,7 @@ A tick counts once all connections are open and it began after the level was set
 discarded, and more of them until throughput and p95 are at rest (see `settling`). The step is over when the
 95 % interval of the mean throughput is narrower than ±3 %, from at least five ticks, or when its time is up.
 
-What a probe reads off a sample: how high it may go on this server, and what a tick measured.
+What a probe reads from a sample: the highest level on this server, and the figures of a tick.
 """
 
 import math
@@ -95,7 +95,7 @@ class StepRun:
         return self._p95_ms(self._kept)
 
     def waiting(self) -> str:
-        """What it waits for, in words."""
+        """What it waits for, as text."""
         if self.is_connecting:
             return f"connections: {self._connections:,} of {self.level:,.0f} are open"
         if len(self._kept) < FEWEST_TICKS:
@@ -105,7 +105,7 @@ class StepRun:
         return f"throughput known to {known}, wanted ±{self._wanted:.1%}"
 
     def finished(self, now: float, objectives: Sequence[Threshold], *, is_local: bool) -> ProbeStep:
-        """The step as far as it was measured; `is_local` tells whether the server runs on this host."""
+        """The step as far as it was measured; `is_local` is True if the server runs on this host."""
         kept = self._kept
         seconds = math.fsum(tick.slot.seconds for tick in kept)
         known = self.known
@@ -133,7 +133,7 @@ class StepRun:
 
     @property
     def is_connecting(self) -> bool:
-        """Whether connections are still being opened. Where the server lets in fewer, nobody waits."""
+        """Whether connections are still being opened. False where the server accepts no more."""
         if self._by is Quantity.RATE or self._connections is None:
             return False
         return self._connections < min(self.level, self._threads or self.level)
@@ -199,10 +199,10 @@ def _figures(ticks: Sequence[ProbeTick]) -> ThresholdFigures:
 
 
 MOST_THREADS = 1024
-"""Nobody needs more to see a knee; an order may say otherwise."""
+"""Default maximum: enough to see a knee."""
 
 RESERVE, RESERVE_SHARE = 5, 20
-"""Connections that are left to the operator: so many, or one of so many that the server allows."""
+"""Connections reserved for the operator: this number, or this share of what the server allows."""
 
 
 def level_ceiling(order: ProbeOrder, sample: Sample) -> float:

@@ -98,7 +98,7 @@ class ActivityMonitor:
             self._task = self._start_task(self._sampler.close(), "activity")
 
     async def kill(self, id: int) -> str:
-        """Ends the query of a connection; the answer in words. Raises SQLError for a refusal, in words."""
+        """Kills the query of a connection; returns the reply as text. Raises SQLError for a refusal."""
         await self._expect_kill(id)
         try:
             await self._sampler.kill(id)

@@ -42,7 +42,7 @@ class ReplicasObservation(NamedTuple):
 
 
 class Replicas:
-    """Reads them over connections of its own: one to the source, one to each replica."""
+    """Reads them over separate connections: one to the source, one to each replica."""
 
     def __init__(self, choice: ReplicaChoice, target: Target, clock: Clock) -> None:
         self._choice = choice

@@ -100,7 +100,7 @@ class Sampler:
         self._first = _reading(await self._sampler.sample(0, steering_statements), steering_statements)
 
     async def reset_stats(self, steering_statements: int, transactions_total: int) -> None:
-        """Another first reading, while the load is at rest. What it shows is told with the next look."""
+        """Repeats the first reading, while the load is idle. The next observation contains its result."""
         observation = await self._sample(transactions_total)
         self._first = _reading(observation, steering_statements)
         self._pending, self._counters_restarted = observation, False
@@ -143,9 +143,9 @@ class Sampler:
     ) -> tuple[ServerReading | None, ServerReading | None]:
         """The first and the last reading; the load must have ended, after this many `questions`.
 
-        There is no first one to compare with when the counters have begun anew in between.
+        There is no first one to compare with if the counters were reset in between.
 
-        The server hears the goodbyes of many connections a little later than they are said: the last reading
+        The server processes the disconnects of many connections slightly later: the last reading
         is one that has all the load's questions, and after which nothing but our own reading was counted.
         """
         before, last = None, None

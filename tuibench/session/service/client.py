@@ -134,7 +134,7 @@ class SessionClient:
         return await answer
 
     async def close(self) -> None:
-        """Leaves; the session goes on."""
+        """Disconnects; the session continues."""
         self._reading.cancel()
         self._joined.cancel()
         self._writer.close()
@@ -186,7 +186,7 @@ async def within_timeout(answer: Awaitable[T], path: Path, seconds: float) -> T:
 
 
 def _parse_hello(line: bytes, path: Path) -> Hello:
-    """The session's first line. Raises SessionAwayError if it is none of ours."""
+    """The session's first line. Raises SessionAwayError if it is not that of a tuibench session."""
     if not line:
         raise _hung_up(path)
     try:

@@ -28,7 +28,7 @@ UNMEASURED = frozenset({RunState.STARTING, RunState.WARMING})
 
 @asynccontextmanager
 async def serve_metrics(run: LoadRun | WatchRun) -> AsyncIterator[str]:
-    """Serves the run's metrics within the context, if its spec says so; yields the address, or nothing.
+    """Serves the run's metrics within the context, if its spec requests it; yields the address, or nothing.
 
     Raises RunError at once if that is not possible. Until the load runs, a scrape gets status 503.
     """
@@ -84,7 +84,7 @@ class MetricsExporter:
         )
 
     def _totals(self, *, measured: bool) -> RunTotals | None:
-        """None for a session without load: its server's counters tell of the traffic."""
+        """None for a session without load: the server's counters describe the traffic."""
         return run_totals(self._run.load, measured=measured) if isinstance(self._run, LoadRun) else None
 
     def _on_message(self, message: SessionMessage) -> None:

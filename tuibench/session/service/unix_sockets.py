@@ -3,7 +3,7 @@
 A socket's address holds some hundred bytes only. A longer path is reached through its open directory, or,
 where the system has no names for open directories, from inside it.
 
-Who is at the other end of a unix socket, as the kernel knows it.
+The peer of a Unix socket, as the kernel reports it.
 """
 
 import contextlib
@@ -102,19 +102,19 @@ SOL_LOCAL, LOCAL_PEERCRED, LOCAL_PEERPID = 0, 1, 2
 
 
 class Peer(NamedTuple):
-    """A process and its user; the process is 0 where the system does not tell."""
+    """A process and its user; the process is 0 where the system does not report it."""
 
     pid: int
     uid: int
 
     @property
     def is_welcome(self) -> bool:
-        """Sessions serve their own user, and root, who could read their memory anyway."""
+        """Sessions serve their own user, and root, which could read their memory anyway."""
         return self.uid in (os.getuid(), 0)
 
 
 def peer_of(sock: socket.socket) -> Peer:
-    """The peer of a connected unix socket. Raises OSError where the system does not tell."""
+    """The peer of a connected Unix socket. Raises OSError where the system does not report it."""
     if hasattr(socket, "SO_PEERCRED"):
         pid, uid, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
         return Peer(pid, uid)
@@ -123,7 +123,7 @@ def peer_of(sock: socket.socket) -> Peer:
 
 
 def _pid_of(sock: socket.socket) -> int:
-    """The pid apart from the user; it only tells which share of the processor is ours."""
+    """The pid, apart from the user; it serves only to attribute processor time."""
     try:
         return sock.getsockopt(SOL_LOCAL, LOCAL_PEERPID)
     except OSError:

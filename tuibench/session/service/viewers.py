@@ -108,7 +108,7 @@ class _Numbered(msgspec.Struct):
 
 
 class Viewer:
-    """Somebody connected: a caller at first, a viewer once it has joined."""
+    """A connection: a client at first, a viewer once it has joined."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -234,7 +234,7 @@ def _number_of(line: bytes) -> int:
 
 
 class ConnectionLimit:
-    """The open connections, the oldest first. `is_viewer` tells viewers from other clients.
+    """The open connections, the oldest first. `is_viewer` distinguishes viewers from other clients.
 
     Each connection takes a descriptor and a task of the process that runs the load. Beyond the limit a new
     one replaces the oldest that is idle and no viewer; if all are viewers, the new one is refused.

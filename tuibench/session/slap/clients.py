@@ -95,7 +95,7 @@ class SlapClients:
 
 
 def check_no_connection_lost(errors: Mapping[int, int]) -> None:
-    """Raises ConnectionLostError if errors, by their codes, tell that a client lost its connection."""
+    """Raises ConnectionLostError if the error codes mean that a client lost its connection."""
     lost = {code: times for code, times in errors.items() if code in UNREACHABLE_CODES}
     if lost:
         words = ", ".join(f"error {code} ({times} ×)" for code, times in lost.items())
@@ -103,7 +103,7 @@ def check_no_connection_lost(errors: Mapping[int, int]) -> None:
 
 
 def iteration_plan(spec: SlapSpec, clients: int, turns: int, seed: int) -> RunPlan:
-    """The plan of an iteration in which each client has so many turns. Statements go as text."""
+    """The plan of an iteration with this number of queries per client. Statements are sent as text."""
     return RunPlan(
         profile=SLAP_PROFILE,
         threads=clients,

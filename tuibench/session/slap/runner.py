@@ -44,7 +44,7 @@ class _Iteration(NamedTuple):
 
 
 class SlapRunner:
-    """Runs a slap. `say` gets warnings in words, `note` what each iteration took."""
+    """Runs a slap. `say` receives warnings, `note` the time of each iteration."""
 
     def __init__(
         self, spec: SlapSpec, say: Say, clock: Clock | None = None, note: Say = lambda _: None

@@ -49,7 +49,7 @@ class SlapSpec(msgspec.Struct, frozen=True, kw_only=True):
     load_engine: EngineChoice = EngineChoice.AUTO
 
     def rhythm(self, clients: int) -> QueryCycle:
-        """How each of so many clients goes through its queries; at least once, as mysqlslap does."""
+        """How each client runs its queries; at least once, as mysqlslap does."""
         queries = self.queries_per_client or self.queries_in_all // clients
         return QueryCycle(queries=queries or len(self.script.queries), commit=self.commit, detach=self.detach)
 

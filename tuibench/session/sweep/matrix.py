@@ -90,7 +90,7 @@ def cells_by_start(plan: SweepPlan) -> tuple[Cell, ...]:
 
 
 def cell_plan(plan: SweepPlan, cell: Cell) -> RunPlan:
-    """What a session runs for a cell; each repeat has values of its own."""
+    """The plan of a cell's session; each repeat has its own seed."""
     base = plan.base
     if cell.variant.load:
         base = msgspec.convert({**msgspec.to_builtins(base), **cell.variant.load}, RunPlan)
@@ -135,5 +135,5 @@ def starting_seconds(sweep: Sweep) -> float:
 
 
 def remaining_seconds(base: RunPlan, results: Sequence[CellResult], cells_left: int) -> float:
-    """How long so many more cells take. Making tables is not foreseen."""
+    """Estimated time of the remaining cells, without the creation of tables."""
     return cells_left * cell_seconds(base, results)

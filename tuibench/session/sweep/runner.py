@@ -1,8 +1,8 @@
 """Runner of a sweep: runs the remaining cells one after another, and handles failures.
 
-A cell that fails is run once more, after the server is back if it was away; then it is written down as failed
-and the others go on. What every cell would meet ends the sweep: a refused setting, missing tables, a server
-that stays away, several failed cells in succession. A sweep that ended early goes on where it was.
+A cell that fails is run once more, after the server is back if it was away; then it is recorded as failed and
+the sweep continues. An error that every cell would meet ends it: a refused setting, missing tables, a server
+that stays away, several failed cells in succession. A sweep that ended early can be resumed.
 
 A sweep on a real server: its folder, its tables, its cells, put together for the command line.
 """

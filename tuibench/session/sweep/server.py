@@ -47,7 +47,7 @@ async def read_surroundings(target: Target, clock: Clock) -> SweepEnvironment:
 
 
 async def table_files_bytes(target: Target, program: Program) -> int | None:
-    """How large the files of a program's tables are; None if the server does not tell."""
+    """Size of the files of a program's tables; None if the server does not report it."""
     names = build_data_set(program).table_names()
     connection = await connect_with_defaults(target)
     try:

@@ -31,7 +31,7 @@ LATE = (
 
 
 class Alarms:
-    """Looks at each tick and says what is new."""
+    """Checks each tick and reports what is new."""
 
     def __init__(self) -> None:
         self._quiet_until: dict[EventKind, int] = {}
@@ -56,7 +56,7 @@ class Alarms:
         return alarms
 
     def report_unresponsive(self, overdue: Sequence[str], silent: Sequence[str]) -> None:
-        """These workers owe a report, and some of them do not run; `look` says so, once for each."""
+        """Workers whose report is missing or that do not run; `look` reports each once."""
         for name in overdue:
             if name in silent:
                 self._report_once(name, SILENT)
@@ -70,7 +70,7 @@ class Alarms:
             self._pending.append(text.format(name=name))
 
     def lost(self, losses: Sequence[Loss]) -> None:
-        """All workers that ended so far; `look` says so, once for each."""
+        """All workers that ended so far; `look` reports each once."""
         self._pending += [loss.event for loss in losses[self._told_losses :]]
         self._told_losses = len(losses)
 
@@ -91,7 +91,7 @@ class Alarms:
         )
 
     def refused(self, reports: Sequence[WorkerReport]) -> str:
-        """What the server refuses, in words; empty when nothing new was refused."""
+        """A description of what the server refuses; empty if nothing new was refused."""
         refused = _refused(reports)
         new = {code: times - self._refused_before.get(code, 0) for code, times in refused.items()}
         self._refused_before = refused

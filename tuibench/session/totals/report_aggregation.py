@@ -233,9 +233,9 @@ class LoadTotals:
         self._latest_round = frozenset(report.worker for report in reports)
 
     def reset_stats(self, reports: Sequence[WorkerReport]) -> None:
-        """The run's figures count from here; the tick under way goes on, and so does the sample's total.
+        """Resets the run's figures; the current tick continues, and so does the sample's total.
 
-        What is still on its way will end in the new figures, so it begins in them.
+        Transactions in flight end in the new figures, so they start in them.
         """
         self.add_reports(reports)
         self._done_before += self.totals.completed

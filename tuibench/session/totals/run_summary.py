@@ -43,7 +43,7 @@ from tuibench.session.totals.report_aggregation import LoadTotals
 class ServerReading(msgspec.Struct, frozen=True, kw_only=True):
     """The server's cumulative counters at one moment, and how many statements we had sent it by then.
 
-    `own` counts sampling and steering, the reading itself included; `uptime_seconds` tells a restart.
+    `own` counts sampling and steering, the reading itself included; `uptime_seconds` shows a restart.
     """
 
     counters: Mapping[str, int]

@@ -186,7 +186,7 @@ def _too_large(memory: MemoryUse, growth: int, room: Room) -> str:
 
 
 def spread(values: Sequence[str], present: str, count: int) -> list[str]:
-    """So many of the numbers, from above and below the present one, spread evenly over each side."""
+    """A selection of the numbers above and below the present one, spread evenly over each side."""
     now = Decimal(present)
     ordered = sorted(values, key=Decimal)
     above = [value for value in ordered if Decimal(value) > now]

@@ -72,7 +72,7 @@ class OperatorTune:
         return self._run.progress if self._run is not None else None
 
     async def execute(self, command: TuneCommand) -> str:
-        """Executes a command; the reply in words. Raises TuibenchError for a refusal."""
+        """Executes a command; returns the reply as text. Raises TuibenchError for a refusal."""
         if isinstance(command, StopTune):
             return self._stop()
         order = self._order(command.plan)

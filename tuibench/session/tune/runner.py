@@ -76,7 +76,7 @@ class _Window:
 
 
 class TuneRun:
-    """Slots and events in; commands out, each as a task of its own: a tick does not wait for it."""
+    """Slots and events in, commands out. Each command is a separate task: a tick does not wait for it."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ _GLOBAL_GRANT = re.compile(r"GRANT (.+?) ON \*\.\* TO ", re.IGNORECASE | re.DOTA
 
 
 def global_privileges(grants: Iterable[str]) -> frozenset[str]:
-    """The privileges on `*.*` that the lines of SHOW GRANTS name, in capitals. `ALL` stands for every one."""
+    """The privileges on `*.*` that the lines of SHOW GRANTS name, in capitals. `ALL` means every one."""
     found: set[str] = set()
     for line in grants:
         match = _GLOBAL_GRANT.match(line.strip())
@@ -62,7 +62,7 @@ def _read_only_reason(setting: Setting, server: ServerInfo, value: str | None, *
 
 
 async def _held_privileges(control: AdminConnection) -> frozenset[str]:
-    """The login's privileges; a server that does not tell them is asked by the change itself."""
+    """The login's privileges; if the server does not report them, the change itself is the test."""
     try:
         return global_privileges(await control.grants())
     except SQLError:

@@ -1,6 +1,6 @@
 """Presets: named groups of settings, built-in and the user's, with the risk of each.
 
-The user's own presets, from the configuration file; faults are told by file, key and nearest valid name.
+The user's own presets, from the configuration file; errors name the file, the key and the nearest valid name.
 
 [presets.night]
 settings = { sync_binlog = 0, innodb_io_capacity = 4000, long_query_time = 0.5 }
@@ -116,7 +116,7 @@ class PresetConfig(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def all_presets(path: Path | None = None) -> tuple[PresetState, ...]:
-    """Ours, then the user's. Raises UsageError when the file cannot be read as it is meant."""
+    """The built-in presets, then the user's. Raises UsageError for an invalid file."""
     source = path or config.config_file()
     found = config.read_section("presets", path)
     return BUILTIN_PRESETS + tuple(

@@ -20,7 +20,7 @@ def _mariadb_also(privilege: str) -> tuple[PrivilegeRule, ...]:
 
 
 GLOBAL_VARIABLE = (_SUPER, *_MYSQL)
-"""For any global variable without a privilege of its own."""
+"""For any global variable without a specific privilege."""
 
 BINARY_LOG = (*_mariadb_also("BINLOG ADMIN"), *_MYSQL)
 REPLICA = (*_mariadb_also("REPLICATION SLAVE ADMIN"), *_MYSQL)

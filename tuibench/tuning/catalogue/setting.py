@@ -31,7 +31,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,40}")
 _DECIMAL = re.compile(r"[+-]?(?=\.?[0-9])[0-9]{0,20}(\.[0-9]{0,20})?")
 _SIZE = re.compile(r"([+-]?[0-9]{1,40})\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 BOUNDLESS = 2**60
-"""More bytes than any host has: a limit that need not be told."""
+"""More bytes than any host has: a limit that is not shown."""
 
 MICRO = Decimal("0.000001")
 
@@ -54,7 +54,7 @@ class SettingScope(StrEnum):
     """Whom a change reaches.
 
     SERVER is one value for all. DEFAULT is the server's value for new connections: the workload's connections
-    have a copy each, which is changed along with it. WORKLOAD is the workload's connections and nobody else.
+    have a copy each, which is changed along with it. WORKLOAD is only the workload's connections.
     """
 
     SERVER = "server"
@@ -89,7 +89,7 @@ class FlavourSupport(msgspec.Struct, frozen=True):
 
     Numbers (bytes for sizes) run from `low` to `high`; `values` are the words of a choice. Before
     `dynamic_since` only a restart of the server changes it, and later too from a value that is `stuck`.
-    `kind` is set where the flavour writes values in a way of its own.
+    `kind` is set where the flavour has its own notation.
     """
 
     flavour: Flavour
@@ -111,7 +111,7 @@ class FlavourSupport(msgspec.Struct, frozen=True):
 
 
 class PrivilegeRule(msgspec.Struct, frozen=True):
-    """From this version on, a flavour asks for one of these global privileges, or for none."""
+    """From this version on, a flavour requires one of these global privileges, or none."""
 
     flavour: Flavour
     since: Version
@@ -121,12 +121,12 @@ class PrivilegeRule(msgspec.Struct, frozen=True):
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that can be changed. `name` is the variable's, except where there is none.
 
-    `meanings` says what single values do, `otherwise` what any other does (`{value}` stands for it, sizes in
+    `meanings` says what single values do, `otherwise` what any other does (`{value}` is replaced, sizes in
     words). `offered` are the values to choose from, `safe` those that lose no committed transaction, None if
     no value loses one; `risk` is what changing it can cost, in one sentence. `needs` are the privileges,
     `counters` the status counters that show its effect. `aliases` are other spellings of values. The server
     may round what it is asked for: `rounding` says how, and is empty where it takes a value or refuses it.
-    `slow` is True where a change goes on in the background, and another one is not taken before it is done.
+    `slow` is True where a change continues in the background, and no other is accepted before its end.
     `roles` are where it appears without having been changed, `cost` is what a commit pays for it,
     `short_name` is for narrow panels. `trial`, `tried` (None for those offered) and `memory` say which values
     `tune` may try; `acts_with` are variables that need these values for the setting to have any effect.
@@ -165,7 +165,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return next((support for support in self.supported if support.has(server)), None)
 
     def meaning(self, value: str) -> str:
-        """What a value does, in words."""
+        """The meaning of a value."""
         return self.meanings.get(value) or self.otherwise.format(value=self.spoken(value))
 
     def spoken(self, value: str) -> str:
@@ -196,7 +196,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(value for value in self.offered if support.low <= Decimal(value) <= support.high)
 
     def takes(self, support: FlavourSupport) -> str:
-        """Which values it takes, in words."""
+        """A description of the valid values."""
         match self.kind_of(support):
             case ValueKind.INTEGER:
                 return f"whole numbers from {support.low} to {support.high}"

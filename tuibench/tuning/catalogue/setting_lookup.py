@@ -2,8 +2,8 @@
 
 Settings of which one is the other's upper limit: what may be set, and in which order.
 
-MySQL cuts a value that breaks the limit; MariaDB moves the *other* setting out of the way, which nobody asked
-for and nobody would put back. So the limit is kept here, and settings are changed in an order that keeps it.
+MySQL cuts a value that breaks the limit; MariaDB changes the *other* setting instead, which tuibench
+would not restore. So the limit is kept here, and settings are changed in an order that keeps it.
 """
 
 from collections.abc import Mapping

@@ -24,7 +24,7 @@ class ConsentRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProductionError(UsageError):
-    """The server looks like production, and nobody has said yes to it."""
+    """The server looks like production, and the operator has not consented."""
 
     def __init__(self, where: str, signs: tuple[str, ...]) -> None:
         super().__init__(

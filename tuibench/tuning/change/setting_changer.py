@@ -99,7 +99,7 @@ class SettingChanger:
             raise refusals.explain_refusal(error, setting, change.new, self._server) from error
 
     async def _confirm(self, setting: Setting, change: SettingChange) -> None:
-        """Reads back. A third value is taken for the server's rounding, so that it is put back as well."""
+        """Reads the value. A third value counts as the server's rounding, so that it is restored as well."""
         actual = await self._settled_value(setting, change)
         if actual == change.new:
             await asyncio.to_thread(self._journal.applied, change)

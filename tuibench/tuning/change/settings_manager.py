@@ -182,7 +182,7 @@ class SettingsManager:
         return tuple(done[name] for name in wanted)
 
     def rounding(self, name: str, value: str, now: str) -> str:
-        """Why a setting has another value than was asked for, in words; empty if it has that value."""
+        """Why a setting has another value than requested; empty if it has that value."""
         setting = setting_lookup.find_setting(name)
         asked = self._checked(setting, value)
         return "" if asked == now else f"asked for {setting.spoken(asked)}: {setting.rounding}"
@@ -199,7 +199,7 @@ class SettingsManager:
             return [*restored, *self._restore_workload(only)]
 
     async def after_restart(self) -> list[str]:
-        """Settles what a restart of the server has reset; what became of each setting, in words."""
+        """Settles what a restart of the server has reset; returns a message for each setting."""
         async with self._lock:
             await self._setter.read_all()
             if not self.journal.ledger.open_settings:
@@ -214,7 +214,7 @@ class SettingsManager:
         await asyncio.to_thread(self.journal.close)
 
     def _state(self, setting: Setting) -> SettingState:
-        """The state, made only when a value of it has changed: every tick asks for all of them."""
+        """The state, made only when a value of it has changed: every tick reads all of them."""
         name = setting.name
         own = self._workload.values if setting.scope is SettingScope.WORKLOAD else {}
         if name in own:

@@ -1,6 +1,6 @@
 """Table of all checks in display order, and those that warn before a run.
 
-Whether a server looks as if somebody lived on it, so that changing its settings deserves a question.
+Whether a server looks like production, so that a change of its settings needs a confirmation.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from tuibench.units import pluralize
 class Check(NamedTuple):
     """A function from facts to a finding.
 
-    `run_checks_before_run`: its warnings are told before every run, too.
+    `run_checks_before_run`: its warnings are shown before every run, too.
     """
 
     run: Callable[[Facts], Finding]
@@ -59,7 +59,7 @@ def run_all_checks(facts: Facts) -> tuple[Finding, ...]:
 
 
 def run_checks_before_run(facts: Facts) -> tuple[Finding, ...]:
-    """What a run must be told of."""
+    """The results that are shown before a run."""
     found = (check.run(facts) for check in CHECKS if check.before_run)
     return tuple(finding for finding in found if finding.severity in REPORTED_SEVERITIES)
 

@@ -16,7 +16,7 @@ SHARING = 16
 
 
 def disk_findings(facts: DiskFacts | None, speed: DiskSpeed) -> tuple[Finding, ...]:
-    """Flushes, the commits that they allow, reads, and whether the disk tells the truth."""
+    """Flushes, the commits that they allow, reads, and whether flushes reach the disk."""
     return (
         _flushes(speed),
         _ceiling(speed),

@@ -1,6 +1,6 @@
 """Facts about server, host and data, gathered by `reader` and judged by the checks.
 
-What a run is going to ask of server and host, told by its plan and its program.
+What a run requires of server and host, by its plan and its program.
 """
 
 from collections.abc import Iterable
@@ -53,7 +53,7 @@ class LoadRequirements(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_requirements(plan: RunPlan, program: Program, workers: int) -> LoadRequirements:
-    """The needs of a plan, run by so many worker processes."""
+    """The requirements of a plan with a number of worker processes."""
     spec = build_data_set(program)
     return LoadRequirements(
         threads=plan.most_threads,
@@ -89,7 +89,7 @@ SERVER_USERS = frozenset({"system user", "event_scheduler", ""})
 
 
 class ClientConnection(msgspec.Struct, frozen=True, kw_only=True):
-    """A connection of somebody else, as the process list shows it."""
+    """A connection of another client, as the process list shows it."""
 
     id: int
     user: str
@@ -122,7 +122,7 @@ class ClientConnection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server said. None stands for what this login may not see.
+    """Facts about the server. None is what this login may not see.
 
     `clients` are the connections of others; without `sees_all` only those of this user. `writes` are the
     server's counts of data changes at `read_at` (seconds of a monotonic clock), `writes_later` those of a

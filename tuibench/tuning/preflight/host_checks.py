@@ -8,7 +8,7 @@ FILES_OF_A_WORKER = 64
 """Besides its connections."""
 
 STEADY_CLOCKS = frozenset({"tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", ""})
-"""Read without entering the kernel; the empty name is a system that does not tell."""
+"""Clock sources read without a system call; the empty name is an unknown one."""
 
 STEADY_GOVERNORS = frozenset({"performance"})
 TOLERATED_OFFSET_SECONDS = 1.0

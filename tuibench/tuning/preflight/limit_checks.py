@@ -1,4 +1,4 @@
-"""Checks of the server's limits against what the run asks for."""
+"""Checks of the server's limits against the requirements of the run."""
 
 import math
 
@@ -10,7 +10,7 @@ from tuibench.units import pluralize
 
 NAME = ServerVariable.MAX_CONNECTIONS
 ROOM_FOR_OPERATOR = 10
-"""Connections that should stay free for whoever must log in while the load runs."""
+"""Connections that should stay free for administrators while the load runs."""
 
 LARGEST_PREPARED_LIMIT = 4_194_304
 """The most that servers of either flavour take for max_prepared_stmt_count."""
@@ -98,7 +98,7 @@ def check_prepared_statements(facts: Facts) -> Finding:
 
 
 def check_open_tables(facts: Facts) -> Finding:
-    """A thread holds one table open at a time; with fewer than threads × tables some are opened anew."""
+    """A thread holds one table open at a time; with fewer than threads × tables some are opened again."""
     name, cache = ServerVariable.TABLE_OPEN_CACHE, facts.server.number(ServerVariable.TABLE_OPEN_CACHE)
     if cache is None:
         return not_visible(name, ServerVariable.TABLE_OPEN_CACHE)

@@ -114,7 +114,7 @@ def _clients(rows: Sequence[Row], own_id: int) -> tuple[ClientConnection, ...]:
 
 
 async def _clock_ahead(connection: Connection, wall_seconds: Callable[[], float]) -> float | None:
-    """By how much the server's clock is ahead of ours, give or take half the round trip."""
+    """How far the server's clock is ahead of this host's, within half the round trip."""
     sent = wall_seconds()
     rows = await _rows(connection, _CLOCK_SQL)
     received = wall_seconds()

@@ -139,7 +139,7 @@ def check_binary_log(facts: Facts) -> Finding:
 
 
 def check_clients(facts: Facts) -> Finding:
-    """Others at work falsify every figure."""
+    """Activity of other clients distorts the figures."""
     name, busy = "other_clients", facts.server.busy
     if facts.server.clients is None:
         return not_visible(name, "other clients")
@@ -162,7 +162,7 @@ def check_clients(facts: Facts) -> Finding:
 
 
 def _expiry_seconds(facts: Facts) -> float:
-    """Zero for never. MariaDB tells the same in both variables."""
+    """Zero for never. Both variables have the same value on MariaDB."""
     seconds = facts.server.number(ServerVariable.BINLOG_EXPIRE_SECONDS)
     if seconds is not None:
         return seconds

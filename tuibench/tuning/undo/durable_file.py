@@ -109,14 +109,14 @@ def _is_writable(fd: int) -> bool:
 
 
 def rename_with_suffix(path: Path, suffix: str) -> None:
-    """Keeps the file under another name, for people to look at."""
+    """Keeps the file under another name, for inspection."""
     with contextlib.suppress(FileNotFoundError):
         path.rename(path.with_name(path.name + suffix))
     _sync_directory(path.parent)
 
 
 def remove(path: Path) -> None:
-    """Takes the file away for good."""
+    """Deletes the file durably."""
     path.unlink(missing_ok=True)
     _sync_directory(path.parent)
 

@@ -1,6 +1,6 @@
 """Handle of the guardian process: start, check, release.
 
-The guardian is a process of its own that outlives the session and puts its changes back, see `watch`. It is
+The guardian is a separate process that outlives the session and restores its changes, see `watch`. It is
 started with plain `subprocess`: asyncio's transports kill their child when the session's loop ends.
 """
 
@@ -62,9 +62,9 @@ class Guardian:
             return True
 
     async def release(self, wait_seconds: float = 5.0) -> bool:
-        """Tells the guardian that the session is over; True if it is gone within the time.
+        """Notifies the guardian that the session is over; True if it ends within the time.
 
-        It ends at once when everything is restored, else it goes on trying by itself.
+        It ends at once when everything is restored, otherwise it keeps trying.
         """
         async with self._lock:
             process, self._process = self._process, None

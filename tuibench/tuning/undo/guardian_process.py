@@ -75,7 +75,7 @@ async def restore_until_done(
 
 
 async def _attempt(path: Path, control: AdminConnection, clock: Clock) -> set[RestoreOutcome]:
-    """One try. The lock is let go between tries, so that `tuibench restore` can step in."""
+    """One try. The lock is released between tries, so that `tuibench restore` can take over."""
     try:
         journal = Journal.claim(path)
     except JournalBusyError:

@@ -1,7 +1,7 @@
 """Settings journal: one file per session, written and synced before a change.
 
-The file exists from the first change until the last one is settled. Whoever may settle its changes holds its
-lock: the session as long as it lives, then the guardian or `tuibench restore`.
+The file exists from the first change until the last one is settled. The process that may settle its changes
+holds its lock: the session as long as it lives, then the guardian or `tuibench restore`.
 """
 
 import contextlib
@@ -115,7 +115,7 @@ class Journal:
             self._append(ChangeConfirmed(change.seq), sync=False)
 
     def settle(self, seqs: tuple[int, ...], how: Settlement, at: float, why: str = "") -> None:
-        """Closes changes for good; the file goes with the last of them."""
+        """Closes changes finally; the file is deleted with the last of them."""
         if not seqs:
             return
         with self._lock:
@@ -124,7 +124,7 @@ class Journal:
                 self._remove()
 
     def hand_over(self, seqs: tuple[int, ...], successor: str, at: float) -> None:
-        """Leaves changes to a session that has changed the same settings and goes on."""
+        """Hands changes over to a running session that has changed the same settings."""
         with self._lock:
             self._append(ChangeHandedOver(seqs=seqs, successor=successor, at=at), sync=True)
 

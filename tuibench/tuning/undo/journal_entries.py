@@ -1,7 +1,7 @@
 """Entries of a settings journal: types, encoding and decoding. No I/O.
 
 Line 1 is a `JournalHeader`. Each `Change` is written before the server is asked; `ChangeConfirmed` says the
-server confirmed it; `ChangeHandedOver` leaves it to another session; `ChangeSettled` closes it for good. A
+server confirmed it; `ChangeHandedOver` leaves it to another session; `ChangeSettled` closes it finally. A
 change that is not settled is to be restored. docs/journal.md describes the format.
 
 What one journal still has to restore: entries in, open changes out. No I/O.
@@ -44,7 +44,7 @@ class JournalHeader(msgspec.Struct, frozen=True, tag="journal", kw_only=True):
 class SettingChange(msgspec.Struct, frozen=True, tag="change", kw_only=True):
     """About to be asked of the server: `setting` from `old` to `new`, at a wall clock time.
 
-    `seq` grows over all journals of one server: it tells whose change came first.
+    `seq` grows over all journals of one server: it shows which change came first.
     """
 
     seq: int

@@ -2,7 +2,7 @@
 
 Read and settled only during one's own turn (see `turn`). A journal that cannot be read has no say.
 
-Who changed a setting on the server, if it was another session: its journal tells, while it is open.
+Which other session changed a setting on the server, by its open journal.
 """
 
 from pathlib import Path
@@ -76,7 +76,7 @@ class ChangeAttribution:
         self._changes: dict[str, _AttributedChange] = {}
 
     def author_of(self, setting: str, value: str) -> str:
-        """Who gave a setting this value, and how, as the beginning of a sentence.
+        """Which session set this value, and how, as the beginning of a sentence.
 
         A session that ends takes its journal away: that it puts a value back is known from its change.
         """

@@ -2,9 +2,9 @@
 
 The changes of all journals of one server have one order. The last session that lives restores what was
 before the first of them. A session that ends earlier restores what the others expect to find if its own
-value is on top; changes of its own that lie below theirs it leaves to them ("handed over"). No I/O.
+value is on top; it hands over its own changes below theirs. No I/O.
 
-Messages about restored settings, with the SQL for what is left to do by hand.
+Messages about restored settings, with the SQL for a manual restore.
 """
 
 from collections.abc import Iterable, Sequence

@@ -7,7 +7,7 @@ only for what is not hot: a back-off, a wait for work. Errors are thrown in wher
     in_a_row    transactions, each in the books from its start to whichever end
     _again      what follows a failed attempt
     _retries    what that calls for first: a rollback, a back-off
-    _talk       an attempt that hangs on what it captures
+    _talk       an attempt that depends on rows it captures
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -131,7 +131,7 @@ class TransactionRunner:
         return self.busy_us - self._busy_us_before
 
     def run_transactions(self, conn: PreparedConnection) -> TransactionLoop:
-        """One transaction after the other, until there is something to look at first, or nothing to start.
+        """One transaction after the other, until a check is due or there is nothing to start.
 
         All in one frame, since nearly all time is spent here. A latency ends when the last byte of the answer
         is there; a transaction's covers its retries, as sysbench counts it. Response time counts from the
@@ -231,13 +231,13 @@ class TransactionRunner:
         return True
 
     def _was_expected_kill(self, code: int) -> bool:
-        """Whether this is the interruption that the operator was told to expect; it is forgiven once."""
+        """Whether this is the announced interruption, which is retried once."""
         spared = self._kill_expected and code == ER_QUERY_INTERRUPTED
         self._kill_expected = self._kill_expected and not spared
         return spared
 
     def _run_interactive(self, conn: PreparedConnection, which: int) -> TransactionStep[bool]:
-        """Statements that may hang on what those before them captured. False: rolled back by intent."""
+        """Statements that may depend on rows captured before. False: rolled back by intent."""
         context, recorder, now = self._context, self._context.recorder, self._context.clock.now_ns
         delay = context.delay
         talk, answer, last = self._start_interactive(which), None, ""

@@ -35,7 +35,7 @@ from tuibench.workload.generate.generator import Generator
 class VirtualUser:
     """A connection of the load with its own stream of values. `admitted` once the server has let it in.
 
-    One that `waits_for_slot` waits for room on a server that takes no more connections.
+    One that `waits_for_slot` waits for a slot on a server that accepts no more connections.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class VirtualUser:
             self._conn.connection.protocol.wake()
 
     async def run(self) -> None:
-        """Lives until told to leave, refused by the server, out of work, or cancelled."""
+        """Runs until it must leave, is refused by the server, has no more work, or is cancelled."""
         try:
             lost = 0
             while not self._is_done() and (conn := await self._connect(lost)) is not None:
@@ -131,7 +131,7 @@ class VirtualUser:
             await conn.close(self._context)
 
     async def _run_connection(self, conn: PreparedConnection) -> None:
-        """Works until it is done, the connection is lost, or is to be made anew."""
+        """Works until it is done, or the connection is lost or due for a new login."""
         loop: TransactionLoop = self._transaction_loop(conn)
         answer: Any = None
         try:

@@ -41,7 +41,7 @@ class Returned(NamedTuple):
     message: str = ""
 
     def error(self) -> TuibenchError | None:
-        """The error that ends the load, None if it goes on."""
+        """The error that ends the load, None if it continues."""
         match self.reason:
             case "refused":
                 return error_for_code(self.code, self.message)

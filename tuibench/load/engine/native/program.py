@@ -1,6 +1,6 @@
 """Compiles a program for the native engine, and checks that the engine supports it.
 
-The engine is a distribution of its own, `tuibench-native`.
+The engine is a separate distribution, `tuibench-native`.
 """
 
 import hashlib
