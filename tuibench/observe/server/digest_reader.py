@@ -23,6 +23,12 @@ SELECT LOWER(TABLE_NAME), LOWER(COLUMN_NAME), LOWER(DATA_TYPE),
   COALESCE(CHARACTER_MAXIMUM_LENGTH, 0), COLUMN_KEY
 FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} ORDER BY TABLE_NAME, ORDINAL_POSITION
 """
+_EXECUTIONS = """
+SELECT COUNT_STAR FROM performance_schema.events_statements_summary_global_by_event_name
+WHERE EVENT_NAME = 'statement/com/Execute' AND @@version LIKE '%MariaDB%'
+"""
+"""MariaDB keeps no digests of statements that are executed by the binary protocol."""
+
 INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 
@@ -34,10 +40,14 @@ class DigestCount(NamedTuple):
 
 
 class DigestStatistics(NamedTuple):
-    """The digests of a database, most frequent first, and in how many seconds they were counted."""
+    """The digests of a database, most frequent first, and in how many seconds they were counted.
+
+    `unseen` is the number of executions, in all databases, that the server keeps no digest of.
+    """
 
     digests: tuple[DigestCount, ...]
     seconds: float
+    unseen: int = 0
 
 
 class _Row(NamedTuple):
@@ -55,9 +65,11 @@ async def read_digests(
     Raises RunError if the server keeps none.
     """
     before = await _read(connection, database) if seconds else {}
+    unseen_before = await _executions_without_digest(connection) if seconds else 0
     if seconds:
         await clock.sleep(seconds)
     after = await _read(connection, database)
+    unseen = await _executions_without_digest(connection) - unseen_before
     grown: Counter[str] = Counter()
     for digest, row in after.items():
         if not row.text.startswith(PREPARE):
@@ -67,7 +79,12 @@ async def read_digests(
         (row.first for row in after.values()), default=0.0
     )
     found = (DigestCount(text, times) for text, times in grown.most_common() if times > 0)
-    return DigestStatistics(tuple(found), span)
+    return DigestStatistics(tuple(found), span, unseen)
+
+
+async def _executions_without_digest(connection: Connection) -> int:
+    rows = await connection.query(_EXECUTIONS)
+    return int(rows[0][0]) if rows else 0
 
 
 async def _read(connection: Connection, database: str) -> dict[str, _Row]:

@@ -104,7 +104,8 @@ def from_digest(server: ServerOptions, options: TrafficOptions) -> None:
         kinds.append(TransactionModel(digest.times, False, (statement,)))
     if not kinds:
         raise RunError(
-            f"the server has no digests of statements on the database '{database}'",
+            f"the server has no digests of statements on the database '{database}'"
+            + (f": {_unseen(found.unseen)}" if found.unseen else ""),
             "run the traffic, or take a slow query log: tuibench profiles from-slow-log FILE",
         )
     total = sum(digest.times for digest in found.digests if _is_of(digest.text, tables))
@@ -115,7 +116,14 @@ def from_digest(server: ServerOptions, options: TrafficOptions) -> None:
         *_kept(kinds, total, "statements"),
         *(f"Left out: {line}" for line in skipped),
     ]
+    if found.unseen:
+        notes.append(f"Left out: {_unseen(found.unseen)}.")
+        info(f"left out: {_unseen(found.unseen)}; tuibench profiles from-slow-log has them")
     _write("observed_digests", f"statements of the database {database}", notes, kinds, options)
+
+
+def _unseen(executions: int) -> str:
+    return f"{count(executions)} executions of prepared statements, which MariaDB keeps no digests of"
 
 
 def _is_of(digest: str, tables: Tables) -> bool:
