@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from tests.examples import hello, sample
+from tests.examples import hello, sample, status
 from tests.tui.driving import LARGE, SMALL, viewer
 from tuibench.metrics.histogram import Histogram
-from tuibench.model.command import Mark
+from tuibench.model.command import Mark, SetThreads
 from tuibench.model.measurements.sample import Sample, TrafficSample
 from tuibench.model.message import NO_LOAD_REFUSAL, Hello
 from tuibench.model.plan import WATCH, RunPlan
@@ -105,3 +105,17 @@ async def test_the_cost_of_an_operation_is_one_key_away() -> None:
         assert "–" in shown
         await screen.press("o")
         assert "QPS" in screen.shown("figure-qps")
+
+
+async def test_a_load_in_reserve_is_added_to_the_servers_traffic_and_taken_away() -> None:
+    plan = RunPlan(profile="oltp_read_write", threads=0, seconds=None)
+    reserve = hello(plan=plan, samples=(), status=status(threads=1))
+    async with viewer(reserve, size=LARGE) as screen:
+        await screen.hear(sample(1, traffic=TIMED))
+        assert "commits/s" in screen.shown("figure-tps")
+        assert "588" in screen.shown("figure-qps")
+        await screen.press("plus")
+        assert screen.client.submitted == [SetThreads(2)]
+        await screen.hear(status(threads=1))
+        await screen.press("left_square_bracket")
+        assert screen.client.submitted[-1] == SetThreads(0)

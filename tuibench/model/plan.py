@@ -128,7 +128,17 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def profile_options(self) -> dict[str, OptionValue]:
         """What the profile gets: its options, and the number of connections to share things out to."""
-        return {**self.options, "threads": self.most_threads}
+        return {**self.options, "threads": max(self.most_threads, 1)}
+
+    @property
+    def starts_idle(self) -> bool:
+        """True for a load that begins without a thread, on a server whose own traffic is shown."""
+        return not self.is_watch and not self.threads and not self.schedule
+
+    @property
+    def shows_traffic(self) -> bool:
+        """Whether charts and effects are about all that the server does for its clients."""
+        return self.is_watch or self.starts_idle
 
     @property
     def most_threads(self) -> int:

@@ -62,7 +62,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
     """One run on one server. `watcher` has the connection, the record, the settings and the viewers."""
 
     def __init__(self, spec: SessionSpec, clock: Clock | None = None) -> None:
-        checked_threads(spec.plan.most_threads)
+        checked_threads(spec.plan.most_threads, least=0 if spec.plan.starts_idle else 1)
         self.spec = spec
         self.program = library.load_program(
             spec.plan.profile, spec.plan.profile_options, spec.plan.profile_text

@@ -17,6 +17,7 @@ from tuibench.model.event import EventKind
 from tuibench.model.measurements.sample import HostSample, LoadSample, Sample
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
+from tuibench.record.sysbench_report import IntervalCounts
 from tuibench.session.control.lag_guard import LagGuard
 from tuibench.session.effects.tracker import EffectTracker
 from tuibench.session.lifecycle.tasks import cancel_all
@@ -25,6 +26,7 @@ from tuibench.session.load.load_controller import LoadController, LoadTick
 from tuibench.session.plan.runner import PlanRunner
 from tuibench.session.probe.runner import ProbeRunner
 from tuibench.session.sampling.sampler import Sampler, TickObservation
+from tuibench.session.totals.watch_totals import WatchTotals
 from tuibench.session.watcher import Watcher
 from tuibench.units import pluralize
 
@@ -77,6 +79,7 @@ class MeasuringLoop:
         self._probe_runner = probe_runner
         self._lag_guard = lag_guard
         self._ticked = 0
+        self._watched = WatchTotals()
 
     async def warm_up(self) -> None:
         """Runs for a while unmeasured, then drains: measuring begins with nothing in flight or due."""
@@ -157,7 +160,10 @@ class MeasuringLoop:
         watcher = self._watcher
         self._ticked += 1
         measured = await self._load.tick()
-        observed = await watcher.observe(tick.number, measured.part.transactions_total)
+        is_traffic = self._plan.shows_traffic
+        own_total = None if is_traffic else measured.part.transactions_total
+        observed = await watcher.observe(tick.number, own_total)
+        traffic = self._watched.add(observed.traffic, measured.part.threads) if observed.traffic else None
         sample = Sample(
             number=self._ticked,
             at=watcher.clock.wall_seconds(),
@@ -168,6 +174,7 @@ class MeasuringLoop:
             else None,
             server=observed.server,
             host=observed.hosts.host,
+            traffic=observed.traffic.sample(self._watched.commits) if observed.traffic else None,
             client_host=observed.hosts.client,
             host_note=observed.hosts.note,
             replicas=observed.replicas.samples,
@@ -175,16 +182,18 @@ class MeasuringLoop:
         watcher.bus.sample(sample, measured.detail)
         watcher.activity_monitor.tick()
         if self._lifecycle.state is not RunState.WARMING:
-            self._evaluate(sample, measured)
+            self._evaluate(sample, measured, traffic if is_traffic else measured.interval)
         await self._report(measured, observed)
 
-    def _evaluate(self, sample: Sample, measured: LoadTick) -> None:
-        """Passes a measured tick on to the interval lines, the effects and the probe."""
-        if not measured.has_reported:
+    def _evaluate(self, sample: Sample, measured: LoadTick, shown: IntervalCounts | None) -> None:
+        """Passes a measured tick on to the interval lines, the effects and the probe; effects are about what
+        is shown: the load, or all of the server's traffic.
+        """
+        if not measured.has_reported or shown is None:
             self._effect_tracker.gap()
             return
         self._watcher.bus.interval(sample.elapsed_seconds, measured.interval)
-        self._effect_tracker.tick(sample, measured.interval)
+        self._effect_tracker.tick(sample, shown)
         self._probe_runner.tick(sample, measured.interval)
 
     async def _report(self, measured: LoadTick, observed: TickObservation) -> None:

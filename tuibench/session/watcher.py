@@ -110,7 +110,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self.spec.plan.interval_seconds,
             self._own_pids,
             self.settings.author_of,
-            with_traffic=self.spec.plan.is_watch,
+            with_traffic=self.spec.plan.shows_traffic,
             host_metrics=self.spec.plan.host_metrics,
             replicas=self.spec.replicas,
         )

@@ -150,6 +150,11 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         return self.plan.is_watch
 
     @property
+    def shows_traffic(self) -> bool:
+        """Whether the charts are about all of the server's clients."""
+        return self.plan.shows_traffic
+
+    @property
     def server(self) -> ServerSample | None:
         return self.sample.server if self.sample else None
 

@@ -1,6 +1,7 @@
 """`tuibench live`: opens the live monitor on a given server."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import click
 
@@ -18,16 +19,24 @@ __all__ = ["CONTEXT", "live"]
 DETAILS = (
     "The run goes on in a process of its own: it survives a dropped terminal for the grace, then stops and "
     "puts the settings back; x leaves it, attach joins it again. "
+    "With --threads=0 the charts show the server's own traffic, as in watch, and + adds the load to it. "
     "Every option of the profile is taken, too: --tables=4 --table-size=100000 …; "
     "tuibench profiles show PROFILE lists them."
 )
+
+
+@dataclass(frozen=True)
+class LiveOptions(RunOptions):
+    """Those of a load that may begin without a thread."""
+
+    LEAST_THREADS: ClassVar = 0
 
 
 def live(
     context: click.Context,
     adhoc: AdhocSqlOptions,
     server: ServerOptions,
-    options: RunOptions,
+    options: LiveOptions,
     trial: AbTestOptions,
     background: BackgroundOptions,
     metrics: MetricsOptions,

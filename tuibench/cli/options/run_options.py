@@ -60,7 +60,7 @@ def run_seconds(schedule: Schedule, given: float | None, default: float) -> floa
 
 def initial_threads(schedule: Schedule, threads: int | None) -> int:
     """The threads to begin with: the plan's, if it is about them."""
-    return int(first_level(schedule, Quantity.THREADS) or threads or 1)
+    return int(first_level(schedule, Quantity.THREADS) or (1 if threads is None else threads))
 
 
 def unused_threads_note(schedule: Schedule, threads: int | None) -> str:
@@ -112,6 +112,7 @@ class RunOptions(ClusterOptions):
     """Options of every command that drives a load."""
 
     SECTION: ClassVar = "Load"
+    LEAST_THREADS: ClassVar = 1
 
     threads: Annotated[
         int | None, Option("--threads", "--num-threads", help="Concurrent connections [1].")
@@ -269,7 +270,7 @@ class RunOptions(ClusterOptions):
         )
 
     def _check_ranges(self) -> None:
-        check_range("--threads", 1 if self.threads is None else self.threads, 1, MAX_THREADS)
+        check_range("--threads", 1 if self.threads is None else self.threads, self.LEAST_THREADS, MAX_THREADS)
         check_range("--time", self.time or 0, 0)
         check_range("--events", self.events, 0, 10**15)
         check_range("--warmup-time", self.warmup_time, 0)

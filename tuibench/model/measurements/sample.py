@@ -264,9 +264,9 @@ class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):
     """One tick: due `elapsed_seconds` after the start of the load, and `late_ms` late.
 
     `load` is the session's own load, `traffic` is all that a server does for its clients. A session has one
-    of them. `host` is the server's host; `host_note` says why it is missing, where another host was to be
-    read. `client_host` is this host where the server is on another one. `replicas` are those that the session
-    reads.
+    of them; one whose load began without a thread has both. `host` is the server's host; `host_note` says why
+    it is missing, where another host was to be read. `client_host` is this host where the server is on
+    another one. `replicas` are those that the session reads.
     """
 
     number: int
@@ -303,8 +303,10 @@ class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):
 
     @property
     def throughput(self) -> LoadSample | TrafficSample | None:
-        """The figures of throughput and latency: those of the load, or those of the server's own traffic."""
-        return self.load or self.traffic
+        """The figures of throughput and latency: those of the server's traffic where the session is about
+        that, otherwise those of the load.
+        """
+        return self.traffic or self.load
 
 
 def _is_remote(host: HostSample | None) -> bool:

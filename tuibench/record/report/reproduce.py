@@ -173,7 +173,14 @@ def reproduction_commands(run: Run) -> ReproductionCommands:
         if plan.sql_words
         else shell_line(["tuibench", "prepare", plan.profile, *server_arguments(target, ""), *own]),
         tuibench=shell_line(
-            ["tuibench", "run", *load_arguments(plan), *server_arguments(target, ""), *ours, *own]
+            [
+                "tuibench",
+                "live" if plan.starts_idle else "run",
+                *load_arguments(plan),
+                *server_arguments(target, ""),
+                *ours,
+                *own,
+            ]
         ),
         sysbench=shell_line([*sysbench, *theirs, *own, "run"]) if plan.profile in SYSBENCH_TESTS else None,
         by_hand=tuple(_change_text(event) for event in run.events if _is_steered(event)),

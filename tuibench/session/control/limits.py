@@ -5,10 +5,10 @@ from tuibench.model.notation import format_delay
 from tuibench.model.schedule import MAX_CLIENT_DELAY_MS, MAX_RATE, MAX_THREADS
 
 
-def checked_threads(threads: int) -> int:
+def checked_threads(threads: int, least: int = 1) -> int:
     """The number itself. Raises UsageError when it is out of range."""
-    if not 1 <= threads <= MAX_THREADS:
-        raise UsageError(f"threads must be between 1 and {MAX_THREADS:,}, not {threads:,}")
+    if not least <= threads <= MAX_THREADS:
+        raise UsageError(f"threads must be between {least} and {MAX_THREADS:,}, not {threads:,}")
     return threads
 
 

@@ -128,7 +128,7 @@ class LoadCommands:
     async def _execute(self, command: LoadCommand) -> str:
         match command:
             case SetThreads(threads=threads):
-                return await self._threads(checked_threads(threads))
+                return await self._threads(checked_threads(threads, self._load.fewest_threads))
             case SetRate(rate=rate):
                 return self._rate(checked_rate(rate))
             case SetWeights(weights=weights):

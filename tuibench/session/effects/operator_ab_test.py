@@ -129,7 +129,7 @@ class OperatorAbTest:
             max_seconds=order.max_seconds,
             window_seconds=until_window_seconds(self._plan.interval_seconds),
             seed=self._plan.seed + self._count,
-            primary=primary_figure(is_watch=self._plan.is_watch, rate=rate),
+            primary=primary_figure(is_watch=self._plan.shows_traffic, rate=rate),
         )
 
     def _present_values(self, trial: AbTestPlan) -> list[Command]:

@@ -61,6 +61,7 @@ class LoadController:
 
     def __init__(self, plan: RunPlan, program: Program, fleet: Fleet, clock: Clock) -> None:
         self.threads = plan.threads
+        self.fewest_threads = 0 if plan.starts_idle else 1
         self.rate = plan.rate
         self.accepted_connections: int | None = None
         self.unresponsive: tuple[str, ...] = ()
@@ -136,7 +137,7 @@ class LoadController:
             reports = self._latest
             opened = sum(report.connections for report in reports)
             if opened + self.alarms.refusals(reports) >= self.threads and self._has_idle(reports):
-                if not opened:
+                if not opened and self.threads:
                     raise RunError("the server refused every connection", self.refusal_remedy)
                 return await self._keep_what_opened(reports)
             if self._clock.now_ns() > deadline_ns:

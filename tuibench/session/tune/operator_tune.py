@@ -123,7 +123,7 @@ class OperatorTune:
             plan,
             window_seconds=max(plan.window_seconds, SLOTS_PER_WINDOW * self._plan.interval_seconds),
             seed=self._plan.seed,
-            primary=primary_figure(is_watch=self._plan.is_watch, rate=self._rate()),
+            primary=primary_figure(is_watch=self._plan.shows_traffic, rate=self._rate()),
         )
 
     def _stop(self) -> str:

@@ -22,7 +22,7 @@ class CommandSender:
     ) -> None:
         self._client = client
         self._inbox = inbox
-        self._threads = ThreadControl()
+        self._threads = ThreadControl(0 if client.hello.plan.starts_idle else 1)
         self._pending = PendingCommands()
         self._run = run
 

@@ -16,14 +16,15 @@ ThreadChange = Callable[[int], int]
 class ThreadControl:
     """The thread count that the operator wants, and what has to be asked of the session for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, least: int = 1) -> None:
+        self._least = least
         self._wanted: int | None = None
         self._asked: int | None = None
 
     def press(self, change: ThreadChange, current: int) -> SetThreads | None:
         """Apply `change` to what is wanted so far; the command to send now, None when there is none."""
         base = self._wanted if self._wanted is not None else current
-        self._wanted = min(max(change(base), 1), MAX_THREADS)
+        self._wanted = min(max(change(base), self._least), MAX_THREADS)
         if self._asked is not None or self._wanted == current:
             return None
         return self._ask()

@@ -54,7 +54,7 @@ def big_numbers(view: View, width: int, height: int, *, ascii_only: bool = False
 
 def big_measures(view: View) -> tuple[Measure, ...]:
     """The columns: throughput, latency, and what a commit costs where that is a subject of the run."""
-    first = measures_of(view.headline, is_watch=view.is_watch)[0]
+    first = measures_of(view.headline, is_watch=view.shows_traffic)[0]
     return (first, P95, FSYNCS) if commits_matter(view) else (first, P95)
 
 

@@ -64,7 +64,7 @@ class LiveScreen(MainScreen):
         with Horizontal(id="body"):
             with Vertical(id="charts"):
                 for number, measure in enumerate(
-                    measures_of(self.view.headline, is_watch=self.view.is_watch)
+                    measures_of(self.view.headline, is_watch=self.view.shows_traffic)
                 ):
                     yield from self._band(measure, is_first=number == 0)
                 with Horizontal(classes="line-band", id="fsyncs"):
@@ -225,7 +225,7 @@ class BigScreen(MainScreen):
         return self.query(Chart).first().columns
 
     def body(self) -> ComposeResult:
-        throughput = measures_of(self.view.headline, is_watch=self.view.is_watch)[0]
+        throughput = measures_of(self.view.headline, is_watch=self.view.shows_traffic)[0]
         yield Chart(throughput, numbered=True, ascii_only=self.frame.ascii_only, name="big")
         yield self.panel(partial(time_axis_lines, gutter=AXIS_WIDTH), id="big-axis")
         yield self.panel(partial(big_numbers, ascii_only=self.frame.ascii_only), id="big")

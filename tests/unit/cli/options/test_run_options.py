@@ -10,6 +10,7 @@ import pytest
 
 from tests.examples import PLAN
 from tuibench import paths
+from tuibench.cli.commands.live import LiveOptions
 from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options, split_profile_and_options
 from tuibench.cli.options.run_options import RUN_SECONDS, RunOptions
 from tuibench.cli.parsing.click_command import build_command
@@ -316,3 +317,11 @@ def test_checkpoints_are_a_list_of_seconds_in_any_order(text: str, seconds: tupl
 def test_checkpoints_that_make_no_sense_are_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse_checkpoints(text)
+
+
+def test_only_a_live_session_begins_without_a_thread() -> None:
+    plan = LiveOptions(threads=0).plan("oltp_read_write", {}, 10.0)
+    assert (plan.starts_idle, plan.shows_traffic, plan.profile_options["threads"]) == (True, True, 1)
+    assert not LiveOptions(threads=1).plan("oltp_read_write", {}, 10.0).shows_traffic
+    with pytest.raises(UsageError, match="--threads"):
+        RunOptions(threads=0).plan("oltp_read_write", {}, 10.0)

@@ -81,3 +81,8 @@ def test_a_command_with_other_values_follows_the_one_of_its_kind() -> None:
     assert outstanding.done(SetRate(1)) == SetRate(2)
     assert outstanding.done(SetRate(2)) == SetRate(1)
     assert outstanding.done(SetRate(1)) is None
+
+
+def test_a_load_in_reserve_may_be_taken_away_to_the_last_thread() -> None:
+    assert ThreadControl(0).press(lambda n: n - 1, 1) == SetThreads(0)
+    assert ThreadControl().press(lambda n: n - 1, 1) is None
