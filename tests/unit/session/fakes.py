@@ -125,6 +125,7 @@ class FakeLoad:
         self.rate = 0.0
         self.users = 0
         self.client_delay_ms = 0.0
+        self.fewest_threads = 1
         self.accepted_connections: int | None = None
         self.weights: dict[str, float] = {"new": 90.0, "old": 10.0}
         self.gate = asyncio.Event()
