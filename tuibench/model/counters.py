@@ -205,6 +205,20 @@ class Counter(StrEnum):
         "performance_schema.binlog_bytes", "bytes written to the binary log", unit=BYTES, flavour=MYSQL
     )
 
+    # Group replication
+    GROUP_QUEUE = _Row(
+        "performance_schema.group_queue",
+        "group replication: transactions that wait for their certification",
+        GAUGE,
+        flavour=MYSQL,
+    )
+    GROUP_APPLIER_QUEUE = _Row(
+        "performance_schema.group_applier_queue",
+        "group replication: transactions of other members that wait to be applied here",
+        GAUGE,
+        flavour=MYSQL,
+    )
+
     # InnoDB: buffer pool and files
     POOL_READ_REQUESTS = _Row(
         "Innodb_buffer_pool_read_requests",

@@ -105,6 +105,7 @@ class ServerVariable(StrEnum):
     BINLOG_EXPIRE_SECONDS = "binlog_expire_logs_seconds"
     BINLOG_EXPIRE_DAYS = "expire_logs_days"
     GENERAL_LOG = "general_log"
+    GROUP_NAME = "group_replication_group_name"
     INNODB_READ_ONLY = "innodb_read_only"
     LOG_BIN = "log_bin"
     MAX_PREPARED_STATEMENTS = "max_prepared_stmt_count"

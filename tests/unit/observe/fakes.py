@@ -60,6 +60,7 @@ class FakeServer:
         self.status = dict(STATUS)
         self.variables = dict(VARIABLES)
         self.binlog: tuple[int, int] | SQLError = (0, 0)
+        self.group: tuple[int, int] | SQLError | None = None
         self.metrics: dict[str, int] | SQLError = {"trx_rseg_history_len": 7, "lock_deadlocks": 1}
         self.refusal: TuibenchError | None = None
         self.failure: TuibenchError | None = None
@@ -81,6 +82,8 @@ class FakeServer:
             raise self.failure
         if "innodb_metrics" in sql:
             return self.innodb_metrics()
+        if "replication_group_member_stats" in sql:
+            return self.group_member()
         if "performance_schema" in sql:
             return self.binlog_file()
         if "STATUS" in sql:
@@ -91,6 +94,11 @@ class FakeServer:
         if isinstance(self.binlog, SQLError):
             raise self.binlog
         return [self.binlog]
+
+    def group_member(self) -> Sequence[Row]:
+        if isinstance(self.group, SQLError):
+            raise self.group
+        return [] if self.group is None else [self.group]
 
     def innodb_metrics(self) -> Sequence[Row]:
         if isinstance(self.metrics, SQLError):

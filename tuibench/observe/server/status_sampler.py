@@ -111,6 +111,37 @@ class BinlogCounters:
         }
 
 
+GROUP_SQL = (
+    "SELECT COUNT_TRANSACTIONS_IN_QUEUE, COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE "
+    "FROM performance_schema.replication_group_member_stats WHERE MEMBER_ID = @@server_uuid"
+)
+
+
+class GroupQueues:
+    """The queues of a member of a group (MySQL group replication). Where no group is configured, and where a
+    login may not, nothing is asked again.
+    """
+
+    def __init__(self) -> None:
+        self._is_refused = False
+
+    async def gauges(self, connection: Queries, variables: Mapping[str, str]) -> dict[str, int]:
+        """Both queues; empty on a server that is no member."""
+        if self._is_refused or not variables.get(ServerVariable.GROUP_NAME):
+            return {}
+        try:
+            rows = await connection.query(GROUP_SQL)
+        except ConnectionLostError:
+            raise
+        except SQLError:
+            self._is_refused = True
+            return {}
+        if not rows:
+            return {}
+        waiting, applying = rows[0]
+        return {str(Counter.GROUP_QUEUE): int(waiting), str(Counter.GROUP_APPLIER_QUEUE): int(applying)}
+
+
 STATUS_SQL = "SHOW GLOBAL STATUS"
 VARIABLES_SQL = "SHOW GLOBAL VARIABLES"
 
@@ -152,6 +183,7 @@ class StatusSampler:
         self._variables_of = 0
         self._binlog = BinlogCounters()
         self._innodb = InnodbMetrics()
+        self._group = GroupQueues()
         self._last: StatusReading | None = None
 
     @property
@@ -204,6 +236,7 @@ class StatusSampler:
         timed = self._timer.on(connection)
         innodb = await self._innodb.read(timed, self._variables)
         binlog = await self._binlog.counters(timed, self._variables)
+        group = await self._group.gauges(timed, self._variables)
         times = await self._times.read(timed, self._variables) if self._times is not None else None
         sent_ns = self._clock.now_ns()
         status = kept_status(await timed.query(STATUS_SQL))
@@ -213,7 +246,7 @@ class StatusSampler:
             at_ns=(sent_ns + received_ns) // 2,
             connection=self._connection.logins,
             identity=instance_identity(self._variables),
-            status=status | binlog | innodb,
+            status=status | binlog | innodb | group,
             untold=dict(self._innodb.untold),
             max_connections=int(self._variables.get(ServerVariable.MAX_CONNECTIONS, 0)),
             table_open_cache=int(self._variables.get(ServerVariable.TABLE_OPEN_CACHE, 0)),

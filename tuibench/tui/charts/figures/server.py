@@ -109,11 +109,18 @@ INNODB: tuple[ServerRow, ...] = (
     CounterRow("fsyncs, data", (Counter.DATA_FSYNCS,), title="Data fsyncs"),
     GaugeRow("History list", gauge_reader(*counters.HISTORY_LIST_LENGTH), needs=counters.HISTORY_LIST_LENGTH),
 )
+GROUP: tuple[ServerRow, ...] = (
+    GaugeRow("Certification", gauge_reader(Counter.GROUP_QUEUE), why="no member", title="Group queue"),
+    GaugeRow("Applier", gauge_reader(Counter.GROUP_APPLIER_QUEUE), why="no member", title="Applier queue"),
+)
+"""The queues of a member of a group; they are listed on a member only."""
+GROUP_HEADING = "GROUP REPLICATION QUEUES"
 ServerTable = Sequence[tuple[str, Sequence[ServerRow]]]
 LEFT_TABLES: ServerTable = (
     ("COMMANDS", COMMANDS),
     ("CONNECTIONS", CONNECTIONS),
     ("TABLES", TABLES),
     ("BINARY LOG", BINARY_LOG),
+    (GROUP_HEADING, GROUP),
 )
 RIGHT_TABLES: ServerTable = (("INNODB", INNODB), ("ROWS AND LOCKS", ROWS))

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+from tuibench.model.counters import Counter
 from tuibench.model.measurements.sample import Sample, ServerSample
 from tuibench.tui.charts.figures.figure import CounterRow, GaugeRow
-from tuibench.tui.charts.figures.server import ServerRow, ServerTable
+from tuibench.tui.charts.figures.server import GROUP_HEADING, ServerRow, ServerTable
 from tuibench.tui.charts.figures.table import REPLICA, figure_key, lag_text
 from tuibench.tui.panels.trend import TrendRow, TrendSection
 from tuibench.tui.view import View
@@ -19,7 +20,14 @@ def server_sections(view: View, chosen: ServerTable) -> list[TrendSection]:
             title, [table_row(item, view.recent, figure_key(title, item.name)) for item in items], "total"
         )
         for title, items in chosen
+        if title != GROUP_HEADING or _is_group_member(view)
     ]
+
+
+def _is_group_member(view: View) -> bool:
+    return any(
+        Counter.GROUP_QUEUE in sample.server.gauges for sample in view.recent if sample.server is not None
+    )
 
 
 def replica_sections(view: View) -> list[TrendSection]:

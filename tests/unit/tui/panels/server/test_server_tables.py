@@ -10,6 +10,7 @@ from tuibench.tui.charts.figures.server import (
     BINARY_LOG,
     COMMANDS,
     CONNECTIONS,
+    GROUP_HEADING,
     INNODB,
     LEFT_TABLES,
     RIGHT_TABLES,
@@ -19,7 +20,7 @@ from tuibench.tui.charts.figures.server import (
 from tuibench.tui.panels.server.server_tables import server_sections, table_row
 from tuibench.tui.panels.trend import TrendRow, TrendSection, stack_sections
 from tuibench.tui.text.spans import TextLine, line_width, plain_text
-from tuibench.tui.view import initial_view
+from tuibench.tui.view import initial_view, next_view
 
 SAMPLES = script.samples(60)
 
@@ -144,8 +145,8 @@ def test_every_figure_has_its_row_at_every_size(
     assert len(lines) <= height
     assert all(line_width(line) == width for line in lines)
     shown = text(lines)
-    for _, items in side:
-        for each in items:
+    for title, items in side:
+        for each in items if title != GROUP_HEADING else ():
             names = (each.name, getattr(each, "called", "") or each.name)
             assert any(name in shown for name in names) or getattr(each, "rare", False), each.name
 
@@ -180,3 +181,12 @@ def test_a_trend_gives_way_to_the_name_where_there_is_no_room() -> None:
     rows = [TrendRow("Threads running", "61", "of 2,000", [1.0] * 60)]
     line = text(stack_sections([TrendSection("C", rows)], 37, 2)).splitlines()[1]
     assert line.split() == ["Threads", "running", "61", "of", "2,000"]
+
+
+def test_the_queues_of_a_group_are_listed_on_a_member_only() -> None:
+    view = initial_view(script.hello(60))
+    assert GROUP_HEADING not in [section.title for section in server_sections(view, LEFT_TABLES)]
+    gauges = {"performance_schema.group_queue": 3, "performance_schema.group_applier_queue": 41}
+    view = next_view(view, with_server(SAMPLES[-1], gauges=gauges))
+    queues = next(each for each in server_sections(view, LEFT_TABLES) if each.title == GROUP_HEADING)
+    assert [(row.name, row.now) for row in queues.rows] == [("Certification", "3"), ("Applier", "41")]
