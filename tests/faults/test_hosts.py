@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,12 +19,13 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
-from tests.faults.load import WORKER, Report, fault_spec, loaded
+from tests.faults.load import WORKER, FaultLoad, Report, fault_spec, loaded
 from tests.integration.dask_hosts import dask_hosts, needs_dask
 from tests.integration.processes import until
 from tests.integration.support import ask, assert_nothing_left, eventually_asked, ours
 from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE
 from tuibench.demo.server import PrivateServer
+from tuibench.model.cluster.host import HostState
 from tuibench.model.cluster.plan import ClusterPlan
 from tuibench.model.command import ApplyPreset
 from tuibench.session.spec import SessionSpec
@@ -69,6 +70,15 @@ def spec_on(server: PrivateServer, hosts: Hosts) -> SessionSpec:
     return replace(spec, plan=replace(spec.plan, cluster=hosts.plan))
 
 
+async def loses_a_host(load: FaultLoad) -> None:
+    """Waits until a host is lost. What is heard from now on is the load without it."""
+    lost = HostState.LOST
+    await load.watcher.until(
+        lambda: any(host.state is lost for sample in load.watcher.loads for host in sample.hosts)
+    )
+    load.begins()
+
+
 @pytest.mark.parametrize("carrier", CARRIERS)
 async def test_a_killed_host(
     tables: PrivateServer, tuibench_home: Path, tmp_path: Path, carrier: str, report: Report
@@ -78,8 +88,7 @@ async def test_a_killed_host(
         async with loaded(spec_on(tables, hosts)) as load:
             killed_at = time.time()
             hosts.victim(tuibench_home).kill()
-            await load.loses_connections()
-            load.begins()
+            await loses_a_host(load)
             report(f"{hosts.name} killed", await load.recovery_seconds_since(killed_at))
             summary = await load.stop()
         assert not summary.is_complete
@@ -99,12 +108,12 @@ async def test_a_stopped_host(
             assert workers
             victim.suspend()
             try:
-                await load.loses_connections()
-                load.begins()
+                await loses_a_host(load)
                 report(f"{hosts.name} stopped", await load.recovery_seconds_since(stopped_at))
                 assert until(lambda: not any(is_at_work(worker) for worker in workers))
             finally:
-                victim.resume()
+                with suppress(psutil.NoSuchProcess):  # the session ends the command of a lost host
+                    victim.resume()
             summary = await load.stop()
         assert not summary.is_complete
         assert sum(host.lost_after_seconds is not None for host in summary.client.hosts) == 1
