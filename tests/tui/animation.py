@@ -59,13 +59,13 @@ async def _frames(app: TuibenchApp, pilot: Pilot[Any], client: FakeClient) -> As
     for number in range(FIRST, CHANGED):
         yield await _heard(app, pilot, client, *_until(samples, told, number, number + 1))
     for keys in (["d"], ["down", "down"], ["enter"]):
-        yield await _pressed(app, pilot, ASK_SECONDS, *keys)
-    await _pressed(app, pilot, 0.0, "y")
+        yield await frame_after(app, pilot, ASK_SECONDS, *keys)
+    await frame_after(app, pilot, 0.0, "y")
     client.say(script.status(threads=64, durability=("0", "0")))
     for number in range(CHANGED, LAST):
         yield await _heard(app, pilot, client, *_until(samples, told, number, number + 1))
-    yield await _pressed(app, pilot, CARD_SECONDS)
-    yield await _pressed(app, pilot, CARD_SECONDS, "b")
+    yield await frame_after(app, pilot, CARD_SECONDS)
+    yield await frame_after(app, pilot, CARD_SECONDS, "b")
 
 
 def _until(samples: Any, told: Any, start: float, end: float) -> list[SessionMessage]:
@@ -76,10 +76,11 @@ def _until(samples: Any, told: Any, start: float, end: float) -> list[SessionMes
 
 async def _heard(app: TuibenchApp, pilot: Pilot[Any], client: FakeClient, *messages: SessionMessage) -> Frame:
     client.say(*messages)
-    return await _pressed(app, pilot, TICK_SECONDS)
+    return await frame_after(app, pilot, TICK_SECONDS)
 
 
-async def _pressed(app: TuibenchApp, pilot: Pilot[Any], seconds: float, *keys: str) -> Frame:
+async def frame_after(app: TuibenchApp, pilot: Pilot[Any], seconds: float, *keys: str) -> Frame:
+    """What the screen shows after these keys, for so long."""
     await pilot.press(*keys)
     for _ in range(3):
         await pilot.pause()

@@ -1,4 +1,5 @@
-"""Draw the screens as SVG from the scripted run: `python -m tests.tui.pictures [FOLDER]`.
+"""Draw the screens as SVG from the scripted run, and the README's picture from a recorded one:
+`python -m tests.tui.pictures [FOLDER]`.
 
 Decided here: in which state each screen is drawn, for the pictures and for the snapshots alike.
 """
@@ -14,11 +15,12 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from tests.tui import catalogue, screened, script
-from tests.tui.animation import animated, story
+from tests.tui.animation import animated
 from tests.tui.driving import LARGE, SMALL
 from tests.tui.fake import FakeClient
 from tests.tui.instant import instant
 from tests.tui.probed import OVER, UNDER_WAY
+from tests.tui.recorded import recorded_story
 from tests.tui.sessions import ACTIVITY
 from tests.tui.start import MISSING, READY, FakeBackstage
 from tests.tui.statements import REPORT as STATEMENTS
@@ -168,7 +170,7 @@ async def main(folder: Path) -> None:
     for picture in PICTURES:
         sys.stdout.write(f"{await draw(picture, folder)}\n")
     path = folder / "toggle.svg"
-    path.write_text(animated(await story()), encoding="utf-8")
+    path.write_text(animated(await recorded_story()), encoding="utf-8")
     sys.stdout.write(f"{path}\n")
 
 

@@ -13,6 +13,7 @@ from tests.tui import script
 from tests.tui.animation import animated, story
 from tests.tui.driving import LARGE, SMALL
 from tests.tui.pictures import DETAILS, SCREENS, SIZES, Form, Picture, Scene
+from tests.tui.recorded import recorded_story
 from tests.tui.start import DOUBTFUL
 from tuibench.tui.screens.confirm import ConfirmDialog
 from tuibench.tui.screens.help import HelpScreen
@@ -110,6 +111,21 @@ async def test_the_animated_toggle_tells_the_story_and_stays_small() -> None:
     ):
         assert words in drawn
     assert drawn.count("<animate ") > 100
+
+
+async def test_the_picture_of_the_recorded_run_ends_with_its_effect() -> None:
+    drawn = animated(await recorded_story())
+    assert len(drawn) < 600_000
+    for words in (
+        "Durability: what survives a crash",
+        "Preset unsafe",
+        "AT RISK",
+        "preset unsafe: 1·1 → 0·0",
+    ):
+        assert words in drawn
+    still = re.sub(r'<g class="r">.*?</g>', "", drawn)
+    assert "EFFECT of" in still
+    assert "Preset unsafe" not in still
 
 
 async def test_a_viewer_that_shows_no_motion_sees_the_effect_of_the_toggle() -> None:
