@@ -9,15 +9,13 @@ from tuibench.model.experiments.effect import AbTestPlan
 from tuibench.model.experiments.probe import ProbeOrder
 from tuibench.model.experiments.tune import TunePlan
 from tuibench.model.schedule import Schedule, most_threads
+from tuibench.model.sql_errors import IGNORED_ERRORS
 
 OptionValue = bool | int | float | str
 
 
 GRACE_SECONDS = 60.0
 """How long a session continues without a viewer."""
-
-IGNORED_ERRORS = (1213, 1020, 1205)
-"""sysbench's default --mysql-ignore-errors: deadlock, record changed, lock wait timeout."""
 
 
 class Arrival(StrEnum):

@@ -1,4 +1,4 @@
-"""Plain descriptions of SQL errors that are part of a normal load."""
+"""SQL errors that are part of a normal load: retried by default, and their plain names."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -16,6 +16,9 @@ ERROR_NAMES = {
     1020: ErrorName("snapshot conflict", "conflicts/s"),
     1205: ErrorName("lock wait timeout", "timeouts/s"),
 }
+
+IGNORED_ERRORS = tuple(ERROR_NAMES)
+"""The default of --mysql-ignore-errors, the same as sysbench's."""
 
 
 def error_text(code: str) -> str:

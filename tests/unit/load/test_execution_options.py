@@ -3,7 +3,8 @@
 import pytest
 
 from tuibench.load.messages import execution_options
-from tuibench.model.plan import IGNORED_ERRORS, Backlog, OnError, RunPlan
+from tuibench.model.plan import Backlog, OnError, RunPlan
+from tuibench.model.sql_errors import IGNORED_ERRORS
 
 
 def test_the_plan_says_which_errors_are_tried_again() -> None:

@@ -25,9 +25,10 @@ from tuibench.errors import ExitCode, RunError, UsageError
 from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeState
 from tuibench.model.message import SessionMessage
-from tuibench.model.plan import IGNORED_ERRORS, OptionValue, RunPlan
+from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.results.summary import Summary
 from tuibench.model.schedule import MAX_RATE, MAX_THREADS, Quantity
+from tuibench.model.sql_errors import IGNORED_ERRORS
 
 if TYPE_CHECKING:
     from tuibench.session.load_run import LoadRun

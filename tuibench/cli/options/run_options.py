@@ -18,7 +18,7 @@ from tuibench.cli.parsing.option_values import (
     parse_percentiles,
 )
 from tuibench.errors import UsageError
-from tuibench.model.plan import IGNORED_ERRORS, Arrival, Backlog, EngineChoice, OnError, OptionValue, RunPlan
+from tuibench.model.plan import Arrival, Backlog, EngineChoice, OnError, OptionValue, RunPlan
 from tuibench.model.schedule import (
     MAX_RATE,
     MAX_THREADS,
@@ -29,6 +29,7 @@ from tuibench.model.schedule import (
     parse_schedule,
     total_seconds,
 )
+from tuibench.model.sql_errors import IGNORED_ERRORS
 
 PLAN_HELP = "Stages of THREADS:TIME, FIRST..LAST/TIME or rate N:TIME: 8:30s,16..64/1m. Instead of --threads."
 RAMP_HELP = "A rising number of threads: 1..128/60s, or '1..128/60s doubling'."

@@ -26,8 +26,6 @@ CLOSE_SECONDS = 1.0
 SSH = ("ssh", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 KEEP_ALIVE = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=2")
 SECRET_VARIABLES = ("MYSQL_PWD", "MYSQL_PASSWORD")
-NOT_FOUND = (126, 127)
-"""Exit codes of a shell that did not find the program, or may not run it."""
 
 GREETING_BYTES = 1 << 16
 """What a login shell may print before the agent speaks."""
@@ -100,11 +98,6 @@ class CommandWire(Wire):
         if words or code is None:
             return words
         return f"its command ended with exit code {code}"
-
-    @property
-    def is_not_found(self) -> bool:
-        """Whether the shell did not find the program."""
-        return self.process.returncode in NOT_FOUND
 
     async def close(self) -> None:
         with contextlib.suppress(TimeoutError, ConnectionError):

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from tuibench.model.cluster.plan import AGENT_PROGRAM, LEASE_SECONDS, OnHostLoss
 from tuibench.model.event import Event, EventKind
-from tuibench.model.plan import IGNORED_ERRORS, EngineChoice, OptionValue, RunPlan
+from tuibench.model.plan import EngineChoice, OptionValue, RunPlan
 from tuibench.model.schedule import format_schedule
+from tuibench.model.sql_errors import IGNORED_ERRORS
 from tuibench.model.target import Target
 from tuibench.record.files.run import Run
 from tuibench.units import hms

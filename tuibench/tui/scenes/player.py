@@ -31,7 +31,6 @@ from tuibench.tui.view import Caption, View
 WORDS_PER_SECOND, LEAST_SECONDS, ASK_SECONDS = 2.5, 4.0, 9.0
 SETTLED_TICKS = 6
 """A load is at rest when so many ticks show no trend."""
-BETWEEN_ROUNDS_SECONDS = 5.0
 PROBE_START_SECONDS = 5.0
 """So long the step waits for its probe: the screen of the probe opens once there is one."""
 DIRECTIONS = {"higher": Verdict.HIGHER, "lower": Verdict.LOWER, "equal": Verdict.EQUAL}

@@ -137,7 +137,7 @@ class LatencyScreen(MainScreen):
             for number, measure in enumerate(PERCENTILES):
                 with Horizontal(classes="band"):
                     yield self.panel(
-                        partial(small_figure, measure), classes="figure", id=f"figure-{measure.title}"
+                        partial(small_figure, measure), classes="figure", id=f"percentile-{number}"
                     )
                     yield Chart(measure, numbered=number == 0, ascii_only=plain, name=measure.title)
         with Horizontal(id="heat-band"):

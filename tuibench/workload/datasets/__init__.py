@@ -13,7 +13,7 @@ from tuibench.workload.datasets.sbtest import Sbtest
 from tuibench.workload.datasets.tpcc.data_set import Tpcc
 from tuibench.workload.program.program import Program
 
-__all__ = ["DATA_SETS", "DEFAULT_PROFILES", "DataSet", "build_data_set", "data_set_class", "describe_data"]
+__all__ = ["DATA_SETS", "DEFAULT_PROFILES", "DataSet", "build_data_set", "data_set_class"]
 
 DATA_SETS: dict[str, type[DataSet]] = {
     "sbtest": Sbtest,
@@ -53,8 +53,3 @@ def build_data_set(program: Program) -> DataSet:
     """The data set of a program, with its options."""
     made = data_set_class(program.data_set, program.profile).from_options(program.options)
     return made.without_rows() if program.empty else made
-
-
-def describe_data(program: Program) -> str:
-    """A description of the data: 4 × 100,000 rows."""
-    return build_data_set(program).describe()

@@ -18,7 +18,8 @@ from tuibench.cli.parsing.declarations import Argument
 from tuibench.cli.parsing.option_values import parse_checkpoints, parse_switch
 from tuibench.cli.runner.new_session import new_session_spec
 from tuibench.errors import UsageError
-from tuibench.model.plan import IGNORED_ERRORS, Arrival, Backlog, OnError, RunPlan
+from tuibench.model.plan import Arrival, Backlog, OnError, RunPlan
+from tuibench.model.sql_errors import IGNORED_ERRORS
 from tuibench.model.target import Target
 
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from tuibench.workload import library
-from tuibench.workload.datasets import build_data_set, describe_data
+from tuibench.workload.datasets import build_data_set
 from tuibench.workload.datasets.base import RowFormat
 from tuibench.workload.datasets.sbtest import Sbtest
 
@@ -80,7 +80,7 @@ def test_rows_as_parameters() -> None:
 
 def test_the_data_in_words_and_as_a_command() -> None:
     program = library.load_program("oltp_read_write", {"tables": 4, "table_size": 100_000})
-    assert describe_data(program) == "4 × 100,000 rows"
+    assert build_data_set(program).describe() == "4 × 100,000 rows"
     command = build_data_set(program).prepare_command("oltp_read_write")
     assert command == "tuibench prepare oltp_read_write --tables=4 --table-size=100000"
 

@@ -106,11 +106,6 @@ def _levels(measure: Measure, view: View, effect: Effect) -> tuple[float, float]
     return (before, after) if before is not None and after is not None else None
 
 
-def _points(view: View, ticks: TickRange) -> Sequence[ChartPoint]:
-    interval = view.plan.interval_seconds
-    return view.history.between((ticks.first - 0.5) * interval, (ticks.last + 0.5) * interval)
-
-
 def _mean(measure: Measure, points: Sequence[ChartPoint]) -> float | None:
     known = [
         (value, point.seconds)
