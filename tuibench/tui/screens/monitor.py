@@ -139,7 +139,9 @@ class LatencyScreen(MainScreen):
                     yield self.panel(
                         partial(small_figure, measure), classes="figure", id=f"percentile-{number}"
                     )
-                    yield Chart(measure, numbered=number == 0, ascii_only=plain, name=measure.title)
+                    yield Chart(
+                        measure, numbered=number == 0, ascii_only=plain, name=measure.title.replace(".", "-")
+                    )
         with Horizontal(id="heat-band"):
             yield self.panel(heat_map_legend, classes="figure", id="legend")
             yield TimePanel(heat_map, "latency", ascii_only=plain, id="heat")
