@@ -22,7 +22,7 @@ def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
     cost = operation_cost(use)
     heading = (
         TextSpan(f"{'COST OF AN OPERATION':<{_NAME}}", "title"),
-        TextSpan(f"{'a query':>{_VALUE}}{'a transaction':>{_VALUE}}", "muted"),
+        TextSpan(f"{'per query':>{_VALUE}}{'per transaction':>{_VALUE}}", "muted"),
     )
     listed = [resource for resource in Resource if resource is not Resource.HOST_CPU or resource in use.used]
     reasons = {resource: _missing_reason(resource, use, cost) for resource in listed}
