@@ -110,6 +110,8 @@ def check_replicas(facts: Facts) -> Finding:
         return not_visible(
             name, "whether replicas are attached", f"GRANT PROCESS ON *.* TO {facts.server.account}"
         )
+    if facts.server.clients is None:
+        return not_visible(name, "whether replicas are attached: the server does not list its sessions")
     return ok(name, "no replica is attached")
 
 

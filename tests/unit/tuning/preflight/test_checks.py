@@ -163,6 +163,7 @@ CASES = (
         "replicas", "note", "attached", server={"registered_replicas": 2}, requirements={"kinds": ("SELECT",)}
     ),
     case("replicas", "note", "may not see", "GRANT PROCESS", server={"grants": grants("SUPER")}),
+    case("replicas", "note", "does not list its sessions", server={"clients": None}),
     case(
         "other_clients",
         "warning",
