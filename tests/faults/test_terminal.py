@@ -1,4 +1,4 @@
-"""Terminals that fail the viewer: one cell in size, without abilities, not read from. The run goes on.
+"""Terminals that fail the viewer: one cell in size, without abilities, not read from. The run continues.
 
 A terminal that is closed: tests/integration/test_viewers.
 """

@@ -76,7 +76,7 @@ async def test_an_interrupted_sweep_tells_what_it_knows_and_goes_on(
     assert await ask(target, DURABILITY) == [DURABLE]
     await asyncio.to_thread(assert_nothing_left, tuibench_home)
     directory = only_sweep()
-    assert f"1 cell is left; go on with: tuibench sweep --resume {directory}" in ended.err
+    assert f"1 cell is left; continue with: tuibench sweep --resume {directory}" in ended.err
     again = ("sweep", f"--resume={directory}")
     resumed = await asyncio.to_thread(tuibench, *again, env={"MYSQL_PWD": target.password})
     assert resumed.code == 0, resumed.err

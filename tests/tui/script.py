@@ -57,7 +57,7 @@ PRESETS = (
     PresetState(
         name="durable",
         values={FLUSH: "1", SYNC: "1"},
-        risk="Every commit is on disk before the client hears of it: a crash loses nothing.",
+        risk="Every commit is on disk before the client gets its answer: a crash loses nothing.",
     ),
     PresetState(
         name="relaxed",

@@ -265,7 +265,7 @@ async def test_a_plain_terminal_gets_plain_characters() -> None:
         (start.READY, False, EnterAction.START),
         (start.DOUBTFUL, False, EnterAction.START_ALL_THE_SAME),
         (start.MISSING, False, EnterAction.MAKE),
-        (start.BLOCKED, False, EnterAction.MEND),
+        (start.BLOCKED, False, EnterAction.RECHECK),
     ],
 )
 def test_what_comes_next(outlook: ServerCheck | None, is_private: bool, expected: EnterAction) -> None:

@@ -29,8 +29,8 @@ def simulated_network_warning(delay_ms: float) -> tuple[str, ...]:
     if not delay_ms:
         return ()
     return (
-        f"simulated: the network was made to look up to {format_delay(delay_ms)} longer on each round trip "
-        "(--client-delay); latencies include that",
+        f"simulated network delay (--client-delay): up to {format_delay(delay_ms)} on each round trip, "
+        "which the latencies include",
     )
 
 

@@ -96,7 +96,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
 
 
 NO_LOAD_REFUSAL = "this session only watches the server; it has no load to change"
-READ_ONLY_REFUSAL = "this viewer may look, not steer"
+READ_ONLY_REFUSAL = "this viewer is read-only"
 """What a viewer hears that has joined read-only."""
 
 

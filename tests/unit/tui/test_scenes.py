@@ -203,7 +203,7 @@ def test_noise_is_not_taken_for_the_absence_of_an_effect() -> None:
     step = SceneStep(reveal="tps", expect="higher", otherwise="A fast disk.")
     one = msgspec.structs.replace(script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL)
     text, kind = verdict_on(step, one)
-    assert text.startswith("The difference cannot be told from chance here: TPS")
+    assert text.startswith("The difference is not significant here: TPS")
     assert "A fast disk." not in text
     assert kind == "nothing"
 

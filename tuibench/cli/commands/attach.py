@@ -27,7 +27,7 @@ def attach(
     session: Annotated[str, Argument(metavar="[ID]", help="Which session.", show_default=False)] = "",
     *,
     read_only: Annotated[
-        bool, Option("--read-only", help="Look, and steer nothing: the session refuses it.")
+        bool, Option("--read-only", help="Read only: the session refuses changes by this viewer.")
     ] = False,
     screen: ScreenOptions,
 ) -> None:

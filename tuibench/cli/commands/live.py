@@ -17,7 +17,7 @@ from tuibench.cli.parsing.declarations import Argument
 __all__ = ["CONTEXT", "live"]
 
 DETAILS = (
-    "The run goes on in a process of its own: it survives a dropped terminal for the grace, then stops and "
+    "The run continues in its own process: it survives a dropped terminal for the grace, then stops and "
     "puts the settings back; x leaves it, attach joins it again. "
     "With --threads=0 the charts show the server's own traffic, as in watch, and + adds the load to it. "
     "Every option of the profile is taken, too: --tables=4 --table-size=100000 …; "

@@ -166,7 +166,7 @@ def probe(
     ] = "",
     output: TextOrJson = TEXT,
     yes_this_server: Annotated[
-        bool, Option("--yes-this-server", help="Allow the load though the server looks like production.")
+        bool, Option("--yes-this-server", help="Allow the load although the server looks like production.")
     ] = False,
 ) -> None:
     from tuibench.cli.output.files import check_writable

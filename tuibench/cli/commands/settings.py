@@ -70,7 +70,7 @@ def _preset_lines(presets: Iterable[PresetState]) -> Iterator[str]:
 
 
 DETAILS = (
-    "Asks the server and changes nothing. Presets of your own stand in the file config.toml of the "
+    "Asks the server and changes nothing. Your own presets are in the file config.toml of the "
     "configuration folder, see docs/settings.md."
 )
 

@@ -54,7 +54,7 @@ class WatchOptions:
     ] = ""
     yes_this_server: Annotated[
         bool,
-        Option("--yes-this-server", help="Allow setting changes though the server looks like production."),
+        Option("--yes-this-server", help="Allow setting changes although the server looks like production."),
     ] = False
     run_dir: Annotated[str, Option("--run-dir", help="Folder for records, instead of the usual one.")] = ""
 

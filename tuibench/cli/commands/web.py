@@ -37,8 +37,8 @@ EXTERNAL_LINKS = re.compile(r"<link[^>]*https://fonts\.[^>]*>")
 """What the page would fetch from elsewhere: it would wait for it on a host without internet."""
 
 DETAILS = (
-    "The page is served on this host's loopback unless --host names another address; nobody asks for a "
-    "password there, so name one only where everybody may see it. Ctrl-C ends it; the session goes on."
+    "The page is served on this host's loopback unless --host names another address; it has no "
+    "password, so name one only where everybody may see it. Ctrl-C ends it; the session continues."
 )
 
 
@@ -107,8 +107,8 @@ def run_report(directory: Path) -> str:
 
     if (directory / SUMMARY).exists():
         return html_report(load_run(directory))
-    words = "The run goes on: its report comes at its end."
-    return html_page("The run goes on", tag("main", tag("p", words)))
+    words = "The run continues: its report comes at its end."
+    return html_page("The run continues", tag("main", tag("p", words)))
 
 
 def make_application(server: "Server", report: Callable[[], str] | None = None) -> Any:

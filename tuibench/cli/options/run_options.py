@@ -222,7 +222,7 @@ class RunOptions(ClusterOptions):
         bool,
         Option(
             "--yes-this-server",
-            help="Allow setting changes though the server looks like production.",
+            help="Allow setting changes although the server looks like production.",
         ),
     ] = False
     run_dir: Annotated[str, Option("--run-dir", help="Folder for records, instead of the usual one.")] = ""

@@ -23,7 +23,7 @@ def session_hints(session: str, *, has_load: bool = True) -> list[str]:
 
 
 async def fetch_hello(socket: Path) -> Hello:
-    """What a session says of itself. Raises SessionAwayError."""
+    """The session's description of itself. Raises SessionAwayError."""
     client = await SessionClient.connect(socket)
     await client.close()
     return client.hello
@@ -34,7 +34,7 @@ def lifetime_text(hello: Hello) -> str:
     if hello.status.state in (RunState.STOPPING, RunState.ENDED):
         return f"{hello.session} is ending"
     if hello.viewers:
-        return f"{hello.session} goes on, watched by {hello.viewers} more"
+        return f"{hello.session} continues, watched by {hello.viewers} more"
     if hello.grace_seconds is None:
-        return f"{hello.session} goes on until it is stopped"
-    return f"{hello.session} goes on for {hello.grace_seconds:g} s, and longer if somebody watches it"
+        return f"{hello.session} continues until it is stopped"
+    return f"{hello.session} continues for {hello.grace_seconds:g} s, and longer while a viewer is attached"

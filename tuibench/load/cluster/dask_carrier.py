@@ -45,7 +45,7 @@ def check_address(address: str, plan: ClusterPlan) -> None:
         raise UsageError(
             f"{address} is without TLS: whoever reaches a Dask scheduler can run programs on all of its "
             "hosts, and read the server's password",
-            "use tls://, or add --cluster-insecure in a network that nobody else reaches",
+            "use tls://, or add --cluster-insecure on an isolated network",
         )
     for option, field in CERTIFICATES.items():
         path = getattr(plan, field)
@@ -138,7 +138,7 @@ class DaskCarrier(Carrier):
         return await DaskWire.over(await self._scheduler.open(self.place))
 
     def remedy(self, problem: str) -> str:
-        return f"look at the log of the Dask worker {self.place}; tuibench must be installed there"
+        return f"see the log of the Dask worker {self.place}; tuibench must be installed there"
 
 
 class DaskWire(Wire):

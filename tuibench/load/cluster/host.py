@@ -256,7 +256,7 @@ class HostLink(WorkerLink[FromAgent]):
                 self._failure = message
                 self.no_more_reports()
             case AgentHello():
-                self._reason = "it began anew"
+                self._reason = "it restarted"
                 self.no_more_reports()
             case _:
                 assert_never(message)

@@ -108,7 +108,7 @@ def parse_threshold(text: str) -> Threshold:
         raise _syntax_error(text, f"there is no figure '{figure}', only {FIGURES}")
     elif unit not in UNITS[figure]:
         units = " or ".join(filter(None, UNITS[figure])) or "no unit"
-        raise _syntax_error(text, f"behind the number of {figure} stands {units}, not '{unit}'")
+        raise _syntax_error(text, f"the unit of {figure} is {units}, not '{unit}'")
     else:
         unit = UNITS[figure][unit]
     return Threshold(text=text.strip(), figure=figure, operator=operator, limit=limit, unit=unit)

@@ -28,7 +28,7 @@ from tuibench.record.files.run import Run
 from tuibench.record.files.schema import PlanRecord, TickCounts
 
 CUT_SHORT = "cut short: the session ended without a summary; this one was made from its samples"
-STILL_RUNS = "the run still goes on; these are its figures so far"
+STILL_RUNS = "the run is still in progress; these are its figures so far"
 UNKNOWN = (
     "unknown in a summary made from samples: fairness, the reconciliation, what was in flight at the end"
 )

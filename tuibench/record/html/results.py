@@ -211,5 +211,5 @@ def report_footer(run: Run) -> str:
     return (
         f"Written by tuibench {run.plan.version or ''} from the record of run {run.id}. "
         f"Times on the charts count from the start of the measured load; "
-        f"{units.DASH} stands where nothing was measured."
+        f"{units.DASH} means that nothing was measured."
     )

@@ -144,7 +144,7 @@ def commands_section(run: Run) -> Markup:
         join_markup(tag("p", "The same load with sysbench:"), tag("pre", told.sysbench))
         if told.sysbench
         else None,
-        join_markup(tag("p", "Changed on the way, by hand:"), tag("ul", by_hand)) if by_hand else None,
+        join_markup(tag("p", "Changed during the run:"), tag("ul", by_hand)) if by_hand else None,
         tag(
             "p",
             "The password comes from an option file or MYSQL_PWD; it is in no record.",

@@ -114,9 +114,7 @@ LOAD_COUNTERS = (
         "transactions_abandoned", "Transactions cut off or never started.", lambda totals: totals.abandoned
     ),
     LoadCounter("transaction_retries", "Transactions tried again.", lambda totals: totals.retries),
-    LoadCounter(
-        "reconnects", "Connections opened anew after they were lost.", lambda totals: totals.reconnects
-    ),
+    LoadCounter("reconnects", "Connections reopened after they were lost.", lambda totals: totals.reconnects),
 )
 
 QUERY_COUNTERS: dict[str, Callable[[RunTotals], int]] = {
@@ -157,7 +155,7 @@ STATUS_GAUGES: tuple[Gauge[Status], ...] = (
     Gauge("threads", "Concurrent connections that are requested.", lambda now: now.threads),
     Gauge(
         "target_rate_per_second",
-        "Transactions asked for per second; 0 for as many as can be.",
+        "Target transactions per second; 0 without a target.",
         lambda now: now.rate,
     ),
     Gauge(
@@ -166,7 +164,7 @@ STATUS_GAUGES: tuple[Gauge[Status], ...] = (
         lambda now: now.client_delay_ms / 1e3,
     ),
     Gauge("workers", "Processes that drive the load.", lambda now: now.workers),
-    Gauge("warnings", "Warnings about the measurement that stand now.", lambda now: len(now.warnings)),
+    Gauge("warnings", "Measurement warnings in effect.", lambda now: len(now.warnings)),
 )
 
 SAMPLE_GAUGES: tuple[Gauge[Sample], ...] = (

@@ -45,7 +45,7 @@ class LagLimit:
         resume_seconds = self._limit_seconds * RESUME_SHARE
         if self.is_held and known and not any(self._is_late(each, resume_seconds) for each in known):
             self.is_held = False
-            return LagDecision(False, "load goes on: the replicas have caught up")
+            return LagDecision(False, "load resumed: the replicas have caught up")
         return None
 
     @staticmethod

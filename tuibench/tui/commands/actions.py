@@ -319,7 +319,7 @@ ACTIONS = (
         "x",
         "x",
         "leave",
-        "Leave the screen; the run goes on (see --grace)",
+        "Leave the screen; the run continues (see --grace)",
         states=ALL_STATES,
         applies=lambda view: view.replay is None,
     ),

@@ -232,7 +232,7 @@ def verdict_on(step: SceneStep, one: Comparison) -> tuple[str, str]:
             "nothing",
         )
     if one.verdict is Verdict.CANNOT_TELL:
-        return f"The difference cannot be told from chance here: {figures} {_UNSTEADY}", "nothing"
+        return f"The difference is not significant here: {figures} {_UNSTEADY}", "nothing"
     if one.verdict is Verdict.EQUAL and expected is not Verdict.EQUAL:
         return f"On this machine it makes no difference: {figures} {step.otherwise}".strip(), "nothing"
     if expected is not None and one.verdict is not expected:

@@ -224,6 +224,6 @@ def _way_out_text(view: View) -> str:
         return f"Enlarge the window, or leave with {stop}."
     instead = "tuibench watch --format text" if view.is_watch else f"tuibench run {view.plan.profile}"
     return (
-        f"The run goes on. Enlarge the window, leave it running with {leave}, or stop it with {stop} and run "
-        f"without a screen:\n\n{instead}"
+        f"The run continues. Enlarge the window, leave it running with {leave}, or stop it with {stop} and "
+        f"run without a screen:\n\n{instead}"
     )

@@ -101,7 +101,7 @@ class StopDialog(ModalScreen[StopChoice | None]):
             dialog.border_subtitle = "esc goes back"
             yield Static(
                 "It ends for every viewer: the settings are restored, the summary is written. "
-                "To leave only this screen, x is enough: the run goes on."
+                "To leave only this screen, x is enough: the run continues."
             )
             yield Static(
                 "[b][@click=screen.choose('stop')] s  stop the run [/][/b]     "

@@ -22,7 +22,7 @@ _BAR_WIDTH = 40
 _NEXT_TEXTS = {
     EnterAction.START: "All checks passed.",
     EnterAction.START_ALL_THE_SAME: "The run can start; findings marked ▲ make its figures wrong.",
-    EnterAction.MEND: "Fix this first.",
+    EnterAction.RECHECK: "Fix this first.",
 }
 
 

@@ -111,7 +111,7 @@ class StartScreen(Screen[None]):
             self._paint()
             return
         match self.coming:
-            case EnterAction.LOOK | EnterAction.MEND:
+            case EnterAction.LOOK | EnterAction.RECHECK:
                 self._begin(self._look())
             case EnterAction.MAKE:
                 self._begin(self._make())

@@ -20,7 +20,7 @@ class EnterAction(Enum):
     START = "start"
     LOOK = "check the server"
     MAKE = "create the tables"
-    MEND = "look again"
+    RECHECK = "check again"
     START_ALL_THE_SAME = "start anyway"
 
 
@@ -33,7 +33,7 @@ def enter_action(outlook: ServerCheck | None, *, is_private: bool) -> EnterActio
     if outlook.creatable:
         return EnterAction.MAKE
     if outlook.is_blocked:
-        return EnterAction.MEND
+        return EnterAction.RECHECK
     return EnterAction.START_ALL_THE_SAME if _has_warnings(outlook) else EnterAction.START
 
 

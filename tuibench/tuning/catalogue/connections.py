@@ -283,7 +283,7 @@ THREADS = (
         supported=(FlavourSupport(MARIADB, 1, 65_536),),
         otherwise="the thread pool has up to {value} threads",
         offered=("65536", "2000"),
-        risk="When all of them wait, nobody is served, not even an administrator.",
+        risk="When all of them wait, no client is served, not even an administrator.",
         trial=TrialRule.NEVER,
     ),
 )

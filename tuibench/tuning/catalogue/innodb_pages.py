@@ -217,7 +217,7 @@ READING = (
         meanings={"0": "no read-ahead of the next extent"},
         otherwise="the next extent is read ahead after {value} of its 64 pages were read in order",
         offered=("56", "0", "16"),
-        risk="Early read-ahead fills the buffer pool with pages that nobody may need.",
+        risk="Early read-ahead fills the buffer pool with pages that may never be read.",
         counters=_READS,
     ),
     _tuned(
@@ -231,7 +231,7 @@ READING = (
         },
         otherwise=UNKNOWN,
         offered=(OFF, ON),
-        risk="On, reads that nobody asked for take the disk from others.",
+        risk="On, speculative reads take the disk from others.",
         counters=_READS,
     ),
     _tuned(

@@ -45,7 +45,10 @@ def _grouped(name: str, delay_us: int, count: int) -> PresetState:
 
 BUILTIN_PRESETS = (
     _builtin_preset(
-        "durable", "1", "1", "Every commit is on disk before the client hears of it: a crash loses nothing."
+        "durable",
+        "1",
+        "1",
+        "Every commit is on disk before the client gets its answer: a crash loses nothing.",
     ),
     _grouped("grouped", 1000, 16),
     _grouped("batched", 5000, 64),

@@ -115,7 +115,7 @@ class SettingChanger:
             said = f"it is {actual} as before"
         raise TuibenchError(
             f"{setting.name} was set to {change.new}, the server took it, and {said}",
-            setting.rounding or "the server has its own limits for it, or somebody else changes it too",
+            setting.rounding or "the server has its own limits for it, or another session changes it, too",
         )
 
     async def _settled_value(self, setting: Setting, change: SettingChange) -> str:

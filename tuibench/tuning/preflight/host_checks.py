@@ -99,7 +99,7 @@ def check_busy(facts: Facts) -> Finding:
         return warning(
             name,
             f"{said}: throughput is lower and intervals are wider by what others take",
-            "see who it is (top), and stop it for the measurement",
+            "find the program with top, and stop it for the measurement",
         )
     return ok(name, said)
 
@@ -150,5 +150,5 @@ def check_governor(facts: Facts) -> Finding:
             "cpupower frequency-set -g performance",
         )
     return ok(
-        name, f"the processor's governor is {found[0]}" if found else "the processor's governor is not told"
+        name, f"the processor's governor is {found[0]}" if found else "the processor's governor is unknown"
     )

@@ -109,7 +109,7 @@ def check_open_tables(facts: Facts) -> Finding:
     if threads > cache:
         return warning(name, f"{said}: tables are closed and opened all the time", remedy)
     if threads * tables > cache:
-        return note(name, f"{said}: some will be opened anew", remedy)
+        return note(name, f"{said}: some will be reopened", remedy)
     return ok(name, said)
 
 

@@ -58,7 +58,7 @@ def _read_ledger(path: Path, identity: str) -> Ledger | None:
     return ledger if contents.header.identity == identity and ledger.open_settings else None
 
 
-UNKNOWN_AUTHOR = "somebody else set"
+UNKNOWN_AUTHOR = "another session set"
 
 
 class _AttributedChange(NamedTuple):

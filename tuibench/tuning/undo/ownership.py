@@ -156,7 +156,7 @@ def handed_over(decision: RestoreDecision) -> str:
 def left_unchanged(decision: RestoreDecision) -> str:
     return (
         f"{decision.setting} is left at {decision.current}: tuibench had set it to {decision.last} "
-        f"and somebody else changed it since; before tuibench it was {decision.original}"
+        f"and another session changed it since; before tuibench it was {decision.original}"
     )
 
 

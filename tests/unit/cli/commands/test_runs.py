@@ -108,7 +108,7 @@ def test_a_sweep_is_shown_with_what_is_left_of_it(tuibench: Program, folder: Pat
     first, rest = shown.out.split("\n", 1)
     assert first == f"{sweep.name}: cut short, 3 of 8 cells"
     assert rest == tuibench("sweep", "--show", str(sweep)).out
-    assert f"5 cells are left; go on with: tuibench sweep --resume {sweep}" in shown.err
+    assert f"5 cells are left; continue with: tuibench sweep --resume {sweep}" in shown.err
     told = json.loads(tuibench("runs", "show", "080000", "--format=json").out)
     assert (told["record"]["schema"], len(told["results"])) == ("tuibench.sweep/1", 3)
 

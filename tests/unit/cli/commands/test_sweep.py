@@ -152,7 +152,7 @@ def test_what_the_tables_have_no_place_for() -> None:
     assert sweep_notes(known, Path("/sweeps/one")) == [
         "failed: oltp_write_only, durable 1/1, 8 threads, run 1: the server was restarted",
         "warning: client-limited: a worker used 91 % of a core (2 of 2 cells)",
-        "6 cells are left; go on with: tuibench sweep --resume /sweeps/one",
+        "6 cells are left; continue with: tuibench sweep --resume /sweeps/one",
         "recorded in /sweeps/one",
     ]
 

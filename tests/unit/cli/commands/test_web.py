@@ -135,7 +135,7 @@ async def test_the_library_still_has_the_end_that_is_replaced() -> None:
 
 
 def test_a_run_that_goes_on_has_no_report_yet(tmp_path: Path) -> None:
-    assert "The run goes on" in web.run_report(tmp_path)
+    assert "The run continues" in web.run_report(tmp_path)
 
 
 async def test_the_report_is_served_to_our_own_pages_only() -> None:

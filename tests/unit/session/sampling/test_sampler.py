@@ -88,7 +88,7 @@ async def test_variables_are_read_every_ten_ticks_and_foreign_changes_are_told(w
     watched.server.variables |= {"max_connections": "500"}
     told = [await watched.look() for _ in range(VARIABLES_EVERY_TICKS)]
     assert told[:-1] == [[]] * (VARIABLES_EVERY_TICKS - 1)
-    assert told[-1] == [(EventKind.FOREIGN, "somebody else set max_connections 151 → 500")]
+    assert told[-1] == [(EventKind.FOREIGN, "another session set max_connections 151 → 500")]
 
 
 async def test_what_we_changed_ourselves_is_not_told(watched: Watched) -> None:

@@ -182,13 +182,13 @@ VERBS = (
     Verb(
         "plan",
         "STAGES|hold|resume",
-        "follow a plan: 8:30s,16:30s or 1..64/1m; hold it, let it go on",
+        "follow a plan: 8:30s,16:30s or 1..64/1m; hold it, resume it",
         parse_plan,
     ),
     Verb(
         "probe",
         "[rate] [SLO …]|next|stop",
-        'find the saturation point: probe "p95<20ms"; next: go on to the next step',
+        'find the saturation point: probe "p95<20ms"; next: skip to the next step',
         parse_probe,
     ),
     Verb(
@@ -217,10 +217,15 @@ VERBS = (
         "restore what the session changed, or only these settings",
         lambda words: RestoreSettings(tuple(words)),
     ),
-    Verb("yes-this-server", "", "allow changes though it looks like production", no_argument(TrustServer)),
+    Verb(
+        "yes-this-server",
+        "",
+        "allow changes although the server looks like production",
+        no_argument(TrustServer),
+    ),
     Verb("kill", "ID", "end the query of a server connection", one_argument(parse_int, KillQuery)),
     Verb("pause", "", "pause the load", no_argument(Pause)),
-    Verb("resume", "", "go on", no_argument(Resume)),
+    Verb("resume", "", "resume the load", no_argument(Resume)),
     Verb("mark", "[TEXT]", "add a mark to the time axis", free_text(Mark)),
     Verb("reset", "", "reset the run's figures", no_argument(ResetStats)),
     Verb("stop", "", "end the run, restore the settings; --wait: print the summary", no_argument(Stop)),

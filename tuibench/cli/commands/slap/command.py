@@ -80,8 +80,8 @@ __all__ = ["CONTEXT", "slap"]
 
 DETAILS = (
     "The report on stdout is mysqlslap's, label for label; throughput, percentiles and the server's counters "
-    "are told on stderr. As with mysqlslap, the schema is dropped before and after, if there is something to "
-    "create; but never one that holds more than mysqlslap's table, unless --drop-schema is given."
+    "are reported on stderr. As with mysqlslap, the schema is dropped before and after, if there is anything "
+    "to create; but never one that holds more than mysqlslap's table, unless --drop-schema is given."
 )
 CONTEXT = {"help_option_names": ["--help", "-?", "-I"]}
 CLIENT_LIMITED_SHARE = 0.85

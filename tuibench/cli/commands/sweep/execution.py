@@ -75,7 +75,7 @@ def run_sweep(
             folder.close()
             raise UsageError(
                 f"{folder.directory} is a comparison of versions",
-                "tuibench versions --resume goes on with it",
+                "tuibench versions --resume continues it",
             )
     elif plan is not None and axes.server_programs:
         login = Target()

@@ -19,7 +19,7 @@ def sweep_notes(known: Sweep, directory: Path) -> list[str]:
     left = known.record.plan.cell_count - len(known.done)
     if left:
         are = "1 cell is" if left == 1 else f"{left} cells are"
-        lines.append(f"{are} left; go on with: tuibench sweep --resume {directory}")
+        lines.append(f"{are} left; continue with: tuibench sweep --resume {directory}")
     if has_tables(known):
         lines.append("the tables that were made are still there")
     lines.append(f"recorded in {directory}")

@@ -33,8 +33,8 @@ from tuibench.session.sweep.versions import create_versions, parse_builds, versi
 __all__ = ["CONTEXT", "versions"]
 
 DETAILS = (
-    "Each server is NAME:PATH of a program, or a path alone. The first is 1. A comparison that was cut short "
-    "goes on with --resume DIR. Options of the tests: --tables=4 --table-size=100000."
+    "Each server is NAME:PATH of a program, or a path alone. The first is 1. An interrupted comparison "
+    "continues with --resume DIR. Options of the tests: --tables=4 --table-size=100000."
 )
 
 PAGE = "versions.html"
@@ -159,7 +159,7 @@ def _notes(known: Sweep, directory: Path) -> list[str]:
     lines += sweep_warnings(known)
     if left := known.record.plan.cell_count - len(known.done):
         are = "1 run is" if left == 1 else f"{left} runs are"
-        lines.append(f"{are} left; go on with: tuibench versions --resume {directory}")
+        lines.append(f"{are} left; continue with: tuibench versions --resume {directory}")
     if known.done:
         lines.append(f"page with charts: {directory / PAGE}")
     lines.append(f"recorded in {directory}")

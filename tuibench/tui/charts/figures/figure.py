@@ -89,7 +89,7 @@ class GaugeRow(NamedTuple):
     write: NumberFormat = count_text
     beside: Callable[[ServerSample], str] = lambda _: ""
     needs: tuple[Counter, ...] = ()
-    why: str = "not told here"
+    why: str = "not reported here"
     title: str = ""
     rare: bool = False
 

@@ -40,5 +40,5 @@ def _title_line(caption: Caption, width: int) -> TextLine:
         return left
     waiting = f"{caption.waiting} …   " if caption.waiting else ""
     return justify(
-        left, (TextSpan(waiting, "muted"), TextSpan("space", "key"), TextSpan(" goes on ", "muted")), width
+        left, (TextSpan(waiting, "muted"), TextSpan("space", "key"), TextSpan(" continues ", "muted")), width
     )

@@ -121,7 +121,7 @@ def _action_label(action: UserAction, view: View) -> str:
     if action.name == "pause" and paused:
         return "resume"
     if action.name == "mark" and view.caption is not None and not view.caption.is_over:
-        return "go on"
+        return "continue"
     if action.name == "stop" and view.cannot_steer:
         return "quit"
     return action.label

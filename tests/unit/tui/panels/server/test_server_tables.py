@@ -119,7 +119,7 @@ def test_a_missing_privilege_is_named() -> None:
             {"Innodb_redo_log_current_lsn": 1000 + (1 << 20)},
             ("1 MiB", "of 128 MiB"),
         ),
-        ({}, {}, ("–", "not told here")),
+        ({}, {}, ("–", "not reported here")),
     ],
 )
 def test_the_checkpoint_age_of_both_flavours(
