@@ -15,7 +15,6 @@ from tuibench.model.settings import ServerVariable
 from tuibench.model.target import Target
 from tuibench.mysql import info
 from tuibench.mysql.connection import Connection, Row
-from tuibench.mysql.errors import UNSUPPORTED_CODES
 from tuibench.mysql.questions import shortened
 from tuibench.mysql.session_defaults import Manner, connect_with_defaults
 from tuibench.tuning.statements import change_sql, quoted_list, session_sql
@@ -58,14 +57,14 @@ class AdminConnection:
     async def values(self, names: Iterable[str]) -> dict[str, str]:
         """The values of those settings that the server has, for everybody."""
         wanted = tuple(names)
-        rows = await self._known(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({quoted_list(wanted)})")
+        rows = await self._query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({quoted_list(wanted)})")
         if ServerVariable.REDO_LOG_ENABLED in wanted:
-            rows = [*rows, *await self._known(f"SHOW GLOBAL STATUS LIKE '{ServerVariable.REDO_LOG_ENABLED}'")]
+            rows = [*rows, *await self._query(f"SHOW GLOBAL STATUS LIKE '{ServerVariable.REDO_LOG_ENABLED}'")]
         return {str(name).lower(): str(value) for name, value in rows}
 
     async def session_values(self) -> dict[str, str]:
         """What a new connection of this login starts with, of the settings that are each connection's own."""
-        rows = await self._known(
+        rows = await self._query(
             f"SHOW SESSION VARIABLES WHERE Variable_name IN ({quoted_list(_SESSION_NAMES)})"
         )
         return {_SESSION_NAMES[str(name).lower()]: str(value) for name, value in rows}
@@ -87,7 +86,7 @@ class AdminConnection:
         """Those of the variables that cannot be changed while the server runs. MariaDB only."""
         fixed = "information_schema.SYSTEM_VARIABLES WHERE READ_ONLY = 'YES'"
         wanted = f"VARIABLE_NAME IN ({quoted_list(names)})"
-        rows = await self._known(f"SELECT VARIABLE_NAME FROM {fixed} AND {wanted}")  # noqa: S608
+        rows = await self._query(f"SELECT VARIABLE_NAME FROM {fixed} AND {wanted}")  # noqa: S608
         return {str(row[0]).lower() for row in rows}
 
     async def identity(self) -> str:
@@ -98,15 +97,6 @@ class AdminConnection:
         connection = self._forget()
         if connection:
             await connection.close()
-
-    async def _known(self, sql: str) -> Sequence[Row]:
-        """The rows of a statement; none from a server of another make that does not know it."""
-        try:
-            return await self._query(sql)
-        except SQLError as error:
-            if error.code not in UNSUPPORTED_CODES:
-                raise
-            return ()
 
     async def _query(self, sql: str, seconds: float | None = None) -> Sequence[Row]:
         known = self._connection is not None

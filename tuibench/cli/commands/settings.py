@@ -109,6 +109,8 @@ async def _fetch_listing(target: Target, presets: tuple[PresetState, ...]) -> Se
     )
     try:
         states = await tuner.open()
+        if tuner.refusal:
+            raise tuner.refusal
     finally:
         await tuner.close()
     return SettingsListing(

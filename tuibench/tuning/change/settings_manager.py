@@ -17,6 +17,7 @@ from tuibench.errors import ConnectionLostError, SQLError, TuibenchError, UsageE
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.target import Target
+from tuibench.mysql.errors import UNSUPPORTED_CODES
 from tuibench.tuning.admin_connection import AdminConnection, Connect
 from tuibench.tuning.catalogue import access, setting_lookup
 from tuibench.tuning.catalogue.preset_lookup import BUILTIN_PRESETS, find_preset, presets_for_server
@@ -91,7 +92,7 @@ class SettingsManager:
     """A session's hand on the settings. One change at a time; `guard` is awaited before each on the server.
 
     `presets` are those that can be applied, `workload` is what the workload's own connections have, `control`
-    the connection that it all goes over.
+    the connection that it all goes over, `refusal` the error of a server that does not report its settings.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class SettingsManager:
         self._setter = SettingChanger(self.control, journal, server, self._clock)
         self._began: dict[str, str] = {}
         self._unavailable: dict[str, str] = {}
+        self.refusal: SQLError | None = None
         self._states: dict[str, tuple[tuple[str, ...], SettingState]] = {}
 
     @property
@@ -139,19 +141,33 @@ class SettingsManager:
         return tuple(self._state(setting) for setting in SETTINGS)
 
     async def open(self) -> tuple[SettingState, ...]:
-        """Logs in, reads the settings and finds out which can be changed."""
+        """Logs in, reads the settings and finds out which can be changed.
+
+        On a server of another make, which does not know the statements for it, no setting can be changed.
+        """
         async with self._lock:
-            self.journal.identify(await self.control.identity())
-            self._unavailable = await access.unavailable_settings(self.control, self.server)
-            self._workload.learn(await self.control.session_values())
-            await self._setter.read_all()
-            self._began = dict(self._setter.values)
+            try:
+                await self._read_first()
+            except SQLError as error:
+                if error.code not in UNSUPPORTED_CODES:
+                    raise
+                self.refusal = error
+                reason = f"the server does not report its settings: {error.message}"
+                self._unavailable = {setting.name: reason for setting in SETTINGS}
             return self.known
+
+    async def _read_first(self) -> None:
+        self.journal.identify(await self.control.identity())
+        self._unavailable = await access.unavailable_settings(self.control, self.server)
+        self._workload.learn(await self.control.session_values())
+        await self._setter.read_all()
+        self._began = dict(self._setter.values)
 
     async def states(self) -> tuple[SettingState, ...]:
         """All settings as the server has them now."""
         async with self._lock:
-            await self._setter.read_all()
+            if self.refusal is None:
+                await self._setter.read_all()
             return self.known
 
     async def change(self, name: str, value: str) -> SettingState:
@@ -201,6 +217,8 @@ class SettingsManager:
     async def after_restart(self) -> list[str]:
         """Settles what a restart of the server has reset; returns a message for each setting."""
         async with self._lock:
+            if self.refusal:
+                return []
             await self._setter.read_all()
             if not self.journal.ledger.open_settings:
                 return []

@@ -261,14 +261,14 @@ CASES = (
     case("timers", "note", "1 ms late", machine={"fine_timers": False}, requirements={"rate": 10.0}),
     case("timers", "ok", "", machine={"fine_timers": False}),
     case("host_busy", "ok", "3 % of 4 cores are in use"),
-    case("host_busy", "warning", "60 % of 4 cores", "(top)", machine={"busy_share": 0.6}),
+    case("host_busy", "warning", "60 % of 4 cores", "with top", machine={"busy_share": 0.6}),
     case("host_busy", "warning", "5 % are stolen", "another time", machine={"steal_share": 0.05}),
     case("host_busy", "note", "may not see", machine={"busy_share": None}),
     case("swap", "note", "512 MiB of 1 GiB", "swapoff", machine={"swap_used_bytes": GIB // 2}),
     case("swap", "ok", "no swap", machine={"swap_total_bytes": 0}),
     case("swap", "note", "may not see", machine={"swap_total_bytes": None}),
     case("cpu_governor", "note", "'powersave'", "cpupower", machine={"governors": ("powersave",)}),
-    case("cpu_governor", "ok", "not told", machine={"governors": ()}),
+    case("cpu_governor", "ok", "unknown", machine={"governors": ()}),
 )
 
 
