@@ -444,6 +444,7 @@ async def test_a_worker_that_runs_is_late_and_not_silent() -> None:
                 await workers.report()
                 assert workers.silent == tuple(map(named, workers.pids))
             end.send(REPORT)
+            end.send(REPORT)
             await workers.finish(0)
 
 
@@ -455,6 +456,7 @@ async def test_a_worker_that_does_not_run_is_silent_with_the_first_report_that_i
         async with pretended_fleet(1) as (workers, (end,)):
             assert await workers.report() == []
             assert workers.silent == tuple(map(named, workers.pids))
+            end.send(REPORT)
             end.send(REPORT)
             await workers.finish(0)
 

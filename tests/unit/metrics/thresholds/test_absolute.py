@@ -75,9 +75,9 @@ def test_what_is_understood(text: str, figure: str, operator: str, limit: float,
         ("p101>5", "there is no figure 'p101'"),
         ("p>5", "there is no figure 'p'"),
         ("latency>5", "there is no figure 'latency', only p50 … p99.9, min, avg, max, tps,"),
-        ("tps<5%", "behind the number of tps stands /s, not '%'"),
-        ("errors>5ms", "behind the number of errors stands %, not 'ms'"),
-        ("retries>1%", "behind the number of retries stands no unit, not '%'"),
+        ("tps<5%", "the unit of tps is /s, not '%'"),
+        ("errors>5ms", "the unit of errors is %, not 'ms'"),
+        ("retries>1%", "the unit of retries is no unit, not '%'"),
     ],
 )
 def test_nonsense_is_wrong_usage_with_valid_examples(text: str, reason: str) -> None:

@@ -75,7 +75,7 @@ async def test_decisions_are_the_operators_commands_and_a_refusal_is_reported() 
     assert submitted == [Pause(), Resume()]
     assert [text.partition(":")[0] for _, text in told] == [
         "load held back",
-        "load goes on",
+        "load resumed",
         "--max-lag",
     ]
     LagGuard(0.0, submit, lambda kind, text: None, start).tick((behind(9),))
