@@ -1,1 +1,3 @@
-"""The screen: reads a session through its client and submits commands; it decides nothing about the run."""
+"""Terminal user interface: displays a session through its client and submits commands; makes no decision
+about the run.
+"""
