@@ -1,3 +1,1 @@
-"""Terminal user interface: displays a session through its client and submits commands; makes no decision
-about the run.
-"""
+"""Terminal user interface: displays a session through its client, submits commands, decides nothing."""

@@ -35,8 +35,7 @@ Connect = Callable[[], Awaitable[ViewerClient]]
 
 
 class ReplayPlayer(Protocol):
-    """Operations of a replay that a session does not have. Implemented by the real player and the tests' one.
-    """
+    """Operations of a replay that a session lacks. Implemented by the real player and the tests' one."""
 
     def toggle(self) -> None: ...
 

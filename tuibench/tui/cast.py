@@ -119,9 +119,7 @@ async def write_cast(
 
 
 def _batches(messages: Sequence[Timed]) -> list[tuple[float, list[SessionMessage]]]:
-    """Batches of messages with the same time, one frame each. The end of the session is left out, so that no
-    screen closes.
-    """
+    """Messages grouped by their time, one frame each, without the end of the session."""
     batches: list[tuple[float, list[SessionMessage]]] = []
     for at_seconds, group in groupby(messages, key=lambda each: each[0]):
         batches.append((at_seconds, [m for _, m in group if not isinstance(m, SessionEnded)]))

@@ -27,9 +27,7 @@ MIN_POINTS = 4
 
 
 class SpanComparison(NamedTuple):
-    """Differences between span A and span B; `reason` says why they cannot be compared, otherwise it is
-    empty.
-    """
+    """Differences between span A and span B; `reason` says why there are none, otherwise it is empty."""
 
     tps: Comparison | None = None
     qps: Comparison | None = None

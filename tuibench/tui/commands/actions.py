@@ -358,8 +358,7 @@ def is_refused_read_only(action: UserAction, view: View) -> bool:
 
 
 def refusal(action: UserAction, view: View) -> str | None:
-    """Reason why the key of an action does nothing now, empty for no message; None if the action is possible.
-    """
+    """Reason why an action's key does nothing now, empty for no message; None if the action is possible."""
     if view.replay is not None and action.steers and action.play is None:
         return REPLAY_REFUSAL
     if is_refused_read_only(action, view):

@@ -32,9 +32,7 @@ class CommandSender:
             self._submit(command, status)
 
     def send(self, command: Command, status: Status) -> None:
-        """Submit a command, after the reply to another one of its kind; a duplicate of a waiting command is
-        dropped.
-        """
+        """Submit a command, after the reply to one of its kind; a duplicate of a waiting one is dropped."""
         if isinstance(command, SetThreads):
             self.change_threads(lambda _: command.threads, status)
         else:
@@ -49,7 +47,7 @@ class CommandSender:
             self._run(self._answer(command, status))
 
     async def _answer(self, command: Command, status: Status) -> None:
-        """Submit a command and post its reply. A setting change on a production-like server is preceded by
+        """Submit a command and post its reply; a setting change on a production-like server after
         TrustServer.
         """
         try:
