@@ -267,8 +267,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         return True
 
     def on_resize(self, event: Resize) -> None:
-        """Resize the main screen below a dialog, and hide or show dialogs. Textual notifies the top one only.
-        """
+        """Resize the main screen below a dialog, and hide or show dialogs. Textual only notifies the top."""
         small_terminal.hide_or_show_dialogs(self.screen_stack, event.size)
         if self._main is not None and self._main is not self.screen:
             self._main.apply_size_classes(event.size)

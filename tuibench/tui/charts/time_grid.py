@@ -82,6 +82,6 @@ def _wanted_slots(history: ChartHistory, zoom: Zoom, count: int, interval_second
     if not zoom.seconds:
         return 1
     if math.isinf(zoom.seconds):
-        #one column more: the first and the last one may be partial
+        # one column more: the first and the last one may be partial
         return (history.last_slot - history.first_slot + 1) / max(count - 1, 1)
     return zoom.seconds / interval_seconds / count

@@ -47,8 +47,8 @@ class CommandSender:
             self._run(self._answer(command, status))
 
     async def _answer(self, command: Command, status: Status) -> None:
-        """Submit a command and post its reply; a setting change on a production-like server after
-        TrustServer.
+        """Submit a command and post its reply; a setting change on a production-like server: TrustServer
+        first.
         """
         try:
             if isinstance(command, ChangeSetting | ApplyPreset) and status.production_signs:

@@ -28,8 +28,7 @@ _LABEL_WIDTH = 12
 
 
 def matching_settings(settings: Sequence[SettingState], words: str) -> list[int]:
-    """Indices of the settings that contain every word: in name, topic, value, meaning, risk, or last author.
-    """
+    """Indices of the settings that contain every word: in name, topic, value, meaning, risk or author."""
     wanted = words.lower().split()
     return [
         place
