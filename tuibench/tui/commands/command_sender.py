@@ -47,9 +47,7 @@ class CommandSender:
             self._run(self._answer(command, status))
 
     async def _answer(self, command: Command, status: Status) -> None:
-        """Submit a command and post its reply; a setting change on a production-like server: TrustServer
-        first.
-        """
+        """Submit a command, after TrustServer if it changes a production-like server, and post its reply."""
         try:
             if isinstance(command, ChangeSetting | ApplyPreset) and status.production_signs:
                 await self._client.submit(TrustServer())
