@@ -198,7 +198,7 @@ def _default_arguments() -> list[str]:
 
 
 def _internal_error(error: Exception) -> str:
-    """Report an internal error of tuibench: one line for the user, details in a file."""
+    """Text about an internal error of tuibench: one line for the user, with details in a file."""
     from tuibench.session.lifecycle.crash_log import internal_error_text
 
     return internal_error_text(error)

@@ -90,7 +90,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     `activity` has the last report on the server's sessions, None if none was requested yet. `keys` are the
     user's own, by action. `frozen` is the view at which the operator froze the charts, see `visible_view`; in
-    the frozen view `picture_of` is the present time of the run. `replay` is the position in the replay of a
+    the frozen view `picture_of` is the current time of the run. `replay` is the position in the replay of a
     recorded run; None for a live run. A `read_only` screen controls nothing. `probe` is the state of the last
     probe, `tune` that of the last screening. With `coach` the screen suggests a first change. `caption` is
     that of a scene.
@@ -224,7 +224,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def at_risk(self) -> bool:
-        """True if committed data can be lost with the present settings."""
+        """True if committed data can be lost with the current settings."""
         return any(setting.raises_alarm for setting in self.status.settings)
 
     @property
@@ -329,7 +329,7 @@ def with_note(view: View, text: str, *, ok: bool) -> View:
 
 
 def visible_view(view: View) -> View:
-    """The view to paint: all of it, or the frozen view with the present control state."""
+    """The view to paint: all of it, or the frozen view with the current control state."""
     if view.frozen is None:
         return view
     return msgspec.structs.replace(

@@ -209,7 +209,7 @@ def announce(run: LoadRun) -> None:
 
 
 def probe_exit_code(code: ExitCode, summary: Summary) -> ExitCode:
-    """Exit code of a probe: failed if it was ended early, whatever it found."""
+    """Exit code of a probe: failed if it was ended early, even with a result."""
     is_whole = summary.probe is not None and summary.probe.end is not ProbeEnd.ABORTED
     return code if code is not ExitCode.DONE or is_whole else ExitCode.RUN_FAILED
 

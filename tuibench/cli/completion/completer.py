@@ -109,7 +109,7 @@ def _starting_with(unfinished: str, found: Iterable[Candidate]) -> list[Candidat
 
 
 def _option_candidates(line: CommandLine) -> list[Candidate]:
-    """Options of the command and its profile; aliases of an option only if the word starts with one."""
+    """Options of the command and its profile; their aliases only if nothing else matches."""
     first, others = [], []
     for each in line.command().params:
         if each.param_type_name == "option" and not each.hidden:

@@ -1,7 +1,7 @@
 """Translation of sysbench 0.4 to 1.0 command lines.
 
 `oltp_read_write --threads=4 run` becomes `run oltp_read_write --threads=4`; scripts and old options get their
-present names (`--test=oltp --num-threads=4 run`), and options without an equivalent are dropped, or refused
+current names (`--test=oltp --num-threads=4 run`), and options without an equivalent are dropped, or refused
 with the reason. A translated command line is printed on stderr in its modern form.
 """
 

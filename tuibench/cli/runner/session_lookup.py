@@ -30,7 +30,7 @@ async def fetch_hello(socket: Path) -> Hello:
 
 
 def lifetime_text(hello: Hello) -> str:
-    """Remaining lifetime of a session that continues without viewers."""
+    """Remaining lifetime of a session that is left running."""
     if hello.status.state in (RunState.STOPPING, RunState.ENDED):
         return f"{hello.session} is ending"
     if hello.viewers:

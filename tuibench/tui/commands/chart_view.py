@@ -111,7 +111,7 @@ def clear_marks(view: View, columns: int) -> View:
 
 
 def toggle_figure(key: str, shown: tuple[str, ...]) -> ViewChange:
-    """Add a figure to the charts of its screen, or remove it; `shown` are the present ones.
+    """Add a figure to the charts of its screen, or remove it; `shown` are the current ones.
 
     The number is limited: the oldest one is removed.
     """

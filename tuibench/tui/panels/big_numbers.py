@@ -76,7 +76,7 @@ def _number_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
 
 
 def _scale(column: int, height: int) -> int:
-    """Scale of the figures, independent of their present values; the maximum for all other text."""
+    """Scale of the figures, independent of their current values; the maximum for all other text."""
     return min(MAX_SCALE, big_font.largest_scale(_WIDEST, column - _UNIT_WIDTH, height))
 
 

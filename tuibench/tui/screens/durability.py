@@ -135,7 +135,7 @@ class DurabilityDialog(ModalScreen[ChangePrompt | None]):
             yield Static(why, id="verdict", markup=False, classes="-at-risk" if why else "")
 
     def on_mount(self) -> None:
-        """Highlight the present value: the preset that the settings make up, or the first setting's."""
+        """Highlight the current value: the preset that the settings make up, or the first setting's."""
         present = next((n for n, choice in enumerate(self._choices) if choice.current), None)
         if present is not None and not self._choices[present].obstacle:
             offers = self.query_one(OptionList)

@@ -1,8 +1,7 @@
-"""Live screen: charts on one time axis, server and host beside them, durability, events; further chart
-screens.
+"""Chart screens: live, latency, saturation, tuning, cost, statements, big numbers.
 
-In the full layout server and host are in a column beside the charts; in the compact one the charts have the
-whole width, and the figures one line each.
+Live: charts on one time axis, server and host, durability, events. In the full layout server and host are in
+a column beside the charts; in the compact one the charts have the whole width, and the figures one line each.
 
 Latency: percentiles over time, heat map on the same time axis, and a table of latencies by operation.
 

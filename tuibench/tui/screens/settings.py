@@ -112,7 +112,7 @@ class SettingsScreen(MainScreen):
         self.app.push_screen(ChangeDialog(setting, self.view.status.production_signs), self._decided)
 
     def copied(self, view: View) -> str:
-        """SQL statement that sets the selected setting to its present value."""
+        """SQL statement that sets the selected setting to its current value."""
         setting = self.chosen
         return f"SET GLOBAL {setting.name} = {setting.value};\n" if setting and setting.value else ""
 

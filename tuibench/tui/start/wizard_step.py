@@ -6,7 +6,7 @@ second enter starts the load.
     FILLING ──look──> READY ──start──> (the run)
        ^                ^
        └─ any change ─┐ │
-                      MISSING ──make──┘       BLOCKED: what stops a run has to be fixed first
+                      MISSING ──make──┘       BLOCKED: the errors must be fixed first
 """
 
 from enum import Enum

@@ -83,7 +83,7 @@ class KeyQueue:
             pass
 
     async def _round(self) -> bool:
-        """Wait for all present receivers, from the focus upwards; True if the receivers have changed."""
+        """Wait for all current receivers, from the focus upwards; True if the receivers have changed."""
         hearers = _receivers(self._app)
         for hearer in hearers:
             await _wait_until_idle(hearer)
@@ -91,7 +91,7 @@ class KeyQueue:
 
 
 def _receivers(app: App[Any]) -> list[DOMNode]:
-    """Present receivers of a key; none in an exiting app, which has no screen."""
+    """Current receivers of a key; none in an exiting app, which has no screen."""
     return (app.focused or app.screen).ancestors_with_self if app.screen_stack else []
 
 

@@ -16,6 +16,6 @@ PREFETCH_PAUSE_SECONDS = 0.5
 
 
 async def prefetch_screen(app: App[Any], screen: Screen[Any]) -> None:
-    """Return when the screen is ready at the terminal's present size; no-op for a running one."""
+    """Return when the screen is ready at the terminal's current size; no-op for a running one."""
     if not screen.is_running:
         await prepare_screen(app, screen)

@@ -95,7 +95,7 @@ class Panel(Widget, can_focus=False):
                 self.refresh(*self._stretches(row, old, new))
 
     def _drawn(self, view: View) -> list[TextLine]:
-        """Lines for the panel's present size."""
+        """Lines for the panel's current size."""
         self._painted = self.size
         lines = self._draw(view, self.size.width, self.size.height)
         if not self._ascii_only:

@@ -97,7 +97,7 @@ def status_text(hello: Hello) -> str:
 
 
 def _plan_text(plan: PlanProgress) -> str:
-    """Stages of the plan, and the present one."""
+    """Stages of the plan, and the current one."""
     stages = format_schedule(plan.stages)
     if plan.phase is PlanPhase.OVER:
         return f"{stages}, over"
@@ -107,7 +107,7 @@ def _plan_text(plan: PlanProgress) -> str:
 
 
 def _asked_text(now: Status) -> str:
-    """Present load settings."""
+    """Current load settings."""
     return f"threads: {now.threads:,}" + (f", rate: {now.rate:,g}/s" if now.rate else "")
 
 

@@ -233,7 +233,7 @@ VERBS = (
 VERBS_BY_NAME = {verb.name: verb for verb in VERBS}
 
 STATUS = "status"
-"""Not a command: a session sends its status on connecting."""
+"""Not a command: a session sends its status unrequested."""
 STATEMENTS = "statements"
 """A command whose reply is a report, not a text."""
 REPORTS = {

@@ -155,7 +155,7 @@ def _try_compile(profile: Profile) -> None:
 
 
 def _resolve_file(name: str) -> str:
-    """Resolve a file of the present folder, given without folder and with any suffix."""
+    """Resolve a file in the current directory, given by name only and with any suffix."""
     return str(Path(name).absolute()) if isfile(name) else name
 
 

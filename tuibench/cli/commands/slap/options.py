@@ -91,7 +91,7 @@ class GenerationOptions:
 
     @property
     def load_type(self) -> LoadType:
-        """Load type by its first letter, as in mysqlslap; unlike there, meaningless words are errors."""
+        """Load type by a prefix, such as its first letter as in mysqlslap. Raises UsageError for others."""
         for load_type in LoadType:
             if load_type.startswith(self.auto_generate_sql_load_type) and self.auto_generate_sql_load_type:
                 return load_type

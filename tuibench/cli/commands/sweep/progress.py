@@ -23,7 +23,7 @@ VERSIONS_WORDS = ("run", "test", "server", "start")
 """Words for a cell and its axes, of a sweep and of a comparison of versions."""
 
 BarUpdate = Callable[[float, str], None]
-"""Receives the number of finished cells, and the present activity."""
+"""Receives the number of finished cells, and the current activity."""
 
 
 class SweepProgress:
@@ -62,7 +62,7 @@ class SweepProgress:
         self._move(self._done, self._words)
 
     def on_message(self, message: SessionMessage) -> None:
-        """Handle a message of the present cell's session."""
+        """Handle a message of the current cell's session."""
         if isinstance(message, Sample):
             load = self._plan.base.warmup_seconds + (self._plan.base.seconds or 0)
             gone = message.elapsed_seconds + self._plan.base.warmup_seconds

@@ -116,7 +116,7 @@ def _key_spans(action: UserAction, view: View, *, ends_group: bool) -> TextLine:
 
 
 def _action_label(action: UserAction, view: View) -> str:
-    """Label of an action in the present state: `pause` becomes `resume`, `stop` of a viewer `quit`."""
+    """Label of an action in the current state: `pause` becomes `resume`, `stop` of a viewer `quit`."""
     paused = view.status.state is RunState.PAUSED if view.replay is None else view.replay.paused
     if action.name == "pause" and paused:
         return "resume"

@@ -73,7 +73,7 @@ def fitting_clauses(text: str, room: int) -> str:
 
 
 def _states(view: View) -> Iterator[Verdict]:
-    """States in which the present figures do not describe the server: paused, host busy, host disturbed."""
+    """States in which the current figures do not describe the server: paused, host busy, host disturbed."""
     if view.status.state is RunState.PAUSED and view.replay is None:
         key = action_key(ACTIONS_BY_NAME["pause"], view)
         yield Verdict(f"paused: no load is running; {key} resumes it", "‖")

@@ -23,7 +23,7 @@ FORMAL = "For the formal run:"
 
 
 def probe_status(view: View, width: int, height: int) -> list[TextLine]:
-    """Present activity of the probe; after its end, the reason for it."""
+    """Current activity of the probe; after its end, the reason for it."""
     state = view.probe
     if state is None:
         return [pad_line((TextSpan("No probe has run yet: P starts one.", "muted"),), width)][:height]

@@ -1,4 +1,4 @@
-"""Load hosts of a cluster run, one line each: throughput, CPU usage, clock offset.
+"""Load hosts of a cluster run, one line each: throughput, latency, CPU usage, clock offset.
 
 If space is short, lost and silent hosts come first, and a line reports the number of hidden ones.
 """

@@ -50,7 +50,7 @@ def figure_chart(
 
 
 def figure_title(keys: Sequence[str], place: int, view: View, width: int, height: int) -> list[TextLine]:
-    """Label left of the chart: name, present value, and heading in the list."""
+    """Label left of the chart: name, current value, and heading in the list."""
     figure = figure_of(keys[place]) if place < len(keys) else None
     if figure is None:
         return []

@@ -1,5 +1,4 @@
-"""Time chart: the rule that marks the axis maximum, the bars, the change markers, and the value at the
-cursor.
+"""Time chart: rule at the axis maximum, bars, change markers, and the value at the cursor.
 
 The means of the shown effect are drawn over the bars. A chart of one row has no rule: the values before and
 after the change are written beside the marker.

@@ -66,7 +66,7 @@ def _setting_line(view: View, setting: SettingState | None, width: int) -> TextL
 
 
 def _cost_span(view: View, setting: SettingState) -> TextLine:
-    """Present cost of a commit, followed by its cost with the original value, or by the bytes written."""
+    """Current cost of a commit, followed by its cost with the original value, or by the bytes written."""
     now, price = view.cost(setting.name, setting.value), _COMMIT_PRICES.get(setting.cost)
     if now is None or price is None or price.often(now) is None:
         return ()

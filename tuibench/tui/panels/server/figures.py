@@ -12,7 +12,7 @@ TOTAL_WIDTH = 12
 
 
 class ServerTile(NamedTuple):
-    """One figure: name, present value, note beside it, and short form for narrow screens."""
+    """One figure: name, current value, note beside it, and short form for narrow screens."""
 
     name: str
     now: Callable[[ServerSample], str]
@@ -126,7 +126,7 @@ _STRIP_GAP = 2
 
 
 def server_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """Table of name, present value, total."""
+    """Table of name, current value, total."""
     beside = pad_line((), TOTAL_WIDTH - 5)
     heading = justify(
         (TextSpan("SERVER", "title"),), (TextSpan("now", "muted"), *beside, TextSpan("total", "muted")), width

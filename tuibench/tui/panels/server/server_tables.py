@@ -14,7 +14,7 @@ from tuibench.units import DASH, binary_size
 
 
 def server_sections(view: View, chosen: ServerTable) -> list[TrendSection]:
-    """The tables with their present values."""
+    """The tables with their current values."""
     return [
         TrendSection(
             title, [table_row(item, view.recent, figure_key(title, item.name)) for item in items], "total"

@@ -1,4 +1,4 @@
-"""Settings table: each setting with its present and original value, and the details of one."""
+"""Settings table: each setting with its current and original value, and the details of one."""
 
 from collections.abc import Sequence
 
