@@ -69,7 +69,7 @@ PLACES = {figure.key: place for place, figure in enumerate(FIGURES)}
 
 
 def figure_number(key: str) -> int:
-    """Index of a figure key, constant while the viewer runs."""
+    """A number for a figure key, constant while the viewer runs."""
     return PLACES[key] if key in PLACES else len(FIGURES) + zlib.crc32(key.encode())
 
 

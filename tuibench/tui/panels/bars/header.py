@@ -52,7 +52,7 @@ def _server_line(view: View, width: int) -> TextLine:
 
 
 def _uptime(view: View) -> TextSpan:
-    """Uptime of the server, or a note that the server does not report it."""
+    """Uptime of the server, or a note that it did not answer."""
     if view.sample is not None and view.server is None:
         return TextSpan("no answer", "warn")
     uptime = view.server.uptime_seconds if view.server else view.server_info.uptime_seconds
