@@ -1,6 +1,6 @@
-"""The program `tuibench`: finds the command, prints an error as one line, ends with its exit code.
+"""Entry point of `tuibench`: finds the command, prints an error as one line, exits with its exit code.
 
-A command's module is imported when it is called, so that help and mistakes are answered at once.
+A command's module is imported when it is called, so that help and usage errors are immediate.
 """
 
 import os
@@ -58,14 +58,14 @@ SECTIONS = {
         "history": "Show the recorded runs of one plan over time, and where their level changed.",
     },
 }
-"""The commands by what they are about. Each is the function of its own name in the module of its name."""
+"""Commands by subject. Each is the function of the same name in the module of the same name."""
 
 HIDDEN = {"agent": "Drive load on this host for a session elsewhere, which starts it."}
-"""Commands for programs: the list of commands does not show them."""
+"""Commands for programs, hidden from the list of commands."""
 
 COMMANDS = {name: words for section in SECTIONS.values() for name, words in section.items()} | HIDDEN
 WIDTH = 100
-"""Columns of the widest help; a narrower terminal gets less."""
+"""Maximum width of the help in columns."""
 
 
 def command_module(name: str) -> ModuleType:
@@ -75,7 +75,7 @@ def command_module(name: str) -> ModuleType:
 
 
 class LazyGroup(click.Group):
-    """Lists commands from the table, and imports only the one that is called."""
+    """Lists commands from the table, and imports only the called one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -184,7 +184,7 @@ def main() -> None:
 
 
 def _print_completions() -> ExitCode:
-    """Prints the completions that a shell asks for."""
+    """Print the completions that a shell requests."""
     from tuibench.cli.completion import completer
 
     click.echo(completer.shell_reply(COMMANDS, lambda name: app.get_command(None, name)), nl=False)
@@ -192,13 +192,13 @@ def _print_completions() -> ExitCode:
 
 
 def _default_arguments() -> list[str]:
-    """The program without arguments: the start screen on a terminal, else the help."""
+    """Arguments of the program if called without any: the start screen on a terminal, otherwise the help."""
     are_terminals = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     return ["start"] if are_terminals else ["--help"]
 
 
 def _internal_error(error: Exception) -> str:
-    """An error of tuibench itself: one line for the user, the details in a file."""
+    """Text about an internal error of tuibench: one line for the user, with details in a file."""
     from tuibench.session.lifecycle.crash_log import internal_error_text
 
     return internal_error_text(error)

@@ -1,1 +1,1 @@
-"""The screen: reads a session through its client and submits commands; it decides nothing about the run."""
+"""Terminal user interface: displays a session through its client, submits commands, decides nothing."""

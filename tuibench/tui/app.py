@@ -1,7 +1,7 @@
-"""The viewer's app: joins a session, shows its messages, and sends the operator's commands.
+"""Textual app of the viewer: connects to a session, displays its messages, and sends the operator's commands.
 
-The app holds the View and nothing else; what is drawn is decided in `panels`, what can be done in `actions`.
-Leaving the viewer never stops the session: only the operator's `q` does, by a command like any other.
+The app's only state is the View; `panels` decides what is drawn, `actions` what can be done. Leaving the
+viewer never stops the session: only the operator's `q` does, by a command like any other.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ from tuibench.tui.view import View, initial_view, next_view, visible_view, with_
 from tuibench.tui.widgets.chart import TimePanel
 
 SCENE_SECONDS = 0.5
-"""How often a scene looks whether it goes on."""
+"""Interval at which a scene is checked for its next step."""
 LEAVE_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 SESSION_LOST = (
     "the session ended without a summary",
@@ -62,12 +62,12 @@ SESSION_LOST = (
 
 
 class TuibenchApp(StyledApp[SessionEnded]):
-    """One viewer of one session."""
+    """Viewer of one session."""
 
     CSS_PATH = "tuibench.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*action_bindings(), *tabs.tab_bindings()]
     ENABLE_COMMAND_PALETTE = False
-    """Its key is a line of our table, like any other: none of a dialog's."""
+    """Textual's own palette key is disabled: the key is an entry of the action table, inactive in dialogs."""
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionPalette}
 
     def __init__(
@@ -93,7 +93,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         self._client: ViewerClient | None = None
 
     async def on_load(self) -> None:
-        """The session answers while the stylesheet is read."""
+        """Connect in the background, while the stylesheet is read."""
         self._joining = asyncio.ensure_future(self._connect())
 
     async def on_mount(self) -> None:
@@ -122,7 +122,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             await self._client.close()
 
     def on_session_update(self, message: SessionUpdate) -> None:
-        """One frame of the session's messages: one new view, one paint."""
+        """Handle one frame of the session's messages: one new view, one paint."""
         if self.view is None:
             return
         view = self.view
@@ -138,12 +138,12 @@ class TuibenchApp(StyledApp[SessionEnded]):
         self._show(view)
 
     def on_connection_closed(self) -> None:
-        """The session is gone. After an orderly end the app is leaving already."""
+        """Report the loss of the session. After an orderly end the app is already exiting."""
         if self.is_running and self.return_value is None:
             self._fail(RunError(*SESSION_LOST))
 
     def action_act(self, name: str) -> None:
-        """Do what a line of the table says, if it can be done now."""
+        """Run an action of the table, if it is possible now."""
         action, view = ACTIONS_BY_NAME[name], self.view
         if view is None:
             return
@@ -170,7 +170,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             getattr(self, f"_open_{name}")(view)
 
     def action_go(self, name: str) -> None:
-        """Show a screen of the tab line, if there is something to be seen there."""
+        """Show a screen of the tab line, if it is available."""
         place, view, here = tabs.TABS_BY_NAME[name], self.view, self._main
         if view is None or here is None:
             return
@@ -183,25 +183,25 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._poll()
 
     def action_escape(self) -> None:
-        """What the charts were asked for ends; then the screen does."""
+        """End cursor, marks and pins of the charts, if any; otherwise return to the first screen."""
         if self.view is not None and (self.view.chart_state.is_engaged or self.view.frozen):
             self._look(chart_view.clear_marks)
         else:
             self.action_go(tabs.HOME_TAB)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Our keys belong to the screens of the tab line: a dialog over them has its own."""
+        """Restrict the app's keys to the screens of the tab line: dialogs have their own."""
         if action in ("act", "go", "escape"):
             return self.screen is self._main
         return True
 
     def action_help_quit(self) -> None:
-        """ctrl+c means what it means everywhere: end this, properly the first time."""
+        """Handle ctrl+c as everywhere: stop the session, in good order the first time."""
         if self.view is not None:
             self._open_stop(self.view)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The table's actions first, and the themes."""
+        """Entries of the command palette: the table's actions first, then the screens and the themes."""
         yield from self._palette(ACTIONS)
         for place in tabs.SCREEN_TABS:
             if self.view is not None and place.offered(self.view):
@@ -216,21 +216,21 @@ class TuibenchApp(StyledApp[SessionEnded]):
                 yield SystemCommand(action.help, action_key(action, self.view), act)
 
     def _made(self, place: tabs.ScreenTab, view: View) -> MainScreen:
-        """The place's screen: made the first time, kept from then on."""
+        """Screen of a tab: created on first use, then kept."""
         if not self.is_screen_installed(place.name):
             frame = ScreenFrame(partial(tab_line, tabs.visible_tabs, place.name), self._ascii_only, self.size)
             self.install_screen(place.make(view, frame), place.name)
         return self.get_screen(place.name, MainScreen)
 
     async def _prepare(self) -> None:
-        """Make the other screens while nothing happens, one at a time: then their keys find them ready."""
+        """Create the other screens one at a time while idle, so that their keys respond at once."""
         for place in tabs.SCREEN_TABS:
             await asyncio.sleep(prefetch.PREFETCH_PAUSE_SECONDS)
             if self.view is not None and place.offered(self.view):
                 await prefetch.prefetch_screen(self, self._made(place, self.view))
 
     def _play_scene(self) -> None:
-        """What the scene does by now, as if the operator did it."""
+        """Perform the due steps of the scene, as if the operator did."""
         if self._scene is None or self.view is None or not isinstance(self.screen, MainScreen):
             return
         for action in self._scene.advance(self.view, asyncio.get_running_loop().time()):
@@ -245,12 +245,12 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._show(msgspec.structs.replace(self.view, caption=self._scene.caption))
 
     def _poll(self) -> None:
-        """The session tells some things only for as long as it is asked again."""
+        """Repeat the visible screen's poll command: the session sends some data only while it is polled."""
         if self._main is not None and self._main.poll_command is not None:
             self._send(self._main.poll_command)
 
     def _ask(self, dialog: Dialog, view: View) -> None:
-        """Open a dialog; its answer is a command."""
+        """Open a dialog; its result is converted to a command."""
 
         def answered(answer: object) -> None:
             if answer is not None:
@@ -260,14 +260,14 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self.push_screen(dialog.screen(view), answered)
 
     def _has_room(self) -> bool:
-        """Whether a dialog would be seen; says so if not."""
+        """True if a dialog fits on the terminal; reports it if not."""
         if small_terminal.is_too_small(self.size):
             self._say(small_terminal.NEEDS_ROOM)
             return False
         return True
 
     def on_resize(self, event: Resize) -> None:
-        """Textual tells it the screen on top; here are those below, and the dialogs."""
+        """Resize the main screen below a dialog, and hide or show dialogs. Textual only notifies the top."""
         small_terminal.hide_or_show_dialogs(self.screen_stack, event.size)
         if self._main is not None and self._main is not self.screen:
             self._main.apply_size_classes(event.size)
@@ -308,7 +308,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self.push_screen(HelpScreen(view))
 
     def _open_copy(self, view: View) -> None:
-        """By the terminal's own clipboard (OSC 52); whether it took the text, it does not say."""
+        """Copy through the terminal's clipboard (OSC 52), which does not confirm that it took the text."""
         text = self._main.copied(visible_view(view)) if self._main is not None else ""
         if text:
             self.copy_to_clipboard(text)
@@ -318,7 +318,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._say("there is nothing to copy here yet")
 
     def _open_save(self, view: View) -> None:
-        """In the folder where the viewer was started; in a browser as a download."""
+        """Save a picture in the folder where the viewer was started; in a browser, as a download."""
         made = filter(self.is_screen_installed, tabs.TABS_BY_NAME)
         here = next(name for name in made if self.get_screen(name) is self._main)
         name = f"tuibench-{here}-{view.elapsed_seconds:.0f}s"
@@ -340,9 +340,9 @@ class TuibenchApp(StyledApp[SessionEnded]):
         self.exit()
 
     def _open_stop(self, view: View) -> None:
-        """The first time: stop the session and wait for its summary. The second: leave at once.
+        """First press: stop the session and wait for its summary. Second press: leave at once.
 
-        Who did not start the session is asked first.
+        A viewer that did not start the session gets a confirmation first.
         """
         if view.stopping or view.cannot_steer:
             self.exit()
@@ -363,7 +363,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._send(Stop())
 
     def _send(self, command: Command) -> None:
-        """Send it, unless nothing may be steered from here."""
+        """Send a command, unless this viewer cannot control the session."""
         if self.view is None:
             return
         if self.view.read_only and not isinstance(command, PollCommand):
@@ -378,7 +378,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._main.show(visible_view(view))
 
     def _say(self, refusal: str) -> None:
-        """Why a key does nothing here, if there is anything to say."""
+        """Show why a key does nothing here, if there is a reason to show."""
         if self.view is not None and refusal:
             self._show(with_note(self.view, refusal, ok=False))
 
@@ -392,7 +392,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
 
     @property
     def _main(self) -> MainScreen | None:
-        """The screen of the tab line that is visible, a dialog over it or not."""
+        """The current screen of the tab line, even below a dialog."""
         return next((screen for screen in self.screen_stack if isinstance(screen, MainScreen)), None)
 
     def _fail(self, error: TuibenchError) -> None:

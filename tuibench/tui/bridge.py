@@ -1,7 +1,7 @@
-"""Bridge from the session's client to the app: all messages within a frame become one.
+"""Bridge from the session's client to the app: batches all messages of one frame.
 
-A key press is answered by a status, an event and a reply, which the session sends one after the other. The
-inbox collects them for one frame, so that the app makes one view of them and paints once.
+A key press results in a status, an event and a reply, which the session sends one after the other. The inbox
+collects them for one frame, so that the app makes one view of them and paints once.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from tuibench.model.message import CommandReply, Hello
 from tuibench.tui import view
 
 FRAME_SECONDS = 1 / 60
-"""The screen is painted no more often than this."""
+"""Minimum interval between two paints."""
 
 
 class ViewerClient(Protocol):
-    """The viewer's end of a session: the real one uses a socket, the tests' one is scripted."""
+    """Client of a session, as the viewer uses it: over a socket, or scripted in tests."""
 
     @property
     def hello(self) -> Hello: ...
@@ -35,7 +35,7 @@ Connect = Callable[[], Awaitable[ViewerClient]]
 
 
 class ReplayPlayer(Protocol):
-    """What can be done with a replay and not with a session (the real one, and the one of the tests)."""
+    """Operations of a replay that a session lacks. Implemented by the real player and the tests' one."""
 
     def toggle(self) -> None: ...
 
@@ -47,7 +47,7 @@ class ReplayPlayer(Protocol):
 
 
 class SessionUpdate(TextualMessage):
-    """Everything that arrived from the session within one frame, in its order."""
+    """All messages of one frame, in order of arrival."""
 
     def __init__(self, contents: Sequence[view.SessionMessage]) -> None:
         super().__init__()
@@ -55,30 +55,30 @@ class SessionUpdate(TextualMessage):
 
 
 class ConnectionClosed(TextualMessage):
-    """The connection to the session has ended: nothing more will arrive."""
+    """The connection to the session has ended: no more messages follow."""
 
 
 class UpdateInbox:
-    """Collects what arrives and posts it once a frame."""
+    """Collects messages and posts them once per frame."""
 
     def __init__(self, post: Callable[[TextualMessage], object]) -> None:
         self._post = post
         self._arrived: list[view.SessionMessage] = []
 
     def put(self, content: view.SessionMessage) -> None:
-        """The first message of a frame starts its timer."""
+        """Add a message; the first one of a frame starts its timer."""
         self._arrived.append(content)
         if len(self._arrived) == 1:
             asyncio.get_running_loop().call_later(FRAME_SECONDS, self.flush)
 
     def flush(self) -> None:
-        """Post what has arrived, if anything."""
+        """Post the collected messages, if any."""
         arrived, self._arrived = self._arrived, []
         if arrived:
             self._post(SessionUpdate(arrived))
 
     async def read(self, client: ViewerClient) -> None:
-        """Take everything from a client until its connection ends."""
+        """Collect the client's messages until its connection ends."""
         try:
             async for content in client.messages():
                 self.put(content)

@@ -1,7 +1,7 @@
-"""A recorded run as an asciinema cast (version 2): the screens as a terminal would show them.
+"""asciinema cast (version 2) of a recorded run: the screens as a terminal shows them.
 
-The app runs headless and hears the run's messages sample by sample; after each sample the rows of the screen
-that changed are written, with the time of that sample divided by the speed.
+The app runs headless and receives the run's messages sample by sample. After each sample the changed rows of
+the screen are written, with the time of that sample divided by the speed.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ VERSION = 2
 CLEAR = "\x1b[2J\x1b[?25l"
 LAST_PICTURE_SECONDS = 3.0
 PAINT_SECONDS = 0.04
-"""Longer than the frame in which the app collects messages."""
+"""Longer than the frame for which the app collects messages."""
 
 Timed = tuple[float, SessionMessage]
 Progress = Callable[[float], None]
-"""Hears how many seconds of the run are written."""
+"""Called with the seconds of the run that are written."""
 
 
 class QuietClient:
-    """A session's client that says what it is given."""
+    """Client of a session that delivers the messages passed to `say`."""
 
     def __init__(self, hello: Hello) -> None:
         self.hello = hello
@@ -50,15 +50,15 @@ class QuietClient:
             yield await self._queue.get()
 
     async def submit(self, command: Command) -> CommandReply:
-        """No."""
+        """Refuse every command."""
         return CommandReply(id=0, ok=False, text=REPLAY_REFUSAL)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """No-op: there is no connection."""
 
 
 class CastWriter:
-    """Writes the header, and of each frame the rows that differ from the one before it."""
+    """Writes the cast: the header, then for each frame the rows that changed."""
 
     def __init__(self, file: IO[str], size: tuple[int, int], started: float, title: str) -> None:
         self._file = file
@@ -75,7 +75,7 @@ class CastWriter:
         self._line(header)
 
     def frame(self, seconds: float, rows: Sequence[str]) -> None:
-        """The screen at this time of the cast."""
+        """Write the changed rows with this time of the cast."""
         changed = [
             f"\x1b[{number};1H{row}"
             for number, row in enumerate(rows, 1)
@@ -87,7 +87,7 @@ class CastWriter:
         self._rows = list(rows)
 
     def end(self, seconds: float) -> None:
-        """The last picture stays until here."""
+        """Keep the last frame until this time."""
         self._line([round(seconds, 3), "o", ""])
 
     def _line(self, content: object) -> None:
@@ -103,7 +103,7 @@ async def write_cast(
     speed: float,
     progress: Progress = lambda _: None,
 ) -> None:
-    """The whole run; it begins with its first message."""
+    """Write the whole run as a cast that starts at its first message."""
     client = QuietClient(hello)
     app = TuibenchApp(client.connected, look)
     first = messages[0][0] if messages else 0.0
@@ -119,7 +119,7 @@ async def write_cast(
 
 
 def _batches(messages: Sequence[Timed]) -> list[tuple[float, list[SessionMessage]]]:
-    """What is said up to each sample, as one frame; an end of the session closes no screen here."""
+    """Messages grouped by their time, one frame each, without the end of the session."""
     batches: list[tuple[float, list[SessionMessage]]] = []
     for at_seconds, group in groupby(messages, key=lambda each: each[0]):
         batches.append((at_seconds, [m for _, m in group if not isinstance(m, SessionEnded)]))
@@ -131,6 +131,6 @@ def _first_wall_clock(messages: Sequence[Timed]) -> float:
 
 
 async def _painted(pilot: Pilot[Any]) -> None:
-    """Until what was said is on the screen."""
+    """Wait until all messages are painted."""
     await asyncio.sleep(PAINT_SECONDS)
     await pilot.pause()

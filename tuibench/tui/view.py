@@ -1,9 +1,10 @@
-"""The state of the screen at one moment: an immutable View, built from the session's messages.
+"""State of the screen at one moment: an immutable View, built from the session's messages.
 
-No widget is touched here and nothing is asked; `after` is the only way from one view to the next. Memory is
-bounded: of the past there is a `History` of a few numbers a tick, and only the newest samples are kept whole.
+Pure functions, without widgets or I/O; `next_view` is the only way from one view to the next. Memory is
+bounded: past ticks are kept as a `ChartHistory` of a few numbers per tick, and only the newest samples are
+kept in full.
 
-What of a View stands in which column of its charts: the time, the points, the numbers of the changes.
+Also the mapping of a View to the columns of its charts: times, points, numbers of the changes.
 """
 
 from collections.abc import Mapping
@@ -32,13 +33,13 @@ from tuibench.tui.charts.history import ChartHistory, ChartPoint
 from tuibench.tui.charts.time_grid import TimeGrid, make_grid
 
 MAX_SAMPLES = 61
-"""Whole samples, for what is drawn of the last minute only."""
+"""Number of full samples, for panels that cover the last minute only."""
 MAX_EVENTS = 500
 NOTE_SECONDS = 12.0
 
 
 class CommandAnswer(msgspec.Struct, frozen=True):
-    """What became of a command that this viewer submitted, in the session's words."""
+    """Result of a command that this viewer submitted, with the session's text."""
 
     command: Command
     ok: bool
@@ -63,7 +64,7 @@ SessionMessage = (
 
 
 class MessageLine(msgspec.Struct, frozen=True):
-    """What the session answered last, and when (seconds into the run)."""
+    """The session's last reply, and its time (seconds into the run)."""
 
     text: str
     ok: bool
@@ -71,9 +72,9 @@ class MessageLine(msgspec.Struct, frozen=True):
 
 
 class Caption(NamedTuple):
-    """What a scene says to the room: a text of some kind (say, ask, reveal, nothing), and which step it is.
+    """Caption of a scene: a text of some kind (say, ask, reveal, nothing), and the number of its step.
 
-    `waiting` is what the scene waits for; once it `is_over`, there is nothing to go on to.
+    `waiting` is the condition that the scene waits for; once it `is_over`, there is no next step.
     """
 
     title: str
@@ -85,14 +86,14 @@ class Caption(NamedTuple):
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the screens draw. `leaving` is True once the operator has asked the session to stop.
+    """Everything that the screens draw. `leaving` is True once the operator has asked the session to stop.
 
-    `activity` is what was last told of the server's sessions, None if nobody has asked for it yet. `keys` are
-    the user's own, by action. `frozen` is the view that the operator has stopped at, see `picture`; in the
-    picture `picture_of` is how long the run is meanwhile. `replay` says where the replay of a recorded run
-    stands; None for a run that goes on now. A `read_only` screen steers nothing. `probe` is where the
-    last probe stands, `tune` where the last screening does. With `coach` the screen says what to try first.
-    `caption` is that of a scene.
+    `activity` has the last report on the server's sessions, None if none was requested yet. `keys` are the
+    user's own, by action. `frozen` is the view at which the operator froze the charts, see `visible_view`; in
+    the frozen view `picture_of` is the current time of the run. `replay` is the position in the replay of a
+    recorded run; None for a live run. A `read_only` screen controls nothing. `probe` is the state of the last
+    probe, `tune` that of the last screening. With `coach` the screen suggests a first change. `caption` is
+    that of a scene.
     """
 
     plan: RunPlan
@@ -122,17 +123,17 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cannot_steer(self) -> bool:
-        """True where nothing can be steered: in a replay, and on a screen that is read-only."""
+        """True if the run cannot be controlled: in a replay, and on a read-only screen."""
         return self.read_only or self.replay is not None
 
     @property
     def sample(self) -> Sample | None:
-        """The newest one."""
+        """The newest sample."""
         return self.recent[-1] if self.recent else None
 
     @property
     def points(self) -> tuple[ChartPoint, ...]:
-        """The newest ticks as the charts need them."""
+        """The newest ticks as chart points."""
         return self.history.points
 
     @property
@@ -141,17 +142,17 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def throughput(self) -> LoadSample | TrafficSample | None:
-        """The figures of the charts: those of the load, or of the server's own traffic."""
+        """Figures of the charts: those of the load, or of the server's own traffic."""
         return self.sample.throughput if self.sample else None
 
     @property
     def is_watch(self) -> bool:
-        """True where there is no load: the session watches the server's own traffic."""
+        """True if there is no load: the session watches the server's own traffic."""
         return self.plan.is_watch
 
     @property
     def shows_traffic(self) -> bool:
-        """Whether the charts are about all of the server's clients."""
+        """True if the charts cover all of the server's clients."""
         return self.plan.shows_traffic
 
     @property
@@ -160,17 +161,17 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def host(self) -> HostSample | None:
-        """The server's host; the client's where nothing reads the server's."""
+        """The server's host; the client's if the server's is not read."""
         return self.sample.shown_host if self.sample else None
 
     @property
     def client_host(self) -> HostSample | None:
-        """The client's host, where it is another one than that which is shown."""
+        """The client's host, if it is not the shown one."""
         return self.sample.client_host if self.sample and self.is_host_remote else None
 
     @property
     def is_host_remote(self) -> bool:
-        """True where the server's host is read from afar."""
+        """True if the server's host is read remotely."""
         sample = self.sample
         return sample is not None and bool(sample.host_note or (sample.host and sample.host.origin))
 
@@ -180,30 +181,30 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def run_seconds(self) -> float:
-        """How long the load runs, whatever moment the picture is of."""
+        """Duration of the run up to now, also in a frozen view."""
         return self.elapsed_seconds if self.picture_of is None else self.picture_of
 
     @property
     def stopping(self) -> bool:
-        """True while the session ends. A replay shows that, and goes on."""
+        """True while the session ends. A replay shows that, and continues."""
         if self.replay is not None:
             return False
         return self.leaving or self.status.state in (RunState.STOPPING, RunState.ENDED)
 
     @property
     def is_probing(self) -> bool:
-        """True while a probe moves the load."""
+        """True while a probe controls the load."""
         return self.probe is not None and not self.probe.is_over and not self.stopping
 
     @property
     def is_ab_testing(self) -> bool:
-        """True while an A/B test that an operator started is under way."""
+        """True while an A/B test started by an operator is running."""
         test = self.status.ab
         return test is not None and test.by_hand and test.ended_seconds is None and not self.stopping
 
     @property
     def shown_ab_test(self) -> AbTestResult | None:
-        """The A/B test under way; one that is over until there is a newer effect, or one is pinned."""
+        """The running A/B test; a finished one until there is a newer effect, or one is pinned."""
         test = self.status.ab
         if test is None or test.ended_seconds is None:
             return test
@@ -212,38 +213,38 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def plan_under_way(self) -> PlanProgress | None:
-        """The planned load, until it is over."""
+        """The planned load, until it is finished."""
         plan = self.status.plan
         return None if plan is None or plan.phase is PlanPhase.OVER else plan
 
     @property
     def durability(self) -> tuple[SettingState, ...]:
-        """The settings of the durability panel and dialog."""
+        """Settings of the durability panel and dialog."""
         return settings_with(SettingRole.PANEL, self.status.settings)
 
     @property
     def at_risk(self) -> bool:
-        """True when committed data can be lost with the settings as they are."""
+        """True if committed data can be lost with the current settings."""
         return any(setting.raises_alarm for setting in self.status.settings)
 
     @property
     def effects(self) -> tuple[Effect, ...]:
-        """Every effect there is, the newest last."""
+        """All effects, the newest last."""
         return tuple(event.effect for event in self.events if event.effect)
 
     @property
     def pinned_effects(self) -> tuple[Effect, ...]:
-        """Those that the operator has pinned: none, one, or two that are compared."""
+        """Effects pinned by the operator: none, one, or two that are compared."""
         by_marker = {effect.markers[-1]: effect for effect in self.effects}
         return tuple(by_marker[marker] for marker in self.chart_state.pins if marker in by_marker)
 
     @property
     def effect(self) -> Effect | None:
-        """The effect that is shown: the pinned one, otherwise the newest."""
+        """The shown effect: the pinned one, otherwise the newest."""
         return next(reversed(self.pinned_effects or self.effects), None)
 
     def cost(self, setting: str, value: str) -> CommitCost | None:
-        """What a commit cost while the setting had this value."""
+        """Cost of a commit while the setting had this value."""
         return next((cost for cost in self.costs if (cost.setting, cost.value) == (setting, value)), None)
 
     def setting(self, name: str) -> SettingState | None:
@@ -251,7 +252,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -> View:
-    """The first view, with the history that a viewer gets when it connects."""
+    """The first view, with the history that a viewer receives on connecting."""
     view = View(
         plan=hello.plan,
         data_set=hello.data_set,
@@ -274,7 +275,7 @@ def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -
 
 
 def next_view(view: View, message: SessionMessage) -> View:
-    """The view once `message` has arrived."""
+    """The view after `message`."""
     match message:
         case Sample():
             recent = (*view.recent[-(MAX_SAMPLES - 1) :], message)
@@ -315,7 +316,7 @@ def next_view(view: View, message: SessionMessage) -> View:
 
 
 def _with_answer(view: View, answer: CommandAnswer) -> View:
-    """A poll is answered silently. A stop that is refused is no leaving."""
+    """Apply a reply. Replies to polls show no message; a refused stop cancels leaving."""
     if isinstance(answer.command, PollCommand):
         return view
     leaving = view.leaving and (answer.ok or not isinstance(answer.command, Stop))
@@ -323,12 +324,12 @@ def _with_answer(view: View, answer: CommandAnswer) -> View:
 
 
 def with_note(view: View, text: str, *, ok: bool) -> View:
-    """The view with an answer in its message line."""
+    """The view with a text in its message line."""
     return msgspec.structs.replace(view, note=MessageLine(text, ok, view.elapsed_seconds))
 
 
 def visible_view(view: View) -> View:
-    """What is painted of a view: all of it, or the moment it was frozen at with what steers the run today."""
+    """The view to paint: all of it, or the frozen view with the current control state."""
     if view.frozen is None:
         return view
     return msgspec.structs.replace(
@@ -345,28 +346,28 @@ def visible_view(view: View) -> View:
 
 
 def _current_note(view: View, sample: Sample) -> MessageLine | None:
-    """The note, as long as it is news."""
+    """The message, until it expires."""
     if view.note and sample.elapsed_seconds - view.note.at_elapsed > NOTE_SECONDS:
         return None
     return view.note
 
 
 def view_grid(view: View, columns: int) -> TimeGrid:
-    """The time that each of so many columns stands for."""
+    """Time grid of charts with this number of columns."""
     return make_grid(view.history, view.chart_state.zoomed, columns, view.plan.interval_seconds)
 
 
 def chart_points(view: View, columns: int) -> list[ChartPoint | None]:
-    """A point for each column, merged where a column is longer than a tick; None where no tick came."""
+    """One point per column, merged if a column is longer than a tick; None for a column without ticks."""
     chosen = view_grid(view, columns)
     blocks = view.history.window(chosen.slots, chosen.last, chosen.blocks)
     return [block for block in blocks for _ in range(chosen.cells)][-columns:]
 
 
 def change_markers(view: View, columns: int) -> dict[int, int]:
-    """Column → number of the changes inside the window.
+    """Column → number of the visible changes.
 
-    A change belongs to the first sample that ends after it: that is the first one it can have touched.
+    A change belongs to the first sample that ends after it: the first one that it can have affected.
     """
     if not view.points:
         return {}

@@ -1,4 +1,4 @@
-"""Runs the viewer of a session, or of a recorded run, until the operator leaves it."""
+"""Runs the viewer of a session, or of a recorded run, until the operator leaves."""
 
 from functools import partial
 from pathlib import Path
@@ -23,12 +23,12 @@ def run_viewer(
     read_only: bool = False,
     scene: ScenePlayer | None = None,
 ) -> SessionEnded | None:
-    """Show the session behind `socket` until the operator leaves; its last word, or None if it goes on.
+    """Show the session at `socket` until the operator leaves; returns its end message, None if it continues.
 
-    The `owner` has started it: the key that stops it does not ask back. Who is `read_only` cannot steer it.
-    A `scene` is played from the first sample on.
+    The `owner` started it and can stop it without confirmation. A `read_only` viewer cannot control it. A
+    `scene` is played from the first sample on.
 
-    Raises RunError when no session answers or when it vanishes without a word (the terminal is restored).
+    Raises RunError if no session answers, or if it ends without an end message (the terminal is restored).
     """
     connect = partial(SessionClient.join, socket, read_only=read_only)
     app = TuibenchApp(connect, look, owner=owner, read_only=read_only, scene=scene)

@@ -1,1 +1,1 @@
-"""Commands: one module for each, or a package with the module `command`."""
+"""Commands: one module each, or a package with the module `command`."""

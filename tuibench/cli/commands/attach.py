@@ -19,7 +19,7 @@ DRIVER, IN_BROWSER = "TEXTUAL_DRIVER", "web_driver"
 
 
 def is_in_browser() -> bool:
-    """True if `tuibench web` has called: the screen then goes through pipes, and nothing else may."""
+    """True if started by `tuibench web`: the screen is sent through pipes, which allow no other output."""
     return IN_BROWSER in os.environ.get(DRIVER, "")
 
 

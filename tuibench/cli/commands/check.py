@@ -61,13 +61,13 @@ def check(
 async def _check_with_progress(
     target: Target, program: Program, after_load: bool | None
 ) -> tuple[ConditionResult, ...]:
-    """Asks for the conditions with a progress bar: on large tables, that takes minutes."""
+    """Check the conditions with a progress bar: on large tables, that takes minutes."""
     with checking_bar(f"checking {program.data_set}") as progress:
         return await ask(target, program, after_load=after_load, progress=progress)
 
 
 def verdicts_text(verdicts: Sequence[ConditionResult]) -> str:
-    """A line for each condition, and one that sums up."""
+    """One line per condition, and a summary line."""
     name = max(len(verdict.condition) for verdict in verdicts)
     outcome = max(len(each) for each in ConditionOutcome)
     lines = [

@@ -55,7 +55,7 @@ def compare(
 
 
 def _runs_of(side: str) -> list[str]:
-    """The runs of one side; a folder may have commas in its name."""
+    """Runs of one side; a folder name may contain commas."""
     if Path(side).is_dir():
         return [side]
     found = [run.strip() for run in side.split(",")]

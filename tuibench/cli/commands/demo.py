@@ -1,4 +1,4 @@
-"""`tuibench demo`: a private server, small data, and the live monitor on it."""
+"""`tuibench demo`: a private server with small tables, and the live monitor on it."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -111,7 +111,7 @@ def demo(
 
 
 def _of_scene(scene: "Scene | None", profile: str, threads: int | None) -> tuple[str, str, int | None]:
-    """The profile, its text if it is the scene's own, and the threads."""
+    """The profile, its text if it belongs to the scene, and the threads."""
     return (
         (profile, "", threads)
         if scene is None
@@ -120,7 +120,7 @@ def _of_scene(scene: "Scene | None", profile: str, threads: int | None) -> tuple
 
 
 def _load_options(profile: str, text: str, scene: "Scene | None", words: list[str]) -> dict[str, OptionValue]:
-    """The profile's options: the demo's size of tables, then the scene's, then those of the command line."""
+    """Options of the profile: the demo's table sizes, then the scene's, then the command line's."""
     parsed = library.parse_profile(text, profile) if text else library.load_profile(profile)
     data = DEMO_DATA if set(DEMO_DATA) <= set(known_options(parsed)) else {}
     return {**data, **(scene.options if scene is not None else {}), **parse_profile_options(words)}
@@ -133,7 +133,7 @@ def _run_demo(
     look: "DisplayOptions | None",
     scene: "ScenePlayer | None",
 ) -> ExitCode:
-    """In the background, on the screen, or headless."""
+    """Run in the background, on the screen, or headless."""
     if background.detach:
         code = start_detached(spec, background, pass_fds=(server.watch_fd,))
         server.release()
@@ -151,7 +151,7 @@ def _run_on_screen(
     grace_seconds: float | None,
     scene: "ScenePlayer | None",
 ) -> ExitCode:
-    """The session holds the server's line, too: left alone it restores and records, then the server goes."""
+    """Run on the screen. The session, too, keeps the server alive: if left, it restores and records first."""
     socket = run_async(start_session(spec, grace_seconds, (server.watch_fd,)))
     ended = open_viewer(socket, look, scene=scene)
     if ended is None:

@@ -58,7 +58,7 @@ def doctor(
 
 
 def _split_profile(first: str, arguments: Sequence[str]) -> tuple[str, dict[str, OptionValue]]:
-    """The profile may be left out: then the parser has taken an option of the data set for its name."""
+    """Split off the profile. It is optional: the parser may take an option of the data set for its name."""
     if first.startswith("--"):
         try:
             return split_profile_and_options(first, arguments)
@@ -80,7 +80,7 @@ def _print_findings(findings: Sequence[Finding], *, as_json: bool) -> None:
 
 
 def summary_line(findings: Sequence[Finding]) -> str:
-    """All findings in one line."""
+    """Summary of all findings in one line."""
     counts = {severity: sum(finding.severity is severity for finding in findings) for severity in Severity}
     parts = [_count_text(number, severity) for severity, number in counts.items() if number]
     end = "a run would be wrong" if counts[Severity.STOP] else "ready to run"

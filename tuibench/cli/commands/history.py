@@ -56,7 +56,7 @@ def history(
 
 
 def _write_chart(path: str, picture: str) -> None:
-    """Raises UsageError where it cannot be written."""
+    """Write the chart. Raises UsageError if the file cannot be written."""
     try:
         Path(path).write_text(picture, encoding="utf-8")
     except OSError as error:

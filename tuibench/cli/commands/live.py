@@ -27,7 +27,7 @@ DETAILS = (
 
 @dataclass(frozen=True)
 class LiveOptions(RunOptions):
-    """Those of a load that may begin without a thread."""
+    """Options of a load that may start without threads."""
 
     LEAST_THREADS: ClassVar = 0
 

@@ -67,7 +67,7 @@ def prepare(
 async def make_tables(
     target: Target, program: Program, method: LoadOptions, *, create_database: bool = False
 ) -> None:
-    """Loads the data set with a progress bar, and says what was made."""
+    """Load the data set with a progress bar, and report the result."""
     from tuibench.cli.output.progress_bars import loading_bar
     from tuibench.load.tables.prepare import prepare_tables as load
     from tuibench.workload.datasets import build_data_set

@@ -1,4 +1,4 @@
-"""`tuibench prewarm`: reads the tables of a profile into the server's buffer pool, as sysbench does."""
+"""`tuibench prewarm`: reads a profile's tables into the server's buffer pool, like sysbench prewarm."""
 
 from typing import Annotated
 

@@ -1,6 +1,6 @@
 """`tuibench probe`: finds the saturation point. Progress goes to stderr, the result to stdout.
 
-How to probe, and those of the run's options that a probe takes, too.
+Also the options of a probe, including those of the run's options that apply to it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ProbeOptions(ClusterOptions):
     run_dir: Annotated[str, Option("--run-dir", help="Folder for records, instead of the usual one.")] = ""
 
     def plan(self, profile: str, profile_options: dict[str, OptionValue]) -> RunPlan:
-        """The run meant, which is a probe. Raises UsageError for what cannot be."""
+        """Plan of a run that is a probe. Raises UsageError for invalid options."""
         order = self.order()
         by_threads = order.by is Quantity.THREADS
         plan = RunOptions(
@@ -105,7 +105,7 @@ class ProbeOptions(ClusterOptions):
         return msgspec.structs.replace(plan, probe=order)
 
     def order(self) -> ProbeOrder:
-        """What is to be probed."""
+        """Probe parameters."""
         from tuibench.metrics.thresholds.absolute import parse_objectives
 
         by = check_choice("--by", self.by, Quantity)
@@ -191,7 +191,7 @@ def probe(
 
 
 def probe_output(summary: Summary, output: str) -> str:
-    """What goes to stdout. Raises RunError when the run ended before there was anything to answer."""
+    """Output on stdout. Raises RunError if the run ended without a result."""
     from tuibench.record.report.probe_text import probe_text
 
     if summary.probe is None:
@@ -204,18 +204,18 @@ def probe_output(summary: Summary, output: str) -> str:
 
 
 def announce(run: LoadRun) -> None:
-    """The server and the data that are probed."""
+    """Report the server and the data of the probe."""
     info(f"{run.watcher.server.version_text} at {run.watcher.server.where}, {run.data_set}")
 
 
 def probe_exit_code(code: ExitCode, summary: Summary) -> ExitCode:
-    """A probe that something ended early has failed, whatever it found until then."""
+    """Exit code of a probe: failed if it was ended early, even with a result."""
     is_whole = summary.probe is not None and summary.probe.end is not ProbeEnd.ABORTED
     return code if code is not ExitCode.DONE or is_whole else ExitCode.RUN_FAILED
 
 
 class ProbePrinter:
-    """Talks of each step once it is over, and of what an operator should know."""
+    """Reports each finished step, and events of interest to the operator."""
 
     def __init__(self) -> None:
         self._told = 0

@@ -64,7 +64,7 @@ def replay(
 
 
 def parse_size(text: str) -> tuple[int, int]:
-    """Columns and rows. Raises UsageError for what is no size, and for one that the screens do not fit."""
+    """Parse columns and rows. Raises UsageError for an invalid size, or one too small for the screens."""
     from tuibench.tui.screens.base import MIN_SIZE
 
     width, by, height = text.partition("x")
@@ -79,7 +79,7 @@ def parse_size(text: str) -> tuple[int, int]:
 async def _write_cast(
     run: Run, name: str, size: tuple[int, int], speed: float, look: "DisplayOptions"
 ) -> None:
-    """The frames to the file, or to stdout."""
+    """Write the frames to the file, or to stdout."""
     from tuibench.session.replay import ReplayClient, timed_messages
     from tuibench.tui.cast import write_cast
 

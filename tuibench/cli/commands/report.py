@@ -33,7 +33,7 @@ REPORT_FORMATS: dict[str, Callable[[Run], Iterable[str]]] = {
     "markdown": lambda run: (run_markdown(run),),
     "html": lambda run: (html_page(run),),
 }
-"""What can be made of a run, and how: the pieces of a text."""
+"""Report formats, and the function that yields the text of each in pieces."""
 
 
 def _format_option(name: str, help: str) -> Option:

@@ -40,7 +40,7 @@ def restore(
 
 
 async def _restore_one(leftover: Leftover, server: ServerOptions, login: Target, wait: float) -> bool:
-    """True when nothing of it is left to be done."""
+    """Restore the settings of one crashed session; True if none remain."""
     if leftover.header is None:
         info(leftover.problem)
         return False

@@ -1,6 +1,6 @@
 """`tuibench run`: runs a load without a screen and prints sysbench's report.
 
-What a run without a screen prints and leaves, and what it fails for: sysbench's options, and our own.
+Also the options for output, files and thresholds of such a run: sysbench's, and tuibench's own.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ReportOptions:
     ] = None
 
     def plan(self, plan: RunPlan) -> RunPlan:
-        """The plan with its checkpoints and its lines. Raises UsageError for what is none."""
+        """The plan with its checkpoints and interval lines. Raises UsageError for invalid options."""
         return msgspec.structs.replace(
             plan,
             checkpoints=parse_checkpoints(self.report_checkpoints),
@@ -80,7 +80,7 @@ class ReportOptions:
         )
 
     def output(self, interval_seconds: float) -> HeadlessOutput:
-        """What is meant, with samples this often. Raises UsageError for what cannot be meant."""
+        """Output of the run, with samples at this interval. Raises UsageError for invalid options."""
         from tuibench.cli.runner.headless import HeadlessOutput
         from tuibench.metrics.thresholds import absolute
 
@@ -100,7 +100,7 @@ class ReportOptions:
         )
 
     def check_detachable(self) -> None:
-        """Raises UsageError for what a run in the background cannot leave to its starter."""
+        """Raises UsageError for options that a run in the background does not support."""
         given = {"--json": self.json_file, "--csv": self.csv_file, "--fail-if": self.fail_if}
         for name, value in given.items():
             if value:

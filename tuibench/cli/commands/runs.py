@@ -48,7 +48,7 @@ HEADINGS = ("run", "started", "profile", "outcome", "threads", "time", "TPS", "p
 
 
 class RunDetails(msgspec.Struct, frozen=True, kw_only=True):
-    """A recorded run: its plan, where it was, its result."""
+    """A recorded run: plan, server, result."""
 
     plan: PlanRecord
     environment: Environment | None
@@ -90,7 +90,7 @@ def _list(named: Sequence[str], as_json: bool, _: bool) -> None:
 
 
 def runs_table(lines: Sequence[RecordedEntry], room: int | None = None) -> str:
-    """The list for people. Where it does not fit the room, what the id says already is left out."""
+    """The list as text. If it does not fit the room, columns that repeat parts of the id are left out."""
     rows: list[Sequence[str]] = [HEADINGS, *map(_cells, lines)]
     if room is None or table_width(rows) <= room:
         return align_columns(rows, FIRST_NUMERIC_COLUMN)
@@ -113,7 +113,7 @@ def _cells(line: RecordedEntry) -> tuple[str, ...]:
 
 
 def _outcome_text(line: RecordedEntry) -> str:
-    """How it ended; of a sweep, how far it has come."""
+    """Outcome of a run; progress of a sweep."""
     if line.outcome is None or line.cells is None:
         return line.outcome or "damaged"
     if line.cells_done == line.cells:
@@ -141,7 +141,7 @@ def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
 
 
 def _described(run: Run) -> Iterator[str]:
-    """What it was, and where."""
+    """Lines that describe the run and its server."""
     plan, seen = run.plan, run.environment
     yield f"{run.id}: {run.summary.outcome} after {hms(run.summary.seconds)}"
     if plan.plan.is_watch:
@@ -163,7 +163,7 @@ def _load_line(run: Run) -> str:
 
 
 def _show_sweep(directory: Path, as_json: bool) -> None:
-    """Its table, how far it is, and how it goes on."""
+    """Print a sweep: its table, its progress, and how to resume it."""
     known, line = load_sweep(directory), store.describe_sweep(directory)
     if as_json:
         click.echo(sweep_text(known, form=JSON), nl=False)
@@ -190,7 +190,7 @@ def _remove(named: Sequence[str], as_json: bool, yes: bool) -> None:
 
 
 def _confirm_removal(directory: Path) -> bool:
-    """Asks the user. Raises UsageError without a terminal."""
+    """Ask for confirmation. Raises UsageError without a terminal."""
     if not sys.stdin.isatty():
         raise UsageError("whether to remove runs cannot be asked here", "add --yes")
     line = store.describe_recorded(directory)

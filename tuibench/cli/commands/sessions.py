@@ -28,7 +28,7 @@ NO_ANSWER = "no answer"
 
 
 class SessionLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One session; what is not known is None. `note` says why one does not answer."""
+    """One session; unknown values are None. `note` is the reason why one does not answer."""
 
     session: str
     profile: str | None = None
@@ -65,7 +65,7 @@ def sessions(
 
 
 def session_line(entry: SessionEntry) -> SessionLine:
-    """What the list says of a session."""
+    """Line of a session in the list."""
     silent = SessionLine(session=entry.name, pid=entry.pid, socket=str(entry.path), note=entry.trouble)
     return silent if entry.hello is None else _with_hello(silent, entry.hello)
 
@@ -94,7 +94,7 @@ MIN_TARGET_WIDTH = 12
 
 
 def sessions_table(lines: Sequence[SessionLine], room: int | None = None) -> str:
-    """The list for people: a heading, a line each, numbers to the right; targets are cut to fit the room."""
+    """The list as text: heading, one line each, numbers right-aligned; targets are shortened to the room."""
     rows = [HEADINGS, *(_cells(line) for line in lines)]
     if room is not None:
         widest = max(len(row[TARGET]) for row in rows)
@@ -104,7 +104,7 @@ def sessions_table(lines: Sequence[SessionLine], room: int | None = None) -> str
 
 
 def _shorten_start(text: str, width: int) -> str:
-    """Of a path, the end tells more than the root."""
+    """Shorten a path at its start: its end identifies it better."""
     return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
 
 

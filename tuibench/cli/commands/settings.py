@@ -1,6 +1,6 @@
 """`tuibench settings list`: lists the settings that can be changed, their values and required privileges.
 
-The settings of a server in words, a few lines each.
+As text, each setting has a few lines.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,11 +32,11 @@ SCOPE_TEXT = {
     "default": "; the workload's connections follow at once",
     "workload": "; for the workload's own connections only",
 }
-"""Whom a change reaches, by a setting's scope; nothing to say where that is everybody."""
+"""Sessions affected by a change, by scope of the setting; empty if it affects all."""
 
 
 def settings_text(settings: Sequence[SettingState], presets: Iterable[PresetState]) -> str:
-    """The settings by topic, then the presets; ends in a line's end."""
+    """The settings by topic, then the presets; with a final newline."""
     return "\n".join(map(sanitize.text, [*_setting_lines(settings), *_preset_lines(presets)])) + "\n"
 
 
@@ -76,7 +76,7 @@ DETAILS = (
 
 
 class SettingsListing(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--format json` prints."""
+    """Output of `--format json`."""
 
     flavour: str
     version: str

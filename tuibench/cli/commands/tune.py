@@ -37,7 +37,7 @@ MIN_WINDOW, MAX_WINDOW = 1.0, 600.0
 SLOTS_PER_WINDOW = 10
 WARMUP_SECONDS = 5.0
 MEASURED = ("tps", "p95")
-"""Figures of a window that an objective may be about."""
+"""Figures of a window that an objective may refer to."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class TuneOptions:
     resume: Annotated[str, Option("--resume", help="Continue the screening of this recorded run.")] = ""
 
     def plan(self, plan: RunPlan) -> RunPlan:
-        """The run that screens settings. Raises UsageError for what cannot be."""
+        """Plan of the run that screens settings. Raises UsageError for invalid options."""
         if plan.schedule:
             raise UsageError("tune does not go with a plan or a ramp", "its windows must have the same load")
         order = self.order(plan)
@@ -111,7 +111,7 @@ class TuneOptions:
 
 
 def parse_budget(text: str) -> float:
-    """The seconds of `30m`. Raises UsageError for what is none, or out of range."""
+    """Parse `30m` to seconds. Raises UsageError for an invalid duration, or one out of range."""
     try:
         seconds = parse_duration(text.strip())
     except (UsageError, ValueError):
@@ -121,7 +121,7 @@ def parse_budget(text: str) -> float:
 
 
 def checked_objectives(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """The objectives. Raises UsageError for one that windows do not measure."""
+    """Validate the objectives. Raises UsageError for one that windows do not measure."""
     from tuibench.metrics.thresholds.absolute import parse_threshold
 
     for text in texts:
@@ -133,7 +133,7 @@ def checked_objectives(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def recorded_run(name: str) -> str:
-    """The folder of a recorded run."""
+    """Folder of a recorded run."""
     from tuibench.record.files.store import find_run
 
     return str(find_run(name))
@@ -208,7 +208,7 @@ def tune(
 def _private_target(
     program: str, private: PrivateServerOptions, plan: RunPlan
 ) -> Iterator[tuple[Target, tuple[int, ...]]]:
-    """A private server with the tables of the profile, and what its owners hold."""
+    """A private server with the profile's tables, and the descriptors that keep it alive."""
     from tuibench.cli.commands.prepare import make_tables
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.cli.runner.private_server import private_server
@@ -231,7 +231,7 @@ def _screen(
     *,
     yes_this_server: bool = False,
 ) -> ExitCode:
-    """Runs the screening, and prints its result."""
+    """Run the screening, and print its result."""
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.cli.runner.headless import write_summary_json
     from tuibench.cli.runner.in_process import run_in_process
@@ -247,7 +247,7 @@ def _screen(
 
 
 def tune_output(summary: Summary, output: str) -> str:
-    """What goes to stdout. Raises RunError when the run ended before there was anything to answer."""
+    """Output on stdout. Raises RunError if the run ended without a result."""
     from tuibench.record.report.tune_text import tune_text
 
     if summary.tune is None:
@@ -260,7 +260,7 @@ def tune_output(summary: Summary, output: str) -> str:
 
 
 def announce(run: LoadRun) -> None:
-    """What is going to be tried, and for how long."""
+    """Report the number of candidates, and the duration."""
     from tuibench import units
 
     result = run.effect_tracker.tune

@@ -36,7 +36,7 @@ MAX_SEED = 2**32
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """How long to watch, and how often to look."""
+    """Duration of watching, and sampling interval."""
 
     SECTION: ClassVar = "Output"
 
@@ -59,7 +59,7 @@ class WatchOptions:
     run_dir: Annotated[str, Option("--run-dir", help="Folder for records, instead of the usual one.")] = ""
 
     def plan(self) -> RunPlan:
-        """The plan meant. Raises UsageError for numbers out of range, and a format that is none."""
+        """The plan. Raises UsageError for numbers out of range, and for an unknown format."""
         from tuibench import paths
         from tuibench.model.plan import WATCH, RunPlan
 

@@ -1,7 +1,7 @@
-"""`tuibench web`: serves a running session's screen in the browser, read-only unless steering is enabled.
+"""`tuibench web`: serves a running session's screen in the browser, read-only unless control is enabled.
 
-Each page that is opened gets a viewer of its own, a process like any other that attaches. The session itself
-refuses commands from those that may only look.
+Each opened page has a viewer process of its own, which attaches like any other. The session itself refuses
+commands from read-only viewers.
 """
 
 import asyncio
@@ -31,10 +31,10 @@ LOOPBACK = "127.0.0.1"
 PORT = 8000
 MAX_PORT = 65_535
 SHUTDOWN_SECONDS = 1.0
-"""How long open pages may take to leave at the end."""
+"""Time limit for open pages to close at the end."""
 
 EXTERNAL_LINKS = re.compile(r"<link[^>]*https://fonts\.[^>]*>")
-"""What the page would fetch from elsewhere: it would wait for it on a host without internet."""
+"""External resources of the page, removed because it would wait for them on a host without internet."""
 
 DETAILS = (
     "The page is served on this host's loopback unless --host names another address; it has no "
@@ -64,12 +64,12 @@ def web(
 
 
 def viewer_command(session: str, *, read_write: bool) -> list[str]:
-    """The command that a page runs."""
+    """Command line of a page's viewer."""
     return [sys.executable, "-m", "tuibench", "attach", session, *([] if read_write else ["--read-only"])]
 
 
 def require_textual_serve() -> type["Server"]:
-    """What serves a screen. Raises UsageError where it is not installed."""
+    """Class that serves a screen. Raises UsageError if textual-serve is not installed."""
     try:
         from textual_serve.server import Server
     except ImportError as error:
@@ -80,7 +80,7 @@ def require_textual_serve() -> type["Server"]:
 
 
 def serve_page(server: "Server", sock: Any, report: Callable[[], str]) -> None:
-    """Serves until it is interrupted."""
+    """Serve until interrupted."""
     from aiohttp import web as http
 
     http.run_app(make_application(server, report), sock=sock, print=None, shutdown_timeout=SHUTDOWN_SECONDS)
@@ -94,12 +94,12 @@ REPORT_LINK = """<button type="button" onClick="location.href='/report'">Summary
 
 
 def with_end_page(page: str, *, has_report: bool) -> str:
-    """The page, with an end that leads to the report of the run."""
+    """The page, with an end page that links to the report of the run."""
     return CLOSED_DIALOG.sub(END_DIALOG.format(report=REPORT_LINK if has_report else ""), page)
 
 
 def run_report(directory: Path) -> str:
-    """The report of a run that has ended; before that, a page that says so."""
+    """Report of a finished run; before that, a page that says it is not finished."""
     from tuibench.record.files.loading import load_run
     from tuibench.record.files.recorder import SUMMARY
     from tuibench.record.html.markup import tag
@@ -112,11 +112,11 @@ def run_report(directory: Path) -> str:
 
 
 def make_application(server: "Server", report: Callable[[], str] | None = None) -> Any:
-    """The server's pages and its web socket, for requests of its own page only.
+    """The server's pages and its web socket, restricted to requests from its own page.
 
-    A page from elsewhere may open a line to any address, this host's loopback included; the browser says in
-    `Origin` where it is from. `Host` reveals a foreign name for this address. `report` makes the
-    page that the end leads to.
+    A foreign page may open a connection to any address, including this host's loopback; the browser reports
+    its origin in `Origin`. `Host` reveals a foreign name for this address (DNS rebinding). `report` generates
+    the page that the end page links to.
     """
     from aiohttp import web as http
 
@@ -165,7 +165,7 @@ def make_application(server: "Server", report: Callable[[], str] | None = None) 
 
 
 def is_allowed_request(host: str, origin: str, names: Sequence[str] | frozenset[str] | None) -> bool:
-    """Whether a request came to a name of ours, from a page of ours; `names` is None for any name."""
+    """True if a request used one of our host names, from a page of ours; `names` is None for any name."""
     if origin and urlsplit(origin).netloc != host:
         return False
     return names is None or urlsplit(f"//{host}").hostname in names

@@ -1,1 +1,1 @@
-"""Completion by the Tab key for bash, zsh and fish. Imported only for completion requests."""
+"""Shell completion for bash, zsh and fish. Imported only for completion requests."""

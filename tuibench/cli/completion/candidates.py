@@ -1,6 +1,6 @@
 """Completion candidates: profiles, runs, sessions, settings, presets, verbs.
 
-Nobody is called for it, no server and no session; what cannot be read is not offered.
+They are found without connecting to a server or a session; unreadable entries are left out.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,23 +21,23 @@ class Candidate(NamedTuple):
 
 CandidateSource = Callable[[], list[Candidate]]
 PositionalRule = Callable[[Sequence[str]], list[Candidate]]
-"""By the words before it."""
+"""Candidates by the words before."""
 
 
 def without_help(*words: str) -> list[Candidate]:
-    """Words that need no help."""
+    """Candidates without a help text."""
     return [Candidate(word) for word in words]
 
 
 def profile_candidates() -> list[Candidate]:
-    """Built in, and the user's own."""
+    """Built-in profiles, and the user's own."""
     from tuibench.workload import library
 
     return without_help(*sorted(library.available_profiles()))
 
 
 def run_candidates() -> list[Candidate]:
-    """Runs and sweeps, the newest first."""
+    """Runs and sweeps, newest first."""
     from tuibench.record.files import store
     from tuibench.record.files.store import LATEST
 
@@ -49,7 +49,7 @@ def run_candidates() -> list[Candidate]:
 
 
 def session_candidates() -> list[Candidate]:
-    """Those that listen, or have left their socket behind."""
+    """Sessions that listen, or have left their socket behind."""
     from tuibench.session.service.unix_sockets import SUFFIX
 
     found = {path.stem for folder in paths.runtime_dirs() for path in folder.glob(f"*{SUFFIX}")}
@@ -57,12 +57,12 @@ def session_candidates() -> list[Candidate]:
 
 
 def setting_candidates() -> list[Candidate]:
-    """The catalogue, each waiting for a value."""
+    """Settings of the catalogue, each followed by a value."""
     return [Candidate(name + EQUALS, risk) for name, risk in _catalogue_settings()]
 
 
 def preset_candidates() -> list[Candidate]:
-    """Ours, and those of the configuration file."""
+    """Built-in presets, and those of the configuration file."""
     from tuibench.tuning.catalogue import preset_lookup
 
     try:
@@ -94,7 +94,7 @@ def _repeated(found: CandidateSource) -> PositionalRule:
 
 
 def _action_then(*actions: str, then: CandidateSource) -> PositionalRule:
-    """One of the actions, then what it is done to; a list is of all."""
+    """One of the actions, then its object; `list` has none."""
 
     def rule(words: Sequence[str]) -> list[Candidate]:
         if not words:
@@ -105,7 +105,7 @@ def _action_then(*actions: str, then: CandidateSource) -> PositionalRule:
 
 
 def _ctl_candidates(words: Sequence[str]) -> list[Candidate]:
-    """A session or a verb, the verb, what the verb takes."""
+    """A session or a verb, then the verb, then its arguments."""
     from tuibench.cli.commands.ctl import verbs
 
     known = [
@@ -133,7 +133,7 @@ POSITIONALS: dict[str, PositionalRule] = {
     "settings": _single(_fixed("list")),
     "web": _single(session_candidates),
 }
-"""The arguments of commands without a profile."""
+"""Arguments of commands without a profile."""
 
 VERB_ARGUMENTS: dict[str, CandidateSource] = {
     "plan": _fixed("hold", "resume"),
@@ -152,4 +152,4 @@ OPTION_VALUES: dict[str, CandidateSource] = {
     "--ssl-mode": _fixed("disabled", "preferred", "required", "verify-ca", "verify-identity"),
     "--theme": _fixed("tuibench-dark", "tuibench-light", "ansi-dark", "ansi-light"),
 }
-"""What options take that the table of the help calls by a word."""
+"""Values of options that the help table describes by one word."""

@@ -1,10 +1,10 @@
-"""Completes an unfinished command line for bash, zsh and fish.
+"""Completion of a command line for bash, zsh and fish.
 
-Click's own completion does not complete `--option=value`: bash passes it in three words, of which click takes
+Click's own completion does not complete `--option=value`: bash passes it as three words, of which click takes
 the `=` for the option's value, and in zsh click's response replaces the option with the value.
 
 A shell's function calls the program with `_TUIBENCH_COMPLETE=complete_SHELL` and the words of the line in
-`COMP_WORDS`, one a line; `COMP_CWORD` is the number of the unfinished one. The answer has a word a line.
+`COMP_WORDS`, one per line; `COMP_CWORD` is the number of the unfinished one. The reply has one word per line.
 """
 
 import os
@@ -18,7 +18,7 @@ from tuibench.cli.parsing.help import METAVARS
 from tuibench.errors import TuibenchError
 
 Commands = Mapping[str, str]
-"""What each command does, by its name."""
+"""Help text of each command, by name."""
 
 PROFILE_COMMANDS = frozenset(
     {"run", "live", "probe", "tune", "sweep", "prepare", "prewarm", "cleanup", "check", "doctor"}
@@ -34,7 +34,7 @@ GLOBAL_OPTIONS = (
 
 
 class CommandLine(NamedTuple):
-    """The command, the finished words after it, the unfinished one.
+    """The command, the finished words after it, and the unfinished word.
 
     `command` is the parser's command; asking for it imports the command's module.
     """
@@ -46,13 +46,13 @@ class CommandLine(NamedTuple):
 
     @property
     def plain(self) -> list[str]:
-        """The words that are neither options nor values of options."""
+        """Words that are neither options nor option values."""
         before = ("", *self.words)
         pairs = zip(before, self.words, strict=False)
         return [word for last, word in pairs if not word.startswith("-") and not self.is_asked_for(last)]
 
     def is_asked_for(self, option: str) -> bool:
-        """Whether the next word is this one's value."""
+        """True if the next word is the value of this option."""
         if not option.startswith("-") or EQUALS in option or option == HELP.word:
             return False
         known = next((each for each in self.command().params if option in each.opts), None)
@@ -60,7 +60,7 @@ class CommandLine(NamedTuple):
 
     @property
     def profiles_options(self) -> Mapping[str, Any]:
-        """The options of the profile that is named, as they are typed."""
+        """Options of the named profile, as typed."""
         from tuibench.workload import library
         from tuibench.workload.compile.profile_compiler import THREADS, known_options
         from tuibench.workload.language.options import command_line_name
@@ -77,7 +77,7 @@ class CommandLine(NamedTuple):
 def completions(
     words: Sequence[str], unfinished: str, commands: Commands, command: Callable[[str], Any]
 ) -> list[Candidate]:
-    """What the unfinished word may become; `words` are those before it, without the program's name."""
+    """Candidates for the unfinished word; `words` are those before it, without the program's name."""
     name = next((word for word in words if word in commands), "")
     if not name:
         first = (
@@ -104,12 +104,12 @@ def _complete(line: CommandLine) -> list[Candidate]:
 
 
 def _starting_with(unfinished: str, found: Iterable[Candidate]) -> list[Candidate]:
-    """Those that go on where the word stops."""
+    """Candidates that start with the unfinished word."""
     return [offer for offer in found if offer.word.startswith(unfinished)]
 
 
 def _option_candidates(line: CommandLine) -> list[Candidate]:
-    """The command's and its profile's; other names of an option only if one of them is typed."""
+    """Options of the command and its profile; their aliases only if nothing else matches."""
     first, others = [], []
     for each in line.command().params:
         if each.param_type_name == "option" and not each.hidden:
@@ -122,7 +122,7 @@ def _option_candidates(line: CommandLine) -> list[Candidate]:
 
 
 def _value_candidates(option: str, line: CommandLine) -> list[Candidate]:
-    """What the option takes, as far as there is a choice; nothing for files, numbers and free text."""
+    """Values of the option; none for files, numbers and free text."""
     if option in candidates.OPTION_VALUES:
         return candidates.OPTION_VALUES[option]()
     words = METAVARS.get(option, "").split("|")
@@ -135,7 +135,7 @@ def _value_candidates(option: str, line: CommandLine) -> list[Candidate]:
 
 
 def _positional_candidates(line: CommandLine) -> list[Candidate]:
-    """The next word that is no option."""
+    """Candidates for the next positional argument."""
     if line.name in PROFILE_COMMANDS:
         return [] if line.plain else candidates.profile_candidates()
     rule = candidates.POSITIONALS.get(line.name)
@@ -146,7 +146,7 @@ REQUEST_PREFIX = "complete_"
 
 
 def shell_reply(commands: Mapping[str, str], command: Callable[[str], Any]) -> str:
-    """The response for the shell of the environment; empty without candidates."""
+    """Reply to the shell named in the environment; empty without candidates."""
     shell = os.environ[COMPLETE_VARIABLE].removeprefix(REQUEST_PREFIX)
     if shell not in SHELL_FORMATS:
         return ""
@@ -156,7 +156,7 @@ def shell_reply(commands: Mapping[str, str], command: Callable[[str], Any]) -> s
 
 
 def _read_command_line() -> tuple[list[str], str, int]:
-    """The finished words, the unfinished one, and how much of that the shell takes for an earlier word."""
+    """The finished words, the unfinished one, and the length of its part that counts as earlier words."""
     words = os.environ.get("COMP_WORDS", "").split("\n")
     place = int(os.environ.get("COMP_CWORD") or 0)
     words = [*words[:place], words[place] if place < len(words) else ""]
@@ -167,7 +167,7 @@ def _read_command_line() -> tuple[list[str], str, int]:
 
 
 def _join_words(words: Sequence[str]) -> list[str]:
-    """The words as they were typed: bash takes `--threads=4` for three of them."""
+    """The words as typed: bash splits `--threads=4` into three."""
     joined: list[str] = []
     for place, word in enumerate(words):
         follows = word == EQUALS or (place and words[place - 1] == EQUALS)

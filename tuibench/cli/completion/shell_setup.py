@@ -1,4 +1,4 @@
-"""Installation of completion: the script of each shell, its location, and the line that loads it."""
+"""Installation of shell completion: the script of each shell, its location, and the line that loads it."""
 
 import os
 import subprocess
@@ -52,7 +52,7 @@ complete --command tuibench --no-files --keep-order \\
 
 
 class Shell(NamedTuple):
-    """`home` is where the script goes, below the home folder; `rc` gets `line`, if the shell needs one."""
+    """A shell: `home` is the script's path below the home folder; `rc` gets `line`, if that is needed."""
 
     script: str
     home: str
@@ -68,12 +68,12 @@ SHELLS = {
 
 
 def completion_script(named: str) -> str:
-    """The script of a shell; empty is the one that has called. Raises UsageError."""
+    """Completion script of a shell; empty selects the calling shell. Raises UsageError."""
     return SHELLS[_resolve_shell(named)].script.replace("@VARIABLE@", COMPLETE_VARIABLE)
 
 
 def install_completion(named: str) -> str:
-    """Writes the script, and the line if it is not there; what was done. Raises UsageError and RunError."""
+    """Write the script, and the line if missing; returns a report. Raises UsageError and RunError."""
     name = _resolve_shell(named)
     shell = SHELLS[name]
     place = Path.home() / shell.home
@@ -103,7 +103,7 @@ def _resolve_shell(named: str) -> str:
 
 
 def _calling_shell() -> str:
-    """The shell that has called this program; by $SHELL where that cannot be seen."""
+    """The shell that started this program; from $SHELL if that cannot be determined."""
     command = ["ps", "-o", "comm=", "-p", str(os.getppid())]
     try:
         parent = subprocess.run(command, capture_output=True, text=True, check=False).stdout

@@ -1,4 +1,4 @@
-"""`--ab`: the two values that are compared, and the duration of the test."""
+"""`--ab`: the two values to compare, and the duration of the test."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 DEFAULT_CYCLES, FIXED_WINDOW = 5, 10.0
 
 MAX_DEFAULT_WARMUP_SECONDS = 5.0
-"""The default warm-up of an A/B test is at most this."""
+"""Maximum of the default warm-up of an A/B test."""
 
 
 @dataclass(frozen=True)
 class AbTestOptions:
-    """Options of every command that can run a trial."""
+    """Options of every command that can run an A/B test."""
 
     SECTION: ClassVar = "A/B trial"
 
@@ -50,9 +50,9 @@ class AbTestOptions:
     ] = ""
 
     def plan(self, plan: RunPlan, given_seconds: float | None) -> RunPlan:
-        """The plan with its trial, if there is one; `given_seconds` is what --time says, if it was given.
+        """The plan with its A/B test, if any; `given_seconds` is the value of --time, if given.
 
-        Raises UsageError for what cannot be tried, and for a --time that says something else.
+        Raises UsageError for values that cannot be tested, and for a conflicting --time.
         """
         from tuibench.session.effects.ab_test import THREADS
 
@@ -130,7 +130,7 @@ class AbTestOptions:
 
 
 def parse_ab(text: str) -> tuple[str, str, str]:
-    """Subject and both values of `SETTING=V1,V2`. Raises UsageError for anything else, and unknown names."""
+    """Subject and both values of `SETTING=V1,V2`. Raises UsageError for anything else or unknown names."""
     from tuibench.session.effects.ab_test import resolve_subject
 
     subject, a, b = notation.parse_ab(text)
@@ -138,7 +138,7 @@ def parse_ab(text: str) -> tuple[str, str, str]:
 
 
 def ab_test_announcement(plan: RunPlan) -> str:
-    """What a trial is going to do, and how long it takes; empty without one."""
+    """Description and duration of the A/B test; empty without one."""
     trial = plan.trial
     if trial is None:
         return ""

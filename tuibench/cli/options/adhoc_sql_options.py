@@ -44,7 +44,7 @@ class AdhocSqlOptions:
         return bool(self.sql or self.sql_file)
 
     def text(self) -> str:
-        """The profile that is meant, empty without one. Raises UsageError with the place in the SQL."""
+        """Text of the profile, empty without one. Raises UsageError with the position in the SQL."""
         from tuibench.model.notation import parse_weights
         from tuibench.workload.compile.adhoc_sql import (
             adhoc_profile_text,
@@ -68,7 +68,7 @@ class AdhocSqlOptions:
     def profile_and_options(
         self, profile: str, arguments: Sequence[str]
     ) -> tuple[str, dict[str, OptionValue]]:
-        """The profile's name and options; with SQL of one's own there must be no other name."""
+        """The profile's name and options; a name is not allowed together with the user's own SQL."""
         from tuibench.workload.compile.adhoc_sql import ADHOC_PROFILE
 
         if not self.is_given:
@@ -83,7 +83,7 @@ class AdhocSqlOptions:
         return ADHOC_PROFILE, parse_profile_options([profile, *arguments] if profile else arguments)
 
     def apply_to(self, plan: RunPlan) -> RunPlan:
-        """The plan with the SQL in it. Raises UsageError for what is no profile."""
+        """The plan with the SQL in it. Raises UsageError if the profile is invalid."""
         from tuibench.workload import library
         from tuibench.workload.compile.adhoc_sql import ADHOC_PROFILE
 
@@ -95,7 +95,7 @@ class AdhocSqlOptions:
         return plan
 
     def _words(self) -> Iterator[str]:
-        """The options that say it again."""
+        """The options as command-line words, to reproduce the run."""
         yield from (f"--sql={text}" for text in self.sql or ())
         yield from (f"--sql-file={path}" for path in self.sql_file or ())
         yield from (f"--sql-param={text}" for text in self.sql_param or ())

@@ -1,4 +1,4 @@
-"""The options of a load from several hosts."""
+"""Options of a cluster run: a load from several hosts."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ClusterOptions:
     ] = False
 
     def cluster_plan(self) -> ClusterPlan | None:
-        """The hosts meant, None for this host alone. Raises UsageError for what names none."""
+        """The load hosts, None for this host alone. Raises UsageError for an invalid list."""
         check_range("--cluster-lease", self.cluster_lease, 1, MAX_LEASE_SECONDS)
         check_range("--cluster-hosts", self.cluster_hosts, 0, MOST_HOSTS)
         policy = check_choice("--on-host-loss", self.on_host_loss, OnHostLoss)

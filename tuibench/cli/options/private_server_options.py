@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PrivateServerOptions:
-    """What private servers are started with, beyond tuibench's own options."""
+    """Server options of private servers, beyond those set by tuibench."""
 
     SECTION: ClassVar = "Private servers"
 
@@ -50,7 +50,7 @@ class PrivateServerOptions:
         return bool(self.my_cnf or self.mysqld_option or self.cpus is not None or self.memory)
 
     def limits(self) -> ServerLimits:
-        """Raises UsageError for limits that this host does not have."""
+        """Resource limits. Raises UsageError for limits beyond this host's resources."""
         from tuibench.demo.limits import check_limits
 
         try:
@@ -62,7 +62,7 @@ class PrivateServerOptions:
         return found
 
     def server_options(self, binary: Binary) -> tuple[str, ...]:
-        """For the command line of this server; the later ones take precedence."""
+        """Command-line options for this server; later ones take precedence."""
         own = tuple(server_option(text) for text in self.mysqld_option or ())
         return (*self._file_options(binary), *own)
 
@@ -73,7 +73,7 @@ class PrivateServerOptions:
         return read_server_options(self.my_cnf, binary).left_out if self.my_cnf else ()
 
     def build(self, name: str, binary: Binary) -> ServerBuild:
-        """The server program with its options; those of the file that it does not get are reported."""
+        """The server program with its options; omitted options of the file are reported."""
         if left_out := self.left_out(binary):
             info(f"{name}: not taken from {self.my_cnf}: {', '.join(left_out)}")
         return ServerBuild(
@@ -91,7 +91,7 @@ class PrivateServerOptions:
 
 
 def server_option(text: str) -> str:
-    """`innodb_io_capacity=200`, with or without hyphens in front, as the server's command line has it."""
+    """Convert `innodb_io_capacity=200`, with or without leading hyphens, to a server option."""
     name, equals, value = text.strip().removeprefix("--").partition("=")
     if not name or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
         raise UsageError(f"--mysqld-option takes NAME=VALUE, not '{text}'", "innodb_io_capacity=200")

@@ -1,4 +1,4 @@
-"""Options of a profile, taken from the arguments that the parser does not know."""
+"""Options of a profile, taken from the arguments unknown to the parser."""
 
 import re
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ CONTEXT = {
     "allow_extra_args": True,
     "allow_interspersed_args": True,
 }
-"""Options the parser does not know are the profile's: --tables, --table-size, --point-selects, …"""
+"""Options unknown to the parser belong to the profile: --tables, --table-size, --point-selects, …"""
 
 
 def split_profile_and_options(first: str, arguments: Sequence[str]) -> tuple[str, dict[str, OptionValue]]:
     """The profile's name and its options, in any order, as in sysbench.
 
-    `first` is what the parser took for the name: an option of the profile, if those come first.
+    `first` is the parser's first positional argument: an option of the profile, if those come first.
     """
     from tuibench.workload import library
 
@@ -36,7 +36,7 @@ def split_profile_and_options(first: str, arguments: Sequence[str]) -> tuple[str
 
 
 def parse_profile_options(arguments: Sequence[str]) -> dict[str, OptionValue]:
-    """The profile's options in what the parser left over: `--name=value`, `--name value`, `--flag`."""
+    """Parse the profile's options among the remaining arguments: `--name=value`, `--name value`, `--flag`."""
     options: dict[str, OptionValue] = {}
     left = list(arguments)
     while left:

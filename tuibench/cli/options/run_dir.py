@@ -1,4 +1,4 @@
-"""`--run-dir` of commands that read records."""
+"""`--run-dir` of commands that read recorded runs."""
 
 from typing import Annotated
 

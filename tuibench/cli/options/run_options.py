@@ -1,6 +1,6 @@
-"""Options of a load, named as in sysbench, and the plan that they make.
+"""Options of a load, named as in sysbench, and the plan made from them.
 
-The options of a planned load: `--plan`, and its short forms `--ramp` and `--ramp-rate`.
+The options of a planned load are `--plan` and its short forms `--ramp` and `--ramp-rate`.
 """
 
 import os
@@ -37,7 +37,7 @@ RAMP_RATE_HELP = "A rate that rises: 100..2000/60s."
 
 
 def schedule_from_options(plan: str, ramp: str, ramp_rate: str) -> Schedule:
-    """The schedule meant; empty without one. Raises UsageError for several, or one that means nothing."""
+    """The schedule; empty without one. Raises UsageError for more than one option, or an invalid one."""
     given = {"--plan": plan, "--ramp": ramp, "--ramp-rate": ramp_rate}
     named = [name for name, text in given.items() if text]
     if not named:
@@ -53,19 +53,19 @@ ENGINE_HELP = "Load engine: native (Rust) or asyncio (Python); auto: native wher
 
 
 def run_seconds(schedule: Schedule, given: float | None, default: float) -> float | None:
-    """How long to run, None for no limit: where there is a limit, as long as the plan unless `given`."""
+    """Duration, None for no limit. A limited run lasts as long as its plan, unless `given`."""
     if given is not None:
         return given or None
     return total_seconds(schedule) if schedule and default else default or None
 
 
 def initial_threads(schedule: Schedule, threads: int | None) -> int:
-    """The threads to begin with: the plan's, if it is about them."""
+    """Initial threads: the plan's, if it sets threads."""
     return int(first_level(schedule, Quantity.THREADS) or (1 if threads is None else threads))
 
 
 def unused_threads_note(schedule: Schedule, threads: int | None) -> str:
-    """A note that the plan's threads count and not the ones given; empty if there is no such doubt."""
+    """Note that the plan's threads replace the given ones; empty if there is no conflict."""
     planned = first_level(schedule, Quantity.THREADS)
     if not planned or threads is None or threads == planned:
         return ""
@@ -73,7 +73,7 @@ def unused_threads_note(schedule: Schedule, threads: int | None) -> str:
 
 
 def initial_rate(schedule: Schedule, rate: float) -> float:
-    """The rate to begin with: the plan's, if it begins with one."""
+    """Initial rate: the plan's, if it starts with one."""
     begins_with_rate = schedule and schedule[0].quantity is Quantity.RATE
     return first_level(schedule, Quantity.RATE) or 0.0 if begins_with_rate else rate
 
@@ -89,17 +89,17 @@ def _parse_schedule_option(name: str, text: str) -> Schedule:
 
 
 def seed_or_random(given: int) -> int:
-    """The seed of a run; 0 selects a random one. Not by `secrets`, which is slow to import."""
+    """Seed of a run; 0 selects a random one. Avoids `secrets`, which is slow to import."""
     return given or int.from_bytes(os.urandom(4)) >> 1
 
 
 CONNECTIONS = "Connections"
 TRANSACTIONS, FIGURES = "Transactions", "Output"
-"""Sections of the help beside that of the class."""
+"""Further sections of the help, beside that of the class."""
 
 
 RUN_SECONDS = 10.0
-"""The default duration of `run`, as in sysbench; the live monitor runs until it is stopped."""
+"""Default duration of `run`, as in sysbench; the live monitor runs until it is stopped."""
 
 MAX_USERS = 1_000_000
 MAX_CONNECT_RATE = 10_000.0
@@ -230,7 +230,7 @@ class RunOptions(ClusterOptions):
     def plan(
         self, profile: str, profile_options: dict[str, OptionValue], default_seconds: float = 0.0
     ) -> RunPlan:
-        """The plan meant. Raises UsageError for numbers out of range, and words that are no choice."""
+        """The plan. Raises UsageError for numbers out of range, and unknown choices."""
         self._check_ranges()
         schedule = schedule_from_options(self.plan_text, self.ramp, self.ramp_rate)
         if note := unused_threads_note(schedule, self.threads):

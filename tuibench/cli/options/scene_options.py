@@ -31,9 +31,7 @@ class SceneOptions:
     loop: Annotated[bool, Option("--loop", help="Play the scene again and again.")] = False
 
     def load(self, *, is_possible: bool) -> "Scene | None":
-        """The checked scene. Raises UsageError for one that is unknown or has a mistake, or if none can be
-        played here.
-        """
+        """The validated scene. Raises UsageError if it is unknown or invalid, or cannot be played here."""
         if not self.scene:
             for given, option in ((self.by_space, "--by-space"), (self.loop, "--loop")):
                 if given:
@@ -56,7 +54,7 @@ class SceneOptions:
 
 
 def _check_catalogue(scene: "Scene", source: str) -> None:
-    """Presets, settings and screens that there are. Raises UsageError with the step."""
+    """Check presets, settings and screens against the catalogues. Raises UsageError with the step."""
     from tuibench.tui.screens.tabs import TABS_BY_NAME
     from tuibench.tuning.catalogue.preset_lookup import all_presets, find_preset
     from tuibench.tuning.catalogue.setting_lookup import find_setting

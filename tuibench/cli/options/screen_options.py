@@ -1,6 +1,6 @@
 """Options of every command that opens a screen: theme, frame rate, mouse, key bindings.
 
-What an option does not say, the sections [screen] and [keys] of the configuration file do.
+Defaults come from the sections [screen] and [keys] of the configuration file.
 """
 
 import gc
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 MAX_FPS = 60
 GC_THRESHOLD = 20_000
-"""New objects: the toolkit makes many that stay, and looking through them again and again is slow."""
+"""Garbage collection threshold: Textual creates many long-lived objects, and frequent scans are slow."""
 FPS_VARIABLE = "TEXTUAL_FPS"
-"""Read when textual is imported, and never again."""
+"""Environment variable that textual reads only once, on import."""
 
 CONFIG_TYPES = {"theme": (str, "text"), "fps": (int, "a whole number"), "mouse": (bool, "true or false")}
 
 
 @dataclass(frozen=True)
 class ScreenOptions:
-    """How the screen looks, and how it is handled."""
+    """Display and input options of the screen."""
 
     SECTION: ClassVar = "Screen"
 
@@ -46,7 +46,7 @@ class ScreenOptions:
     ] = False
 
     def look(self) -> "DisplayOptions":
-        """The look meant. Imports the toolkit. Raises UsageError for a theme, pace or key that cannot be."""
+        """Display options. Imports textual. Raises UsageError for an invalid theme, frame rate or key."""
         from tuibench import config
 
         wanted = _read_screen_section()
@@ -70,7 +70,7 @@ class ScreenOptions:
 
 
 def _read_screen_section() -> dict[str, Any]:
-    """The section [screen], checked."""
+    """The section [screen], validated."""
     from tuibench import config
 
     found, source = config.read_section("screen"), config.config_file()

@@ -1,8 +1,8 @@
-"""Server address and login: options first, then the environment, then option files.
+"""Server address and login: from options, then the environment, then option files.
 
-Lists of hosts, ports and sockets, as sysbench has them: every host with every port, or every socket.
+Hosts, ports and sockets may be lists, as in sysbench: every host with every port, or every socket.
 
-`-p`: where a password is asked for, and what happens without a terminal.
+`-p` reads the password from the terminal, or from stdin without one.
 """
 
 import os
@@ -25,7 +25,7 @@ MAX_PORT = 65535
 
 
 def parse_endpoints(found: Mapping[str, object]) -> tuple[Endpoint, ...]:
-    """What `host`, `port` and `socket` name, each a list with commas; sockets win. Raises UsageError."""
+    """Endpoints from the lists in `host`, `port` and `socket`; sockets take precedence. Raises UsageError."""
     hosts = _split_list(found, "host", Endpoint().host)
     ports = [_parse_port(text) for text in _split_list(found, "port", str(Endpoint().port))]
     if not hosts or not ports:
@@ -58,7 +58,7 @@ TERMINAL = "/dev/tty"
 
 
 def prompt_password() -> str:
-    """What is typed, unseen; without a terminal a line of stdin. Raises UsageError if there is none."""
+    """Read the password without echo; without a terminal, a line of stdin. Raises UsageError without one."""
     if _has_terminal():
         return prompts.ask_password()
     line = sys.stdin.readline()
@@ -71,7 +71,7 @@ def prompt_password() -> str:
 
 
 def _has_terminal() -> bool:
-    """Whether the process has one that it may ask at, whatever its standard streams are."""
+    """True if the process has a terminal for questions, even if its standard streams are redirected."""
     if sys.stdin.isatty():
         return True
     try:
@@ -82,10 +82,10 @@ def _has_terminal() -> bool:
 
 
 DEFAULT_SOCKETS = ("/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/tmp/mysql.sock")  # noqa: S108
-"""Where packagers put the socket that `localhost` means."""
+"""Packagers' paths of the socket for `localhost`."""
 
 ADDRESS_FIELDS = ("host", "port", "socket")
-"""Together they locate the server: a host on the command line overrides a socket of an option file."""
+"""Fields that locate the server; as one group, so that a host option overrides a socket of an option file."""
 
 TIMEOUTS = ("connect_timeout", "query_timeout", "net_timeout")
 
@@ -94,7 +94,7 @@ ON_WORDS, OFF_WORDS = ("on", "1", "true", "yes"), ("off", "0", "false", "no")
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """The options in the MySQL clients' spelling and sysbench's."""
+    """Server options, in the spelling of the MySQL clients and of sysbench."""
 
     SECTION: ClassVar = "Server"
 
@@ -154,7 +154,7 @@ class ServerOptions:
     ] = None
 
     def target(self) -> Target:
-        """The server meant. Raises UsageError for what cannot be."""
+        """The target. Raises UsageError for invalid options."""
         from tuibench.mysql.option_files import read_options
 
         self._refuse_compression()
@@ -180,7 +180,7 @@ class ServerOptions:
             raise UsageError(f"the server options do not fit: {error}") from error
 
     def given(self) -> dict[str, object]:
-        """What the options themselves say, by the fields of a Target."""
+        """Values of the given options, by field of a Target."""
         self._check_timeouts()
         login = ("user", "password_command", "database", "ssl_mode", "ssl_ca", "ssl_cert", "ssl_key")
         names = (*ADDRESS_FIELDS, *login, *TIMEOUTS)
@@ -189,9 +189,9 @@ class ServerOptions:
         return given if password is None else {**given, "password": password}
 
     def over(self, known: Target, login: Target) -> Target:
-        """A server that is known from a record, with all that the options themselves say.
+        """A recorded server, overridden by the given options.
 
-        Passwords are in no record; they are those of `login`, which is what the options mean by themselves.
+        Passwords are never recorded; they come from `login`, the target of the options alone.
         """
         found = {**msgspec.structs.asdict(known), "password": login.password}
         found["password_command"] = login.password_command
@@ -228,7 +228,7 @@ class ServerOptions:
 
 
 def _override(found: dict[str, object], layer: Mapping[str, object]) -> None:
-    """Puts a stronger layer over what was found. A place or a password of its own hides the weaker ones'."""
+    """Override values with a layer of higher precedence. Its address or password hides earlier ones."""
     if "port" in layer or layer.get("host", "localhost") != "localhost":
         found.pop("socket", None)
     if "password" in layer or "password_command" in layer:
@@ -238,7 +238,7 @@ def _override(found: dict[str, object], layer: Mapping[str, object]) -> None:
 
 
 def _inherited_password() -> str | None:
-    """The password of the command line. Raises UsageError for bytes that are no text."""
+    """Password of the command line. Raises UsageError if it is not valid UTF-8."""
     try:
         return credentials.inherited_password()
     except UnicodeDecodeError:
@@ -246,7 +246,7 @@ def _inherited_password() -> str | None:
 
 
 def _from_environment() -> dict[str, str]:
-    """TUIBENCH_HOST, TUIBENCH_PORT, … and MYSQL_PWD."""
+    """Values of TUIBENCH_HOST, TUIBENCH_PORT, … and MYSQL_PWD."""
     fields = (*ADDRESS_FIELDS, "user", "database", "password_command")
     names = {name: f"TUIBENCH_{name.upper()}" for name in fields}
     found = {name: os.environ[variable] for name, variable in names.items() if variable in os.environ}

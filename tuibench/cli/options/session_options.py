@@ -39,13 +39,13 @@ class BackgroundOptions:
     ] = None
 
     def validate(self) -> None:
-        """Raises UsageError for a grace that is no time."""
+        """Raises UsageError for an invalid grace period."""
         if self.grace is not None and not 0 <= self.grace <= MAX_GRACE_SECONDS:
             raise UsageError(f"--grace is a number of seconds, not {self.grace:g}")
 
     @property
     def grace_seconds(self) -> float | None:
-        """None for as long as it likes. Raises UsageError for what is no time."""
+        """Grace period, None for no limit. Raises UsageError for an invalid duration."""
         self.validate()
         if self.grace is None:
             return None if self.detach else GRACE_SECONDS
@@ -58,7 +58,7 @@ MAX_METRICS_PORT = 65_535
 
 @dataclass(frozen=True)
 class MetricsOptions:
-    """The option of every command that starts a session."""
+    """Option of every command that starts a session: the metrics endpoint."""
 
     SECTION: ClassVar = "Output"
 
@@ -73,15 +73,15 @@ class MetricsOptions:
 
     @property
     def address(self) -> Address | None:
-        """Where to serve them, if anywhere. Raises UsageError for what is no address."""
+        """Address of the metrics endpoint, if any. Raises UsageError for an invalid one."""
         return parse_address(self.prometheus) if self.prometheus else None
 
     def spec(self, spec: SessionSpec) -> SessionSpec:
-        """The session with its metrics served there."""
+        """The session spec with its metrics endpoint."""
         return replace(spec, metrics_at=self.address)
 
     def check_port_free(self) -> None:
-        """Raises RunError if the port is in use: before anything is started."""
+        """Raises RunError if the port is in use, before anything is started."""
         from tuibench.session.service.http_server import listen_tcp
 
         if self.address is not None:
@@ -90,7 +90,7 @@ class MetricsOptions:
 
 @dataclass(frozen=True)
 class HostMetricsOptions:
-    """The option of every command that measures: where the figures of the server's host come from."""
+    """Option of every command that measures: the source of the server host's metrics."""
 
     SECTION: ClassVar = "Server"
 
@@ -104,7 +104,7 @@ class HostMetricsOptions:
     ] = ""
 
     def apply_to(self, plan: RunPlan) -> RunPlan:
-        """The plan that reads it. Raises UsageError for what cannot be read."""
+        """The plan with that source. Raises UsageError for an invalid one."""
         from tuibench.observe.host.remote.source import parse_host_metrics
 
         if self.host_metrics:
@@ -114,7 +114,7 @@ class HostMetricsOptions:
 
 @dataclass(frozen=True)
 class SightOptions(HostMetricsOptions):
-    """Options of every session: what is read beside the server itself."""
+    """Options of every session: data sources beside the server itself."""
 
     replica: Annotated[
         list[str] | None,
@@ -132,7 +132,7 @@ class SightOptions(HostMetricsOptions):
     ] = ""
 
     def spec(self, spec: SessionSpec) -> SessionSpec:
-        """The session that reads them. Raises UsageError for what cannot be read."""
+        """The session spec with those sources. Raises UsageError for invalid ones."""
         plan = self.apply_to(spec.plan)
         replicas = replica_choice(self.replica or [], spec.target)
         limit = parse_max_lag(self.max_lag)
@@ -144,7 +144,7 @@ class SightOptions(HostMetricsOptions):
         return replace(spec, plan=plan, replicas=replicas)
 
     def check_thresholds(self, texts: Sequence[str]) -> None:
-        """Raises UsageError for an objective on the lag without replicas that tell it."""
+        """Raises UsageError for an objective on lag without replicas."""
         if not self.replica and any(text.strip().lower().startswith("lag") for text in texts):
             raise UsageError(
                 "an objective on lag needs the replicas", "add --replica=HOST:PORT, or --replica=auto"
@@ -157,7 +157,7 @@ _LAG = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*s?")
 
 
 def replica_choice(texts: Sequence[str], target: Target) -> ReplicaChoice:
-    """The replicas meant; the login is that of `target`. Raises UsageError for an address that is none."""
+    """The replicas, with the login of `target`. Raises UsageError for an invalid address."""
     from tuibench.session.spec import ReplicaChoice
 
     named = [text for text in texts if text != AUTO]
@@ -167,7 +167,7 @@ def replica_choice(texts: Sequence[str], target: Target) -> ReplicaChoice:
 
 
 def replica_target(text: str, target: Target) -> Target:
-    """The login to the replica at an address."""
+    """Target of the replica at an address."""
     if text.startswith("/"):
         return replace(target, socket=text, further=())
     match = _REPLICA.fullmatch(text)
@@ -187,7 +187,7 @@ def replica_target(text: str, target: Target) -> Target:
 
 
 def parse_max_lag(text: str) -> float:
-    """Seconds; 0 for no limit."""
+    """Parse seconds; 0 for no limit."""
     if not text:
         return 0.0
     match = _LAG.fullmatch(text.strip())
@@ -197,7 +197,7 @@ def parse_max_lag(text: str) -> float:
 
 
 def parse_address(text: str) -> Address:
-    """`HOST:PORT`, `:PORT` or `PORT`; an IPv6 address in brackets."""
+    """Parse `HOST:PORT`, `:PORT` or `PORT`; an IPv6 address is in brackets."""
     from tuibench.session.spec import Address
 
     host, _, port = text.rpartition(":")

@@ -1,1 +1,1 @@
-"""What a command writes: stdout, stderr, text and JSON, progress bars."""
+"""Output of commands: stdout, stderr, text and JSON, progress bars."""

@@ -1,4 +1,4 @@
-"""Results of a command, to stdout or to a file."""
+"""Output of results to stdout or a file."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from tuibench.errors import UsageError
 
 @contextmanager
 def writing_to(place: str) -> Iterator[None]:
-    """Raises UsageError for a file that cannot be written."""
+    """Raises UsageError if the file cannot be written."""
     try:
         yield
     except OSError as error:
@@ -20,7 +20,7 @@ def writing_to(place: str) -> Iterator[None]:
 
 
 def write_output(place: str, pieces: Iterable[str], mode: str = "w") -> None:
-    """The pieces to a file, or to stdout. Raises UsageError if the file cannot be written."""
+    """Write the pieces to a file, or to stdout. Raises UsageError if the file cannot be written."""
     if place in ("", STDOUT):
         for piece in pieces:
             click.echo(piece, nl=False)
@@ -30,7 +30,7 @@ def write_output(place: str, pieces: Iterable[str], mode: str = "w") -> None:
 
 
 def check_writable(path: str) -> None:
-    """Raises UsageError when the file could not be written: better before the run than after it."""
+    """Raises UsageError if the file cannot be written, to detect that before the run."""
     if path not in ("", STDOUT):
         with writing_to(path):
             Path(path).open("ab").close()

@@ -1,6 +1,6 @@
 """`--format`: the output formats of a command, and the encoding of JSON.
 
-Lists for people: columns as wide as they must be, numbers to the right.
+Text tables have columns of minimal width, with numbers right-aligned.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ TextOrJson = Annotated[str, Option("--format", help="text, or json for programs.
 
 
 def check_format(given: str, known: tuple[str, ...] = FORMATS) -> None:
-    """Raises UsageError for a format that is none of these."""
+    """Raises UsageError for an unknown format."""
     if given not in known:
         raise UsageError(f"--format: '{given}' is unknown", suggestions.did_you_mean(given, known))
 
 
 def echo_json(value: Any) -> None:
-    """Data for programs, on stdout: UTF-8 whatever the terminal has, indented, one newline at the end."""
+    """JSON on stdout: UTF-8 independent of the terminal, indented, with one final newline."""
     from tuibench.record.files.recorder import pretty_json
 
     click.echo(pretty_json(value), nl=False)
@@ -37,7 +37,7 @@ GAP = "  "
 
 
 def align_columns(rows: Sequence[Sequence[str]], first_number: int) -> str:
-    """The rows, one a line; from column `first_number` on they hold numbers."""
+    """The rows, one per line; columns from `first_number` on are numbers."""
     rows = _shown(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
@@ -50,7 +50,7 @@ def align_columns(rows: Sequence[Sequence[str]], first_number: int) -> str:
 
 
 def table_width(rows: Sequence[Sequence[str]]) -> int:
-    """How wide the longest line of the list is."""
+    """Width of the longest line."""
     rows = _shown(rows)
     return sum(max(map(len, column)) for column in zip(*rows, strict=True)) + len(GAP) * (len(rows[0]) - 1)
 

@@ -1,4 +1,4 @@
-"""Messages of a command on stderr, apart from its data. A closed stderr is no error."""
+"""Messages of a command on stderr, separate from its data. A closed stderr is no error."""
 
 import contextlib
 import os
@@ -11,22 +11,22 @@ from tuibench import sanitize
 
 
 def info(text: str) -> None:
-    """A line of talk, as opposed to data, goes to stderr."""
+    """Write an informational message to stderr."""
     write_stderr(f"{sanitize.text(text)}\n")
 
 
 def warning(text: str) -> None:
-    """Something that the user should know, though the work goes on."""
+    """Write a warning: something that the user should know, while the command continues."""
     info(f"warning: {text}")
 
 
 def timestamp(elapsed_seconds: float) -> str:
-    """The time before a message; the run's time begins after its warm-up."""
+    """Timestamp before a message; the run's time starts after its warm-up."""
     return "[ warm-up ]" if elapsed_seconds < 0 else f"[ {elapsed_seconds:.0f}s ]"
 
 
 def write_stderr(text: str) -> None:
-    """A piece of talk as it is."""
+    """Write text to stderr unchanged."""
     try:
         click.echo(text, nl=False, err=True)
     except OSError:
@@ -34,7 +34,7 @@ def write_stderr(text: str) -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """What is still to be written to `stream` goes nowhere: the interpreter's last flush must not fail."""
+    """Redirect `stream` to the null device, so that the interpreter's final flush does not fail."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -12,7 +12,7 @@ from tuibench.load.tables.loader import LoadProgress
 
 @contextmanager
 def loading_bar(words: str) -> Iterator[Callable[[LoadProgress], None] | None]:
-    """Shows how far a load of tables is; yields what to call with each Progress, None without a terminal."""
+    """Progress bar for loading tables; yields a callback for each LoadProgress, None without a terminal."""
     counts = ("{task.completed:,.0f} of {task.total:,.0f} rows", "{task.fields[rate]:,.0f} rows/s")
     with _progress_bar(words, *counts, rate=0.0) as update:
 
@@ -24,7 +24,7 @@ def loading_bar(words: str) -> Iterator[Callable[[LoadProgress], None] | None]:
 
 @contextmanager
 def checking_bar(words: str) -> Iterator[Callable[[consistency.CheckProgress], None] | None]:
-    """The same for conditions: how many are answered, and which ones the server is at."""
+    """The same for consistency checks: number of finished conditions, and the running ones."""
     with _progress_bar(
         words, "{task.completed} of {task.total} conditions{task.fields[now]}", now=""
     ) as update:
@@ -38,7 +38,7 @@ def checking_bar(words: str) -> Iterator[Callable[[consistency.CheckProgress], N
 
 @contextmanager
 def _progress_bar(words: str, *texts: str, **fields: Any) -> Iterator[Any]:
-    """A bar with these texts behind it; yields what changes it, None without a terminal."""
+    """A bar followed by these columns of text; yields its update function, None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""Questions on the terminal: a password, a yes. typer asks them; it is imported when a question comes up."""
+"""Prompts on the terminal: password, confirmation. They use typer, which is imported on first use."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -7,7 +7,7 @@ Answer = TypeVar("Answer")
 
 
 def ask_password() -> str:
-    """The password typed without echo. Raises KeyboardInterrupt on Ctrl-C and at the end of the input."""
+    """Read a password without echo. Raises KeyboardInterrupt on Ctrl-C and at the end of the input."""
     import typer
 
     return _answered(
@@ -16,7 +16,7 @@ def ask_password() -> str:
 
 
 def confirm(question: str) -> bool:
-    """Whether the answer is yes; no is the default. Raises KeyboardInterrupt as `ask_password` does."""
+    """Ask for confirmation; the default is no. Raises KeyboardInterrupt as `ask_password` does."""
     import typer
 
     return _answered(lambda: typer.confirm(question, err=True))

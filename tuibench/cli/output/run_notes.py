@@ -15,7 +15,7 @@ from tuibench.units import binary_size, pluralize
 
 
 def run_notes(summary: Summary, run_directory: str) -> list[str]:
-    """What sysbench's summary has no place for."""
+    """Notes on facts missing from sysbench's summary."""
     if summary.watched is not None:
         return watch_notes(summary, run_directory)
     lines = []
@@ -59,7 +59,7 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
 
 
 def replication_line(totals: ReplicationTotals | None) -> str:
-    """The replicas and how far they were behind at most; empty without any."""
+    """The replicas and their maximum lag; empty without any."""
     if totals is None:
         return ""
     seconds = "–" if totals.lag_max_seconds is None else f"{totals.lag_max_seconds:g} s"
@@ -71,7 +71,7 @@ def replication_line(totals: ReplicationTotals | None) -> str:
 
 
 def watch_notes(summary: Summary, run_directory: str) -> list[str]:
-    """The notes below the summary of a session without load."""
+    """Notes below the summary of a session without load."""
     steadiness = summary.steadiness
     lines = [
         f"failed: {summary.failure}" if summary.failure else "",
@@ -87,7 +87,7 @@ def watch_notes(summary: Summary, run_directory: str) -> list[str]:
 
 
 def _headline_note(summary: Summary) -> str:
-    """The figures that are looked for first, where the terminal's last lines are."""
+    """The most important figures, as the last lines on the terminal."""
     if not summary.transactions.total:
         return ""
     latency = summary.latency_ms
@@ -98,16 +98,16 @@ def _headline_note(summary: Summary) -> str:
 
 
 def _record_note(directory: Path) -> str:
-    """The summary is a record's last file: where it is missing, the disk was full or the session killed."""
+    """Location of the record. A missing summary, its last file, means a full disk or a killed session."""
     if os.path.exists(directory / SUMMARY):
         return f"recorded in {directory}"
     return f"recorded in part only, without its summary, in {directory}"
 
 
 def _error_code_text(code: str) -> str:
-    """An error number with its plain name or the server's symbol, if there is one.
+    """An error number with its description or the server's symbol, if any.
 
-    The list of symbols takes time to import.
+    The list of symbols is slow to import.
     """
     if (text := error_text(code)) != code:
         return text

@@ -1,11 +1,11 @@
-"""The three standard streams as the program finds them: one that its caller has closed leads nowhere, and a
-character that a terminal's encoding does not have is printed as a question mark. Control characters are
-escaped, see `sanitize`.
+"""Standard streams: replacement of closed ones, encoding errors, and broken pipes.
 
-Its number must not be left to the next socket that is opened: what is then printed would go to the server,
-and the event loop refuses to close such a descriptor.
+A stream closed by the caller is connected to the null device. Its descriptor must not be reused by the next
+socket that is opened: output would be sent to the server, and the event loop refuses to close such a
+descriptor. A character missing from the terminal's encoding is printed as a question mark. Control characters
+are escaped, see `sanitize`.
 
-stdout while a run goes on, and what it means that nobody reads it any more: `tuibench run … | head -3`.
+The reader of stdout may go away during a run: `tuibench run … | head -3`.
 """
 
 import codecs
@@ -27,7 +27,7 @@ STREAM_NAMES = ("stdin", "stdout", "stderr")
 
 
 def open_closed_streams() -> None:
-    """Opens those that are closed on the null device; before anything else is opened."""
+    """Open closed standard streams on the null device; must run before anything else is opened."""
     for number, name in enumerate(STREAM_NAMES):
         if not _is_open(number):
             os.dup2(os.open(os.devnull, os.O_RDWR), number, inheritable=True)
@@ -40,9 +40,10 @@ def open_closed_streams() -> None:
 
 
 def _buffered(stream: TextIO) -> TextIO:
-    """The stream; with a buffer if PYTHONUNBUFFERED left it without one.
+    """The stream; with a buffer if PYTHONUNBUFFERED disabled it.
 
-    Without a buffer, Python takes a write for complete that a signal has cut short, and the rest is lost.
+    Without a buffer, Python treats a write that was interrupted by a signal as complete, and the rest is
+    lost.
     """
     if not isinstance(stream, io.TextIOWrapper) or isinstance(stream.buffer, io.BufferedIOBase):
         return stream
@@ -51,7 +52,7 @@ def _buffered(stream: TextIO) -> TextIO:
 
 
 def _replace_unencodable(stream: TextIO | None) -> None:
-    """ISO-8859-1 and its kin have no …, → or ≥: no reason to end."""
+    """Replace unencodable characters: ISO-8859-1 and similar encodings lack …, → and ≥."""
     if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
         stream.reconfigure(errors="replace")
 
@@ -68,7 +69,7 @@ Write = Callable[[str], object]
 
 
 DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""What writing to stdout meets when it is a file on a full or a broken disk."""
+"""Errors of writing to stdout if it is a file on a full or failing disk."""
 
 
 def write_stdout(text: str) -> None:
@@ -76,7 +77,7 @@ def write_stdout(text: str) -> None:
 
 
 class PipeSafeStdout:
-    """Writes to stdout. Once its reader is gone, `gone` is called, and whatever else comes is dropped.
+    """Writes to stdout. Once its reader is gone, calls `gone` and discards all further output.
 
     The same applies to a full disk, which is reported.
     """
@@ -100,7 +101,7 @@ class PipeSafeStdout:
             self._gone()
 
     def judged(self, code: ExitCode) -> ExitCode:
-        """The exit code of a run that ended because its reader closed stdout, unless it failed."""
+        """Exit code of a run that ended because stdout was closed, unless the run failed."""
         if not self.is_gone or code not in (ExitCode.DONE, ExitCode.INTERRUPTED):
             return code
         return ExitCode.RUN_FAILED if self._is_full else ExitCode.BROKEN_PIPE
@@ -108,9 +109,9 @@ class PipeSafeStdout:
 
 @contextlib.contextmanager
 def exit_on_broken_pipe() -> Iterator[None]:
-    """Ends the program as SIGPIPE would where the reader of its output is gone.
+    """Exit as after SIGPIPE if the reader of the output is gone.
 
-    Raises RunError where the output cannot be written. All other files have their own words for that.
+    Raises RunError if the output cannot be written. Errors of other files are handled elsewhere.
     """
     try:
         yield
@@ -129,5 +130,5 @@ def output_error(error: OSError) -> RunError:
 
 
 def discard_output() -> None:
-    """What is still to be written to stdout goes nowhere."""
+    """Discard pending output to stdout."""
     discard(sys.stdout)

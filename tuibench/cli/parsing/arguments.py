@@ -1,8 +1,7 @@
-"""Preparation of the arguments for the parser: spelling variants, hints for unknown commands.
+"""Normalization of the arguments for the parser: spelling variants, hints for unknown commands.
 
-`--table_size` is `--table-size`, as sysbench has it, and `tuibench help run` is `tuibench run --help`,
-and `tuibench PROFILE help`, as sysbench has it, shows the profile. Passwords are off them already, see
-`credentials`.
+As in sysbench, `--table_size` is `--table-size`, and `tuibench PROFILE help` shows the profile; `tuibench
+help run` is `tuibench run --help`. Passwords have already been removed, see `credentials`.
 """
 
 import sys
@@ -14,15 +13,15 @@ from tuibench.errors import UsageError
 
 STDOUT = "-"
 OPTIONAL_FILE_OPTIONS = {"report": ("--sysbench", "--json", "--csv", "--markdown"), "slap": ("--csv",)}
-"""Options of a command that mean stdout unless they are given a file: `--csv`, `--csv=run.csv`."""
+"""Options that default to stdout if given without a file: `--csv`, `--csv=run.csv`."""
 
 COMPLETE_VARIABLE = "_TUIBENCH_COMPLETE"
-"""The environment variable by which a shell asks what the Tab key may offer."""
+"""Environment variable of a shell's completion request."""
 COMPLETION_OPTIONS = ("--install-completion", "--show-completion")
 
 
 def normalize(arguments: Sequence[str], commands: Collection[str] = ()) -> list[str]:
-    """The arguments with one of the commands first, `-` for `_` in option names, and in our own words."""
+    """The arguments with a command first, `-` for `_` in option names, and foreign syntax translated."""
     for place, argument in enumerate(arguments, 1):
         _check_utf8(place, argument)
     rest = [_with_hyphens(argument) for argument in arguments]
@@ -32,7 +31,7 @@ def normalize(arguments: Sequence[str], commands: Collection[str] = ()) -> list[
 
 
 def _translate_foreign(arguments: Sequence[str], commands: Collection[str]) -> list[str]:
-    """The arguments of sysbench and mysqlslap in our own form; what they became is shown on stderr."""
+    """Translate arguments of sysbench and mysqlslap; the translation is printed on stderr."""
     given = sysbench_syntax.read_config_file(arguments)
     meant, notes = sysbench_syntax.translate_options(sysbench_syntax.command_first(given, commands))
     for note in notes:
@@ -41,7 +40,7 @@ def _translate_foreign(arguments: Sequence[str], commands: Collection[str]) -> l
 
 
 def raise_unknown_command(name: str, known: Iterable[str]) -> None:
-    """Raises UsageError with the nearest command, or with what can be done with the profile of that name."""
+    """Raises UsageError with the closest command, or with the commands for the profile of that name."""
     from tuibench.workload import library
 
     if name.removesuffix(".lua") in library.available_profiles():
@@ -53,7 +52,7 @@ def raise_unknown_command(name: str, known: Iterable[str]) -> None:
 
 
 def _expand_help_words(arguments: list[str], commands: Collection[str]) -> list[str]:
-    """`help`, `help run`, `version`, `oltp_read_write help`: sysbench's and git's ways to ask."""
+    """Expand `help`, `help run`, `version`, `oltp_read_write help`, as accepted by sysbench and git."""
     match arguments:
         case ["version"]:
             return ["--version"]
@@ -65,13 +64,13 @@ def _expand_help_words(arguments: list[str], commands: Collection[str]) -> list[
 
 
 def _with_stdout_default(arguments: list[str]) -> list[str]:
-    """The arguments with the place that an option means when it names no file."""
+    """Add the stdout value to options given without a file."""
     optional = OPTIONAL_FILE_OPTIONS.get(arguments[0] if arguments else "", ())
     return [f"{each}={STDOUT}" if each in optional else each for each in arguments]
 
 
 def _check_utf8(place: int, argument: str) -> None:
-    """Raises UsageError for bytes that are no text; they could go neither to the server nor into a record."""
+    """Raises UsageError for bytes that are not UTF-8: they can be neither sent to the server nor recorded."""
     try:
         argument.encode()
     except UnicodeEncodeError:

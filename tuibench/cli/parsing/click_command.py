@@ -1,4 +1,4 @@
-"""Commands for click, made of functions whose parameters are declared as in `declarations`."""
+"""Builds click commands from functions whose parameters are declared as in `declarations`."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from tuibench.cli.parsing.help import SectionedCommand
 
 
 class SectionedOption(click.Option):
-    """An option that knows its section of the help."""
+    """An option with its section of the help."""
 
     def __init__(self, *args: Any, section: str, **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -41,7 +41,7 @@ class _Group(NamedTuple):
 def build_command(
     function: Callable[..., None], *, name: str = "", help: str = "", context_settings: Any = None
 ) -> click.Command:
-    """The function as a command of click. Each group reaches it as one value."""
+    """Convert the function to a click command. Each group is passed as one value."""
     hints = get_type_hints(function, include_extras=True)
     parameters = inspect.signature(function).parameters.values()
     groups = {each.name: group for each in parameters if (group := _group_of(hints[each.name])) is not None}
@@ -81,7 +81,7 @@ def _parameter(name: str, hint: Any, default: Any, section: str = "") -> click.P
 
 
 def _bare_type(kind: Any) -> Any:
-    """`str` of `str | None`."""
+    """`str` for `str | None`."""
     if get_origin(kind) in (Union, UnionType):
         return next(each for each in get_args(kind) if each is not NoneType)
     return kind

@@ -1,18 +1,18 @@
-"""Declarations of options and arguments, with which functions and option groups are annotated.
+"""Declarations of options and arguments, as annotations of functions and option groups.
 
     def run(context: click.Context, server: ServerOptions, profile: Annotated[str, Argument(help="…")] = "")
 
 Each parameter is an option, an argument, or a dataclass whose fields are options that several commands share;
-`click_command.build_command` makes click's parameters of them. `Annotated[Group, OmitOptions("threads")]`
-leaves fields out: they keep their defaults. A dataclass's `SECTION` is its section of the help, unless an
-option names another.
+`click_command.build_command` converts them to click's parameters. `Annotated[Group, OmitOptions("threads")]`
+omits fields, which keep their defaults. A dataclass's `SECTION` is its section of the help, unless an option
+sets another.
 """
 
 from typing import Any
 
 
 class Option:
-    """An option by its names; without names it has that of its parameter."""
+    """An option with its names; by default that of its parameter."""
 
     def __init__(
         self,
@@ -43,14 +43,14 @@ class Argument:
 
 
 class OmitOptions:
-    """The fields of a group that a command does not have as options."""
+    """Fields of a group that a command does not offer as options."""
 
     def __init__(self, *names: str) -> None:
         self.names = frozenset(names)
 
 
 def help_with_default(help: str, default: Any) -> str:
-    """The help with the default in brackets, as sysbench has it: `Arguments [5].`"""
+    """The help with the default in brackets, as in sysbench: `Arguments [5].`"""
     if default is None or default is False or not str(default).strip():
         return help
     text = f"{default:g}" if isinstance(default, float) else str(default)

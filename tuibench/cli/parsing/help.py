@@ -1,6 +1,6 @@
-"""Help of a command: options by subject, values, defaults in brackets, examples.
+"""Help of a command: options by section, values, defaults in brackets, examples.
 
-One table names the values of options, the same in all commands.
+One table names the values of options for all commands.
 """
 
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 NAME_COLUMN_WIDTH = 34
-"""Options with longer names have their words on the next line."""
+"""Maximum width of option names; the text of longer ones starts on the next line."""
 
 OPTIONS, OTHER_OPTIONS = "Options", "Other"
 SECTION_ORDER = (
@@ -30,7 +30,7 @@ SECTION_ORDER = (
     "Scene",
     OTHER_OPTIONS,
 )
-"""The sections. A command's own options have none, and come first; what most commands have comes last."""
+"""Order of the sections. A command's own options have none and come first; common ones come last."""
 
 COMMON_OPTIONS = frozenset({"--help", "--run-dir", "--yes-this-server"})
 
@@ -120,7 +120,7 @@ METAVARS = {
     "--warmup-time": "SECONDS",
     "--window": "SECONDS",
 }
-"""What an option takes, unless it is a number."""
+"""Placeholder for an option's value, unless it is a number."""
 
 DEFAULT_METAVAR = "N"
 
@@ -204,7 +204,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 
 class SectionedCommand(click.Command):
-    """A command whose help has a section for each subject, and ends with examples."""
+    """A command whose help is divided into sections and ends with examples."""
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return ["[OPTIONS]", *(_argument_usage(each) for each in self._arguments())]
@@ -235,12 +235,12 @@ class SectionedCommand(click.Command):
 
 
 def example_lines(command: str) -> Sequence[str]:
-    """Whole command lines."""
+    """Complete command lines as examples."""
     return [f"tuibench {command} {line}".rstrip() for line in EXAMPLES.get(command, ())]
 
 
 def metavar_of(names: Sequence[str]) -> str:
-    """What the option of these names takes."""
+    """Placeholder for the value of the option with these names."""
     return next((METAVARS[name] for name in names if name in METAVARS), DEFAULT_METAVAR)
 
 

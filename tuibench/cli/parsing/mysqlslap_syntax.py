@@ -1,4 +1,4 @@
-"""mysqlslap's options that `tuibench slap` has in another form, or not at all."""
+"""mysqlslap options that `tuibench slap` replaces or does not support."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from tuibench.errors import UsageError
 
 TRANSLATED = {"--ssl": "--ssl-mode=required", "--skip-ssl": "--ssl-mode=disabled", "-C": "--compress"}
 IGNORED = frozenset({"-T", "--debug-check", "--debug-info"})
-"""Switches that print how the client itself fares; `slap` prints its own load on stderr anyway."""
+"""Switches for the client's own statistics; `slap` always prints its own load on stderr."""
 SQL_MODE = "--sql-mode"
 REFUSED = {
     "--login-path": (
@@ -19,7 +19,7 @@ REFUSED = {
 
 
 def translate_options(arguments: Sequence[str]) -> list[str]:
-    """The arguments of `slap` in its own words. Raises UsageError for what cannot be had."""
+    """Translate the arguments to those of `slap`. Raises UsageError for unsupported ones."""
     if not arguments or arguments[0] != "slap":
         return list(arguments)
     return [_translate(each) for each in arguments if each not in IGNORED]

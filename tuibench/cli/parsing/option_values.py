@@ -1,4 +1,4 @@
-"""Parsing of option values that are more than a plain number."""
+"""Parsing of structured option values."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -7,25 +7,25 @@ from tuibench.errors import UsageError
 from tuibench.model.notation import parse_delay_ms
 
 MAX_CHECKPOINTS, LATEST_CHECKPOINT = 256, 2**31 - 1
-"""sysbench's limits."""
+"""Limits of sysbench."""
 
 
 DEFAULT_MAXIMUM = 10**9
-"""More than anybody means."""
+"""Limit beyond any sensible value."""
 
 Number = TypeVar("Number", int, float)
 Choice = TypeVar("Choice", bound=str)
 
 
 def check_range(name: str, value: Number, low: float, high: float = DEFAULT_MAXIMUM) -> Number:
-    """The value of the option `name`. Raises UsageError for one out of range."""
+    """The value of the option `name`. Raises UsageError if it is out of range."""
     if not low <= value <= high:
         raise UsageError(f"{name} must be between {low:,.12g} and {high:,.12g}, not {value:,.12g}")
     return value
 
 
 def check_choice(name: str, word: str, choices: Iterable[Choice]) -> Choice:
-    """The choice that the word means. Raises UsageError with all of them for any other word."""
+    """The choice with this name. Raises UsageError with the list of choices for any other word."""
     for choice in choices:
         if choice == word:
             return choice
@@ -33,13 +33,13 @@ def check_choice(name: str, word: str, choices: Iterable[Choice]) -> Choice:
 
 
 def parse_switch(name: str, text: str) -> bool:
-    """`on` or `off`, and their kin. Raises UsageError for anything else."""
+    """Parse `on`, `off` and their synonyms. Raises UsageError for anything else."""
     words = {"on": True, "off": False, "1": True, "0": False, "true": True, "false": False}
     return words[check_choice(name, text.lower(), words)]
 
 
 def parse_error_numbers(name: str, text: str) -> tuple[int, ...]:
-    """`1213,1020`. Raises UsageError for what is no number."""
+    """Parse `1213,1020`. Raises UsageError for invalid numbers."""
     try:
         return tuple(int(part) for part in text.split(",") if part.strip())
     except ValueError as error:
@@ -47,7 +47,7 @@ def parse_error_numbers(name: str, text: str) -> tuple[int, ...]:
 
 
 def parse_percentiles(text: str) -> tuple[float, ...]:
-    """`95`, or several: `50,95,99.9`. `0` is none. Raises UsageError for anything else."""
+    """Parse `95`, or several: `50,95,99.9`; `0` is none. Raises UsageError for anything else."""
     try:
         wanted = tuple(float(part) for part in text.split(","))
     except ValueError as error:
@@ -58,7 +58,7 @@ def parse_percentiles(text: str) -> tuple[float, ...]:
 
 
 def parse_checkpoints(text: str) -> tuple[int, ...]:
-    """`10,60`: seconds after the start, in any order. Raises UsageError for what sysbench refuses, too."""
+    """Parse `10,60`: seconds after the start, in any order. Raises UsageError for what sysbench refuses."""
     try:
         wanted = sorted({int(part) for part in text.split(",") if part.strip()})
     except ValueError as error:
@@ -74,7 +74,7 @@ def parse_checkpoints(text: str) -> tuple[int, ...]:
 
 
 def parse_client_delay(text: str) -> float:
-    """The delay of `--client-delay`. Raises UsageError for one that is none, or too long."""
+    """Parse the delay of `--client-delay`. Raises UsageError if it is invalid or too long."""
     from tuibench.session.control.limits import checked_delay_ms
 
     try:

@@ -1,13 +1,13 @@
-"""Translation of the parser's errors: its own wording names its library.
+"""Translation of the parser's error messages, which use click's terms.
 
-Each line of the table is a pattern of click's message and its replacement.
+Each entry of the table is a pattern of click's message and its replacement.
 """
 
 import re
 from typing import Any
 
 HOSTS_OPTION = r"--(?:cluster(?:-(?:program|lease|hosts|ca|cert|key|insecure))?|on-host-loss)"
-"""The options of a load from several hosts."""
+"""Options of a cluster run."""
 
 WITHOUT_HOSTS = "is an option of run, live, probe, sweep, tune, versions and demo"
 MESSAGES = (
@@ -25,7 +25,7 @@ MESSAGES = (
 
 
 def explain_parser_error(error: Any, command: str = "") -> str:
-    """The error on one line, with the command whose help explains it: this one, if the parser knows none."""
+    """The error on one line, with the command whose help explains it; `command` if the parser names none."""
     context = error.ctx
     if context is not None:
         command = context.info_name if context.parent is not None else ""
@@ -36,7 +36,7 @@ def explain_parser_error(error: Any, command: str = "") -> str:
 
 
 def translate_message(text: str) -> str:
-    """Its replacement of the table, else the text itself."""
+    """Replacement from the table, otherwise the text itself."""
     for pattern, words in MESSAGES:
         if found := re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL):
             return found.expand(words)

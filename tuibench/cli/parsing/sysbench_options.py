@@ -13,7 +13,7 @@ OWN_TESTS = (
     "select_random_points",
     "select_random_ranges",
 )
-"""Tests of 1.0; the profiles have their names."""
+"""Tests of sysbench 1.0; the profiles have the same names."""
 
 PROFILES = {
     **{name: name for name in OWN_TESTS},
@@ -28,12 +28,12 @@ PROFILES = {
     "update_index": "oltp_update_index",
     "update_non_index": "oltp_update_non_index",
 }
-"""The profile of a test, by the name of its script; those of 0.4 and 0.5 among them."""
+"""Profile of each test, by the name of its script, including those of 0.4 and 0.5."""
 
 TABLES_ONLY = "oltp_common"
-"""A script that makes and drops tables, and has no transactions."""
+"""A script that creates and drops tables, without transactions."""
 PARALLEL_PREPARE = "parallel_prepare"
-"""In 0.5, `run` of this script is what `prepare --threads` is in 1.0."""
+"""In 0.5, `run` of this script is equivalent to `prepare --threads` in 1.0."""
 
 OTHER_TESTS = {
     "cpu": "the processor",
@@ -42,7 +42,7 @@ OTHER_TESTS = {
     "mutex": "mutexes",
     "threads": "the scheduler",
 }
-"""Tests of sysbench without a database, and what they measure."""
+"""Tests of sysbench without a database, and their subject."""
 
 RENAMED_OPTIONS = {
     "--create-table-options": "--mysql-table-options",
@@ -82,10 +82,10 @@ OLD_OPTIONS = frozenset(RENAMED_OPTIONS) - {
     "--mysql-ssl-cert",
     "--mysql-ssl-key",
 }
-"""Those that 1.0 has under another name."""
+"""Options that 1.0 has under another name."""
 
 TPCC_OPTIONS = {"--scale": "--warehouses", "--trx-level": "--isolation"}
-"""Of Percona's tpcc.lua."""
+"""Options of Percona's tpcc.lua."""
 TPCC_LEVELS = {"RR": "repeatable-read", "RC": "read-committed", "SER": "serializable"}
 
 TEST_MODES = {"complex": "", "simple": "oltp_point_select"}
@@ -96,10 +96,10 @@ NONTRX_MODES = {
     "update_key": "oltp_update_index",
     "update_nokey": "oltp_update_non_index",
 }
-"""The profiles of 0.4's `--oltp-test-mode`, and with `nontrx` those of `--oltp-nontrx-mode`."""
+"""Profiles of 0.4's `--oltp-test-mode`, and for `nontrx` those of `--oltp-nontrx-mode`."""
 
 SWITCHED_PROFILES = {"--oltp-read-only": "oltp_read_only", "--oltp-write-only": "oltp_write_only"}
-"""Switches of 0.4 and 0.5 that are profiles here."""
+"""Switches of 0.4 and 0.5 that correspond to profiles."""
 
 ANY = "*"
 RECONNECT_HINT = "--reconnect=N logs in again after N transactions"
@@ -141,7 +141,7 @@ IGNORED_OPTIONS = {
     "--use-fk": ("0,off", "the tables of tpcc have no foreign keys", "leave it out"),
     "--validate": ("off", "results are not validated", "tuibench check PROFILE validates the tables"),
 }
-"""Options without a meaning here: the values accepted (`*`: all); else why not, and what to do instead."""
+"""Options without an equivalent: accepted values (`*`: all), reason for refusal, alternative."""
 
 FORCED_SHUTDOWN = "--forced-shutdown"
 FORCED_SHUTDOWN_NOTE = (

@@ -1,8 +1,8 @@
 """Translation of sysbench 0.4 to 1.0 command lines.
 
-`oltp_read_write --threads=4 run` becomes `run oltp_read_write --threads=4`; scripts and old options get
-today's names (`--test=oltp --num-threads=4 run`), and options without a meaning here are dropped or refused
-with the reason. A line that was translated is shown on stderr in its modern form.
+`oltp_read_write --threads=4 run` becomes `run oltp_read_write --threads=4`; scripts and old options get their
+current names (`--test=oltp --num-threads=4 run`), and options without an equivalent are dropped, or refused
+with the reason. A translated command line is printed on stderr in its modern form.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -14,20 +14,20 @@ from tuibench.errors import UsageError
 
 SYSBENCH_VERBS = ("prepare", "prewarm", "run", "cleanup")
 SYSBENCH_COMMANDS = frozenset({*SYSBENCH_VERBS, "live", "probe", "sweep", "doctor", "check"})
-"""The commands that take a profile with sysbench's options."""
+"""Commands that take a profile with sysbench's options."""
 
 TEST, CONFIG_FILE = "--test", "--config-file"
 TEST_MODE, NONTRX_MODE = "--oltp-test-mode", "--oltp-nontrx-mode"
 SSL, SSL_MODES = "--mysql-ssl", {"on": "required", "off": "disabled"}
 TPCC, TPCC_TABLES = "tpcc", "--tables=1"
-"""tpcc.lua can make several sets of tables; the profile has one."""
+"""tpcc.lua can create several sets of tables; the profile has one."""
 HISTOGRAM = "--histogram"
-"""A switch in sysbench; our parser needs its value. Switches of profiles need none."""
+"""A switch in sysbench; our parser requires a value for it. Switches of profiles need none."""
 SWITCH = {"": "on", "1": "on", "true": "on", "yes": "on", "0": "off", "false": "off", "no": "off"}
 
 
 class Translation:
-    """One command line: its converted arguments, and the notes about them."""
+    """One command line: its translated arguments, and notes about them."""
 
     def __init__(self, command: str, arguments: Sequence[str]) -> None:
         self.command = command
@@ -37,19 +37,19 @@ class Translation:
 
     @property
     def note(self) -> str:
-        """The modern form, if the line was in another."""
+        """The modern form, if the command line was translated."""
         if not self.is_old:
             return ""
         return f"read as: tuibench {' '.join(map(quote, [self.command, *self.arguments]))}"
 
     def replace(self, arguments: Sequence[str]) -> None:
-        """Takes the arguments in place of those before."""
+        """Replace the arguments."""
         self.is_old = True
         self.arguments = list(arguments)
 
 
 def command_first(arguments: Sequence[str], commands: Collection[str]) -> list[str]:
-    """The arguments with the command first, which sysbench has behind the test's name."""
+    """Move the command to the front: in sysbench it follows the test's name."""
     if not arguments or arguments[0] in commands:
         return list(arguments)
     for place, word in enumerate(arguments):
@@ -61,9 +61,9 @@ def command_first(arguments: Sequence[str], commands: Collection[str]) -> list[s
 
 
 def translate_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The arguments of a command in its own words, and notes for the user.
+    """Translate the arguments of a command; returns them with notes for the user.
 
-    Raises UsageError for what cannot be had.
+    Raises UsageError for unsupported ones.
     """
     if not arguments or arguments[0] not in SYSBENCH_COMMANDS:
         return list(arguments), []
@@ -76,7 +76,7 @@ def translate_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def read_config_file(arguments: Sequence[str]) -> list[str]:
-    """The arguments with the options of `--config-file` before the others, which win over them."""
+    """Prepend the options of `--config-file`, so that the other arguments take precedence."""
     for place, argument in enumerate(arguments):
         name, equals, path = argument.partition("=")
         if name == CONFIG_FILE:
@@ -105,7 +105,7 @@ def _config_options(path: str) -> Iterator[str]:
 
 
 def _name_test(line: Translation) -> None:
-    """Puts the profile first that a `--test` or the path of a script means."""
+    """Put the profile first that corresponds to `--test` or to the path of a script."""
     rest: list[str] = []
     test = ""
     waiting = iter(line.arguments)
@@ -152,7 +152,7 @@ def _refuse_other_tests(words: Sequence[str]) -> None:
 
 
 def _apply_modes(line: Translation) -> None:
-    """Replaces the profile by the one that the modes of `oltp` in 0.4 and 0.5 mean."""
+    """Replace the profile by the one that corresponds to the modes of `oltp` in 0.4 and 0.5."""
     profile, mode, query, rest = "", "", "select", list[str]()
     for word in line.arguments:
         name, _, value = word.partition("=")
@@ -187,7 +187,7 @@ def _rename_options(line: Translation) -> None:
 
 
 def _translate_option(argument: str, after: str, line: Translation) -> str:
-    """One argument, empty if it asks for nothing."""
+    """Translate one argument; empty if it has no effect."""
     name, equals, value = argument.partition("=")
     if line.command == "probe" and name == "--max-time":
         return argument
@@ -223,7 +223,7 @@ def _ignored(name: str, value: str, equals: str) -> str:
 
 
 def _drop_run_options(line: Translation) -> None:
-    """Leaves out what only `run` needs, as sysbench does."""
+    """Drop options that only `run` uses, as sysbench does."""
     if line.command not in ("prepare", "prewarm", "cleanup"):
         return
     dropped = known.RUN_ONLY_OPTIONS | ({"--threads"} if line.command != "prepare" else set())

@@ -1,1 +1,1 @@
-"""How a command runs: the event loop, a new session, a run without a screen, the viewer, running sessions."""
+"""Execution of commands: event loop, new sessions, headless runs, viewer, running sessions."""

@@ -1,4 +1,4 @@
-"""Runs a command's coroutine so that Ctrl-C, SIGTERM and SIGHUP end it in good order."""
+"""Runs a command's coroutine so that Ctrl-C, SIGTERM and SIGHUP end it after cleanup."""
 
 import asyncio
 import signal
@@ -15,14 +15,14 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class InterruptedExit(SystemExit):
-    """The user or the system ended the command; everything was cleaned up."""
+    """The user or the system interrupted the command; cleanup is complete."""
 
     def __init__(self) -> None:
         super().__init__(ExitCode.INTERRUPTED)
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Runs to the end. A signal cancels the work, which cleans up; then InterruptedExit is raised."""
+    """Run to completion. A signal cancels the coroutine; after its cleanup InterruptedExit is raised."""
     try:
         import uvloop
     except ImportError:

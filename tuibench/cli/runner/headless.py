@@ -1,6 +1,6 @@
-"""A run without a screen: interval lines to stdout as they come, then the summary; notes to stderr.
+"""Headless run: interval lines to stdout as they occur, then the summary; notes to stderr.
 
-`--csv`: a row an interval, written as they come, so that a run that is cut short leaves what it had.
+`--csv` writes a row per interval at once, so that an interrupted run keeps the rows so far.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ from tuibench.tuning.undo.leftovers import leftovers
 
 
 class CsvWriter:
-    """Rows of a run, after their header. One that cannot be written is the last (`is_cut`), and reported."""
+    """Header and rows of a run. After a write error, which is reported, it stops (`is_cut`)."""
 
     def __init__(self, write: Write, every_seconds: float, percentiles: tuple[float, ...]) -> None:
         self.is_cut = False
@@ -69,7 +69,7 @@ class CsvWriter:
 def open_csv(
     path: str, every_seconds: float, percentiles: tuple[float, ...], stdout: Write = write_stdout
 ) -> Iterator[CsvWriter | None]:
-    """The file, None for no path; `-` is stdout. Raises UsageError if it cannot be written."""
+    """Open the file, None without a path; `-` is stdout. Raises UsageError if it cannot be written."""
     if path in ("", STDOUT):
         yield CsvWriter(stdout, every_seconds, percentiles) if path else None
         return
@@ -95,17 +95,17 @@ REPORTED_EVENTS = frozenset(
         EventKind.EFFECT,
     }
 )
-"""Events that are reported without a screen."""
+"""Events reported by a headless run."""
 
 
 REPORT_VERBOSITY = 3
-"""sysbench's level from which lines and summary are printed; below 1 there is not even talk."""
+"""Verbosity of sysbench from which lines and summary are printed; below 1 there are no messages either."""
 
 
 class HeadlessOutput(NamedTuple):
-    """What a headless run prints, where its rows go as CSV and how often, and what it fails for.
+    """Output of a headless run: printed lines, CSV destination and interval, and thresholds.
 
-    Where stdout is taken by data, lines and summary go to stderr.
+    If data is written to stdout, lines and summary go to stderr.
     """
 
     report_interval_seconds: float = 1.0
@@ -122,7 +122,7 @@ class HeadlessOutput(NamedTuple):
 
 
 class IntervalPrinter:
-    """Prints an interval line every so many seconds, adding up the ticks in between."""
+    """Prints an interval line per interval, aggregating the ticks in between."""
 
     def __init__(
         self, every_seconds: float, percentiles: tuple[float, ...], write: Write = write_stdout
@@ -144,7 +144,7 @@ class IntervalPrinter:
         self._write(checkpoint_text(report))
 
     def state(self, message: SessionMessage) -> None:
-        """Prints, once, that the threads have started."""
+        """Report, once, that the threads have started."""
         if isinstance(message, Status) and message.state is not RunState.STARTING and not self._has_started:
             self._has_started = True
             if message.state is not RunState.STOPPING:
@@ -156,9 +156,9 @@ class IntervalPrinter:
 
 
 async def run_headless(spec: SessionSpec, output: HeadlessOutput) -> tuple[Summary, ExitCode]:
-    """Runs a session in this process. A signal ends it early, with its summary.
+    """Run a session in this process. A signal ends it early, with its summary.
 
-    Raises what kept the load from ever beginning: there is nothing to sum up then.
+    Raises the error that prevented the load from starting: there is no summary then.
     """
     run = LoadRun(spec)
     async with serve_metrics(run) as metrics:
@@ -209,7 +209,7 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
 def final_exit_code(
     code: ExitCode, thresholds: tuple[Threshold, ...], summary: Summary, latencies: Histogram
 ) -> ExitCode:
-    """Reports each crossed threshold and returns the exit code; a run that failed keeps its own."""
+    """Report each crossed threshold and return the exit code; a failed run keeps its own."""
     crossed = crossed_thresholds(thresholds, threshold_figures(summary, latencies))
     for line in crossed:
         info(f"tuibench: {line}")
@@ -217,12 +217,12 @@ def final_exit_code(
 
 
 def write_summary_json(path: str, summary: Summary) -> None:
-    """The summary as `tuibench.summary/1`; `-` is stdout. Raises UsageError if it cannot be written."""
+    """Write the summary as `tuibench.summary/1`; `-` is stdout. Raises UsageError if it cannot be written."""
     write_output(path, (pretty_json(summary).decode(),))
 
 
 def warn_leftovers() -> None:
-    """Tells of settings that a crashed session left changed, before anything new is begun."""
+    """Warn about settings that a crashed session left changed, before a new session starts."""
     for leftover in leftovers():
         remedy = "; `tuibench restore` restores it" if leftover.settings else ""
         info(f"tuibench: {leftover.warning}{remedy}")

@@ -1,4 +1,4 @@
-"""A session without load and without a screen: lines and summary as text, or as JSON."""
+"""Headless session without load: lines and summary as text, or as JSON."""
 
 import asyncio
 from functools import partial
@@ -25,7 +25,7 @@ from tuibench.session.watch_run import WatchRun
 
 
 async def run_headless_watch(spec: SessionSpec, form: str) -> ExitCode:
-    """Watches until the time is up or a signal comes, and prints in this form."""
+    """Watch until the time limit or a signal, and print in this format."""
     run = WatchRun(spec)
     stdout = PipeSafeStdout(partial(run.request_stop, "interrupted"))
     bus = run.watcher.bus
@@ -62,7 +62,7 @@ def _print_summary(form: str, run: WatchRun, summary: Summary, write: Write) -> 
 
 
 def _report_start(run: WatchRun, event: Event) -> None:
-    """Says which server is watched, once the first reading is taken."""
+    """Report the watched server, after the first reading."""
     if event.kind is EventKind.START:
         server = run.watcher.server
         info(f"watching {server.version_text} at {server.where}")
@@ -74,7 +74,7 @@ def _report_event(message: SessionMessage) -> None:
 
 
 def _print_line(write: Write, message: SessionMessage) -> None:
-    """A sample or an event as a line of JSON."""
+    """Print a sample or an event as a line of JSON."""
     if isinstance(message, Sample | Event):
         write(msgspec.json.encode(message).decode() + "\n")
 

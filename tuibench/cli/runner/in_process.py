@@ -1,4 +1,4 @@
-"""Runs a session without a screen in this process, for commands that print their own progress."""
+"""Runs a headless session in this process, for commands that print their own progress."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,10 +14,10 @@ from tuibench.session.spec import SessionSpec
 async def run_in_process(
     spec: SessionSpec, listener: Callable[[SessionMessage], None], announce: Callable[[LoadRun], None]
 ) -> tuple[Summary, ExitCode]:
-    """Runs a session to its end; a signal ends it early, with what it has.
+    """Run a session to its end; a signal ends it early, with its results so far.
 
-    `listener` gets every message, `announce` the run before its load starts. Raises the error of a run that
-    ended before it measured anything.
+    `listener` receives every message, `announce` the run before its load starts. Raises the error of a run
+    that ended before it measured anything.
     """
     run = LoadRun(spec)
     run.watcher.bus.listeners.append(listener)

@@ -1,4 +1,4 @@
-"""New sessions: their name, the folder of their record, and how one is started in the background."""
+"""New sessions: name, folder of the record, and start in the background."""
 
 import os
 import time
@@ -27,7 +27,7 @@ LOG_FILE = "sessions.log"
 async def start_session(
     spec: SessionSpec, grace_seconds: float | None, pass_fds: tuple[int, ...] = ()
 ) -> Path:
-    """Starts the session's own process; the socket it listens on."""
+    """Start the session's own process; returns the socket that it listens on."""
     socket = unix_sockets.socket_path(spec.session)
     service = ServiceSpec(session=spec, socket=str(socket), grace_seconds=grace_seconds)
     await launch(service, paths.state_dir() / LOG_FILE, pass_fds)
@@ -39,9 +39,9 @@ async def start_session(
 def start_detached(
     spec: SessionSpec, background: BackgroundOptions, pass_fds: tuple[int, ...] = ()
 ) -> ExitCode:
-    """Starts a session and leaves it once its load runs: its id on stdout, how to reach it on stderr.
+    """Start a session and leave it once its load runs: its id on stdout, how to reach it on stderr.
 
-    Raises what kept it from running.
+    Raises the error that prevented it from running.
     """
     ended = run_async(_start_and_wait(spec, background.grace_seconds, pass_fds))
     if ended is not None and ended.exit_code:
@@ -61,7 +61,7 @@ def start_detached(
 async def _start_and_wait(
     spec: SessionSpec, grace_seconds: float | None, pass_fds: tuple[int, ...]
 ) -> SessionEnded | None:
-    """Returns when the load runs, or with the last word of a session that has ended before."""
+    """Return when the load runs, or with the end message of a session that ended before."""
     socket = await start_session(spec, grace_seconds, pass_fds)
     client = await SessionClient.join(socket, samples=0)
     try:
@@ -87,7 +87,7 @@ async def _wait_until_running(client: SessionClient) -> SessionEnded | None:
 def new_session_spec(
     plan: RunPlan, target: Target, inherit_fds: tuple[int, ...] = (), *, yes_this_server: bool = False
 ) -> SessionSpec:
-    """A session that starts now, named after its time and profile; the folder of its record is made."""
+    """Spec of a session that starts now, named after its time and profile; creates its record's folder."""
     stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.path.basename(plan.profile).removesuffix('.toml')}"
     directory = record_folder(paths.runs_dir(), stem)
     return SessionSpec(
@@ -101,7 +101,7 @@ def new_session_spec(
 
 
 def record_folder(parent: Path, stem: str) -> Path:
-    """A new folder for a record, named after its start. Raises RunError where it cannot be made."""
+    """Create a folder for a record, named after its start. Raises RunError if that fails."""
     try:
         return paths.claim(parent, stem)
     except OSError as error:

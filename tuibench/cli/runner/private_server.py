@@ -1,4 +1,4 @@
-"""A private server for as long as a command runs, with its options and limits."""
+"""Private server for the duration of a command, with its options and limits."""
 
 import asyncio
 from collections.abc import Iterator
@@ -11,18 +11,20 @@ from tuibench.demo.binaries import find_binary, inspect_binary
 from tuibench.demo.server import PrivateServer
 
 SERVER_OPTIONS = ("--loose-innodb-snapshot-isolation=OFF",)
-"""MariaDB 11.6.2 and newer: otherwise a transaction gets error 1020 if a row has changed since its first
-read, several times per second in the demo. The demo behaves like other servers and versions."""
+"""Disables snapshot isolation of MariaDB 11.6.2 and newer, which makes a transaction fail with error 1020 if
+a row has changed since its first read, several times per second in the demo. The demo then behaves as on
+other servers and versions.
+"""
 
 
 @contextmanager
 def private_server(
     program_file: str, options: PrivateServerOptions, *, keep: bool = False
 ) -> Iterator[PrivateServer]:
-    """A server for as long as this lasts; with `keep`, it stays afterwards, and its address is reported.
+    """Run a server during the context; with `keep`, it keeps running, and its address is reported.
 
-    `program_file` is the server program; without it the first one found. Raises UsageError for options and
-    limits that cannot be had.
+    `program_file` is the server program; by default the first one found. Raises UsageError for invalid
+    options and limits.
     """
     server = run_async(_start_server(program_file, options, keep=keep))
     try:

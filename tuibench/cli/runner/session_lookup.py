@@ -9,12 +9,12 @@ from tuibench.session.service.client import SessionClient
 
 
 def find_session_socket(session: str) -> Path:
-    """The socket of the session meant; empty is the only one. Raises SessionAwayError and UsageError."""
+    """Socket of the given session; empty selects the only one. Raises SessionAwayError and UsageError."""
     return run_async(registry.find_session(session))
 
 
 def session_hints(session: str, *, has_load: bool = True) -> list[str]:
-    """How to attach to a session that is left running, control it and end it."""
+    """How to attach to a session that continues, control it and end it."""
     return [
         f"watch it:  tuibench attach {session}",
         f"steer it:  tuibench ctl {session} {'threads 16' if has_load else 'set sync_binlog=0'}",
@@ -23,14 +23,14 @@ def session_hints(session: str, *, has_load: bool = True) -> list[str]:
 
 
 async def fetch_hello(socket: Path) -> Hello:
-    """The session's description of itself. Raises SessionAwayError."""
+    """Hello message of a session. Raises SessionAwayError."""
     client = await SessionClient.connect(socket)
     await client.close()
     return client.hello
 
 
 def lifetime_text(hello: Hello) -> str:
-    """How long a session that is left running goes on."""
+    """Remaining lifetime of a session that is left running."""
     if hello.status.state in (RunState.STOPPING, RunState.ENDED):
         return f"{hello.session} is ending"
     if hello.viewers:

@@ -1,6 +1,6 @@
-"""Opens the screen on a session; when it closes, reports the rest in the terminal.
+"""Opens the screen on a session; when it closes, prints the result on the terminal.
 
-A viewer that attaches imports this before its first picture: no load, no server and no recorder in here.
+An attaching viewer imports this before its first paint: it must not import load, server or recorder modules.
 """
 
 import sys
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def require_terminal(instead: str) -> None:
-    """Raises UsageError when there is no screen to draw on."""
+    """Raises UsageError if there is no terminal."""
     if not is_on_terminal():
         raise UsageError("the live monitor needs a terminal", f"without one: {instead}")
 
 
 def is_on_terminal() -> bool:
-    """True if all three streams are a terminal's: keys come in on one, and the screen goes out on stderr."""
+    """True if all three streams are a terminal: keys are read from stdin, the screen is written to stderr."""
     return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
@@ -40,14 +40,14 @@ def open_viewer(
     read_only: bool = False,
     scene: "ScenePlayer | None" = None,
 ) -> SessionEnded | None:
-    """Opens the screen on a session; its last word, or None if it was left running."""
+    """Open the screen on a session; returns its end message, None if it was left running."""
     from tuibench.tui import viewer
 
     return viewer.run_viewer(socket, look, owner=owner, read_only=read_only, scene=scene)
 
 
 def report_left_running(socket: Path) -> ExitCode:
-    """Says how to reach a session that goes on, if the terminal is still there to say it to."""
+    """Report how to reach a session that continues, if the terminal still exists."""
     if not is_on_terminal():
         return ExitCode.INTERRUPTED
     try:
@@ -61,7 +61,7 @@ def report_left_running(socket: Path) -> ExitCode:
 
 
 def print_result(ended: SessionEnded) -> ExitCode:
-    """Leaves the summary in the terminal; the exit code of the run."""
+    """Print the summary on the terminal; returns the exit code of the run."""
     click.echo(ended.text, nl=False)
     for line in run_notes(ended.summary, ended.run_directory):
         info(line)

@@ -1,1 +1,1 @@
-"""The state behind the charts: the history of a run, the time grid, zoom, cursor and compared spans."""
+"""State behind the charts: history of the run, time grid, zoom, cursor and compared spans."""

@@ -1,4 +1,4 @@
-"""From a sample to the point of the charts."""
+"""Conversion of a sample to a point of the charts."""
 
 from tuibench.metrics.histogram import dense_counts
 from tuibench.model.measurements.sample import Sample
@@ -8,7 +8,7 @@ from tuibench.tui.charts.time_grid import slot_of
 
 
 def chart_point(before: Sample | None, sample: Sample, interval_seconds: float) -> ChartPoint:
-    """A sample as the charts need it; `before` is the one before it, for what is counted between two."""
+    """The chart point of a sample; `before` is the previous sample, for figures counted between two."""
     host = sample.shown_host
     point = ChartPoint(
         sample.elapsed_seconds,

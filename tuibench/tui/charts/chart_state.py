@@ -1,10 +1,10 @@
-"""State of the charts: zoom, cursor, and the spans to compare.
+"""State of the charts: zoom, cursor, and comparison of two spans.
 
-The cursor is a stretch of the run and not a column, so it stays with what it points at while the charts move.
+The cursor is a time range of the run, not a column, so it keeps its position in the data while the charts
+move.
 
-Two spans of a run that the operator chose, compared: TPS, QPS and p95, each with its 95 % interval.
-
-Intervals are those of `metrics.inference.bootstrap`. The p95 of a span is the mean of its seconds' p95,
+Two spans selected by the operator are compared by TPS, QPS and p95, each with its 95 % interval. The
+intervals are those of `metrics.inference.bootstrap`. The p95 of a span is the mean of its seconds' p95,
 weighted by their transactions: the screen has no histograms to merge.
 """
 
@@ -23,11 +23,11 @@ from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.charts.time_grid import ZOOMS, Zoom
 
 MIN_POINTS = 4
-"""Measured points in each span."""
+"""Minimum number of measured points in each span."""
 
 
 class SpanComparison(NamedTuple):
-    """What differs between span A and span B; `reason` says why nothing can be told, else it is empty."""
+    """Differences between span A and span B; `reason` says why there are none, otherwise it is empty."""
 
     tps: Comparison | None = None
     qps: Comparison | None = None
@@ -38,7 +38,7 @@ class SpanComparison(NamedTuple):
 def compare_spans(
     points: Sequence[ChartPoint], a: tuple[float, float], b: tuple[float, float]
 ) -> SpanComparison:
-    """Compares the points measured within two spans, of which each begins after its first moment."""
+    """Compare the points measured within two spans; the start of a span is exclusive."""
     before, after = (_measured_points(points, span) for span in (a, b))
     for name, found in (("A", before), ("B", after)):
         if len(found) < MIN_POINTS:
@@ -80,22 +80,24 @@ def _ratio_comparison(
 
 
 TimeRange = tuple[float, float]
-"""From when to when, in seconds into the run."""
+"""Start and end, in seconds into the run."""
 
 MAX_MARKS = 4
 MAX_FIGURES = 4
-"""Figures on the charts of a screen."""
+"""Maximum number of figures on the charts of a screen."""
 
 
 class ChartState(msgspec.Struct, frozen=True, kw_only=True):
-    """`zoom` is a place in `ZOOMS`; `cursor` is the time of the column pointed at, None when there is none.
+    """Zoom, cursor, marks, pins and chosen figures.
 
-    `marks` are the columns that were marked for a comparison: A's two ends, then B's. `difference` is what
-    came of it, once there are four. `pins` are the changes whose effects are pinned, by their last marker:
-    one that is shown, or two that are compared. With `clock` the axis has the time of day.
+    `zoom` is an index into `ZOOMS`; `cursor` is the time range of the selected column, None without a cursor.
 
-    `figures` are those that the operator has put on the charts, by their keys, None as long as none was
-    chosen: a screen then has its own. `on_live` are those that the first screen shows, too.
+    `marks` are the columns marked for a comparison: both ends of A, then of B. `difference` is the result
+    once there are four. `pins` are the changes whose effects are pinned, by their last marker: one that is
+    shown, or two that are compared. With `clock` the axis shows the time of day.
+
+    `figures` are the keys of the figures on the charts, None while the operator has chosen none: each screen
+    then shows its own. `on_live` are the figures that the first screen shows, too.
     """
 
     zoom: int = 0
@@ -113,15 +115,15 @@ class ChartState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_engaged(self) -> bool:
-        """Whether there is something to be ended: a cursor, spans, or pins."""
+        """True if there is a cursor, a span or a pin to clear."""
         return self.cursor is not None or bool(self.marks) or bool(self.pins)
 
     def points_at(self, elapsed_seconds: float) -> bool:
-        """Whether the cursor points at this moment."""
+        """True if the cursor is at this time."""
         return self.cursor is not None and self.cursor[0] < elapsed_seconds <= self.cursor[1]
 
     @property
     def spans(self) -> tuple[TimeRange, ...]:
-        """Span A, and span B; one that has no second mark yet is as long as its first."""
+        """Spans A and B. A span without its second mark is as long as its first."""
         pairs = (self.marks[:2], self.marks[2:])
         return tuple((min(start for start, _ in pair), max(end for _, end in pair)) for pair in pairs if pair)

@@ -1,8 +1,8 @@
 """History of a run for the charts, in bounded memory.
 
-A pyramid: the newest ticks one by one, and below them ever coarser levels of blocks, `FACTOR` times as long
-from level to level. A block merges its ticks: rates are the mean over the time measured, latencies (the
-percentiles, too) are the worst of them, counts by latency bucket are sums. So a peak is never lost to a zoom.
+A pyramid: the newest ticks singly, and below them ever coarser levels of blocks, each `FACTOR` times as long
+as those of the level above. A block merges its ticks: rates are the mean over the measured time, latencies
+(also percentiles) are the maximum, counts by latency bucket are sums. So no peak is lost at any zoom.
 """
 
 import math
@@ -15,10 +15,10 @@ from tuibench.model.measurements.sample import Latency
 from tuibench.tui.charts.figures.table import mean_figures, worst_lags
 
 BLOCKS_PER_LEVEL = 4096
-"""Blocks kept on each level: over an hour of single seconds."""
+"""Blocks kept on each level: more than an hour of single seconds."""
 FACTOR = 8
 LEVELS = 5
-"""The last one holds half a year of seconds."""
+"""Number of levels; the last one holds half a year of seconds."""
 
 
 CpuShares = tuple[float, float, float]
@@ -26,12 +26,12 @@ CpuShares = tuple[float, float, float]
 
 
 class ChartPoint(NamedTuple):
-    """One tick as the charts need it, or several of them merged. None where the load was not measured.
+    """One tick, or several merged, for the charts. Load figures are None where the load was not measured.
 
-    `slot` numbers the (last) tick from 1, `seconds` is the time measured, 0 for a gap. `counts` are the
-    transactions by latency bucket (see `metrics.histogram`), empty if unknown. `headline` is the
-    figure that the profile is known by, if it has one. `fsyncs` are the log's for each transaction, as the
-    server says; `cpu` is the percentage of this host that server, tuibench and others use.
+    `slot` numbers the (last) tick from 1, `seconds` is the measured time, 0 for a gap. `counts` are the
+    transactions by latency bucket (see `metrics.histogram`), empty if unknown. `headline` is the profile's
+    headline figure, if it has one. `fsyncs` are the server's log fsyncs per transaction; `cpu` is the
+    percentage of this host used by server, tuibench and other programs.
     """
 
     elapsed_seconds: float
@@ -54,7 +54,7 @@ Blocks = tuple[ChartPoint, ...]
 
 
 class ChartHistory:
-    """Points in the order of their slots; `added` makes the next history and leaves this one as it is."""
+    """Immutable sequence of points in the order of their slots; `added` returns the next history."""
 
     def __init__(
         self, levels: tuple[Blocks, ...] = ((),) * LEVELS, past: "ColumnCache | None" = None
@@ -64,25 +64,25 @@ class ChartHistory:
 
     @classmethod
     def of(cls, points: Iterable[ChartPoint]) -> "ChartHistory":
-        """The history of some points."""
+        """A history of these points."""
         levels = [tuple(points)]
         for level in range(1, LEVELS):
             levels.append(_blocks(levels[-1], FACTOR**level))
         return cls(tuple(level[-BLOCKS_PER_LEVEL:] for level in levels))
 
     def added(self, point: ChartPoint) -> "ChartHistory":
-        """The history once this tick has come."""
+        """The history with this tick appended."""
         levels = tuple(_append(level, point, FACTOR**n) for n, level in enumerate(self.levels))
         return ChartHistory(levels, self._past)
 
     @property
     def points(self) -> Blocks:
-        """The newest ticks, one by one."""
+        """The newest ticks, not merged."""
         return self.levels[0]
 
     @property
     def first_slot(self) -> int:
-        """Where the oldest that is remembered begins; 1 before there is anything."""
+        """First slot of the oldest point that is kept; 1 while empty."""
         for number, level in enumerate(self.levels):
             if len(level) < BLOCKS_PER_LEVEL or number == LEVELS - 1:
                 return max(1, _block_start(level[0], FACTOR**number)) if level else 1
@@ -93,16 +93,16 @@ class ChartHistory:
         return self.points[-1].slot if self.points else 0
 
     def between(self, start_seconds: float, end_seconds: float) -> Blocks:
-        """The points of a stretch of time, on the finest level that reaches back so far."""
+        """Points of a time range, on the finest level that reaches back to its start."""
         for level in self.levels:
             if len(level) < BLOCKS_PER_LEVEL or level[0].elapsed_seconds <= start_seconds:
                 break
         return tuple(point for point in level if start_seconds < point.elapsed_seconds <= end_seconds)
 
     def window(self, slots: int, last: int, count: int) -> list[ChartPoint | None]:
-        """The columns `last - count + 1` to `last`, each of so many slots; None where nothing came.
+        """Columns `last - count + 1` to `last` of `slots` slots each; None for a column without data.
 
-        Column n holds the slots n·slots + 1 to (n + 1)·slots. `slots` must be one that `merging` gives.
+        Column n holds the slots n·slots + 1 to (n + 1)·slots. `slots` must be a result of `slots_per_column`.
         """
         known = self._past.of(slots)
         finished = (self.last_slot - 1) // slots
@@ -116,7 +116,7 @@ class ChartHistory:
         return [known[column] for column in wanted]
 
     def groups(self, slots: int, last: int, count: int) -> list[list[ChartPoint]]:
-        """The same columns, not merged yet: points of the coarsest level that still is exact."""
+        """The points of the same columns before merging, on the coarsest level that is still exact."""
         first = last - count + 1
         groups: list[list[ChartPoint]] = [[] for _ in range(count)]
         for point in reversed(self.levels[coarsest_level(slots)]):
@@ -129,9 +129,9 @@ class ChartHistory:
 
 
 class ColumnCache:
-    """The merged columns of the zoom that was drawn last, as far as their time is over.
+    """Cache of the completed columns of the zoom that was drawn last.
 
-    They are the same in every later history, so that a tick costs no more than the column it belongs to.
+    They are the same in every later history, so a tick costs no more than the column it belongs to.
     """
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ class ColumnCache:
         self._known: dict[int, ChartPoint | None] = {}
 
     def of(self, slots: int) -> dict[int, ChartPoint | None]:
-        """What is known of columns of so many slots."""
+        """The cached columns of this number of slots."""
         if slots != self._slots or len(self._known) > BLOCKS_PER_LEVEL:
             self._slots, self._known = slots, {}
         return self._known
@@ -149,7 +149,7 @@ class ColumnCache:
 
 
 def slots_per_column(slots: float, count: int) -> int:
-    """How many slots to merge to a column so that `count` columns show at least `slots` each."""
+    """Number of slots per column so that `count` columns show at least `slots` slots."""
     wanted = max(1, math.ceil(slots))
     for level in range(LEVELS):
         unit = int(FACTOR**level)
@@ -165,7 +165,7 @@ def coarsest_level(slots: int) -> int:
 
 
 def merge_points(points: Sequence[ChartPoint]) -> ChartPoint:
-    """Several points as one."""
+    """Merge points into one."""
     if len(points) == 1:
         return points[0]
     newest = max(points, key=lambda point: point.slot)
@@ -188,7 +188,7 @@ def merge_points(points: Sequence[ChartPoint]) -> ChartPoint:
 
 
 def sum_counts(counts: Sequence[Sequence[int]]) -> Sequence[int]:
-    """Counts bucket by bucket; those that are not known are left out."""
+    """Sums of counts by bucket; unknown counts are left out."""
     known = [each for each in counts if each]
     if len(known) < 2:
         return known[0] if known else ()
@@ -196,7 +196,7 @@ def sum_counts(counts: Sequence[Sequence[int]]) -> Sequence[int]:
 
 
 def pack_counts(counts: Sequence[int]) -> Sequence[int]:
-    """Counts in a small place."""
+    """Store counts compactly."""
     return array("Q", counts) if counts else ()
 
 
@@ -220,7 +220,7 @@ def _worst(values: Sequence[float | None]) -> float | None:
 
 
 def _worst_latency(latencies: Sequence[Latency | None]) -> Latency | None:
-    """The highest of each figure."""
+    """Maximum of each latency figure."""
     known = [each for each in latencies if each is not None]
     if len(known) < 2:
         return known[0] if known else None

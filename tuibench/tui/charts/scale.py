@@ -1,6 +1,6 @@
-"""Scale of a trend or a chart: where it begins and ends.
+"""Scale of a sparkline or a chart: its lower and upper bound.
 
-It begins at zero, unless all its values are far from zero and differ: bars of a buffer pool that is 97 to
+The lower bound is zero, unless all values are far from zero and differ: bars of a buffer pool that is 97 to
 98 % full, or of 21 GiB of memory, would fill every cell otherwise.
 """
 
@@ -11,23 +11,24 @@ from typing import NamedTuple
 from tuibench.units import axis_maximum
 
 NEAR_ZERO, LEAST_SPREAD = 0.5, 0.005
-"""Values that are all above this share of the greatest, and differ by more than that share of it, are drawn
-between their least and their greatest.
+"""Values that all exceed this share of the maximum, and differ by more than that share of it, are drawn
+between their minimum and their maximum.
 """
 _STEPS = 4
-"""Steps of an axis that does not begin at zero."""
+"""Number of steps of an axis that does not start at zero."""
 
 
 class Scale(NamedTuple):
-    """The values at the lowest edge of a chart, and at its highest."""
+    """Values at the lower and the upper edge of a chart."""
 
     base: float
     top: float
 
 
 def baseline(least: float, most: float) -> float:
-    """Where a trend begins: zero, unless all values are far from it and differ. The least is a third of the
-    height then, so that it is no zero; differences that are next to nothing are not blown up.
+    """Lower bound of a sparkline: zero, unless all values are far from it and differ. The minimum is then
+    drawn at a third of the height, so that it is not mistaken for zero; negligible differences are not
+    magnified.
     """
     spread = most - least
     if least < NEAR_ZERO * most or spread < LEAST_SPREAD * most:
@@ -36,7 +37,7 @@ def baseline(least: float, most: float) -> float:
 
 
 def chart_scale(values: Sequence[float], *, may_rise: bool) -> Scale:
-    """Round ends of an axis for these values; with `may_rise` it need not begin at zero."""
+    """Rounded axis bounds for these values; with `may_rise` the lower one may be above zero."""
     most = max(values, default=0.0)
     base = baseline(min(values, default=0.0), most) if may_rise else 0.0
     if not base:

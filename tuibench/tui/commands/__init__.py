@@ -1,1 +1,1 @@
-"""The operator's actions: their table, chart navigation, thread steering, the palette."""
+"""The operator's actions: action table, chart navigation, thread control, command palette."""

@@ -1,11 +1,11 @@
 """Table of all actions: the source of key bindings, footer, palette and help.
 
-An entry with a `command` submits it, if there is one now; one with a `change` steers the thread count; one
-with a `look` changes what the charts show; one with a `place` leads to a screen of the tab line; the others
-open a dialog of the table `dialogs`, or something in the app, by its method `_open_NAME`. A new action is a
-line here.
+An entry with a `command` submits it, if there is one now; one with a `change` changes the thread count; one
+with a `look` changes the chart view; one with a `place` opens a screen of the tab line. The others open a
+dialog of the table `dialogs`, or call the app's method `_open_NAME`. A new action is a new entry here.
 
-In the replay of a recorded run an entry with a `play` does that; whatever would steer the load is refused.
+In the replay of a recorded run an entry with a `play` calls that; every action that would control the load is
+refused.
 """
 
 from collections.abc import Callable
@@ -33,12 +33,12 @@ ALL_STATES = frozenset(RunState)
 
 
 class UserAction(NamedTuple):
-    """One thing the operator can do.
+    """An action of the operator.
 
-    `keys` are Textual's names of the keys, `shown` is what the footer prints for them. `states` are those in
-    which it can be done; in others it is dimmed. Entries with the same `label` share a place in the footer;
-    a `rare` one gives way where there is no room, one that is not `in_footer` is only in the help. Where one
-    does not apply it is not offered at all; whoever presses its key is told why, by `absent`.
+    `keys` are Textual's key names, `shown` is the footer's text for them. `states` are the states in which
+    the action is possible; in others it is dimmed. Entries with the same `label` share a place in the footer;
+    a `rare` one is dropped first when space is short, one that is not `in_footer` is only in the help. An
+    action that does not apply is not offered; `absent` is the message for its key.
     """
 
     name: str
@@ -59,7 +59,7 @@ class UserAction(NamedTuple):
 
     @property
     def steers(self) -> bool:
-        """True if it does something to the run, or asks its server."""
+        """True if the action changes the run, or queries its server."""
         return self.states is STEERABLE_STATES
 
 
@@ -77,7 +77,7 @@ def _load_action(
     change: ThreadChange | None = None,
     rare: bool = False,
 ) -> UserAction:
-    """An action on the load; a session without load says so."""
+    """An action on the load, refused with a message in a session without load."""
     return UserAction(
         name,
         keys,
@@ -329,7 +329,7 @@ ACTIONS_BY_NAME = {action.name: action for action in ACTIONS}
 
 
 def action_bindings() -> list[BindingType]:
-    """The table as Textual wants it; ids let a user's keymap change the keys."""
+    """The table as Textual's bindings; ids let a user's keymap change the keys."""
     return [
         Binding(
             action.keys,
@@ -344,7 +344,7 @@ def action_bindings() -> list[BindingType]:
 
 
 def is_possible(action: UserAction, view: View) -> bool:
-    """Whether it can be done in this run, in the state that the session last told."""
+    """True if the action is possible in this run, in the session's last reported state."""
     if view.replay is not None:
         return action.applies(view) and (action.play is not None or not action.steers)
     if is_refused_read_only(action, view):
@@ -353,12 +353,12 @@ def is_possible(action: UserAction, view: View) -> bool:
 
 
 def is_refused_read_only(action: UserAction, view: View) -> bool:
-    """Whether it would steer from a screen that may only look; going to another screen does not."""
+    """True for an action that controls the session, on a read-only screen; switching screens is allowed."""
     return view.read_only and action.steers and not action.place
 
 
 def refusal(action: UserAction, view: View) -> str | None:
-    """Why the key of an action does nothing now, empty where no answer is needed; None if it can be done."""
+    """Reason why an action's key does nothing now, empty for no message; None if the action is possible."""
     if view.replay is not None and action.steers and action.play is None:
         return REPLAY_REFUSAL
     if is_refused_read_only(action, view):
@@ -369,10 +369,10 @@ def refusal(action: UserAction, view: View) -> str | None:
 
 
 def is_offered(action: UserAction, view: View) -> bool:
-    """Whether it is named at all: a replay names nothing that it would refuse."""
+    """True if the action is listed: a replay lists no action that it would refuse."""
     return action.applies(view) and (view.replay is None or is_possible(action, view))
 
 
 def action_key(action: UserAction, view: View) -> str:
-    """What footer and help print for its key: the user's own, if there is one."""
+    """Key label of the action in footer and help: the user's own, if configured."""
     return view.keys.get(action.name, action.shown)

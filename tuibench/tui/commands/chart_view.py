@@ -1,7 +1,6 @@
 """Chart navigation: pure functions from a view and the charts' width to a view.
 
-`columns` is how many cells wide the charts of the visible screen are, 0 where it has none: then there is
-nothing to point at.
+`columns` is the width of the visible screen's charts in cells, 0 without charts: then there is no cursor.
 """
 
 from collections.abc import Callable
@@ -22,7 +21,7 @@ _MARK_HINT = "← → moves the cursor, c marks the {}, esc ends it"
 
 
 def zoom_by(by: int) -> ViewChange:
-    """More time on the charts (+1), or less (−1)."""
+    """Show more time on the charts (+1), or less (−1)."""
 
     def look(view: View, columns: int) -> View:
         place = min(max(view.chart_state.zoom + by, 0), len(ZOOMS) - 1)
@@ -32,7 +31,7 @@ def zoom_by(by: int) -> ViewChange:
 
 
 def move_cursor(by: int) -> ViewChange:
-    """The cursor so many ticks to the right; it appears at the newest."""
+    """Move the cursor by a number of ticks to the right; it first appears at the newest."""
 
     def look(view: View, columns: int) -> View:
         if view.chart_state.cursor is None:
@@ -44,7 +43,7 @@ def move_cursor(by: int) -> ViewChange:
 
 
 def cursor_at(elapsed_seconds: float) -> ViewChange:
-    """The cursor at a moment, with as much time on the charts as that needs."""
+    """Place the cursor at a time, and zoom out as far as that requires."""
 
     def look(view: View, columns: int) -> View:
         for place in range(view.chart_state.zoom, len(ZOOMS)):
@@ -66,7 +65,7 @@ def cursor_to_newest(view: View, columns: int) -> View:
 
 
 def point_cursor(view: View, columns: int, column: int) -> View:
-    """The cursor at a column, or at the nearest one that has a time."""
+    """Place the cursor at a column, or at the nearest one that has a time."""
     shown = visible_view(view)
     if columns <= 0 or not shown.history.points:
         return view
@@ -76,17 +75,17 @@ def point_cursor(view: View, columns: int, column: int) -> View:
 
 
 def toggle_freeze(view: View, columns: int) -> View:
-    """The picture stands still while the run goes on, or moves again."""
+    """Freeze the charts while the run goes on, or unfreeze them."""
     return msgspec.structs.replace(view, frozen=None if view.frozen else view)
 
 
 def toggle_clock(view: View, columns: int) -> View:
-    """The time of day on the axis instead of seconds ago, and back."""
+    """Switch the axis between the time of day and seconds ago."""
     return _with_chart_state(view, clock=not view.chart_state.clock)
 
 
 def mark_span_end(view: View, columns: int) -> View:
-    """One more end of a span, at the cursor; with the fourth the spans are compared."""
+    """Mark an end of a span at the cursor; the fourth mark compares the spans."""
     if columns <= 0 or not view.history.points:
         return view
     if view.chart_state.cursor is None or len(view.chart_state.marks) >= MAX_MARKS:
@@ -105,16 +104,16 @@ def mark_span_end(view: View, columns: int) -> View:
 
 
 def clear_marks(view: View, columns: int) -> View:
-    """Without cursor, spans and pins; what is frozen moves again."""
+    """Clear cursor, spans and pins; a frozen view is unfrozen."""
     return msgspec.structs.replace(
         _with_chart_state(view, cursor=None, marks=(), difference=None, pins=()), frozen=None
     )
 
 
 def toggle_figure(key: str, shown: tuple[str, ...]) -> ViewChange:
-    """A figure onto the charts of its screen, or off them; `shown` are those on them now.
+    """Add a figure to the charts of its screen, or remove it; `shown` are the current ones.
 
-    There is room for a few: the one that has been there longest gives way.
+    The number is limited: the oldest one is removed.
     """
 
     def look(view: View, columns: int) -> View:
@@ -127,7 +126,7 @@ def toggle_figure(key: str, shown: tuple[str, ...]) -> ViewChange:
 
 
 def toggle_on_live(key: str) -> ViewChange:
-    """A figure onto the first screen, or off it."""
+    """Add a figure to the first screen, or remove it."""
 
     def look(view: View, columns: int) -> View:
         before = view.chart_state.on_live
@@ -144,7 +143,7 @@ def _toggled(key: str, shown: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _toggle_text(key: str, shown: tuple[str, ...], place: str) -> str:
-    """What became of it, in words."""
+    """Message about the figure that was added or removed."""
     figure = figure_of(key)
     title = figure.title if figure is not None else key
     if key in shown:
@@ -154,19 +153,19 @@ def _toggle_text(key: str, shown: tuple[str, ...], place: str) -> str:
 
 
 def pin_effect(marker: int) -> ViewChange:
-    """The effect of this change is the one that is shown."""
+    """Pin the effect of this change."""
     return pin_effects((marker,))
 
 
 def pin_effects(markers: tuple[int, ...]) -> ViewChange:
-    """The effects of these changes are shown: one, or two beside each other."""
+    """Pin the effects of these changes: one, or two side by side."""
     return lambda view, columns: _with_chart_state(view, pins=markers)
 
 
 def pin_previous_effect(view: View, columns: int) -> View:
-    """The newest effect, the one before it, and so on; after the oldest the newest is followed again.
+    """Pin the newest effect, then the one before it, and so on; after the oldest, follow the newest again.
 
-    While two are compared, the second one changes.
+    While two effects are compared, the second one changes.
     """
     known = [effect.markers[-1] for effect in view.effects]
     if not known:
@@ -182,7 +181,7 @@ def pin_previous_effect(view: View, columns: int) -> View:
 
 
 def compare_effects(view: View, columns: int) -> View:
-    """The shown effect beside another one; a second time, it is alone again."""
+    """Compare the shown effect with another one; a second press ends the comparison."""
     known = [effect.markers[-1] for effect in view.effects]
     pins = view.chart_state.pins
     if len(pins) == 2:

@@ -1,7 +1,7 @@
-"""Sends commands to the session; answers arrive as messages of the session.
+"""Sends commands to the session; replies become messages of the session.
 
-Thread changes pass through `ThreadControl`, so that a held key makes one following change; any other command
-that still waits for its answer is not sent a second time (`PendingCommands`).
+Thread changes pass through `ThreadControl`, so that a held key results in one following change; any other
+command that is waiting for its reply is not sent twice (`PendingCommands`).
 """
 
 from collections.abc import Callable, Coroutine
@@ -15,7 +15,7 @@ from tuibench.tui.view import CommandAnswer
 
 
 class CommandSender:
-    """The commands of one viewer. `run` starts a background task of the app."""
+    """Sends the commands of one viewer. `run` starts a background task of the app."""
 
     def __init__(
         self, client: ViewerClient, inbox: UpdateInbox, run: Callable[[Coroutine[None, None, None]], object]
@@ -27,19 +27,19 @@ class CommandSender:
         self._run = run
 
     def change_threads(self, change: ThreadChange, status: Status) -> None:
-        """Apply a change to the number of threads that is wanted so far."""
+        """Apply a change to the number of threads last requested."""
         if (command := self._threads.press(change, status.threads)) is not None:
             self._submit(command, status)
 
     def send(self, command: Command, status: Status) -> None:
-        """Submit a command, after the answer to one of its kind; not again while it waits itself."""
+        """Submit a command, after the reply to one of its kind; a duplicate of a waiting one is dropped."""
         if isinstance(command, SetThreads):
             self.change_threads(lambda _: command.threads, status)
         else:
             self._submit(command, status)
 
     def on_status(self) -> None:
-        """A new status is on the screen: the next thread change starts from it."""
+        """Handle a new status: the next thread change starts from it."""
         self._threads.on_status()
 
     def _submit(self, command: Command, status: Status) -> None:
@@ -47,7 +47,7 @@ class CommandSender:
             self._run(self._answer(command, status))
 
     async def _answer(self, command: Command, status: Status) -> None:
-        """A setting of a server that looks like production needs the operator's trust first."""
+        """Submit a command, after TrustServer if it changes a production-like server, and post its reply."""
         try:
             if isinstance(command, ChangeSetting | ApplyPreset) and status.production_signs:
                 await self._client.submit(TrustServer())

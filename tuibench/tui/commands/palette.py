@@ -1,4 +1,4 @@
-"""Lines of the palette: key and action, in the order of the action table."""
+"""Command palette: key and action, in the order of the action table."""
 
 from textual.command import DiscoveryHit, Hit, Hits
 from textual.content import Content
@@ -8,7 +8,7 @@ KEY_WIDTH = 8
 
 
 class ActionPalette(SystemCommandsProvider):
-    """Textual's provider with a line for each command; its help is the key."""
+    """Textual's provider with an entry for each command; its help text is the key."""
 
     async def discover(self) -> Hits:
         for title, key, callback, _ in self.app.get_system_commands(self.screen):

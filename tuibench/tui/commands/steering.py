@@ -1,8 +1,8 @@
-"""Rules for sending commands: one thread change at a time, no command twice before its answer.
+"""Rules for sending commands: one thread change at a time, no duplicate command before its reply.
 
-A held key repeats thirty times a second. Presses that come while a thread change is on its way add up to one
-following change; any other command that is on its way already is not sent again, and one of its kind with
-other values is sent after its answer.
+A held key repeats thirty times a second. Presses during a pending thread change add up to one following
+change; any other pending command is not sent again, and one of its kind with other values is sent after its
+reply.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ ThreadChange = Callable[[int], int]
 
 
 class ThreadControl:
-    """The thread count that the operator wants, and what has to be asked of the session for it."""
+    """Requested thread count, and the command that the session must get for it."""
 
     def __init__(self, least: int = 1) -> None:
         self._least = least
@@ -22,7 +22,7 @@ class ThreadControl:
         self._asked: int | None = None
 
     def press(self, change: ThreadChange, current: int) -> SetThreads | None:
-        """Apply `change` to what is wanted so far; the command to send now, None when there is none."""
+        """Apply `change` to the requested count; returns the command to send now, None if there is none."""
         base = self._wanted if self._wanted is not None else current
         self._wanted = min(max(change(base), self._least), MAX_THREADS)
         if self._asked is not None or self._wanted == current:
@@ -30,9 +30,9 @@ class ThreadControl:
         return self._ask()
 
     def answered(self, *, ok: bool) -> SetThreads | None:
-        """The session answered; the command that the presses in between add up to, if any.
+        """Handle the session's reply; returns the command for the presses since the request, if any.
 
-        A refusal forgets them: they were meant on top of what was refused.
+        A refusal discards them: they were relative to the refused value.
         """
         reached, self._asked = self._asked, None
         if ok and self._wanted != reached:
@@ -42,7 +42,7 @@ class ThreadControl:
         return None
 
     def on_status(self) -> None:
-        """The session said how many threads there are: the next press starts from there."""
+        """Handle a reported thread count: the next press starts from it."""
         if self._asked is None:
             self._wanted = None
 
@@ -54,13 +54,13 @@ class ThreadControl:
 
 
 class PendingCommands:
-    """The commands that wait for their answer, one of a kind at a time, and those that follow them."""
+    """Commands that wait for their reply, one of each kind at a time, and those queued after them."""
 
     def __init__(self) -> None:
         self._waiting: dict[type[Command], list[Command]] = {}
 
     def add(self, command: Command) -> bool:
-        """True if it may be sent now; another one of its kind, with other values, comes after the answer."""
+        """True if the command may be sent now; one of the same kind with other values is queued."""
         waiting = self._waiting.setdefault(type(command), [])
         if command not in waiting[-1:]:
             waiting.append(command)
@@ -68,7 +68,7 @@ class PendingCommands:
         return False
 
     def done(self, command: Command) -> Command | None:
-        """The command was answered; returns the one to send now, if any."""
+        """Handle the reply to a command; returns the command to send now, if any."""
         waiting = self._waiting[type(command)]
         waiting.pop(0)
         return waiting[0] if waiting else None

@@ -1,4 +1,4 @@
-"""Keys that do one thing or its opposite: what their command is depends on the state of the session."""
+"""Toggle keys: the command depends on the state of the session."""
 
 from tuibench.model.command import (
     Command,
@@ -25,16 +25,16 @@ def hold_or_resume_plan(view: View) -> Command:
 
 
 def stop_probe(view: View) -> Command | None:
-    """The key ends a probe; without one it opens the dialog that starts one."""
+    """Command that ends a probe; None without one: the key then opens the probe dialog."""
     return StopProbe() if view.is_probing else None
 
 
 def stop_ab_test(view: View) -> Command | None:
-    """The same for an A/B test; that of the run itself ends with the run."""
+    """Command that ends an A/B test; one that is the run itself ends with the run."""
     return StopAbTest() if view.is_ab_testing else None
 
 
 def stop_tune(view: View) -> Command | None:
-    """The same for a screening of settings."""
+    """Command that ends a screening of settings."""
     is_stoppable = view.tune is not None and view.tune.can_be_stopped and not view.stopping
     return StopTune() if is_stoppable else None

@@ -1,6 +1,6 @@
 """Big numbers for a projector: the figures, the effect of the shown change, durability.
 
-They stand below one wide chart of the TPS. Each figure has a column, with the difference in it.
+They are drawn below one wide chart of the TPS. Each figure has a column, with its difference in it.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from tuibench.units import DASH, signed
 
 MAX_SCALE = 6
 _LESS_DURABILITY = 5
-"""Rows that the durability word has less than the figures: the figures are what is read first."""
+"""Rows by which the durability word is smaller than the figures: the figures are the most prominent."""
 _WIDEST, _UNIT_WIDTH = "0,000", 4
 _NO_CHANGE = "No change yet: d changes durability, + and − the threads."
 _NO_CHANGE_WITHOUT_LOAD = "No change yet: d changes durability."
 
 
 class LetterBlock(NamedTuple):
-    """Rows of big letters in one role, with a word behind their last row."""
+    """Rows of big letters in one role, with a word after their last row."""
 
     rows: Sequence[str]
     role: str
@@ -33,7 +33,7 @@ class LetterBlock(NamedTuple):
 
 
 def big_numbers(view: View, width: int, height: int, *, ascii_only: bool = False) -> list[TextLine]:
-    """Numbers, state and effect from the top down, each as large as its share of the screen allows."""
+    """Figures, effect and durability from the top down, each as large as its share of the screen allows."""
     for share in range(height // 2, 2, -1):
         parts = [
             _number_lines(view, width, share, ascii_only=ascii_only),
@@ -53,7 +53,7 @@ def big_numbers(view: View, width: int, height: int, *, ascii_only: bool = False
 
 
 def big_measures(view: View) -> tuple[Measure, ...]:
-    """The columns: throughput, latency, and what a commit costs where that is a subject of the run."""
+    """The columns: throughput, latency, and fsyncs per commit if durability matters in this run."""
     first = measures_of(view.headline, is_watch=view.shows_traffic)[0]
     return (first, P95, FSYNCS) if commits_matter(view) else (first, P95)
 
@@ -76,7 +76,7 @@ def _number_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
 
 
 def _scale(column: int, height: int) -> int:
-    """The scale of the figures, whatever they are now; nothing else is larger."""
+    """Scale of the figures, independent of their current values; the maximum for all other text."""
     return min(MAX_SCALE, big_font.largest_scale(_WIDEST, column - _UNIT_WIDTH, height))
 
 
@@ -85,7 +85,7 @@ def _measure_title(measure: Measure) -> TextLine:
 
 
 def _durability_lines(view: View, width: int, height: int, *, ascii_only: bool) -> list[TextLine]:
-    """The word, and below it each setting with its value and what it was."""
+    """Durability word, and below it each setting with its value and original value."""
     if not view.durability:
         return [(TextSpan(f"durability {DASH} unknown", "muted"),)]
     word, role = _durability_word(view)
@@ -97,7 +97,7 @@ def _durability_lines(view: View, width: int, height: int, *, ascii_only: bool) 
 
 
 def _durability_in_a_line(view: View, width: int) -> TextLine:
-    """The same where there is no room for big letters."""
+    """The same in one line, if there is no room for big letters."""
     if not view.durability:
         return (TextSpan(f"durability {DASH} unknown", "muted"),)
     word, role = _durability_word(view)
@@ -106,7 +106,7 @@ def _durability_in_a_line(view: View, width: int) -> TextLine:
 
 
 def _with_settings(head: TextLine, view: View, width: int) -> TextLine:
-    """The settings behind the word; by their short names where there is no room."""
+    """The durability word with its settings, by their short names if space is short."""
     whole = (*head, *_durability_settings(view))
     if line_width(whole) > width:
         whole = (*head, *_durability_settings(view, short=True))
@@ -118,7 +118,7 @@ def _durability_word(view: View) -> tuple[str, str]:
 
 
 def _durability_settings(view: View, *, short: bool = False) -> TextLine:
-    """Each setting with its value and what it was."""
+    """Each setting with its value and original value."""
     settings: TextLine = ()
     for number, setting in enumerate(view.durability):
         name = setting.short_name if short and setting.short_name else setting.name
@@ -130,7 +130,7 @@ def _durability_settings(view: View, *, short: bool = False) -> TextLine:
 
 
 def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> list[TextLine]:
-    """What the shown change did: the differences in big letters, their levels and intervals below."""
+    """Effect of the shown change: differences in big letters, levels and intervals below."""
     effect = view.effect
     if effect is None:
         return [(TextSpan(_NO_CHANGE_WITHOUT_LOAD if view.is_watch else _NO_CHANGE, "muted"),)]
@@ -169,7 +169,7 @@ def _before_after(one: Comparison | None) -> TextLine:
 
 
 def _difference_text(one: Comparison | None) -> str:
-    """+55%, = where it is equal, or ? where that cannot be told."""
+    """Difference as text: +55%, = if equal, ? if inconclusive."""
     if one is None:
         return DASH
     if not one.differs or one.percent is None:
@@ -195,7 +195,7 @@ def _blocks_side_by_side(blocks: Sequence[LetterBlock], width: int) -> list[Text
 
 
 def _letter_role(block: LetterBlock) -> str:
-    """Digits that are plain text are bold."""
+    """Role of a block: plain digits become bold."""
     is_plain = block.rows[0].strip() == "" and any(sign.isalnum() for row in block.rows for sign in row)
     return "strong" if is_plain else block.role
 

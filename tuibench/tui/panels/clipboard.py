@@ -1,4 +1,4 @@
-"""Plain text for the clipboard: the figures of a moment, or a command."""
+"""Plain text for the clipboard: the figures of one sample, or a command."""
 
 from tuibench.metrics.inference.wording import FIGURE_NAMES, comparison_text
 from tuibench.model.experiments.effect import Effect
@@ -10,7 +10,7 @@ from tuibench.units import hms, local_time
 
 
 def figures_text(view: View) -> str:
-    """The figures of the cursor's column, or of the newest sample; durability, and the shown effect."""
+    """Figures at the cursor, or of the newest sample; durability, and the shown effect."""
     point = pointed_sample(view)
     if point is None:
         return ""
@@ -24,7 +24,7 @@ def figures_text(view: View) -> str:
 
 
 def effect_text_lines(effect: Effect) -> list[str]:
-    """An effect, a line for each figure."""
+    """An effect as text, one line per figure."""
     head = f"effect of {', '.join(map(str, effect.markers))}: {effect.change}"
     rows = [
         f"  {FIGURE_NAMES[one.figure]}: {before_after_text(one)}, {comparison_text(one)}"
@@ -34,7 +34,7 @@ def effect_text_lines(effect: Effect) -> list[str]:
 
 
 def pointed_sample(view: View) -> ChartPoint | None:
-    """What the cursor points at; without a cursor the newest."""
+    """Point at the cursor; without a cursor the newest."""
     if view.chart_state.cursor is None:
         return view.points[-1] if view.points else None
     found = view.history.between(*view.chart_state.cursor)
@@ -54,7 +54,7 @@ def _run_line(view: View, point: ChartPoint) -> str:
 
 
 def _measures_line(view: View, point: ChartPoint) -> str:
-    """Every figure that is known, with its name."""
+    """Every known figure with its name."""
     shown: list[tuple[str, Measure]] = [
         (each.title, each) for each in (*measures_of(view.headline)[:1], TPS, QPS, *PERCENTILES, FSYNCS)
     ]

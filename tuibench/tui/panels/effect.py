@@ -1,6 +1,6 @@
-"""Card of an effect: figures before and after, the difference, and its interval.
+"""Effect card: figures before and after a change, the difference, and its interval.
 
-The card beside the events: two spans that the operator compared, else the newest effect.
+The card beside the events shows two spans compared by the operator, otherwise the newest effect.
 """
 
 from collections.abc import Callable
@@ -34,16 +34,16 @@ _DIRECTIONS = {
     EffectFigure.FSYNCS: -1,
     EffectFigure.FSYNC_RATE: -1,
 }
-"""Which way a figure should go."""
+"""Direction in which each figure improves."""
 
 _LEVELS_WIDTH = 20
 _COST_NAME_WIDTH = 20
 PAIR = 2
-"""Effects that are pinned for a comparison."""
+"""Number of effects pinned for a comparison."""
 
 
 def effect_card(view: View, width: int, height: int) -> list[TextLine]:
-    """Which change, a line for each figure, and what was compared; nothing before the first effect.
+    """The change, one line per figure, and the compared windows; empty before the first effect.
 
     During an A/B test, its result so far.
     """
@@ -57,14 +57,14 @@ def effect_card(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _remedy(effect: Effect, view: View) -> str:
-    """What decides about a difference that cannot be attributed, as far as it can be done from here."""
+    """Hint at an A/B test, for a difference that cannot be attributed; empty if it is not available."""
     if view.cannot_steer or not ab_order(effect.change, view.status.presets):
         return ""
     return f" ({action_key(ACTIONS_BY_NAME['ab_test'], view)}: A/B test)"
 
 
 def effect_lines(effect: Effect, width: int, height: int, *, remedy: str = "") -> list[TextLine]:
-    """The card of one effect; `remedy` is what the card offers where a difference cannot be attributed."""
+    """Card of one effect; `remedy` is the hint shown where a difference cannot be attributed."""
     lines = [
         _effect_title(effect, width),
         *(_effect_row(one) for one in effect.comparisons),
@@ -76,7 +76,7 @@ def effect_lines(effect: Effect, width: int, height: int, *, remedy: str = "") -
 
 
 def _ab_test_lines(result: AbTestResult, view: View, width: int, height: int) -> list[TextLine]:
-    """The figures of an A/B test so far, and the sentence on it as far as there is room."""
+    """Figures of an A/B test so far, and its summary sentence as far as it fits."""
     title: TextLine = (
         TextSpan("A/B ", "title"),
         TextSpan(f"{result.subject} {result.a} → {result.b}", "muted"),
@@ -90,7 +90,7 @@ def _ab_test_lines(result: AbTestResult, view: View, width: int, height: int) ->
 
 
 def _pair_lines(first: Effect, second: Effect, width: int, height: int) -> list[TextLine]:
-    """Two effects beside each other: the changes, and of each figure both differences and both ends."""
+    """Two effects side by side: the changes, and for each figure both differences and final values."""
     column = (width - _NAME_WIDTH) // PAIR
     lines: list[TextLine] = [
         _pair_line(
@@ -140,30 +140,30 @@ def _effect_row(one: Comparison) -> TextLine:
 
 
 def before_after_text(one: Comparison) -> str:
-    """Before → after, in the figure's own way of writing."""
+    """Before → after, in the figure's own format."""
     write = _FORMATS[one.figure]
     return f"{write(one.before)} → {write(one.after)}"
 
 
 def is_better(one: Comparison) -> bool:
-    """Whether it went the way it should go."""
+    """True if the figure improved."""
     return one.delta * _DIRECTIONS[one.figure] > 0
 
 
 def difference_span(one: Comparison) -> TextSpan:
-    """Verdict, difference and interval, in the colour of good news or bad."""
+    """Verdict, difference and interval, coloured by improvement or regression."""
     return TextSpan(short_text(one), difference_role(one))
 
 
 def difference_role(one: Comparison | None) -> str:
-    """Good news, bad news, or grey where no difference is known."""
+    """Role of a difference: improvement, regression, or grey if no difference is known."""
     if one is None or not one.differs:
         return "muted"
     return "ok" if is_better(one) else "warn"
 
 
 def percent_text(one: Comparison) -> str:
-    """The difference as short as can be: `+55 %`, `=` where it is equal, `?` where that cannot be told."""
+    """Shortest form of the difference: `+55 %`, `=` if equal, `?` if inconclusive."""
     if not one.differs:
         return "=" if one.verdict is Verdict.EQUAL else "?"
     if one.percent is None:
@@ -172,7 +172,7 @@ def percent_text(one: Comparison) -> str:
 
 
 def _cost_rows(effect: Effect) -> list[TextLine]:
-    """What an operation cost before and after, as far as there is room below the rest."""
+    """Cost of an operation before and after, as far as it fits."""
     return [
         (TextSpan(f"{resource.facts.label:<{_COST_NAME_WIDTH}}", "muted"), TextSpan(text, "strong"))
         for resource, text in change_parts(effect.cost_before, effect.cost_after)
@@ -180,7 +180,7 @@ def _cost_rows(effect: Effect) -> list[TextLine]:
 
 
 def _attribution_lines(effect: Effect, width: int, remedy: str) -> list[TextLine]:
-    """Why the first of the figures cannot be attributed to the change, and what can decide it."""
+    """Why a difference cannot be attributed to the change, and how to decide it; the first one found."""
     text = next(filter(None, map(attribution_text, effect.comparisons)), "").replace(":", f"{remedy}:", 1)
     return [(TextSpan(line, "warn"),) for line in wrap_text(text, width)] if text else []
 
@@ -196,7 +196,7 @@ _GAP = TextSpan("   ")
 
 
 def comparison_card(view: View, width: int, height: int) -> list[TextLine]:
-    """What is to be compared, as large as there is room: four lines, or two."""
+    """Comparison of two spans in four lines or, if space is short, two."""
     found = view.chart_state.difference
     if found is None:
         return effect_card(view, width, height)

@@ -1,6 +1,6 @@
-"""The newest events; a change has the number of its marker in the charts.
+"""Events panel: the newest events; a change has the number of its marker in the charts.
 
-The events of the run as a list that can be filtered, and all there is to know of one of them.
+Also the filtered timeline of the events screen, and the details of one event.
 """
 
 from collections.abc import Sequence
@@ -35,16 +35,16 @@ _GLYPHS = {
 }
 _SHORT_FIGURES = {EffectFigure.TPS: "TPS", EffectFigure.P95: "p95", EffectFigure.FSYNCS: "fsyncs"}
 PROBE_PREFIX = "probe: "
-"""How the texts of a probe's events begin: of its steps, and of its result."""
+"""Prefix of a probe's event texts: of its steps, and of its result."""
 _FIGURE_CELLS = 8
 """Cells of a difference in a row: −98 %, +1,234 %."""
 _FEWEST_TEXT_CELLS = 24
 _INDENT = 2
-"""Before each name of a figure."""
+"""Indent before each name of a figure."""
 
 
 def events_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """As many of the newest events as there are rows; a change has its effect in its own row."""
+    """The newest events that fit; the effect of a change is in the row of that change."""
     listed = _rows_up_to_cursor(view)
     newest = reversed(listed[-height:]) if height > 0 else iter(())
     lines = [_event_line(view, event, width) for event in newest]
@@ -54,16 +54,16 @@ def events_panel(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def event_badge(event: Event) -> TextSpan:
-    """The number of its line in the charts, or a glyph for its kind."""
+    """Number of the event's marker in the charts, or a glyph for its kind."""
     if event.marker is not None:
         return TextSpan(str(event.marker), "badge")
     return TextSpan(*_GLYPHS.get(event.kind, ("·", "muted")))
 
 
 def _rows_up_to_cursor(view: View) -> tuple[Event, ...]:
-    """The events up to the newest one that the cursor points at; all, where it points at none.
+    """Events up to the newest one at the cursor; all without a cursor.
 
-    An effect is told in the row of its change, as long as that is known.
+    An effect is part of the row of its change, if that change is still listed.
     """
     changes = {event.marker for event in view.events if event.kind in CHANGE_KINDS}
     rows = tuple(
@@ -96,7 +96,7 @@ def _event_line(view: View, event: Event, width: int) -> TextLine:
 
 
 def one_entry_a_probe(events: Sequence[Event]) -> list[Event]:
-    """The events, with the steps of each probe as one: the newest step, with how many there were."""
+    """The events with the steps of each probe merged into one: the newest step, and the number of steps."""
     found: list[Event] = []
     steps = 0
     for event in events:
@@ -116,7 +116,7 @@ def one_entry_a_probe(events: Sequence[Event]) -> list[Event]:
 
 
 def effect_figures(effect: Effect, room: int) -> TextLine:
-    """The differences in columns, as many as there is room for; those that are not significant are grey."""
+    """Differences in columns, as many as fit; those that are not significant are grey."""
     line: TextLine = ()
     for one in effect.comparisons:
         name = TextSpan(f"  {_SHORT_FIGURES[one.figure]}", "muted")
@@ -143,7 +143,7 @@ EVENT_FILTERS: tuple[tuple[str, frozenset[EventKind]], ...] = (
     ("trouble", TROUBLE_KINDS),
     ("marks", frozenset({EventKind.MARK})),
 )
-"""What can be looked at, and the kinds of events that belong to it."""
+"""Filters: name, and the kinds of events included."""
 
 _TIMELINE_BADGE_WIDTH, _TIME_WIDTH, _KIND_WIDTH = 4, 10, 11
 _EMPTY_TEXTS = {
@@ -155,13 +155,13 @@ _EMPTY_TEXTS = {
 
 
 def filtered_events(events: Sequence[Event], place: int) -> list[Event]:
-    """The events of a filter, newest first; a probe is one of them."""
+    """The events of a filter, newest first; a probe counts as one event."""
     kinds = EVENT_FILTERS[place][1]
     return [event for event in reversed(one_entry_a_probe(events)) if event.kind in kinds]
 
 
 def event_ids(events: Sequence[Event]) -> list[int]:
-    """A number for each event that stays its own: the microsecond, or the next one that is free."""
+    """A stable number for each event: its time in microseconds, or the next free number."""
     found: dict[int, None] = {}
     for event in events:
         number = round(event.at * 1e6)
@@ -172,7 +172,7 @@ def event_ids(events: Sequence[Event]) -> list[int]:
 
 
 def filter_line(events: Sequence[Event], place: int, width: int, height: int) -> list[TextLine]:
-    """The filters with their numbers; a click chooses one."""
+    """The filters with their counts; a click selects one."""
     parts = []
     for number, (name, _) in enumerate(EVENT_FILTERS):
         count = len(filtered_events(events, number))
@@ -184,7 +184,7 @@ def filter_line(events: Sequence[Event], place: int, width: int, height: int) ->
 def timeline(
     events: Sequence[Event], place: int, selection: Selection, width: int, height: int
 ) -> list[TextLine]:
-    """A line for each event of a filter, the chosen one in sight."""
+    """One line per event of a filter, scrolled so that the selected one is visible."""
     listed = filtered_events(events, place)
     if not listed:
         return [
@@ -217,12 +217,12 @@ def _timeline_row(event: Event, number: int, width: int, *, chosen: bool) -> Tex
 
 
 def _without_indent(line: TextLine) -> TextLine:
-    """The figures of an effect from the first cell on."""
+    """The figures of an effect without the leading indent."""
     return (line[0]._replace(text=line[0].text[_INDENT:]), *line[1:]) if line else line
 
 
 def event_detail(event: Event | None, events: Sequence[Event], width: int, height: int) -> list[TextLine]:
-    """When and what in full; of a change or an effect, the card with levels and intervals."""
+    """Time and full text of an event; for a change or an effect, the card with levels and intervals."""
     if event is None:
         return []
     when = f"{local_time(event.at, '%H:%M:%S')}, {hms(event.elapsed_seconds)} into the run"
@@ -239,7 +239,7 @@ def event_detail(event: Event | None, events: Sequence[Event], width: int, heigh
 
 
 def effect_of(event: Event, events: Sequence[Event]) -> Effect | None:
-    """The effect that an event tells of, or that a change had."""
+    """The effect of an event, or of the change that it reports."""
     if event.effect is not None or event.marker is None:
         return event.effect
     return next(

@@ -1,6 +1,6 @@
-"""The host of the server, and the client's beside it: processors by their users, memory, disk, network.
+"""Host panels: CPU usage by process group, memory, disks, network; server's host and client's host.
 
-What the host screen shows: each core, who uses them, memory and swap, disks and network.
+The host screen shows each core, its usage, memory and swap, disks and network.
 """
 
 from tuibench.model.measurements.sample import HostSample
@@ -18,16 +18,16 @@ CPU_BAR_PARTS = (("server", "█", "server"), ("tuibench", "▓", "own"), ("rest
 _IDLE = "·"
 _NAME = 7
 _MEMORY = 16
-"""Cells of the memory's figures where both have one unit: 9.12 of 23.5 GiB."""
+"""Width of the memory figures if both have the same unit: 9.12 of 23.5 GiB."""
 
 
 NOTEWORTHY_PERCENT = 0.5
 SATURATED_PERCENT, BUSY_PERCENT = 97.0, 90.0
-"""From here on the processors have nothing left, or little."""
+"""CPU percentages from which the host counts as full, or nearly full."""
 
 
 def cpu_role(percent: float) -> str:
-    """How loud a percentage of all cores is written."""
+    """Role of a percentage of all cores."""
     return "alarm" if percent >= SATURATED_PERCENT else "warn" if percent >= BUSY_PERCENT else "strong"
 
 
@@ -59,7 +59,7 @@ def host_panel(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _client_row(view: View, width: int) -> list[TextLine]:
-    """The client's processors, where the panel is about the server's host."""
+    """CPU usage of the client's host, if the panel shows the server's."""
     client = view.client_host
     if client is None:
         return []
@@ -96,7 +96,7 @@ def _host_title(view: View) -> TextLine:
 
 
 def _whose(view: View) -> str:
-    """Which host it is, where client and server have two."""
+    """Label of the host, if client and server have different ones."""
     if view.is_host_remote:
         return "of the server"
     return "" if view.server_info.is_local else "of the client"
@@ -118,7 +118,7 @@ def _bar_row(name: str, bar: TextLine, value: str, width: int, role: str = "stro
 
 
 def cpu_bar(host: HostSample, width: int) -> TextLine:
-    """All cores as one bar, split by who uses them."""
+    """All cores as one bar, split by process group."""
     parts = (host.cpu_server or 0.0, host.cpu_tuibench, host.cpu_rest)
     glyphs = [glyph for _, glyph, _ in CPU_BAR_PARTS]
     runs = share_runs(list(zip(parts, glyphs, strict=True)), width, _IDLE)
@@ -127,7 +127,7 @@ def cpu_bar(host: HostSample, width: int) -> TextLine:
 
 
 def cpu_legend(host: HostSample, width: int) -> list[TextLine]:
-    """What the bar's parts are. A server that was not found says why in a line of its own."""
+    """Legend of the bar. The reason why the server process was not found has a line of its own."""
     line = _cpu_parts(host, " ", glyphs=True)
     if not host.note:
         return [pad_line(line, width)]
@@ -138,7 +138,7 @@ def cpu_legend(host: HostSample, width: int) -> list[TextLine]:
 
 
 def _cpu_parts(host: HostSample, gap: str, *, glyphs: bool = False) -> TextLine:
-    """Who uses the processor, in the order of the bar."""
+    """CPU usage by process group, in the order of the bar."""
     values = (host.cpu_server, host.cpu_tuibench, host.cpu_rest)
     line: TextLine = ()
     for (name, glyph, role), value in zip(CPU_BAR_PARTS, values, strict=True):
@@ -164,7 +164,7 @@ def _memory_bar(host: HostSample, width: int) -> TextLine:
 
 
 def _memory_text(host: HostSample) -> str:
-    """9.1 of 24 GiB, the unit of the total for both."""
+    """Memory in the unit of the total: 9.1 of 24 GiB."""
     total = binary_size(host.memory_total_bytes)
     used = binary_size(host.memory_used_bytes)
     same_unit = used.split(" ")[-1] == total.split(" ")[-1]
@@ -180,7 +180,7 @@ def _rate_row(name: str, bytes_per_second: float | None, width: int) -> TextLine
 
 
 def _short_rate(bytes_per_second: float | None) -> str:
-    """A rate in as few cells as can be: 11.8M."""
+    """Shortest form of a rate: 11.8M."""
     return (
         DASH
         if bytes_per_second is None
@@ -192,7 +192,7 @@ _CORE_WIDTH = 24
 
 
 def core_bars(view: View, width: int, height: int) -> list[TextLine]:
-    """The bar of all cores with who uses them, and a bar for each core in columns."""
+    """Bar of all cores with its legend, and a bar for each core in columns."""
     host = view.host
     if host is None:
         missing = f" {_whose(view)}  {DASH} {_why_missing(view)}"
@@ -209,7 +209,7 @@ def core_bars(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _cores_of(view: View) -> str:
-    """Whose cores they are, and what limits the group of the server or of tuibench."""
+    """Whose cores they are, with CPU limit, steal and throttling, if any."""
     host, parts = view.host, []
     if view.is_host_remote:
         parts.append(f"of the server, {host.origin}" if host and host.origin else "of the server")
@@ -225,7 +225,7 @@ def _cores_of(view: View) -> str:
 
 
 def core_bars_height(view: View, width: int) -> int:
-    """How many lines they are worth, at most a third of a screen."""
+    """Height of the core bars: at most a third of the screen."""
     host = view.host
     if host is None:
         return 1
@@ -234,7 +234,7 @@ def core_bars_height(view: View, width: int) -> int:
 
 
 def _core_rows(host: HostSample, width: int) -> list[TextLine]:
-    """A bar for each core, a few to a line, numbered across."""
+    """A bar for each core, several per line, numbered row by row."""
     columns = max(width // _CORE_WIDTH, 1)
     cells = [_core_bar(number, busy, width // columns) for number, busy in enumerate(host.cpu_by_core)]
     rows = [cells[start : start + columns] for start in range(0, len(cells), columns)]
@@ -251,7 +251,7 @@ def _core_bar(number: int, busy: float, width: int) -> TextLine:
 
 
 def host_sections(view: View) -> list[TrendSection]:
-    """Processor, memory, disks and network, with their last minute."""
+    """CPU, memory, disks and network over the last minute."""
     return [
         TrendSection(title, [_host_row(view, row, title) for row in rows])
         for title, rows in HOST_TABLES.items()
@@ -259,7 +259,7 @@ def host_sections(view: View) -> list[TrendSection]:
 
 
 def client_section(view: View) -> list[TrendSection]:
-    """The client's host, where the others are about the server's; else nothing."""
+    """The client's host, if the other sections show the server's; otherwise empty."""
     if not view.is_host_remote:
         return []
     return [TrendSection(CLIENT, [_host_row(view, row, CLIENT) for row in CLIENT_TABLE])]

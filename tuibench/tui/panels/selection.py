@@ -1,4 +1,4 @@
-"""Selection in a list that changes: by identity, or by position if the item is gone."""
+"""Selection in a changing list: by identity, or by position if the item is gone."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,17 +12,17 @@ MOVE_KEYS = {
     "home": -(10**6),
     "end": 10**6,
 }
-"""By key: how many lines further down."""
+"""Number of lines that each key moves down."""
 
 
 class Selection(NamedTuple):
-    """The chosen id, and where it was last seen."""
+    """The selected id, and its last position."""
 
     id: int | None = None
     place: int = 0
 
     def settled(self, ids: Sequence[int]) -> "Selection":
-        """The same line in a new list; whoever took its place if it is gone."""
+        """The selection in a new list: the same id, or the one at its former position."""
         if not ids:
             return Selection()
         if self.id in ids:
@@ -31,11 +31,11 @@ class Selection(NamedTuple):
         return Selection(ids[place], place)
 
     def moved(self, ids: Sequence[int], by: int) -> "Selection":
-        """So many lines further down, as far as there are any."""
+        """The selection moved down by this number of lines, within the list."""
         place = min(max(self.settled(ids).place + by, 0), len(ids) - 1)
         return Selection(ids[place], place) if ids else Selection()
 
 
 def first_visible(chosen: int, count: int, height: int) -> int:
-    """The first line to show so that the chosen one is among `height` lines, near their middle."""
+    """First visible line, such that the selected one is among `height` lines, near the middle."""
     return max(0, min(chosen - height // 2, count - height))

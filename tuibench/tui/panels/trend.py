@@ -1,6 +1,6 @@
-"""A figure in a row: name, sparkline, current value, note.
+"""Row of a figure: name, sparkline, current value, note.
 
-A value that is missing says why beside its dash; a tick that is missing is a gap in the trend.
+A missing value has its reason beside the dash; a missing tick is a gap in the sparkline.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,13 +18,14 @@ _NAME = 16
 _LONGEST_TREND = 60
 _HEADROOM = 8 / 7
 _HIGH = 2
-"""Lines of a figure where there is more than enough room."""
+"""Height of a sparkline in lines if there is ample room."""
 
 
 class TrendRow(NamedTuple):
-    """`values` are those of the last samples, the newest last; `beside` is a total, a limit, or the reason.
+    """A row: `values` are those of the last samples, the newest last; `beside` is a total, a limit, or a
+    reason.
 
-    A `rare` row is left out where there is no room. `key` is that of its figure, for a chart of its own.
+    A `rare` row is left out if space is short. `key` is that of its figure, for its own chart.
     """
 
     name: str
@@ -45,7 +46,7 @@ class TrendSection(NamedTuple):
 
 
 class ListMarks(NamedTuple):
-    """What is marked in a list: the row that is chosen, and those that are on the charts, by their keys."""
+    """Marks in a list: the selected row, and the rows whose figures are on the charts, by key."""
 
     chosen: str = ""
     charted: Collection[str] = ()
@@ -63,10 +64,10 @@ def stack_sections(
     ascii_only: bool = False,
     marks: ListMarks = NO_MARKS,
 ) -> list[TextLine]:
-    """The sections below each other; where there is room a line between them, and trends of two lines.
+    """The sections stacked; if there is room, with a line between them and sparklines of two lines.
 
-    A column `beside` them has trends of as many lines. Where there is too little room for all, the lines
-    around the chosen row are shown.
+    A column `beside` them is taken into account for the height of the sparklines. If space is short, the
+    lines around the selected row are shown.
     """
     sections = listed_sections(sections, height)
     free = height >= sections_height(sections, free=1)
@@ -86,14 +87,14 @@ def stack_sections(
 
 
 def listed_sections(sections: Sequence[TrendSection], height: int) -> Sequence[TrendSection]:
-    """The sections as they are listed in so many lines: without rare rows where there is no room for them."""
+    """The sections as listed in this height: without rare rows if space is short."""
     if height < sections_height(sections):
         return [_without_rare(section) for section in sections]
     return sections
 
 
 def listed_keys(sections: Sequence[TrendSection], height: int) -> list[str]:
-    """The keys of the rows that are listed, from the top down."""
+    """Keys of the listed rows, from the top down."""
     return [row.key for section in listed_sections(sections, height) for row in section.rows if row.key]
 
 
@@ -102,7 +103,7 @@ def _trend_width(width: int) -> int:
 
 
 def sections_height(sections: Sequence[TrendSection], high: int = 1, free: int = 0) -> int:
-    """How many lines they take, with so many for a row and so many between two sections."""
+    """Height of the sections, with `high` lines per row and `free` lines between two sections."""
     return sum(len(section.rows) * high + 1 + free for section in sections) - free
 
 
@@ -118,7 +119,7 @@ def _section_heading(section: TrendSection, width: int) -> TextLine:
 def _trend_lines(
     row: TrendRow, width: int, high: int, marks: ListMarks, *, ascii_only: bool
 ) -> list[TextLine]:
-    """The figure in its lowest line; a trend that is higher reaches above it."""
+    """Lines of a row: the figure is on the lowest line; a higher sparkline extends above it."""
     room = width - _NOW - _BESIDE
     trend = _trend_width(width)
     *above, lowest = _sparkline(row.values, trend, high, ascii_only=ascii_only)
@@ -134,7 +135,7 @@ def _trend_lines(
 
 
 def _name_cells(row: TrendRow, room: int, marks: ListMarks) -> TextLine:
-    """The name, marked where the row is chosen, and behind it a dot where its figure is on the charts."""
+    """Name, marked if the row is selected, followed by a dot if its figure is on the charts."""
     role = "selected" if row.key and row.key == marks.chosen else "warn" if row.alarm else "muted"
     if not row.key or row.key not in marks.charted:
         return (TextSpan(shorten(row.name, room), role),)
@@ -150,10 +151,10 @@ def _value_line(row: TrendRow, name: TextLine, width: int) -> TextLine:
 
 
 def _sparkline(values: Sequence[float | None], width: int, high: int, *, ascii_only: bool) -> list[str]:
-    """The newest values, from zero or, where none comes near it, from below the least. What is always the
-    same is half a row high.
+    """Sparkline of the newest values, from zero or, if all are far from zero, from below the minimum.
+    Constant values are drawn at half a row.
 
-    They never fill a cell, so that rows stay apart.
+    A bar never fills its top cell, so that rows remain separate.
     """
     shown = [*(None,) * width, *values][-width:] if width > 0 else []
     known = [value for value in shown if value is not None]

@@ -20,7 +20,7 @@ def available_scenes() -> dict[str, Path]:
 
 
 def load_scene(name: str) -> Scene:
-    """Reads and checks a scene, by name or by path. Raises UsageError that says what is wrong and where."""
+    """Read and validate a scene, by name or by path. Raises UsageError with the error and its location."""
     path = _find_scene(name)
     try:
         text = files.read_text(path)

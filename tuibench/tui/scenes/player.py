@@ -1,7 +1,7 @@
-"""Player of a scene: commands and screens from views and the time. Without I/O.
+"""Scene player: converts views and time to commands and screen changes, without I/O.
 
-A step begins, and is over when its text has been read, its condition holds, or the speaker goes on. What is
-revealed is what was measured: a change without an effect on this machine is told as such.
+A step ends when its text has been read, its condition holds, or the speaker continues. A reveal shows the
+measured result: a change without an effect on this machine is reported as such.
 """
 
 from collections.abc import Iterator
@@ -30,20 +30,20 @@ from tuibench.tui.view import Caption, View
 
 WORDS_PER_SECOND, LEAST_SECONDS, ASK_SECONDS = 2.5, 4.0, 9.0
 SETTLED_TICKS = 6
-"""A load is at rest when so many ticks show no trend."""
+"""Number of ticks without a trend after which a load counts as settled."""
 PROBE_START_SECONDS = 5.0
-"""So long the step waits for its probe: the screen of the probe opens once there is one."""
+"""Time that a step waits for its probe to start: the probe's screen is available only then."""
 DIRECTIONS = {"higher": Verdict.HIGHER, "lower": Verdict.LOWER, "equal": Verdict.EQUAL}
 
 
 class ShowScreen(NamedTuple):
-    """Go to a screen of the tab line."""
+    """Switch to a screen of the tab line."""
 
     name: str
 
 
 class PinEffects(NamedTuple):
-    """Show these effects, by their changes: one, or two beside each other."""
+    """Pin the effects of these changes: one, or two side by side."""
 
     markers: tuple[int, ...]
 
@@ -52,7 +52,7 @@ SceneAction = Command | ShowScreen | PinEffects
 
 
 class ScenePlayer:
-    """One performance. With `by_space` texts stay until the speaker goes on; with `loop` it begins again."""
+    """One performance. With `by_space` texts stay until the speaker continues; with `loop` it repeats."""
 
     def __init__(self, scene: Scene, *, by_space: bool = False, loop: bool = False) -> None:
         self.scene = scene
@@ -75,11 +75,11 @@ class ScenePlayer:
         return self._caption
 
     def go_on(self) -> None:
-        """The speaker wants the next step now."""
+        """Continue with the next step now."""
         self._is_released = True
 
     def advance(self, view: View, now: float) -> list[SceneAction]:
-        """What is to be done by now; called with every new view, and now and then."""
+        """Return the actions due now; called with every new view, and periodically."""
         if self._is_over or not view.points or view.stopping:
             return []
         actions: list[SceneAction] = []
@@ -96,7 +96,7 @@ class ScenePlayer:
         return self.scene.steps[self._place]
 
     def _end(self, now: float) -> list[SceneAction]:
-        """Over, or everything as it was and from the start again."""
+        """End the scene; with `loop`, restore everything and start again."""
         if not self._loop:
             self._is_over = True
             text = "The scene is over; the load continues. q stops it and restores the settings."
@@ -143,13 +143,13 @@ class ScenePlayer:
         self._caption = Caption(self.scene.title, text, kind, place)
 
     def _remember(self, view: View) -> None:
-        """What comes after this is what the change did."""
+        """Record the time and the last marker before a change, to find its effect."""
         self._changed_at = view.elapsed_seconds
         self._marker = max((event.marker or 0 for event in view.events), default=0)
         self._no_effect = ""
 
     def _compare(self) -> list[SceneAction]:
-        """The last two effects side by side; with one there is nothing to compare."""
+        """Compare the last two effects; no action if there is only one."""
         pair = tuple(effect.markers[-1] for effect in self._effects[-2:])
         return [PinEffects(pair)] if len(pair) == 2 else []
 
@@ -168,7 +168,7 @@ class ScenePlayer:
         return self._has_come(step, view) or now - self._since >= step.at_most
 
     def _reading_seconds(self, step: SceneStep) -> float:
-        """As long as it takes to read aloud; a question leaves time for answers."""
+        """Time to read the text aloud; a question leaves time for answers."""
         if step.seconds is not None:
             return step.seconds
         reading = len(self._caption.text.split()) / WORDS_PER_SECOND
@@ -189,13 +189,13 @@ class ScenePlayer:
         return True
 
     def _tells_effect(self, event: Event) -> bool:
-        """Whether it says what the last change did, or why that is not known."""
+        """True for the effect of the last change, or the reason why it is unknown."""
         if event.kind is not EventKind.EFFECT or event.elapsed_seconds < self._changed_at:
             return False
         return event.effect is None or event.effect.markers[-1] > self._marker
 
     def _revealed(self, step: SceneStep, view: View) -> tuple[str, str]:
-        """The text and its kind: what was measured, and what the author says of it."""
+        """The text and its kind: measured result, with the author's comment."""
         if step.reveal == PROBE:
             result = view.probe.result if view.probe is not None else None
             if result is None:
@@ -209,7 +209,7 @@ class ScenePlayer:
         return verdict_on(step, one)
 
     def _last_effect(self) -> Effect | None:
-        """That of the last change, not of one before it."""
+        """Effect of the last change, None if not measured; never that of an earlier change."""
         newest = self._effects[-1] if self._effects else None
         return newest if newest is not None and newest.markers[-1] > self._marker else None
 
@@ -223,7 +223,7 @@ _WAITING = {
 
 
 def verdict_on(step: SceneStep, one: Comparison) -> tuple[str, str]:
-    """What was found of a figure: as expected, otherwise, or nothing that can be told."""
+    """Text and kind for a measured figure: as expected, not as expected, or inconclusive."""
     figures = f"{FIGURE_NAMES[one.figure]} {before_after_text(one)}, {short_text(one)}."
     expected = DIRECTIONS.get(step.expect)
     if one.movement is not None:
@@ -241,7 +241,7 @@ def verdict_on(step: SceneStep, one: Comparison) -> tuple[str, str]:
 
 
 def is_settled(view: View, since_seconds: float) -> bool:
-    """Whether throughput and p95 show no trend since a moment."""
+    """True if throughput and p95 show no trend since that time."""
     points = [
         point for point in view.points if point.elapsed_seconds > since_seconds + 1 and point.tps is not None
     ]
@@ -251,7 +251,7 @@ def is_settled(view: View, since_seconds: float) -> bool:
 
 
 def _commands(change: Settings) -> Iterator[Command]:
-    """In an order in which they can be told apart least: they are one change."""
+    """The commands of a step, the load's last: together they are one change."""
     if change.restore:
         yield RestoreSettings()
     if change.preset:

@@ -1,6 +1,6 @@
-"""Format of a scene file: initial load and steps. Decoding and validation.
+"""Scene file format: initial load and steps. Decoding and validation.
 
-A step does one thing, named by its key; the other keys belong to that.
+A step has one action, named by its key; its other keys are parameters of that action.
 """
 
 import re
@@ -18,14 +18,14 @@ from tuibench.model.experiments.effect import EffectFigure
 from tuibench.model.notation import parse_delay_ms
 
 REVEALED = {"tps": EffectFigure.TPS, "p95": EffectFigure.P95, "fsyncs": EffectFigure.FSYNCS}
-"""What a step can reveal of a change; `probe` besides, of a probe."""
+"""Figures of a change that a step can reveal; a probe's result is revealed by `probe`."""
 PROBE = "probe"
 MAX_SECONDS = 3600.0
 OptionValue = int | float | str | bool
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a step changes; several of them at once are one after the other."""
+    """Changes made by a step, applied in sequence."""
 
     threads: int | None = None
     rate: float | None = None
@@ -45,11 +45,11 @@ class SceneProbe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class SceneStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
-    """One thing that happens. Texts stay for `seconds`, without it as long as it takes to read them.
+    """One step. Texts stay for `seconds`, by default for their reading time.
 
-    `wait` is a number of seconds, `settled` for a load at rest, `effect` for the measured effect of the last
-    change, or `probe`; it gives up after `at_most` seconds. `expect` says which way a figure should go,
-    `then` is said if it did, `otherwise` if not.
+    `wait` is a number of seconds, `settled` for a settled load, `effect` for the measured effect of the last
+    change, or `probe`; it times out after `at_most` seconds. `expect` is the expected direction of a figure,
+    `then` is the text if it is met, `otherwise` if not.
     """
 
     say: str = ""
@@ -70,7 +70,7 @@ class SceneStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def action(self) -> str:
-        """The key that says what the step does."""
+        """The key that names the step's action."""
         return next(_actions(self), "")
 
 
@@ -85,11 +85,11 @@ ACTIONS = {
     "compare": set(),
     "probe": set(),
 }
-"""The steps, and the other keys that each of them may have."""
+"""The actions, and the further keys valid for each of them."""
 
 
 class Scene(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
-    """A whole scene. `profile_text` is a profile that belongs to it alone, instead of a name."""
+    """A whole scene. `profile_text` is a profile of its own, instead of a profile's name."""
 
     title: str
     summary: str = ""
@@ -101,7 +101,7 @@ class Scene(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 def decode_scene(text: str, source: str) -> Scene:
-    """The checked scene. Raises UsageError with the file, the step and the key, and what is valid there."""
+    """Decode and validate a scene. Raises UsageError with file, step, key, and the valid values."""
     try:
         raw = tomllib.loads(text)
     except DECODE_ERRORS as error:
@@ -115,7 +115,7 @@ def decode_scene(text: str, source: str) -> Scene:
 
 
 def _actions(step: SceneStep) -> Iterator[str]:
-    """Every key of the step that does something."""
+    """Every action key of the step."""
     for name in ACTIONS:
         value = getattr(step, name)
         if value is not None and value is not False and value != "":

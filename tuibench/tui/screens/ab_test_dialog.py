@@ -1,4 +1,4 @@
-"""The dialog that starts an A/B test: two values, what counts as equal, and how long it may take."""
+"""Dialog that starts an A/B test: two values, tolerance, and maximum duration."""
 
 from typing import ClassVar, NamedTuple
 
@@ -29,7 +29,7 @@ _FACTS = (
 
 
 class _Field(NamedTuple):
-    """One line of the dialog: its name, what it asks for, and how it is read."""
+    """One field of the dialog: name, label, and parser."""
 
     name: str
     label: str
@@ -44,7 +44,7 @@ _FIELDS = (
 
 
 class AbTestDialog(ModalScreen[StartAbTest | None]):
-    """Answers what to test, or None when the operator went back. The values of the shown effect are there."""
+    """Returns the A/B test to start, None if cancelled. Initially it has the values of the shown effect."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "Back")]
 
@@ -100,7 +100,7 @@ class AbTestDialog(ModalScreen[StartAbTest | None]):
         )
 
     def _error(self, *, submitted: bool = False) -> str:
-        """What is wrong with the first line that cannot be read; an empty one is only unfinished."""
+        """Error of the first invalid field; an empty one is an error only on submission."""
         for field in _FIELDS:
             text = self._values[field.name]
             if not text.strip() and not submitted:
@@ -116,7 +116,7 @@ class AbTestDialog(ModalScreen[StartAbTest | None]):
 
 
 def proposed_order(view: View) -> str:
-    """The values of the effect that is shown, otherwise of the newest change that has two; else nothing."""
+    """Values of the shown effect, otherwise of the newest change that has two; else empty."""
     texts = [view.effect.change] if view.effect is not None else []
     texts += [event.text for event in reversed(view.events) if event.kind in _CHANGES]
     presets = view.status.presets

@@ -1,7 +1,7 @@
-"""Base of the screens in the tab line: header, tabs, body, answer, keys.
+"""Base class of the screens in the tab line: header, tabs, body, reply, keys.
 
-There are three arrangements by size: -full, -compact (made for 80×24) and -small, where a notice says that
-the terminal is too small. A screen of its own is a subclass with a `body`.
+There are three layouts by size: -full, -compact (designed for 80×24) and -small, which shows a notice that
+the terminal is too small. A new screen is a subclass with a `body`.
 """
 
 from functools import partial
@@ -29,18 +29,18 @@ from tuibench.tui.widgets.panel import DrawFunction, Palette, Panel
 
 MIN_SIZE = (80, 24)
 FULL_SIZE = (110, 32)
-"""From this size on the full arrangement fits."""
+"""Minimum size of the full layout."""
 TALL_HEIGHT = 48
-"""From this height on there is room for more of everything."""
+"""Minimum height of the tall layout, with more rows for everything."""
 CPU_HEIGHT = 36
-"""From this height on the processor has a chart of its own on the first screen."""
+"""Minimum height for a CPU chart on the first screen."""
 LOW_HEIGHT = 26
-"""Below this height lines are counted."""
+"""Below this height the layout saves lines."""
 SIZE_CLASSES = frozenset(("-full", "-compact", "-small", "-tall", "-short", "-high", "-low"))
 
 
 class ScreenFrame(NamedTuple):
-    """What a screen gets from the app: how the tab line is drawn, whether the terminal is plain, its size."""
+    """Parameters of a screen from the app: drawing of the tab line, ASCII mode, terminal size."""
 
     tabs: DrawFunction
     ascii_only: bool = False
@@ -48,36 +48,36 @@ class ScreenFrame(NamedTuple):
 
 
 class MainScreen(Screen[None]):
-    """Shows a View; knows nothing of sessions.
+    """Displays a View; independent of sessions.
 
-    `poll_command` is the command that is submitted when the screen opens and after each sample while it is
-    visible, for what the session tells only as long as somebody looks. `KEYS` are the keys that mean
-    something on this screen only; they are named in a line of their own above the footer.
+    `poll_command` is submitted when the screen opens and after each sample while it is visible, for data that
+    the session sends only while polled. `KEYS` are the screen's own keys; they are listed in a line of their
+    own above the footer.
     """
 
     class CommandRequested(Message):
-        """The operator wants this to be submitted, and has confirmed it where that is asked for."""
+        """The operator submits a command, already confirmed if that is required."""
 
         def __init__(self, command: Command) -> None:
             super().__init__()
             self.command = command
 
     class JumpRequested(Message):
-        """The operator wants to see this moment on the charts."""
+        """The operator jumps to this time on the charts."""
 
         def __init__(self, elapsed_seconds: float) -> None:
             super().__init__()
             self.elapsed_seconds = elapsed_seconds
 
     class PinRequested(Message):
-        """The operator wants the effect of this change to be the one that is shown."""
+        """The operator pins the effect of this change."""
 
         def __init__(self, marker: int) -> None:
             super().__init__()
             self.marker = marker
 
     class LookRequested(Message):
-        """The operator wants the charts to show something else."""
+        """The operator changes the chart view."""
 
         def __init__(self, change: ViewChange) -> None:
             super().__init__()
@@ -98,7 +98,7 @@ class MainScreen(Screen[None]):
         self.add_class(*size_classes(*frame.size), update=False)
 
     def body(self) -> ComposeResult:
-        """The screen's own part, between the tabs and the last answer."""
+        """The screen's own part, between the tabs and the reply line."""
         yield from ()
 
     def compose(self) -> ComposeResult:
@@ -117,16 +117,16 @@ class MainScreen(Screen[None]):
             yield self.panel(footer, id="footer")
 
     def panel(self, draw: DrawFunction, *, id: str | None = None, classes: str = "") -> Panel:
-        """A panel in the terminal's characters."""
+        """A panel in the terminal's character set."""
         return Panel(draw, ascii_only=self.frame.ascii_only, id=id, classes=classes)
 
     def copied(self, view: View) -> str:
-        """What the key that copies takes from this screen; empty where there is nothing yet."""
+        """Text that the copy key takes from this screen; empty if there is none yet."""
         return figures_text(view)
 
     @property
     def chart_columns(self) -> int:
-        """How many columns the charts of this screen have; 0 without charts."""
+        """Number of columns of this screen's charts; 0 without charts."""
         return 0
 
     def on_mount(self) -> None:
@@ -134,13 +134,13 @@ class MainScreen(Screen[None]):
         self.show(self.view)
 
     def post_message(self, message: Message) -> bool:
-        """Whenever a screen is shown, Textual styles all of it anew; only another theme asks for that."""
+        """Avoid restyling: Textual restyles a screen whenever it is shown; only a new theme requires that."""
         if isinstance(message, ScreenResume) and self._styled_in in ("", self.app.theme):
             return super().post_message(ScreenResume(refresh_styles=False))
         return super().post_message(message)
 
     def on_screen_resume(self) -> None:
-        """It may have been resized while it was hidden, and the theme may be another."""
+        """Update size and theme, which may have changed while the screen was hidden."""
         self._styled_in = self.app.theme
         self.apply_size_classes(self.app.size)
 
@@ -148,11 +148,11 @@ class MainScreen(Screen[None]):
         self.apply_size_classes(event.size)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What a screen's own keys choose and change is not to be seen on a terminal too small."""
+        """Disable the screen's own keys on a terminal that is too small to show their effect."""
         return action == "back" or not self.has_class("-small")
 
     def apply_size_classes(self, size: Size) -> None:
-        """Wear the classes of this size before Textual lays the screen out: no picture is painted twice."""
+        """Set the classes of this size before Textual's layout, so that nothing is painted twice."""
         worn = size_classes(*size)
         if worn != self.classes & SIZE_CLASSES:
             self.set_classes((self.classes - SIZE_CLASSES) | worn)
@@ -160,7 +160,7 @@ class MainScreen(Screen[None]):
         self._tell_size(size)
 
     def show(self, view: View) -> None:
-        """Paint everything that changed with this view; before the screen is there, remember it."""
+        """Paint what changed with this view; before the screen is built, only store it."""
         self.view = view
         if not self._is_built:
             return
@@ -174,29 +174,29 @@ class MainScreen(Screen[None]):
         self._tell_size(self.app.size)
 
     def _size_caption(self, view: View) -> None:
-        """A scene has as many lines as its text needs; without one there are none."""
+        """Set the height of a scene's caption to that of its text; hide it without a scene."""
         lines = caption_height(view, self.size.width - 2)
         for caption in self.query("#caption"):
             caption.display = lines > 0
             caption.styles.height = lines
 
     def _tell_size(self, size: Size) -> None:
-        """The notice, where there is room for nothing else."""
+        """Update the notice of a terminal that is too small."""
         if self.has_class("-small"):
             notice = too_small_notice(self.view, size, is_asking=self.app.screen is not self)
             self.query_one("#too-small", Static).update(notice)
 
     def prepare(self, view: View) -> None:
-        """Classes and sizes of the body that depend on the view."""
+        """Update classes and sizes of the body that depend on the view."""
 
 
 def has_message(view: View) -> bool:
-    """Whether the line above the keys says something."""
+    """True if the line above the keys has a text."""
     return view.note is not None or bool(pending_work(view, MIN_SIZE[0])) or bool(coach_line(view))
 
 
 def size_classes(width: int, height: int) -> frozenset[str]:
-    """The classes of a screen of this size: -full, -compact or -small; by its height -low, -high, -tall."""
+    """Classes for this terminal size: -full, -compact or -small; -tall or -short; -high or -low, if any."""
     worn = {_size_class(width, height), "-tall" if height >= TALL_HEIGHT else "-short"}
     worn |= {"-high"} if height >= CPU_HEIGHT else {"-low"} if height < LOW_HEIGHT else set()
     return frozenset(worn)
@@ -209,7 +209,7 @@ def _size_class(width: int, height: int) -> str:
 
 
 def too_small_notice(view: View, size: Size, *, is_asking: bool = False) -> str:
-    """What stands on a terminal that is too small; `is_asking` tells that a dialog is open."""
+    """Notice for a terminal that is too small; `is_asking` is True while a dialog is open."""
     needed, present = (f"{width}×{height}" for width, height in (MIN_SIZE, size))
     parts = [f"tuibench needs {needed} characters, this terminal has {present}.", _way_out_text(view)]
     parts += ["A dialog is open; it comes back when there is room, esc closes it."] if is_asking else []
@@ -218,7 +218,7 @@ def too_small_notice(view: View, size: Size, *, is_asking: bool = False) -> str:
 
 
 def _way_out_text(view: View) -> str:
-    """What else can be done than to enlarge the window."""
+    """Alternatives to enlarging the window."""
     stop, leave = (action_key(ACTIONS_BY_NAME[name], view) for name in ("stop", "leave"))
     if view.cannot_steer:
         return f"Enlarge the window, or leave with {stop}."

@@ -22,10 +22,10 @@ _ROOM = 60
 
 
 class ChangeDialog(ModalScreen[ChangePrompt | None]):
-    """Answers the confirmed change, or None when the operator went back.
+    """Returns the confirmed change, None if cancelled.
 
-    The offered values stand in a list; the arrows fill the field with them. Whatever is typed is tried: the
-    session knows what the server takes, and says so.
+    The offered values are listed; the arrow keys copy them to the field. Any typed value is submitted: the
+    session knows which values the server accepts.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -66,7 +66,7 @@ class ChangeDialog(ModalScreen[ChangePrompt | None]):
         self.query_one(Input).focus()
 
     def action_offer(self, by: int) -> None:
-        """The next offered value into the field."""
+        """Copy the next offered value to the field."""
         if not self._values:
             return
         offers = self.query_one(OptionList)
@@ -76,7 +76,7 @@ class ChangeDialog(ModalScreen[ChangePrompt | None]):
         self._fill(self._values[place])
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """By the mouse."""
+        """Handle a mouse click on an offered value."""
         self._fill(self._values[event.option_index])
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -96,7 +96,7 @@ class ChangeDialog(ModalScreen[ChangePrompt | None]):
         self.app.push_screen(ConfirmDialog(proposal, self._caution), decided)
 
     def proposal(self, value: str) -> ChangePrompt:
-        """The change to that value, with what it means, or what any change of it risks."""
+        """The change to that value, with its meaning, or the risk of any change of the setting."""
         setting = self._setting
         meaning = setting.choices.get(value)
         is_known = meaning is not None
@@ -109,7 +109,7 @@ class ChangeDialog(ModalScreen[ChangePrompt | None]):
         )
 
     def _missing(self, value: str) -> str:
-        """Why there is nothing to ask about."""
+        """Why the value cannot be submitted."""
         if value:
             return f"it is {value} already"
         return "type a value, or choose one with ↑ ↓" if self._values else "type a value"

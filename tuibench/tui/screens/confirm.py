@@ -1,6 +1,6 @@
-"""Confirmation before a change of the server: setting, old value, new value, risk.
+"""Confirmation dialogs: of a change to the server (old value, new value, risk), and of stopping the run.
 
-The question before a viewer that joined a run ends it: others may watch, and somebody started it.
+A viewer that joined a run is asked before it stops it: the run belongs to another user or has other viewers.
 """
 
 from enum import Enum
@@ -20,10 +20,10 @@ RESTORED_NOTE = "The old value is journalled first and restored when the run end
 
 
 class ChangePrompt(NamedTuple):
-    """A change of the server, ready to be asked about. `steps` are lines of "name  from → to".
+    """A change to the server, to be confirmed. `steps` are lines of "name  from → to".
 
-    `meaning` says what it risks, or that it risks nothing; `at_risk` tells the two apart. `promise` says what
-    becomes of it afterwards; `verb` says what the yes does.
+    `meaning` is its risk, or the statement that there is none; `at_risk` distinguishes the two. `promise`
+    says how the change is undone; `verb` names the confirming action.
     """
 
     command: ApplyPreset | ChangeSetting | KillQuery | RestoreSettings
@@ -40,9 +40,9 @@ class ChangePrompt(NamedTuple):
 
 
 class ConfirmDialog(ModalScreen[bool]):
-    """Asks once. Only `y` is a yes: an enter too many from the dialog before must not.
+    """Asks once. Only `y` confirms: a repeated enter from the previous dialog must not.
 
-    `caution` says why the server looks like production; then the yes is one to changing it at all.
+    `caution` has the reasons why the server looks like production; confirming then allows changes to it.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -75,19 +75,19 @@ class ConfirmDialog(ModalScreen[bool]):
 
 
 def production_question(caution: tuple[str, ...]) -> str:
-    """Why this server deserves a second thought."""
+    """Question with the reasons why the server looks like production."""
     return f"This looks like a production server: {sanitize.text('; '.join(caution))}. Change it anyway?"
 
 
 class StopChoice(Enum):
-    """What becomes of the run, and of this screen."""
+    """Stop the run, or leave this viewer only."""
 
     STOP = "stop"
     LEAVE = "leave"
 
 
 class StopDialog(ModalScreen[StopChoice | None]):
-    """Answers None when the operator went back."""
+    """Returns the choice, None if cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("s", "choose('stop')", "Stop"),

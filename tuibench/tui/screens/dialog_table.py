@@ -1,7 +1,7 @@
-"""Table of the dialogs that submit commands: screen, and conversion of the answer.
+"""Table of the dialogs that submit commands: screen, and conversion of its result.
 
-A new dialog is a line here, under the name of its action. One that submits nothing the app opens itself, by
-its method `_open_NAME`.
+A new dialog is a new entry, under the name of its action. A dialog that submits nothing is opened by the
+app's method `_open_NAME`.
 """
 
 from collections.abc import Callable
@@ -37,9 +37,9 @@ from tuibench.tui.view import View
 
 
 class Dialog(NamedTuple):
-    """A screen made from the view, and the command that its answer stands for.
+    """A screen made from the view, and the conversion of its result to a command.
 
-    The screen answers None when the operator went back; `command` never gets that.
+    The screen returns None if cancelled; `command` is not called then.
     """
 
     screen: Callable[[View], ModalScreen[Any]]
@@ -70,4 +70,4 @@ DIALOGS: dict[str, Dialog] = {
     "tune": Dialog(tune_dialog, StartTune),
     "durability": Dialog(DurabilityDialog, _command_of),
 }
-"""By the name of the action that opens it."""
+"""Dialogs by the name of the action that opens them."""

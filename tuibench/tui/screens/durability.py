@@ -22,9 +22,9 @@ ORIGINAL_VALUE_NOTE = "That is the original value: there is nothing to restore w
 
 
 class DurabilityChoice(NamedTuple):
-    """One line to choose. `obstacle` says why it cannot be chosen, else it is empty.
+    """One choice. `obstacle` is the reason why it is unavailable, otherwise empty.
 
-    `short` is the label where there is no room for all of it: what follows, without what happens.
+    `short` is the label if space is short: the consequence, without the mechanism.
     """
 
     label: str
@@ -42,7 +42,7 @@ class ChoiceGroup(NamedTuple):
 
 
 def durability_choices(view: View) -> list[ChoiceGroup]:
-    """All that can be chosen, in the order of the dialog."""
+    """All choices, in the order of the dialog."""
     presets = ChoiceGroup(
         f"Both settings, now {' · '.join(setting.value for setting in view.durability)}",
         tuple(_preset_choice(preset, view) for preset in view.status.presets),
@@ -94,7 +94,7 @@ def _value_choice(setting: SettingState, value: str, meaning: str) -> Durability
 
 
 def _afterwards(changes: Iterable[tuple[SettingState | None, str]]) -> str:
-    """What becomes of it afterwards: a change may be the way back."""
+    """How the change is undone: it may itself restore the original value."""
     known = [(setting, value) for setting, value in changes if setting is not None]
     is_back = all(setting.original == value for setting, value in known)
     return ORIGINAL_VALUE_NOTE if is_back and any(setting.changed for setting, _ in known) else RESTORED_NOTE
@@ -106,11 +106,11 @@ def _change_line(name: str, old: str, new: str) -> str:
 
 _WIDEST = 96
 _FRAME = 12
-"""Cells that the dialog takes around a label."""
+"""Cells of the dialog's frame and padding around a label."""
 
 
 class DurabilityDialog(ModalScreen[ChangePrompt | None]):
-    """Answers the confirmed proposal, or None when the operator went back."""
+    """Returns the confirmed change, None if cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("escape", "dismiss(None)", "Back"),
@@ -135,14 +135,14 @@ class DurabilityDialog(ModalScreen[ChangePrompt | None]):
             yield Static(why, id="verdict", markup=False, classes="-at-risk" if why else "")
 
     def on_mount(self) -> None:
-        """Opens on the present value: the preset that the settings make up, else the first setting's."""
+        """Highlight the current value: the preset that the settings make up, or the first setting's."""
         present = next((n for n, choice in enumerate(self._choices) if choice.current), None)
         if present is not None and not self._choices[present].obstacle:
             offers = self.query_one(OptionList)
             offers.highlighted = offers.get_option_index(str(present))
 
     def _keys(self) -> tuple[str, ...]:
-        """Where nothing can be chosen no key says that it does."""
+        """The key hints; without available choices, esc only."""
         back = "esc goes back"
         return (back,) if self._obstacle else ("↑ ↓ choose", "enter asks to confirm", back)
 
@@ -184,7 +184,7 @@ class DurabilityDialog(ModalScreen[ChangePrompt | None]):
         return None if option_id is None else self._choices[int(option_id)]
 
     def _label(self, choice: DurabilityChoice, width: int) -> str:
-        """What it is; where it cannot be chosen, why, unless nothing can."""
+        """Label of a choice; with its obstacle, unless all choices share one."""
         now = "●" if choice.current else " "
         risk = "▲" if choice.proposal.at_risk else " "
         text = choice.label if len(choice.label) <= width else choice.short

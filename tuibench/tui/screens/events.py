@@ -17,7 +17,7 @@ from tuibench.units import hms, local_time
 
 
 class EventsScreen(MainScreen):
-    """Follows the newest event until one is chosen; home follows again."""
+    """Follows the newest event until another is selected; home follows again."""
 
     KEYS = (
         ("↑ ↓", "choose"),
@@ -50,17 +50,17 @@ class EventsScreen(MainScreen):
 
     @property
     def chosen(self) -> Event | None:
-        """The event that is marked."""
+        """The selected event."""
         return self._listed[self._selection.place] if self._listed else None
 
     def action_move(self, by: int) -> None:
-        """At the top it follows the newest again."""
+        """Move the selection; at the top it follows the newest event again."""
         moved = self._selection.moved(self._ids, by)
         self._selection = moved if moved.place else Selection()
         self._repaint()
 
     def action_pick(self, place: int) -> None:
-        """By the mouse: the first click chooses, the second leads to the charts."""
+        """Handle a click: the first one selects the event, the second jumps to the charts."""
         if place == self._selection.place:
             self.action_jump()
         else:
@@ -80,7 +80,7 @@ class EventsScreen(MainScreen):
             self.post_message(self.JumpRequested(self.chosen.elapsed_seconds))
 
     def copied(self, view: View) -> str:
-        """The chosen event, with its effect."""
+        """The selected event, with its effect."""
         event = self.chosen
         if event is None:
             return ""
@@ -89,7 +89,7 @@ class EventsScreen(MainScreen):
         return "\n".join([when, *(effect_text_lines(effect) if effect else ())]) + "\n"
 
     def action_pin(self) -> None:
-        """Its effect is the one that charts, card and big numbers show."""
+        """Pin the event's effect, so that charts, card and big numbers show it."""
         effect = panels.effect_of(self.chosen, self.view.events) if self.chosen is not None else None
         if effect is not None:
             self.post_message(self.PinRequested(effect.markers[-1]))

@@ -1,12 +1,13 @@
-"""Server and host screens: lists of figures, and charts of those that are chosen from them.
+"""Server and host screens: lists of figures, and charts of the selected ones.
 
-Server: what it counts of itself. Commands, connections and tables on the left, InnoDB and rows beside.
+Server: its counters and gauges. Commands, connections and tables are on the left, InnoDB and rows on the
+right.
 
-Host: every core and who uses it over time, memory, disks and network; above them the hosts that drive the
-load, if it is not this one.
+Host: CPU usage by core and process group over time, memory, disks and network; above them the load hosts of a
+cluster run.
 
-The charts have the run's axis with the markers, the cursor and the zoom of the first screen. Both screens
-share the figures that the operator chooses; as long as there are none, each has its own where there is room.
+The charts have the run's time axis with the markers, the cursor and the zoom of the first screen. Both
+screens share the figures selected by the operator; without a selection, each shows its own if there is room.
 """
 
 from typing import ClassVar, NamedTuple
@@ -34,13 +35,13 @@ from tuibench.tui.widgets.figure_stack import FigureStack
 from tuibench.tui.widgets.panel import Panel
 
 LIST_KEYS = {key: by for key, by in MOVE_KEYS.items() if key not in ("home", "end")}
-"""Those two move the cursor of the charts."""
+"""Keys that move the selection. `home` and `end` are excluded: they move the cursor of the charts."""
 CHROME_LINES = 7
-"""Header, tabs, answer, keys, footer, and the axis."""
+"""Lines of header, tabs, reply, keys, footer, and axis."""
 FEWEST_ROWS, FEWEST_COMPACT_ROWS, MOST_ROWS = 3, 2, 12
-"""Rows of a chart."""
+"""Minimum rows of a chart, in the full and the compact layout, and maximum."""
 FEWEST_LIST_LINES = 7
-"""Lines of the list, with the line that keeps it apart from the charts."""
+"""Minimum lines of the list, including the blank line below the charts."""
 
 
 class Columns(NamedTuple):
@@ -51,12 +52,12 @@ class Columns(NamedTuple):
 
     @property
     def lines(self) -> int:
-        """How many lines they need."""
+        """Height of the taller column."""
         return max(sections_height(self.left), sections_height(self.right))
 
 
 class FigureScreen(MainScreen):
-    """A list in two columns, one row of it chosen; `enter` puts its figure on the charts above."""
+    """List in two columns with a selected row; `enter` adds its figure to the charts above."""
 
     KEYS = (
         ("↑ ↓", "choose"),
@@ -72,18 +73,18 @@ class FigureScreen(MainScreen):
         *(Binding(key, f"move({by})", show=False) for key, by in LIST_KEYS.items()),
     ]
     own_figures: ClassVar[tuple[str, ...]] = ()
-    """Those of the charts until the operator chooses some."""
+    """Figures on the charts while the operator has selected none."""
 
     def __init__(self, view: View, frame: ScreenFrame) -> None:
         super().__init__(view, frame)
         self._selection = Selection()
 
     def columns(self, view: View) -> Columns:
-        """The list."""
+        """The list of this screen."""
         raise NotImplementedError
 
     def charted(self, view: View) -> tuple[str, ...]:
-        """The figures on the charts: the operator's, else the screen's own where there is room."""
+        """Figures on the charts: the operator's, otherwise the screen's own if there is room."""
         chosen = view.chart_state.figures
         if chosen is not None:
             return chosen
@@ -97,14 +98,14 @@ class FigureScreen(MainScreen):
         self._selection = self._selection.settled(self._ids(view))
 
     def apply_size_classes(self, size: Size) -> None:
-        """What is shown depends on the size, too."""
+        """Update the body as well: the charts depend on the size."""
         super().apply_size_classes(size)
         if self.is_mounted:
             self.prepare(self.view)
 
     @property
     def chosen(self) -> str:
-        """The key of the row that is marked; empty before there is one."""
+        """Key of the selected row; empty before there is one."""
         keys = self._keys(self.view)
         return next((key for key in keys if figure_number(key) == self._selection.id), "")
 
@@ -137,13 +138,13 @@ class FigureScreen(MainScreen):
         )
 
     def _rows(self, charts: int, lines: int, wanted: int) -> int:
-        """How high each chart is above a list that wants so many of the lines."""
+        """Rows of each chart above a list that needs `wanted` of the `lines`."""
         least = FEWEST_ROWS if self.has_class("-full") else FEWEST_COMPACT_ROWS
         each = min(max((lines - wanted) // max(charts, 1), least), MOST_ROWS)
         return max(min(each, (lines - FEWEST_LIST_LINES) // max(charts, 1)), 1)
 
     def _keys(self, view: View) -> list[str]:
-        """The rows that can be chosen: those of the left column, then those of the right one."""
+        """Keys of the selectable rows: the left column, then the right one."""
         left, right = self.columns(view)
         height = self.query_one(".columns").size.height
         return [*listed_keys(left, height), *listed_keys(right, height)]
@@ -178,7 +179,7 @@ class FigureScreen(MainScreen):
 
 
 class ServerScreen(FigureScreen):
-    """All that the server says, with a minute of each figure, and charts of some."""
+    """The server's figures over the last minute, with charts of the selected ones."""
 
     own_figures = (figure_key("CONNECTIONS", "Threads running"), figure_key("INNODB", "Redo written"))
 
@@ -200,7 +201,7 @@ class ServerScreen(FigureScreen):
 
 
 class HostScreen(FigureScreen):
-    """What the host does, and the hosts of a load that others drive."""
+    """The host's figures, and the load hosts of a cluster run."""
 
     own_figures = (figure_key("DISKS", "Write"),)
 
@@ -217,12 +218,12 @@ class HostScreen(FigureScreen):
 
     @property
     def chart_columns(self) -> int:
-        """Those of the processor's chart, which is not there on a small terminal."""
+        """Columns of the CPU chart, or of the stacked charts if it is hidden."""
         cpu = self.query_one("#host-cpu-chart", TimePanel)
         return cpu.columns if self.query_one("#host-cpu").display else self._stack.columns
 
     def columns(self, view: View) -> Columns:
-        """The client stands beside the server's host where they are two."""
+        """The sections, with the client's host if it is not the server's."""
         sections = host_sections(view)
         return Columns(sections[:2], sections[2:] + client_section(view))
 
@@ -236,7 +237,7 @@ class HostScreen(FigureScreen):
         super().prepare(view)
 
     def _arrange(self, view: View, lines: int) -> None:
-        """Charts, the processor's first, above the list."""
+        """Place the charts, the CPU chart first, above the list."""
         charts, has_cpu = len(self.charted(view)), self.has_class("-full")
         rows = self._rows(charts + has_cpu, lines, self.columns(view).lines)
         self.query_one("#host-cpu").display = has_cpu

@@ -1,4 +1,4 @@
-"""Help screen: keys, terms, and warnings in full."""
+"""Help screen: keys, terms, and the full text of the warnings."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
@@ -42,17 +42,17 @@ ACTION_SUBJECTS = {
     "CHARTS": ("mark", "name_mark", *(action.name for action in CHART_ACTIONS)),
     "PROGRAM": ("copy", "save", "help", "menu", "leave", "stop"),
 }
-"""The actions by what they are about."""
+"""Actions by subject."""
 SCREENS_TITLE = "SCREENS"
 KEY_WIDTH = 8
 
 
 KeyEntry = tuple[str, str]
-"""A key, and what it does."""
+"""A key and its description."""
 
 
 class HelpScreen(ModalScreen[None]):
-    """Scrolls when the terminal is small."""
+    """Scrolls if the terminal is small."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,question_mark,f1,q", "dismiss(None)", "Back")]
 
@@ -79,7 +79,7 @@ class HelpScreen(ModalScreen[None]):
 
 
 def help_sections(view: View) -> Iterator[tuple[str, list[KeyEntry]]]:
-    """Every key and what it does, by subject; none without a key here."""
+    """Every key and its description by subject; entries without a key are left out."""
     for title, names in ACTION_SUBJECTS.items():
         actions = [ACTIONS_BY_NAME[name] for name in names]
         if entries := [(action_key(each, view), each.help) for each in actions if is_listed(each, view)]:
@@ -91,12 +91,12 @@ def help_sections(view: View) -> Iterator[tuple[str, list[KeyEntry]]]:
 
 
 def is_listed(action: UserAction, view: View) -> bool:
-    """In a run also what does not apply just now: somebody may look for it."""
+    """True if the help lists the action; outside of a replay, also one that is not possible now."""
     return is_offered(action, view) if view.replay is not None else action not in REPLAY_ACTIONS
 
 
 def screen_key_lines() -> Iterator[str]:
-    """The keys of single screens, a sentence for each."""
+    """Keys of single screens, one sentence per screen."""
     for place in tabs.SCREEN_TABS:
         entries = getattr(place.make, "KEYS", ())
         if entries:

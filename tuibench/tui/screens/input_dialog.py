@@ -1,4 +1,4 @@
-"""Dialogs for one line of text or one number, validated while typing."""
+"""Dialogs for one line of text or one number, validated during input."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,11 +17,11 @@ from tuibench.errors import UsageError
 
 Meaning = TypeVar("Meaning")
 Parser = Callable[[str], Meaning]
-"""What a text means. Raises UsageError, with the reason, if it will not do."""
+"""Converts a text to a value. Raises UsageError with the reason for an invalid one."""
 
 
 class ParseValidator(Validator):
-    """A text that can be read."""
+    """Accepts any text that the parser accepts."""
 
     def __init__(self, read: Parser[object]) -> None:
         super().__init__()
@@ -36,10 +36,10 @@ class ParseValidator(Validator):
 
 
 class InputDialog(ModalScreen[Meaning | None], Generic[Meaning]):
-    """Answers what the text means, or None when the operator went back.
+    """Returns the parsed value, None if cancelled.
 
-    `hint` is shown dimmed in the empty field; it says itself that it is no value ("now 64", "for example …").
-    `verb` says what enter does.
+    `hint` is shown dimmed in the empty field; its wording marks it as no value ("now 64", "for example …").
+    `verb` names the action of enter.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "Back")]
@@ -93,13 +93,13 @@ class InputDialog(ModalScreen[Meaning | None], Generic[Meaning]):
 
 Reason = str
 NumberCheck = Callable[[float], Reason]
-"""Why a number cannot be, empty if it can."""
+"""Returns the reason why a number is invalid, empty if it is valid."""
 
 MAX_NUMBER_LENGTH = 12
 
 
 def parse_number(text: str) -> float | None:
-    """The number that a text says, thousands separators allowed; None if it says none."""
+    """Parse a number, with optional thousands separators; None if it is not a number."""
     plain = text.strip().replace(",", "")
     try:
         number = float(plain)
@@ -109,7 +109,7 @@ def parse_number(text: str) -> float | None:
 
 
 def parse_checked_number(text: str, check: NumberCheck, *, whole: bool) -> float:
-    """The number that a text says. Raises UsageError for none, or one that will not do."""
+    """Parse a number. Raises UsageError if it is not a number, or `check` rejects it."""
     if not text.strip():
         raise UsageError("type a number")
     number = parse_number(text)
@@ -121,7 +121,7 @@ def parse_checked_number(text: str, check: NumberCheck, *, whole: bool) -> float
 
 
 class NumberDialog(InputDialog[float]):
-    """Answers the number, or None when the operator went back; whole ones only, if `whole`."""
+    """Returns the number, None if cancelled; whole numbers only, if `whole`."""
 
     def __init__(self, title: str, facts: str, hint: str, check: NumberCheck, *, whole: bool) -> None:
         read = partial(parse_checked_number, check=check, whole=whole)

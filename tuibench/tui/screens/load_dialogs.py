@@ -1,4 +1,4 @@
-"""The dialogs that change the load: threads, rate, weights, network delay, plan, probe."""
+"""Dialogs that change the load: threads, rate, weights, network delay, plan, probe."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ from tuibench.tui.view import View
 
 
 def threads_dialog(view: View) -> NumberDialog:
-    """Asks for a number of threads that a run can have."""
+    """Asks for a valid number of threads."""
     reason = partial(_threads_error, action_key(ACTIONS_BY_NAME["pause"], view))
     return NumberDialog("Threads", _threads_facts(view), f"now {view.status.threads}", reason, whole=True)
 
@@ -34,7 +34,7 @@ def _threads_error(pause: str, number: float) -> str:
 
 
 def _threads_facts(view: View) -> str:
-    """What to know before choosing a number."""
+    """Facts that matter for the choice of a number."""
     now = f"{view.status.threads:,} now."
     if view.server is None:
         return now
@@ -45,7 +45,7 @@ def _threads_facts(view: View) -> str:
 
 
 def rate_dialog(view: View) -> NumberDialog:
-    """Asks for transactions per second; 0 goes back to as many as the connections can do."""
+    """Asks for transactions per second; 0 removes the limit."""
     now = view.status.rate
     facts = (
         f"{f'{now:,g} a second now' if now else 'No rate now: as many as the connections can do'}. "
@@ -59,7 +59,7 @@ def _rate_error(number: float) -> str:
 
 
 def weights_dialog(view: View) -> InputDialog[dict[str, float]]:
-    """Asks for a weight for each transaction, in their order, or for some by name."""
+    """Asks for a weight per transaction, in order, or for some by name."""
     weights = view.status.weights
     now = format_weights(weights)
     facts = (
@@ -75,7 +75,7 @@ def weights_dialog(view: View) -> InputDialog[dict[str, float]]:
 
 
 def parse_nonzero_weights(text: str, names: tuple[str, ...]) -> dict[str, float]:
-    """The weights. Raises UsageError with the reason why a text will not do."""
+    """Parse the weights. Raises UsageError with the reason for invalid ones."""
     weights = parse_weights(text, names)
     if set(weights) == set(names) and not any(weights.values()):
         raise UsageError("at least one transaction needs a weight above 0")
@@ -94,7 +94,7 @@ def mark_dialog(view: View) -> InputDialog[str]:
 
 
 def parse_mark(text: str) -> str:
-    """The text. Raises UsageError for none."""
+    """Parse the text of a mark. Raises UsageError if it is empty."""
     if not text.strip():
         raise UsageError("type what the mark is to say")
     return text.strip()
@@ -104,7 +104,7 @@ MAX_DELAY_LENGTH = 12
 
 
 def delay_dialog(view: View) -> InputDialog[float]:
-    """Asks for milliseconds on each round trip; 0 takes the delay off."""
+    """Asks for milliseconds per round trip; 0 removes the delay."""
     now = format_delay(view.status.client_delay_ms)
     facts = (
         f"{now} now. Delays the response to each statement, including BEGIN and COMMIT, as a distant client "
@@ -116,7 +116,7 @@ def delay_dialog(view: View) -> InputDialog[float]:
 
 
 def parse_delay(text: str) -> float:
-    """Milliseconds. Raises UsageError with the reason why a text will not do."""
+    """Parse milliseconds. Raises UsageError with the reason for an invalid text."""
     delay_ms = parse_delay_ms(text)
     if delay_ms > MAX_CLIENT_DELAY_MS:
         raise UsageError(f"at most {format_delay(MAX_CLIENT_DELAY_MS)}")
@@ -131,7 +131,7 @@ _PLAN_FACTS = (
 
 
 def plan_dialog(view: View) -> InputDialog[Schedule]:
-    """Asks for a plan, which begins at once and takes the place of any other."""
+    """Asks for a plan, which starts at once and replaces any other."""
     plan = view.status.plan
     hint = f"now {format_schedule(plan.stages)}" if plan else "for example 8:30s,16:30s,64:1m"
     facts = _PLAN_FACTS.format(key=action_key(ACTIONS_BY_NAME["plan"], view))
@@ -146,7 +146,7 @@ _PROBE_FACTS = (
 
 
 def probe_dialog(view: View) -> InputDialog[ProbeOrder]:
-    """Asks for the objectives of a probe, which begins at once."""
+    """Asks for the objectives of a probe, which starts at once."""
     facts = _PROBE_FACTS.format(
         key=action_key(ACTIONS_BY_NAME["probe"], view),
         screen=tabs.tab_key(tabs.TABS_BY_NAME["saturation"], view),
@@ -164,7 +164,7 @@ _TUNE_FACTS = (
 
 
 def tune_dialog(view: View) -> InputDialog[TunePlan]:
-    """Asks what a screening is to try, which begins at once."""
+    """Asks for the settings of a screening, which starts at once."""
     facts = _TUNE_FACTS.format(
         key=action_key(ACTIONS_BY_NAME["tune"], view),
         screen=tabs.tab_key(tabs.TABS_BY_NAME["tune"], view),

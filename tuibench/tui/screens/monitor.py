@@ -1,13 +1,13 @@
-"""The live screen: charts on one time axis, server and host beside them, durability, events.
+"""Chart screens: live, latency, saturation, tuning, cost, statements, big numbers.
 
-The full arrangement puts server and host in a column beside the charts; the compact one gives the charts the
-whole width and the figures a line each.
+Live: charts on one time axis, server and host, durability, events. In the full layout server and host are in
+a column beside the charts; in the compact one the charts have the whole width, and the figures one line each.
 
-Latency: percentiles over time, the heat map below them on the same axis, and who is slow in a table.
+Latency: percentiles over time, heat map on the same time axis, and a table of latencies by operation.
 
-Saturation: throughput and p95 against threads, as a probe measures them, and what it found.
+Saturation: throughput and p95 against threads as measured by a probe, and its result.
 
-The big-number view, for a projector: nothing but what the audience should see.
+Big numbers, for a projector: only what the audience should see.
 """
 
 from functools import partial
@@ -50,7 +50,7 @@ from tuibench.tui.widgets.chart import Chart, TimePanel
 from tuibench.tui.widgets.figure_stack import FigureStack
 
 PINNED_ROWS, MOST_COMPACT_PINNED = 2, 2
-"""Rows of a chart of a chosen figure, and how many of them a small terminal shows."""
+"""Rows of a chart of a selected figure, and the number of such charts on a small terminal."""
 
 
 def _on_live(view: View) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ def _on_live(view: View) -> tuple[str, ...]:
 
 
 class LiveScreen(MainScreen):
-    """What matters most, at one glance."""
+    """The most important figures at a glance."""
 
     def body(self) -> ComposeResult:
         with Horizontal(id="body"):
@@ -108,7 +108,7 @@ class LiveScreen(MainScreen):
         happened.set_class(is_compared, "-measured")
 
     def _arrange_pinned(self, view: View) -> None:
-        """Charts of the figures that the operator wants here: low, so that the others keep their room."""
+        """Lay out the charts of figures added by the operator: low, so that the others keep their room."""
         charts, is_full = len(view.chart_state.on_live), self.has_class("-full")
         shown = charts if is_full else min(charts, MOST_COMPACT_PINNED)
         rows = PINNED_ROWS if is_full else 1
@@ -125,7 +125,7 @@ class LiveScreen(MainScreen):
 
 
 class LatencyScreen(MainScreen):
-    """Where the time goes."""
+    """Latency percentiles, heat map, and breakdown by operation."""
 
     @property
     def chart_columns(self) -> int:
@@ -151,7 +151,7 @@ class LatencyScreen(MainScreen):
 
 
 class SaturationScreen(MainScreen):
-    """A probe under way, or the last one."""
+    """Running probe, or the last one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("j", "jump", "Next step", show=False)]
     KEYS = (("j", "next step"), ("P", "end the probe, or start one"))
@@ -170,7 +170,7 @@ class SaturationScreen(MainScreen):
         self.query_one("#probe").styles.height = 1 if lines else 2
 
     def copied(self, view: View) -> str:
-        """The commands of the formal run; before there are any, the figures."""
+        """Commands of the formal run; before there are any, the figures."""
         result = view.probe.result if view.probe is not None else None
         if result is None or not result.commands:
             return super().copied(view)
@@ -182,7 +182,7 @@ class SaturationScreen(MainScreen):
 
 
 class TuneScreen(MainScreen):
-    """A screening of settings under way, or the last one."""
+    """Running screening of settings, or the last one."""
 
     KEYS = (("U", "end the screening, or start one"),)
 
@@ -190,13 +190,13 @@ class TuneScreen(MainScreen):
         yield self.panel(tune_panel, id="tune")
 
     def copied(self, view: View) -> str:
-        """The lines of my.cnf for the winner; before there is one, the figures."""
+        """The winner's lines for my.cnf; before there is a winner, the figures."""
         lines = winner_lines(view)
         return "\n".join(lines) + "\n" if lines else super().copied(view)
 
 
 class CostScreen(MainScreen):
-    """What a query and a transaction cost."""
+    """Cost of a query and of a transaction."""
 
     KEYS = (("esc", "back"),)
     BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "app.go('live')", "Back", show=False)]
@@ -206,7 +206,7 @@ class CostScreen(MainScreen):
 
 
 class StatementsScreen(MainScreen):
-    """The statements that took the most time; they are read while this is shown."""
+    """The statements that took the most time; they are read while this screen is visible."""
 
     KEYS = (("esc", "back"),)
     BINDINGS: ClassVar[list[BindingType]] = [Binding("s", "app.go('live')", "Back", show=False)]
@@ -217,7 +217,7 @@ class StatementsScreen(MainScreen):
 
 
 class BigScreen(MainScreen):
-    """The throughput as one wide chart, the figures, the effect that is shown, and the durability state."""
+    """Throughput as one wide chart, the figures, the shown effect, and the durability state."""
 
     KEYS = (("esc", "back"), ("e", "another effect"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("b", "app.go('live')", "Back", show=False)]

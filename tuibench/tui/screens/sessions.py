@@ -1,4 +1,4 @@
-"""Sessions screen: lock waits, sessions, the last deadlock; a query can be ended."""
+"""Sessions screen: lock waits, sessions, the last deadlock; a query can be killed."""
 
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from tuibench.tui.widgets.panel import Panel
 
 
 class SessionsScreen(MainScreen):
-    """Shows what the View knows of the server's sessions; the app asks the session for it meanwhile."""
+    """Displays the server's sessions in the View, which the app polls from the session meanwhile."""
 
     KEYS = (("↑ ↓", "choose"), ("k", "end its query"), ("esc", "back"))
     poll_command = WatchActivity()
@@ -43,7 +43,7 @@ class SessionsScreen(MainScreen):
 
     @property
     def chosen(self) -> ServerSession | None:
-        """The session that is marked."""
+        """The selected session."""
         listed = self.view.activity.sessions if self.view.activity else ()
         return next((session for session in listed if session.id == self._selection.id), None)
 
@@ -80,7 +80,7 @@ class SessionsScreen(MainScreen):
 
 
 def kill_prompt(session: ServerSession) -> ChangePrompt:
-    """What is asked before a query is ended."""
+    """Confirmation before a query is killed."""
     where = f"{session.user}@{session.host} in {session.database or 'no database'}"
     return ChangePrompt(
         command=KillQuery(session.id),

@@ -1,4 +1,4 @@
-"""Settings screen: the catalogue, filtered by typing; changes and restores after a confirmation."""
+"""Settings screen: the catalogue, filtered by typed words; changes and restores after a confirmation."""
 
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ from tuibench.tui.widgets.panel import Panel
 
 
 class SettingsScreen(MainScreen):
-    """Shows the states that come with each status."""
+    """Displays the setting states of each status message."""
 
     AUTO_FOCUS = ""
 
@@ -59,11 +59,11 @@ class SettingsScreen(MainScreen):
 
     @property
     def chosen(self) -> SettingState | None:
-        """The setting that is marked."""
+        """The selected setting."""
         settings = self.view.status.settings
         return settings[self._selection.id] if self._shown and self._selection.id is not None else None
 
-    # Searching.
+    # Search.
 
     def action_search(self) -> None:
         self.set_class(True, "-searching")
@@ -77,7 +77,7 @@ class SettingsScreen(MainScreen):
         self._end_search()
 
     async def action_back(self) -> None:
-        """Ends a search before it leads back to the first screen."""
+        """End a search; without one, return to the first screen."""
         if not self.has_class("-searching"):
             await self.run_action("app.go('live')")
             return
@@ -88,14 +88,14 @@ class SettingsScreen(MainScreen):
         self.set_class(bool(self.query_one("#search", Input).value), "-searching")
         self.set_focus(None)
 
-    # Choosing and changing.
+    # Selection and change.
 
     def action_move(self, by: int) -> None:
         self._selection = self._selection.moved(self._shown, by)
         self._repaint()
 
     def action_pick(self, number: int) -> None:
-        """By the mouse: the first click chooses, the second opens."""
+        """Handle a click: the first one selects the setting, the second opens it."""
         if number == self._selection.id:
             self.action_change()
         else:
@@ -112,7 +112,7 @@ class SettingsScreen(MainScreen):
         self.app.push_screen(ChangeDialog(setting, self.view.status.production_signs), self._decided)
 
     def copied(self, view: View) -> str:
-        """The statement that gives the chosen setting the value it has here."""
+        """SQL statement that sets the selected setting to its current value."""
         setting = self.chosen
         return f"SET GLOBAL {setting.name} = {setting.value};\n" if setting and setting.value else ""
 
@@ -151,7 +151,7 @@ class SettingsScreen(MainScreen):
 
 
 def restore_prompt(settings: list[SettingState]) -> ChangePrompt:
-    """The question before settings are restored."""
+    """Confirmation before settings are restored."""
     is_one = len(settings) == 1
     return ChangePrompt(
         command=RestoreSettings(tuple(setting.name for setting in settings)),

@@ -1,7 +1,7 @@
 """Table of the screens in the tab line.
 
-A new screen is a line here and a file in `screens`. It draws a View and knows nothing of sessions; the app
-makes it when it is first asked for, keeps it, and shows it a new View only while it is the visible one.
+A new screen is an entry here and a file in `screens`. It draws a View and is independent of sessions; the app
+creates it on first use, keeps it, and passes it a new View only while it is visible.
 """
 
 from collections.abc import Callable
@@ -28,10 +28,10 @@ from tuibench.tui.view import View
 
 
 class ScreenTab(NamedTuple):
-    """A screen, the key that leads to it, and when there is something to be seen there.
+    """A screen, its key, and the condition under which it is available.
 
-    `short` is its name where there is little room. A place without `on_tabs` has a key only. `absent` is told
-    to whoever wants to go there while it is not `offered`.
+    `short` is its name if space is short. A screen without `on_tabs` has a key only. `absent` is the message
+    for its key while it is not `offered`.
     """
 
     key: str
@@ -112,17 +112,17 @@ TABS_BY_NAME = {place.name: place for place in SCREEN_TABS}
 
 
 def tab_key(place: ScreenTab, view: View) -> str:
-    """What tab line and help print for its key: the user's own, if there is one."""
+    """Key label in tab line and help: the user's own, if configured."""
     return view.keys.get(place.name, place.key)
 
 
 def visible_tabs(view: View) -> list[TabLabel]:
-    """The tabs that lead somewhere now."""
+    """Labels of the available screens."""
     return [place.tab(view) for place in SCREEN_TABS if place.on_tabs and place.offered(view)]
 
 
 def tab_bindings() -> list[BindingType]:
-    """The keys of the table; ids let a user's keymap change them."""
+    """The table's key bindings; ids let a user's keymap change them."""
     return [
         Binding(place.key, f"go('{place.name}')", place.label, tooltip=place.help, id=place.name, show=False)
         for place in SCREEN_TABS

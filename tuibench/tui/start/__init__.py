@@ -1,1 +1,1 @@
-"""The start form: server and load. A `StartController` does the work."""
+"""Start form: server and load. A `StartController` does the work."""

@@ -10,10 +10,10 @@ from tuibench.model.measurements.finding import Finding, Severity
 
 
 class FormValues(msgspec.Struct, frozen=True, kw_only=True):
-    """The form as it stands: all of it text, as it was typed. `server` and `profile` are chosen from lists.
+    """Values of the form, as typed text. `server` and `profile` are chosen from lists.
 
-    `place` is a host, host:port or the path of a socket; `seconds` is empty for no limit. The password is in
-    no repr, and nobody keeps it.
+    `place` is a host, host:port or the path of a socket; `seconds` is empty for no limit. The password is
+    excluded from the repr and is never stored.
     """
 
     server: str = ""
@@ -39,11 +39,11 @@ FIELD_LABELS = {
     "database": "database",
     "options": "options",
 }
-"""The fields that are typed, with their names on the screen."""
+"""Input fields, with their labels on the screen."""
 
 
 class ServerChoice(NamedTuple):
-    """A server to choose. One that `is_private` is made for the run: nothing about it is to be typed."""
+    """A server of the list. One that `is_private` is created for the run, so its fields are not editable."""
 
     id: str
     label: str
@@ -55,7 +55,7 @@ class ServerChoice(NamedTuple):
 
 
 class ProfileChoice(NamedTuple):
-    """A load to choose, and the options that suit its data."""
+    """A profile of the list, with default options for its data."""
 
     name: str
     summary: str
@@ -63,9 +63,9 @@ class ProfileChoice(NamedTuple):
 
 
 class ServerCheck(NamedTuple):
-    """What a look at the server showed.
+    """Result of the check of a server.
 
-    `creatable` describes the tables that could be made, empty if none.
+    `creatable` describes the missing tables that can be created, empty if there are none.
     """
 
     findings: tuple[Finding, ...]
@@ -73,40 +73,40 @@ class ServerCheck(NamedTuple):
 
     @property
     def is_blocked(self) -> bool:
-        """True if a run would be wrong, or impossible."""
+        """True if a run is impossible or would give wrong results."""
         return any(finding.severity is Severity.STOP for finding in self.findings)
 
 
 class WorkProgress(NamedTuple):
-    """How far long work is: what is done now, and the share of it (0 to 1), None where nobody can tell."""
+    """Progress of a long operation: description, and completed share (0 to 1), None if unknown."""
 
     words: str
     share: float | None = None
 
 
 ProgressCallback = Callable[[WorkProgress], None]
-"""Hears of progress; may be called from another thread."""
+"""Progress callback; may be called from another thread."""
 
 
 class StartController(Protocol):
-    """Whoever knows servers and profiles. Refusals are raised as TuibenchError; all work can be cancelled."""
+    """Checks servers and profiles, and starts runs. Errors are TuibenchErrors; all work can be cancelled."""
 
     servers: Sequence[ServerChoice]
     profiles: Sequence[ProfileChoice]
     first: FormValues
 
     def faults(self, answers: FormValues) -> Mapping[str, str]:
-        """What is wrong, by field; empty if a run could be made of it."""
+        """Errors by field; empty if the form describes a valid run."""
         ...
 
     async def examine(self, answers: FormValues) -> ServerCheck:
-        """Looks at server, host and data; changes nothing."""
+        """Check server, host and data, without changes."""
         ...
 
     async def make(self, answers: FormValues, tell: ProgressCallback) -> str:
-        """Makes the tables; what was made, in words."""
+        """Create the tables; returns a description of them."""
         ...
 
     async def launch(self, answers: FormValues, tell: ProgressCallback) -> Path:
-        """Starts the run; the socket of its session."""
+        """Start the run; returns the socket of its session."""
         ...

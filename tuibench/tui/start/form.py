@@ -13,7 +13,7 @@ from tuibench.tui.start.controller import FIELD_LABELS, FormValues, StartControl
 from tuibench.tui.text.drawing import to_ascii
 
 SERVERS, PROFILES = "servers", "profiles"
-"""Ids of the two lists."""
+"""Widget ids of the two lists."""
 
 FIELD = "field-"
 LOGIN = ("place", "user", "password")
@@ -24,12 +24,12 @@ LABEL_WIDTH = 28
 
 
 def field_of(input: Input) -> str:
-    """Which of the answers is typed there."""
+    """Name of the form value of an input widget."""
     return (input.id or "").removeprefix(FIELD)
 
 
 class StartForm(Vertical):
-    """What the operator chooses and types leaves it as the widgets' own messages."""
+    """Input widgets of the start form; selections and edits are reported by the widgets' own messages."""
 
     def __init__(self, backstage: StartController, *, ascii_only: bool) -> None:
         super().__init__(id="form")
@@ -54,36 +54,36 @@ class StartForm(Vertical):
         yield Static(id="keys")
 
     def begin(self, server: int, profile: int) -> None:
-        """Stands at these places of the lists."""
+        """Set the initial positions of the lists."""
         self.query_one(f"#{SERVERS}", OptionList).highlighted = server
         self.query_one(f"#{PROFILES}", OptionList).highlighted = profile
         self.query_one(f"#{SERVERS}").focus()
 
     def fill(self, answers: FormValues, *names: str) -> None:
-        """Writes the answers into their fields."""
+        """Write the values into their fields."""
         for name in names:
             field = self.query_one(f"#{FIELD}{name}", Input)
             if field.value != getattr(answers, name):
                 field.value = getattr(answers, name)
 
     def mark(self, wrong: Collection[str]) -> None:
-        """Shows which fields are wrong; touches only those that were not, or are not any more."""
+        """Mark the invalid fields; only fields whose state changed are updated."""
         for name in self._marked.symmetric_difference(wrong):
             self._mark(name, is_wrong=name in wrong)
         self._marked = frozenset(wrong)
 
     def tell(self, words: Content) -> None:
-        """What is said below the fields."""
+        """Set the text below the fields."""
         self.query_one("#told", Static).update(self._plain_content(words))
 
     def show_keys(self, keys: str) -> None:
-        """The last line, as markup."""
+        """Set the key hints, as markup."""
         if keys != self._shown_keys:
             self._shown_keys = keys
             self.query_one("#keys", Static).update(self._plain(keys))
 
     def _mark(self, name: str, *, is_wrong: bool) -> None:
-        """Never by colour alone: the name gets a glyph, too."""
+        """Mark a field's name with a glyph as well as colour."""
         self.query_one(f"#{FIELD}{name}").set_class(is_wrong, "-wrong")
         label = self.query_one(f"#label-{name}", Static)
         label.set_class(is_wrong, "-wrong")

@@ -1,4 +1,4 @@
-"""Messages below the start form: errors, findings, progress, the next step."""
+"""Messages below the start form: errors, findings, progress, next step."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ SEVERITY_GLYPHS = {
     Severity.NOTE: ("·", "$muted"),
     Severity.OK: ("✓", "$success"),
 }
-"""How much a finding matters, worst first: a glyph beside the colour."""
+"""Severity of findings, worst first: a glyph in addition to the colour."""
 
 _BAR_WIDTH = 40
 _NEXT_TEXTS = {
@@ -27,7 +27,7 @@ _NEXT_TEXTS = {
 
 
 def faults_text(found: Mapping[str, str]) -> Content:
-    """A line for each field that is wrong."""
+    """One line per invalid field."""
     return _join_lines(
         Content.assemble(
             ("✗ ", "$error bold"), (f"{FIELD_LABELS.get(name, name)}: ", "$strong bold"), sanitize.text(text)
@@ -37,7 +37,7 @@ def faults_text(found: Mapping[str, str]) -> Content:
 
 
 def error_text(error: TuibenchError) -> Content:
-    """What went wrong, and what to do about it."""
+    """An error, and how to fix it."""
     lines = [Content.assemble(("✗ ", "$error bold"), sanitize.text(error.message))]
     if error.hint:
         lines.append(Content.assemble(("  → ", "$muted"), sanitize.text(error.hint)))
@@ -45,7 +45,7 @@ def error_text(error: TuibenchError) -> Content:
 
 
 def progress_text(step: WorkProgress) -> Content:
-    """Long work: a bar where its share is known, and its words."""
+    """Progress of a long operation: a bar if its share is known, and its description."""
     if step.share is None:
         return Content.assemble(("… ", "$primary bold"), sanitize.text(step.words))
     done = round(min(max(step.share, 0.0), 1.0) * _BAR_WIDTH)
@@ -54,7 +54,7 @@ def progress_text(step: WorkProgress) -> Content:
 
 
 def server_check_text(seen: ServerCheck, coming: EnterAction) -> Content:
-    """What comes next, then what matters, worst first; what is well is only counted."""
+    """Next step, then findings, worst first; passed checks are only counted."""
     lines = [_next_line(seen, coming)]
     for severity in (Severity.STOP, Severity.WARNING, Severity.NOTE):
         for finding in seen.findings:

@@ -1,6 +1,6 @@
-"""The start screen: form, findings, and the work that enter starts.
+"""Start screen: form, findings, and the operation started by enter.
 
-The app around the start form; it exits with what the backstage has launched, None if the operator left.
+The app of the start form exits with the launched session, or None if the operator left.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ from tuibench.tui.terminal.styled_app import DisplayOptions, StyledApp
 
 MIN_FORM_SIZE = (80, 24)
 TALL_FORM_HEIGHT = 32
-"""From this height on the lists are longer."""
+"""Minimum height for longer lists."""
 PAINT_SECONDS = 0.2
 
 Offer = TypeVar("Offer")
 
 
 class StartScreen(Screen[None]):
-    """Asks its backstage what is wrong after each change, and for work when the operator says so."""
+    """Validates the form with its controller after each change, and starts the work on enter."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f5", "look", "Check the server", show=False),
@@ -66,7 +66,7 @@ class StartScreen(Screen[None]):
         self.query_one("#too-small", Static).update(_too_small_text(width, height))
 
     async def on_unmount(self) -> None:
-        """Whoever leaves in the middle of work waits until it is undone."""
+        """Wait until cancelled work is undone, if the operator left during it."""
         if self._work is not None:
             self._work.cancel()
             await asyncio.wait({self._work})
@@ -81,10 +81,10 @@ class StartScreen(Screen[None]):
 
     @property
     def coming(self) -> EnterAction:
-        """What enter does."""
+        """Action of the enter key."""
         return enter_action(self._outlook, is_private=self.server.is_private)
 
-    # What the operator does.
+    # Actions of the operator.
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         match event.option_list.id:
@@ -105,7 +105,7 @@ class StartScreen(Screen[None]):
             self._change(**{name: event.value})
 
     def action_go(self) -> None:
-        """What the footer says of enter."""
+        """Perform the action that the footer shows for enter."""
         if self.is_working or self._backstage.faults(self.answers):
             self._said = None
             self._paint()
@@ -123,7 +123,7 @@ class StartScreen(Screen[None]):
             self._begin(self._look())
 
     def action_back(self) -> None:
-        """Ends the work that is under way, or leaves."""
+        """Cancel the work in progress, or leave."""
         if self._work is not None and self.is_working:
             self._work.cancel()
         else:
@@ -147,7 +147,7 @@ class StartScreen(Screen[None]):
         finally:
             self._step = None
             self._work = None
-            if self.query("#told"):  # A form that is left loses its parts before it hears of it.
+            if self.query("#told"):  # A screen that is exited loses its widgets before its work is cancelled.
                 self._paint()
 
     async def _look(self) -> None:
@@ -163,7 +163,7 @@ class StartScreen(Screen[None]):
         self.app.exit(await self._backstage.launch(self.answers, self._tell))
 
     def _tell(self, step: WorkProgress) -> None:
-        """Called from any thread, as often as it likes: the next painting shows the newest."""
+        """Store the progress, from any thread; the next paint shows the latest."""
         self._step = step
 
     # Changes of the form.
@@ -184,7 +184,7 @@ class StartScreen(Screen[None]):
         self._form.fill(self.answers, "options")
 
     def _change(self, **fields: str) -> None:
-        """What was seen holds no more."""
+        """Change form values; invalidates the result of the last check."""
         self.answers = msgspec.structs.replace(self.answers, **fields)
         self._outlook = self._said = None
         self._paint()
@@ -192,7 +192,7 @@ class StartScreen(Screen[None]):
     # Painting.
 
     def _paint(self) -> None:
-        """What changed: a field that was right and is wrong, what is told, the keys."""
+        """Paint the changes: invalid fields, message, key hints."""
         wrong = self._backstage.faults(self.answers)
         self.set_class(self.server.is_private, "-private")
         self._form.mark(wrong)
@@ -248,11 +248,11 @@ def _too_small_text(width: int, height: int) -> str:
 
 
 class StartApp(StyledApp[Path]):
-    """Shows the form, and nothing else."""
+    """App that shows the start form only."""
 
     CSS_PATH = "start.tcss"
     ENABLE_COMMAND_PALETTE = False
-    """Textual's own menu knows nothing of a form."""
+    """Textual's own menu has no entries for a form."""
     BINDINGS: ClassVar[list[BindingType]] = [("ctrl+c", "screen.back", "Leave")]
 
     def __init__(self, backstage: StartController, look: DisplayOptions) -> None:
@@ -263,5 +263,5 @@ class StartApp(StyledApp[Path]):
         await self.push_screen(StartScreen(self._backstage, ascii_only=self.look.ascii_only))
 
     def shown(self) -> Path | None:
-        """Runs on the terminal; what was launched."""
+        """Run on the terminal; returns the launched session."""
         return self.run(mouse=self.look.mouse)

@@ -1,12 +1,12 @@
-"""State of the start form, and the action of the enter key. No widget, no I/O.
+"""State machine of the start form: the action of the enter key. No widgets, no I/O.
 
-A private server is nobody's: enter starts at once. Any other is looked at first, and only the second enter
-puts load on it.
+A private server has no other users: enter starts at once. Any other server is checked first, and only the
+second enter starts the load.
 
     FILLING ──look──> READY ──start──> (the run)
        ^                ^
        └─ any change ─┐ │
-                      MISSING ──make──┘       BLOCKED: what stops a run has to be fixed first
+                      MISSING ──make──┘       BLOCKED: the errors must be fixed first
 """
 
 from enum import Enum
@@ -15,7 +15,7 @@ from tuibench.tui.start.controller import ServerCheck
 
 
 class EnterAction(Enum):
-    """What enter does. The value is what the footer says."""
+    """Action of enter. The value is its text in the footer."""
 
     START = "start"
     LOOK = "check the server"
@@ -25,7 +25,7 @@ class EnterAction(Enum):
 
 
 def enter_action(outlook: ServerCheck | None, *, is_private: bool) -> EnterAction:
-    """What comes next after what is known; `outlook` is None until the server was looked at."""
+    """Next action; `outlook` is None until the server was checked."""
     if is_private:
         return EnterAction.START
     if outlook is None:

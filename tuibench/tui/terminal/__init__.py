@@ -1,1 +1,1 @@
-"""The terminal: base app, keyboard, keymap, themes, partial updates, small terminals."""
+"""Terminal support: base app, keyboard, keymap, themes, partial updates, small terminals."""

@@ -1,13 +1,13 @@
-"""Key queue: delivers one key at a time, when the action of the previous one has finished.
+"""Key queue: delivers one key at a time, after the action of the previous one has finished.
 
-Textual decides at once who gets a key: the widget that has the focus now. Keys that come in one burst (a
-macro, fast typing over a slow line) would all go where the first of them went: the dialog that it opens is
-not there yet. Here a key waits until the messages of the one before are handled and a screen that it opened
-is mounted; keys that come one by one never wait.
+Textual selects the receiver of a key at once: the widget that has the focus at that time. Keys that arrive in
+one burst (a macro, fast typing over a slow connection) would all go to the receiver of the first: the dialog
+that it opens is not mounted yet. Here a key waits until the messages of the previous one are handled and a
+screen that it opened is mounted; keys that arrive one by one never wait.
 
-That may take any time on a busy machine, or when the program is stopped meanwhile, so no clock decides: a key
-that is handed out too early is lost. Only the keys that end the program overtake the others when a part of
-the screen hangs.
+There is no timeout, because this can take any time on a busy machine or while the program is stopped, and a
+key delivered too early is lost. Only the keys that end the program overtake the others if a part of the
+screen hangs.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ TypedInput = Key | Paste
 
 ENDING_KEYS = frozenset(("ctrl+c", "ctrl+q"))
 HANG_SECONDS = 5.0
-"""A key that ends the program waits no longer than this for the keys before it."""
+"""Maximum time that a key that ends the program waits for earlier keys."""
 
 CHECK_SECONDS = 1.0
 
 
 class KeyQueue:
-    """The keys of one app. `dispatch` is what the app does with a key; it runs as any of its callbacks."""
+    """Keys of one app. `dispatch` handles a key; it runs as a callback of the app."""
 
     def __init__(self, app: App[Any], dispatch: Callable[[TypedInput], Awaitable[None]]) -> None:
         self._app = app
@@ -40,12 +40,12 @@ class KeyQueue:
         self._typed = asyncio.Event()
 
     def put(self, typed: TypedInput) -> None:
-        """Any number, in the order in which they were typed."""
+        """Queue a key, in typing order."""
         self._waiting.append(typed)
         self._typed.set()
 
     async def run(self) -> None:
-        """Hands out until it is cancelled."""
+        """Deliver keys until cancelled."""
         while True:
             await self._typed.wait()
             self._typed.clear()
@@ -57,7 +57,7 @@ class KeyQueue:
         self._app.call_later(self._dispatch, typed)
 
     async def _settle(self) -> None:
-        """Returns when the key that was handed out has done its work."""
+        """Return when the delivered key has been handled."""
         settling = asyncio.ensure_future(self._at_rest())
         try:
             while not (await asyncio.wait({settling}, timeout=HANG_SECONDS))[0]:
@@ -72,9 +72,10 @@ class KeyQueue:
             self._hand_out(typed)
 
     async def _at_rest(self) -> None:
-        """A key goes up from the focus to the app, and so do the messages that it makes on its way.
+        """Wait until no widget has messages of the key left.
 
-        Those are behind the first round; a round that moves neither screen nor focus is the last one.
+        A key bubbles from the focus up to the app, and so do the messages that it causes. Those are handled
+        after the first round; the last round is one that changes neither screen nor focus.
         """
         await _wait_until_idle(self._app)
         await self._round()
@@ -82,7 +83,7 @@ class KeyQueue:
             pass
 
     async def _round(self) -> bool:
-        """Wait for all who can hear a key now, from the focus upwards; whether others can afterwards."""
+        """Wait for all current receivers, from the focus upwards; True if the receivers have changed."""
         hearers = _receivers(self._app)
         for hearer in hearers:
             await _wait_until_idle(hearer)
@@ -90,12 +91,12 @@ class KeyQueue:
 
 
 def _receivers(app: App[Any]) -> list[DOMNode]:
-    """An app that ends has no screen any more, and nobody who hears."""
+    """Current receivers of a key; none in an exiting app, which has no screen."""
     return (app.focused or app.screen).ancestors_with_self if app.screen_stack else []
 
 
 async def _wait_until_idle(pump: MessagePump) -> None:
-    """Returns when it is mounted and has handled all that it was sent until now; at once if it is closed."""
+    """Return when the pump is mounted and has handled its pending messages; at once if it is closed."""
     handled = asyncio.Event()
     if not pump.call_later(handled.set):
         return

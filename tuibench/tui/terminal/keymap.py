@@ -4,8 +4,8 @@
 pause = "i"
 double = "f5 )"
 
-A key is a character as it is typed, or Textual's name of it (f5, space, ctrl+t); several stand side by side.
-An action that is named here has these keys and no others.
+A key is a character as typed, or Textual's name of it (f5, space, ctrl+t); several are separated by spaces.
+An action listed here has these keys and no others.
 """
 
 import difflib
@@ -25,27 +25,27 @@ RESERVED_KEYS = {
     **dict.fromkeys(("up", "down", "left", "right", "tab", "shift+tab"), "moves"),
     **dict.fromkeys(("enter", "escape"), "confirms and goes back"),
 }
-"""Keys that mean the same on every screen and cannot be given away."""
+"""Keys with the same meaning on every screen, which cannot be reassigned."""
 
 
 DEFAULT_KEYS = {
     **{action.name: action.keys.split(",") for action in ACTIONS},
     **{place.name: [place.key] for place in SCREEN_TABS},
 }
-"""What has keys, by the name that a keymap uses: the actions, then the screens."""
+"""Default keys by name in a keymap: the actions, then the screens."""
 YIELDING_ACTIONS = frozenset(action.name for action in REPLAY_ACTIONS)
-"""A user's own key takes itself from these: a replay is steered seldom."""
+"""Actions that lose a default key to a user's own key: controls of a replay, which are rarely used."""
 
 
 class Keymap(NamedTuple):
-    """`bound` is what Textual takes (action → keys), `shown` what footer and help print."""
+    """`bound` has Textual's format (action → keys), `shown` is the label in footer and help."""
 
     bound: Mapping[str, str] = {}
     shown: Mapping[str, str] = {}
 
 
 def parse_keymap(given: Mapping[str, Any], source: str) -> Keymap:
-    """The keymap of a section. Raises UsageError naming file, action and what is wrong with its key."""
+    """Parse the section. Raises UsageError with file, action, and the error in its key."""
     keys = {name: _parse_keys(name, text, f"{source}: keys.{name}") for name, text in given.items()}
     _refuse_clashes(keys, source)
     bound = {name: ",".join(found) for name, found in keys.items()}
@@ -83,7 +83,7 @@ _KEY_NAMES = frozenset(
 
 
 def _refuse_clashes(keys: Mapping[str, list[str]], source: str) -> None:
-    """Raises UsageError when a key would mean two things."""
+    """Raises UsageError if a key is assigned twice."""
     owners: dict[str, str] = {}
     for name, usual in DEFAULT_KEYS.items():
         if name in YIELDING_ACTIONS and name not in keys:

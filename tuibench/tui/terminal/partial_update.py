@@ -1,8 +1,8 @@
-"""What a repaint sends: of a partial one, the cells of the regions that were refreshed, and not those before
-them; and never a control character inside a cell.
+"""Cropping of partial repaints to the cells that were refreshed, without control characters.
 
-Textual 8.2 writes each such region from the left edge of its widget on (`ChopsUpdate.render_segments`). On a
-screen whose panels refresh a few cells each second that is most of what a slow line would have to carry.
+Textual 8.2 writes each refreshed region from the left edge of its widget (`ChopsUpdate.render_segments`). On
+a screen whose panels refresh a few cells each second that is most of the output, which matters on a slow
+connection.
 """
 
 from rich.console import Console
@@ -15,9 +15,9 @@ from tuibench.tui.terminal.textual_internals import ChopsUpdate, LayoutUpdate
 
 
 def harmless(strip: Strip) -> Strip:
-    """The strip without control characters, which take no cell.
+    """The strip without control characters, which occupy no cell.
 
-    Foreign text is escaped where it is shown; this keeps from the terminal what was forgotten.
+    Foreign text is escaped where it is displayed; this catches cases where that was missed.
     """
     if all(segment.text.isprintable() for segment in strip):
         return strip
@@ -25,19 +25,19 @@ def harmless(strip: Strip) -> Strip:
 
 
 def harmless_layout(update: LayoutUpdate) -> LayoutUpdate:
-    """The same for a whole screen."""
+    """A whole-screen update without control characters."""
     return LayoutUpdate([[harmless(strip) for strip in line] for line in update.strips], update.region)
 
 
 class CellsUpdate(ChopsUpdate):
-    """The same update, cropped on both sides."""
+    """Partial update cropped on both sides."""
 
     @classmethod
     def of(cls, update: ChopsUpdate) -> "CellsUpdate":
         return cls(update.chops, update.spans, update.chop_ends)
 
     def render_segments(self, console: Console) -> str:
-        """The bytes for the terminal: a jump of the cursor to each span, and its cells."""
+        """Output for the terminal: a cursor movement to each span, and its cells."""
         return "".join(
             f"{Control.move_to(start, y).segment.text}{strip.render(console)}"
             for y, first, last in self.spans
@@ -45,7 +45,7 @@ class CellsUpdate(ChopsUpdate):
         )
 
     def _pieces(self, y: int, first: int, last: int) -> list[tuple[int, Strip]]:
-        """The strips of a line inside a span, cut to it, each with the column it begins at."""
+        """Strips of a line within a span, cropped to it, each with its first column."""
         pieces = []
         for end, (x, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=False):
             start, stop = max(x, first), min(end, last)

@@ -1,4 +1,4 @@
-"""A picture of the screen in a file: SVG, and PNG beside it where a converter is installed."""
+"""Saves a picture of the screen: SVG, and PNG as well if a converter is installed."""
 
 import asyncio
 import shutil
@@ -17,12 +17,12 @@ CONVERT_SECONDS = 30.0
 
 
 async def save_in_thread(svg: str, folder: Path, name: str) -> list[Path]:
-    """The same beside the event loop: a converter takes its time."""
+    """Run `save_picture` in a thread: a converter would block the event loop."""
     return await asyncio.to_thread(save_picture, svg, folder, name)
 
 
 def save_picture(svg: str, folder: Path, name: str) -> list[Path]:
-    """Writes the files without replacing any; what was written. Raises RunError where that is impossible."""
+    """Write the files without overwriting any; returns their paths. Raises RunError if that fails."""
     path = _free_path(folder, name)
     try:
         path.write_text(svg, encoding="utf-8")
@@ -32,7 +32,7 @@ def save_picture(svg: str, folder: Path, name: str) -> list[Path]:
 
 
 def _free_path(folder: Path, name: str) -> Path:
-    """`name.svg`, or with a number behind it."""
+    """`name.svg`, with a number appended if it exists."""
     path, number = folder / f"{name}.svg", 2
     while path.exists():
         path = folder / f"{name}-{number}.svg"
@@ -41,7 +41,7 @@ def _free_path(folder: Path, name: str) -> Path:
 
 
 def _converted(svg: Path) -> list[Path]:
-    """The PNG, by the first converter that is there; none where it fails."""
+    """The PNG, by the first converter that is installed; empty if it fails."""
     png = svg.with_suffix(".png")
     for program, *arguments in CONVERTERS:
         if (found := shutil.which(program)) is None:

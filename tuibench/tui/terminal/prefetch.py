@@ -1,7 +1,7 @@
 """Prefetch of a screen before its key is pressed: mounted and laid out, not shown.
 
-The first time that a screen is shown its widgets are made, styled and laid out, which takes several times as
-long as painting it.
+When a screen is shown for the first time its widgets are created, styled and laid out, which takes several
+times as long as painting it.
 """
 
 from typing import Any
@@ -12,10 +12,10 @@ from textual.screen import Screen
 from tuibench.tui.terminal.textual_internals import prepare_screen
 
 PREFETCH_PAUSE_SECONDS = 0.5
-"""Before each screen: keys and the session's messages come first."""
+"""Pause before each screen: keys and the session's messages take precedence."""
 
 
 async def prefetch_screen(app: App[Any], screen: Screen[Any]) -> None:
-    """Returns when the screen is ready at the terminal's present size; a running one is left alone."""
+    """Return when the screen is ready at the terminal's current size; no-op for a running one."""
     if not screen.is_running:
         await prepare_screen(app, screen)

@@ -1,8 +1,8 @@
 """Dialogs in a terminal that is too small.
 
-None is opened. One that is open when the terminal shrinks is hidden with all that was typed into it, and
-comes back when there is room again. Until then it hears no key but those that leave: nobody says yes to a
-question that cannot be read.
+No dialog is opened. One that is open when the terminal shrinks is hidden with its content, and shown again
+when there is room. Until then it receives only the keys that leave it, so that no unreadable question is
+confirmed.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ HIDDEN_CLASS = "-cramped"
 
 
 def is_too_small(size: Size) -> bool:
-    """Whether nothing but the notice is shown at this size."""
+    """True if the terminal shows only the notice at this size."""
     return "-small" in size_classes(*size)
 
 
@@ -34,11 +34,11 @@ def hide_or_show_dialogs(stack: Sequence[Screen[Any]], size: Size) -> None:
 
 
 def is_ignored(screen: Screen[Any], typed: TypedInput) -> bool:
-    """Whether this is typed into a dialog that is hidden."""
+    """True if the input would go to a hidden dialog."""
     return screen.has_class(HIDDEN_CLASS) and not (isinstance(typed, Key) and typed.key in LEAVING_KEYS)
 
 
 def _restore_focus(dialog: ModalScreen[Any]) -> None:
-    """What is hidden loses the focus."""
+    """Focus a widget of a dialog that is shown again: hiding it has removed the focus."""
     if dialog.focused is None and not dialog.has_class(HIDDEN_CLASS):
         dialog.focus_next()

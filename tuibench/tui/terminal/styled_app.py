@@ -1,13 +1,13 @@
-"""Base class of the apps: theme, characters, mouse, key bindings, terminal signals.
+"""Base class of the apps: theme, character set, mouse, key bindings, terminal signals.
 
-Defines which theme is used for NO_COLOR, and when a terminal gets plain characters.
+Selects the theme for NO_COLOR, and the terminals that get ASCII characters.
 
 A viewer that is not the leader of its terminal's session receives no SIGHUP when the terminal closes (under
-nohup, in a wrapper, after the leader was killed), so it checks its terminal. A session leader receives SIGHUP
-and SIGCONT; Textual's driver takes the latter for the end of a stop.
+nohup, in a wrapper, after the leader was killed), so it polls its terminal. A session leader receives SIGHUP
+and SIGCONT; Textual's driver handles the latter as the end of a stop.
 
-Scroll bars of plain terminals have one character a cell. The thumb differs from its track by the character,
-so that neither colour nor reverse video is needed.
+Scroll bars of ASCII terminals use one character per cell. Thumb and track differ by character, so neither
+colour nor reverse video is needed.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ CHECK_SECONDS = 0.5
 
 
 def watch_terminal(app: App[Any]) -> None:
-    """Ends the app when the terminal that it reads keys from is gone, until `unwatch_terminal`."""
+    """Exit the app when the terminal that it reads keys from is gone, until `unwatch_terminal`."""
     descriptor = _stdin_descriptor()
     if descriptor is not None and os.isatty(descriptor):
         app.set_interval(CHECK_SECONDS, lambda: None if os.isatty(descriptor) else app.exit())
@@ -51,12 +51,12 @@ def watch_terminal(app: App[Any]) -> None:
 
 
 def unwatch_terminal() -> None:
-    """Remove what `watch_terminal` installed."""
+    """Remove the handlers of `watch_terminal`."""
     asyncio.get_running_loop().remove_signal_handler(signal.SIGCONT)
 
 
 def _on_continue(app: App[Any], descriptor: int) -> None:
-    """Sets up the terminal again, which a shell may have used meanwhile."""
+    """Set up the terminal again: a shell may have used it meanwhile."""
     if not is_exiting(app) and os.isatty(descriptor):
         take_terminal_back(app)
         app.screen.refresh()
@@ -73,14 +73,14 @@ SCROLL_THUMB, SCROLL_TRACK = "#", ":"
 
 
 class AsciiScrollBar(ScrollBarRender):
-    """The same bar in whole cells."""
+    """Scroll bar in whole cells."""
 
     VERTICAL_BARS: ClassVar[list[str]] = [" "]
     HORIZONTAL_BARS: ClassVar[list[str]] = [" "]
 
     @classmethod
     def render_bar(cls, **how: Any) -> Segments:  # type: ignore[override]
-        """Takes what the bar of Textual takes, by name; the bar as it draws it, with letters for blanks."""
+        """Textual's scroll bar, with its arguments, and characters in place of blanks."""
         bar = super().render_bar(**how)
         ink = Style(color=how["bar_color"], bgcolor=how["back_color"])
         bar.segments = [_to_ascii_segment(segment, ink) for segment in bar.segments]
@@ -88,12 +88,12 @@ class AsciiScrollBar(ScrollBarRender):
 
 
 def choose_scrollbars(*, ascii_only: bool) -> None:
-    """All scroll bars of the process from now on: Textual knows one kind."""
+    """Set the renderer of all scroll bars of the process: Textual has only one."""
     ScrollBar.renderer = AsciiScrollBar if ascii_only else ScrollBarRender
 
 
 def _to_ascii_segment(segment: Segment, ink: Style) -> Segment:
-    """The thumb is what Textual draws in reverse."""
+    """Convert a segment; Textual draws the thumb in reverse video."""
     if segment.text.strip(" ") or segment.style is None:
         return segment
     letter = SCROLL_THUMB if segment.style.reverse else SCROLL_TRACK
@@ -104,9 +104,10 @@ Answer = TypeVar("Answer")
 
 
 class DisplayOptions(NamedTuple):
-    """`theme` is empty for ours. Without `mouse` the terminal keeps it for itself, to mark and copy.
+    """Display options. An empty `theme` is the default theme. Without `mouse` the terminal's own selection
+    works.
 
-    With `coach` a line says what to try first.
+    With `coach` a line suggests a first change.
     """
 
     theme: str = ""
@@ -121,9 +122,9 @@ COERCED_LOCALE = "C.UTF-8"
 
 
 class BlankScreen(Screen[None]):
-    """The blank screen that Textual puts below our first one: covered from the start, so it is never painted.
+    """Blank screen that Textual puts below the first one; reported as covered, so that it is never painted.
 
-    Its picture would have all that lies above painted anew.
+    Painting it would repaint all screens above it.
     """
 
     @property
@@ -132,7 +133,7 @@ class BlankScreen(Screen[None]):
 
 
 class StyledApp(FilteredPaintApp[Answer]):
-    """An app in our colours. NO_COLOR counts even when it is empty, and also for the app after this one."""
+    """An app with tuibench's themes. NO_COLOR counts even if empty, also for the next app of the process."""
 
     ALLOW_SELECT = False
     TITLE = "tuibench"
@@ -140,7 +141,7 @@ class StyledApp(FilteredPaintApp[Answer]):
         Binding("tab", "focus_next", "Next field", show=False, priority=True),
         Binding("shift+tab", "focus_previous", "Field before", show=False, priority=True),
     ]
-    """With priority: the focus moves before the next key is handed out, also if both come in one burst."""
+    """With priority, so that the focus moves before the next key of a burst is delivered."""
 
     def __init__(self, look: DisplayOptions) -> None:
         without_colour = os.environ.get("NO_COLOR")
@@ -160,7 +161,7 @@ class StyledApp(FilteredPaintApp[Answer]):
         self._keyboard = KeyQueue(self, super().on_event)
 
     async def on_event(self, event: Event) -> None:
-        """A key that comes from the terminal waits for its turn; one that a widget has passed on had it."""
+        """Queue a key that comes from the terminal; a key forwarded by a widget is handled at once."""
         if isinstance(event, TypedInput) and not event.is_forwarded:
             self._keyboard.put(event)
         else:
@@ -178,11 +179,11 @@ class StyledApp(FilteredPaintApp[Answer]):
         return BlankScreen(id="_default")
 
     def filter_paint(self, update: ChopsUpdate | LayoutUpdate) -> RenderableType:
-        """Sends no more cells than were refreshed, no control character, see `partial_update`."""
+        """Crop repaints to the refreshed cells and remove control characters, see `partial_update`."""
         return CellsUpdate.of(update) if isinstance(update, ChopsUpdate) else harmless_layout(update)
 
     def refresh_css(self, animate: bool = True) -> None:
-        """The theme it begins with is no reason to read the stylesheets twice."""
+        """Refresh the stylesheets, but only set variables for the initial theme: they have just been read."""
         if self.screen_stack:
             super().refresh_css(animate)
         else:
@@ -193,7 +194,7 @@ class StyledApp(FilteredPaintApp[Answer]):
 
 
 def ascii_driver(driver: type[Driver]) -> type[Driver]:
-    """The driver, sending ASCII only: dialogs and their frames, too, which no panel has drawn."""
+    """A driver class that sends ASCII only, also for dialogs and frames, which no panel draws."""
 
     class PlainDriver(driver):  # type: ignore[misc, valid-type]
         def write(self, data: str) -> None:
@@ -203,7 +204,7 @@ def ascii_driver(driver: type[Driver]) -> type[Driver]:
 
 
 def needs_ascii() -> bool:
-    """Whether the terminal cannot be trusted with block characters: by its encoding, locale or kind."""
+    """True if the terminal may not display block characters, judged by its encoding, locale or type."""
     encoding = (sys.__stdout__.encoding if sys.__stdout__ else None) or "ascii"
     if "utf" not in encoding.lower() or os.environ.get("TERM") in ("linux", "vt100", "vt220"):
         return True
@@ -211,7 +212,7 @@ def needs_ascii() -> bool:
 
 
 def _locale() -> str:
-    """The locale that the user has named. Python itself sets LC_CTYPE where that is C."""
+    """Locale set by the user. Python itself sets LC_CTYPE if the locale is C."""
     ctype = os.environ.get("LC_CTYPE", "")
     named = "" if ctype == COERCED_LOCALE else ctype
     return os.environ.get("LC_ALL") or named or os.environ.get("LANG", "")

@@ -1,7 +1,7 @@
-"""Conversion of block and line characters in a screenshot to shapes.
+"""Conversion of block and line characters in an SVG screenshot to shapes.
 
-As characters they depend on the viewer's font, which leaves seams between rows; as shapes the picture is the
-same in every browser. Everything else stays text.
+As characters they depend on the viewer's font, which leaves gaps between rows; as shapes the picture is the
+same in every browser. All other characters remain text.
 """
 
 import html
@@ -37,7 +37,7 @@ SHAPES: dict[str, tuple[Box, ...]] = {
 
 
 def with_shapes(svg: str) -> str:
-    """The picture with shapes for blocks and lines, and blanks that are kept as they are."""
+    """The SVG with shapes for blocks and lines, and preserved blanks."""
     return _SPLIT.sub(_redrawn, svg)
 
 
@@ -59,7 +59,7 @@ def _redrawn(match: re.Match[str]) -> str:
 
 
 def _boxes(run: str, role: str, left: float, top: float) -> Iterator[str]:
-    """One rectangle for each stretch of equal characters that are as wide as their cell."""
+    """One rectangle per run of equal characters that fill the width of their cell."""
     for stretch in re.finditer(r"(.)\1*", run):
         glyph, start = stretch.group(1), left + stretch.start() * CELL_WIDTH
         length = len(stretch.group())

@@ -1,8 +1,8 @@
-"""Every private part of Textual that tuibench uses, and the reason for each.
+"""Private parts of Textual that tuibench uses, and the reason for each.
 
-No other module of the program touches a name of Textual that begins with an underscore. `PRIVATE_PARTS`
-lists the parts with a digest of their source; a test compares them with the Textual that is installed. When
-it fails after an upgrade, read the new source, correct what is here, then the digest.
+No other module of the program uses a name of Textual that begins with an underscore. `PRIVATE_PARTS` lists
+the parts with a digest of their source; a test compares them with the installed Textual. If it fails after an
+upgrade, read the new source, adapt this module, then update the digest.
 """
 
 import hashlib
@@ -31,11 +31,11 @@ __all__ = [
 Answer = TypeVar("Answer")
 
 POP_KEYBOARD_FLAGS = "\x1b[<u"
-"""Undoes what the driver's start has pushed (Kitty's keyboard protocol)."""
+"""Reverts what the driver pushed at its start (Kitty's keyboard protocol)."""
 
 
 class PrivatePart(NamedTuple):
-    """A private part: what it is, why it is needed, and the digest of the source that was read."""
+    """A private part: the object, the reason for its use, and the digest of the source that was reviewed."""
 
     part: Callable[..., object]
     reason: str
@@ -43,15 +43,15 @@ class PrivatePart(NamedTuple):
 
     @property
     def present_digest(self) -> str:
-        """The digest of the source as it is installed."""
+        """Digest of the installed source."""
         return hashlib.sha256(inspect.getsource(self.part).encode()).hexdigest()[:12]
 
 
 class FilteredPaintApp(App[Answer]):
-    """An app whose repaints can be replaced on their way to the terminal."""
+    """An app whose repaints can be replaced before they are written to the terminal."""
 
     def filter_paint(self, update: ChopsUpdate | LayoutUpdate) -> RenderableType:
-        """What to write instead of a repaint, of changed cells or of the whole screen."""
+        """Output in place of a repaint, of changed cells or of the whole screen."""
         return update
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
@@ -68,21 +68,21 @@ async def prepare_screen(app: App[Any], screen: Screen[Any]) -> None:
 
 
 def screen_rows(app: App[Any]) -> list[str]:
-    """The rows of the visible screen, with the sequences for their colours, whatever this terminal has."""
+    """Rows of the visible screen with their colour sequences, independent of this terminal's capabilities."""
     console = Console(force_terminal=True, color_system="truecolor")
     return [strip.render(console) for strip in app.screen._compositor.render_strips()]
 
 
 def is_exiting(app: App[Any]) -> bool:
-    """Whether the app has begun to exit."""
+    """True if the app has begun to exit."""
     return app._exit
 
 
 def take_terminal_back(app: App[Any]) -> None:
     """Set up the terminal again after a stop; the driver itself does so after a SIGTSTP, not a SIGSTOP.
 
-    What was typed meanwhile is kept: the driver's own way down discards it, and would have the terminal edit
-    lines for a moment, which makes another key of enter.
+    Input typed meanwhile is kept: the driver's own shutdown would discard it, and would enable the terminal's
+    line editing for a moment, which changes the code of enter.
     """
     driver = app._driver
     if not isinstance(driver, LinuxDriver):
@@ -99,7 +99,7 @@ def take_terminal_back(app: App[Any]) -> None:
 
 
 def _stop_reading(driver: LinuxDriver) -> None:
-    """Ends the thread that reads keys; unlike `disable_input`, leaves what it has not read."""
+    """Stop the thread that reads keys; unlike `disable_input`, keep unread input."""
     signal.signal(signal.SIGWINCH, signal.SIG_DFL)
     driver.exit_event.set()
     if driver._key_thread is not None:

@@ -1,4 +1,4 @@
-"""The two built-in themes, and the chart colours of any other theme."""
+"""The two built-in themes, and the chart colours of all other themes."""
 
 import difflib
 
@@ -58,7 +58,7 @@ LIGHT_THEME = Theme(
 OWN_THEMES = (DARK_THEME, LIGHT_THEME)
 DEFAULT_THEME = DARK_THEME.name
 NO_COLOR_THEME = "ansi-dark"
-"""The theme for NO_COLOR: with a true-colour theme Textual would write shades of grey."""
+"""Theme for NO_COLOR: with a true-colour theme Textual would write shades of grey."""
 
 
 _ANSI = {
@@ -74,7 +74,7 @@ _ANSI = {
 
 
 def variable_defaults(theme: Theme) -> dict[str, str]:
-    """Our variables, from the colours of a theme that does not set them itself."""
+    """Values of tuibench's theme variables, from the colours of a theme that does not set them."""
     if theme.ansi:
         return _ANSI
     colours = theme.to_color_system().generate()
@@ -92,12 +92,12 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
 
 
 def theme_names() -> list[str]:
-    """Every theme, ours first."""
+    """All theme names, tuibench's own first."""
     return [theme.name for theme in OWN_THEMES] + sorted(BUILTIN_THEMES)
 
 
 def check_theme(name: str) -> None:
-    """Raises UsageError with the nearest name if there is no such theme."""
+    """Raises UsageError with the closest name if there is no such theme."""
     if name in theme_names():
         return
     near = difflib.get_close_matches(name, theme_names(), n=1, cutoff=0.4)

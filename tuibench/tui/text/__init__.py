@@ -1,1 +1,1 @@
-"""Styled text and drawing with characters, without widgets."""
+"""Styled text and character graphics, without widgets."""

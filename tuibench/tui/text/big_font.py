@@ -1,6 +1,6 @@
-"""Big digits, three rows high.
+"""Big letters and digits: three rows high, or of any size.
 
-Letters and digits of any size, drawn in dots of half a cell: for what is read from the back of a room.
+Letters of any size are drawn in dots of half a cell, legible from the back of a room.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ _BLOCK_DIGITS = {
 
 
 def big_digits(text: str, *, ascii_only: bool = False) -> tuple[str, str, str]:
-    """The text's digits as three rows of equal width. Characters without a picture are left out.
+    """The text's digits as three rows of equal width. Characters without a glyph are left out.
 
-    Without block characters the text itself is in the middle row: pictures of other signs are hard to read.
+    Without block characters the text itself is in the middle row: digits drawn in ASCII are hard to read.
     """
     if ascii_only:
         return " " * len(text), text, " " * len(text)
@@ -38,7 +38,7 @@ def big_digits(text: str, *, ascii_only: bool = False) -> tuple[str, str, str]:
 
 
 LETTER_HEIGHT = 5
-"""Dots from the top of a letter to its foot."""
+"""Height of a letter in dots."""
 
 LEAST_ASCII_SCALE = 2
 
@@ -81,22 +81,22 @@ _HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (Tru
 
 
 def width_in_dots(text: str) -> int:
-    """How wide a text is at scale 1; characters without a picture count for nothing."""
+    """Width of a text at scale 1; characters without a glyph have none."""
     known = [_DOTS[character] for character in text if character in _DOTS]
     return sum(len(rows[0]) for rows in known) + LETTER_GAP * max(0, len(known) - 1)
 
 
 def largest_scale(text: str, width: int, height: int) -> int:
-    """The largest scale at which a text fits; 1 at least."""
+    """Largest scale at which a text fits; at least 1."""
     dots = width_in_dots(text)
     by_width = width // dots if dots else 1
     return max(1, min(by_width, 2 * height // LETTER_HEIGHT))
 
 
 def big_letters(text: str, scale: int, *, ascii_only: bool = False) -> list[str]:
-    """The text as rows of equal width. At an odd scale the lowest half row stays free.
+    """The text as rows of equal width. At an odd scale the lowest half row is blank.
 
-    Without block characters a dot of a letter is two signs wide and a row high, or it is plain text.
+    Without block characters a dot is two characters wide and one row high, or the result is plain text.
     """
     if ascii_only and scale < LEAST_ASCII_SCALE:
         blank = " " * len(text)

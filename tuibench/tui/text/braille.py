@@ -1,14 +1,14 @@
-"""Fine lines of braille characters: two by four dots per cell."""
+"""Line drawing with braille characters: two by four dots per cell."""
 
 DOTS_ACROSS, DOTS_HIGH = 2, 4
 _FIRST = 0x2800
 _BITS = ((0x40, 0x80), (0x04, 0x20), (0x02, 0x10), (0x01, 0x08))
-"""By row from the bottom, then by column."""
+"""Dot bits by row from the bottom, then by column."""
 BRAILLE = tuple(chr(_FIRST + number) for number in range(256))
 
 
 class DotGrid:
-    """The dots of a drawing; column 0 is the leftmost, row 0 the lowest. What lies outside is not drawn."""
+    """Dots of a drawing; column 0 is the leftmost, row 0 the lowest. Dots outside are ignored."""
 
     def __init__(self, width: int, height: int) -> None:
         """`width` and `height` are in cells."""
@@ -22,7 +22,7 @@ class DotGrid:
             self._cells[place] = self._cells.get(place, 0) | bit
 
     def line(self, start: tuple[int, int], end: tuple[int, int]) -> None:
-        """A straight line between two dots, both included."""
+        """Draw a straight line between two dots, both included."""
         steps = max(abs(end[0] - start[0]), abs(end[1] - start[1]), 1)
         for step in range(steps + 1):
             self.dot(
@@ -31,5 +31,5 @@ class DotGrid:
             )
 
     def cells(self) -> dict[tuple[int, int], str]:
-        """The characters by cell: column, and row from the bottom."""
+        """Characters by cell: column, and row from the bottom."""
         return {place: BRAILLE[bits] for place, bits in self._cells.items()}

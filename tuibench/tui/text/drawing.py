@@ -1,4 +1,4 @@
-"""Characters for values: bars, markers, axes. Text only, no colour."""
+"""Character graphics for values: bars, markers, axes. Text only, no colour."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -64,16 +64,16 @@ _TO_ASCII = str.maketrans(
 
 
 def to_ascii(text: str) -> str:
-    """The text for a terminal without Unicode, each character in one cell as before."""
+    """The text in ASCII, with the same number of cells per character."""
     return text.translate(_TO_ASCII).encode("ascii", "replace").decode("ascii")
 
 
 def draw_bars(
     values: Sequence[float | None], top: float, height: int, *, ascii_only: bool = False
 ) -> list[str]:
-    """One column a value, from a zero baseline up to `top`, as rows from the top down.
+    """One column per value, from a zero baseline up to `top`, as rows from the top down.
 
-    A measured value always leaves a mark on the baseline, zero too; a missing one (None) leaves its column
+    A measured value always leaves a mark on the baseline, even zero; a missing one (None) leaves its column
     empty, so that a gap is a break in the baseline.
     """
     glyphs = _ASCII_EIGHTHS if ascii_only else _EIGHTHS
@@ -89,13 +89,13 @@ def _eighths(value: float | None, top: float, height: int) -> int:
 
 
 def _column(level: int, glyphs: str) -> str:
-    """The cells of a bar of `level` eighths, from the baseline up."""
+    """Cells of a bar of `level` eighths, from the baseline up."""
     whole, part = divmod(level, CELL_EIGHTHS)
     return glyphs[CELL_EIGHTHS] * whole + (glyphs[part] if part else "")
 
 
 def strike_markers(row: str, columns: Mapping[int, int], mark: str = MARKER) -> str:
-    """The row with a marker line through it at each column of `columns` (column → marker number)."""
+    """The row with a marker line at each column of `columns` (column → marker number)."""
     cells = list(row)
     for column in columns:
         cells[column] = mark
@@ -103,7 +103,7 @@ def strike_markers(row: str, columns: Mapping[int, int], mark: str = MARKER) -> 
 
 
 def marker_labels(columns: Mapping[int, int], width: int) -> dict[int, str]:
-    """Where each marker's number stands: column → text. A later marker hides an earlier one under it."""
+    """Position of each marker's number: column → text. A later marker hides an earlier one below it."""
     placed: dict[int, str] = {}
     for column, number in sorted(columns.items()):
         text = str(number)
@@ -115,7 +115,7 @@ def marker_labels(columns: Mapping[int, int], width: int) -> dict[int, str]:
 
 
 def time_axis_text(width: int, seconds_per_column: float) -> str:
-    """Labels below the columns: −60s … now, with `now` at the right edge."""
+    """Time labels below the columns: −60s … now, with `now` at the right edge."""
     step = _label_step(seconds_per_column)
     cells = [" "] * width
     _write(cells, width - 3, "now")
@@ -131,7 +131,7 @@ def time_axis_text(width: int, seconds_per_column: float) -> str:
 def clock_axis_text(
     width: int, seconds_per_column: float, newest_at: float, write: Callable[[float, str], str]
 ) -> str:
-    """The time of day below the columns, the newest at the right edge: at full steps of the clock."""
+    """Time-of-day labels below the columns, the newest at the right edge, at round times."""
     step = _label_step(seconds_per_column)
     cells = [" "] * width
     form = "%H:%M:%S" if step < 60 else "%H:%M"
@@ -153,7 +153,7 @@ def _label_step(seconds_per_column: float) -> int:
 
 
 def _ago(seconds: int, step: int) -> str:
-    """In minutes where every label is a whole number of them, so that the labels of an axis look alike."""
+    """Label in minutes if every label of the axis is a whole number of them."""
     return f"−{seconds}s" if step % 60 else f"−{seconds // 60}m"
 
 
@@ -163,9 +163,9 @@ def _write(cells: list[str], start: int, text: str) -> None:
 
 
 def share_runs(parts: Sequence[tuple[float, str]], width: int, rest: str) -> list[str]:
-    """A bar of `width` cells split by percent: one run of its glyph a part, and the rest last.
+    """A bar of `width` cells split by percent: one run of its glyph per part, and the rest last.
 
-    Ends are rounded, not lengths, so that the parts together are as long as their sum says.
+    The ends are rounded, not the lengths, so that the total length matches the sum of the parts.
     """
     runs: list[str] = []
     total, end = 0.0, 0

@@ -1,7 +1,7 @@
-"""Styled text without a toolkit: a line is a tuple of spans, a span is text with a role.
+"""Styled text independent of the toolkit: a line is a tuple of spans, a span is text with a role.
 
-Panels produce lines, tests compare them as text, and the stylesheet alone knows what a role looks like.
-All widths are terminal cells.
+Panels produce lines, tests compare them as text, and only the stylesheet defines the style of a role. All
+widths are terminal cells.
 """
 
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ ROLES = (
     "own",
     "rest",
 )
-"""Every role a span may have; the plain one is the empty string."""
+"""Roles of spans; the plain role is the empty string."""
 
 
 class _Span(NamedTuple):
@@ -49,9 +49,9 @@ class _Span(NamedTuple):
 
 
 class TextSpan(_Span):
-    """Text, the role that styles it, and the action that a click on it runs.
+    """Text, its role, and the action of a click on it.
 
-    Control characters in the text are escaped: much of it is a server's, or another user's.
+    Control characters in the text are escaped: much of it comes from a server or another user.
     """
 
     __slots__ = ()
@@ -64,7 +64,7 @@ TextLine = tuple[TextSpan, ...]
 
 
 def plain_text(line: TextLine) -> str:
-    """The line's text alone."""
+    """Text of a line without roles."""
     return "".join(span.text for span in line)
 
 
@@ -73,7 +73,7 @@ def line_width(line: TextLine) -> int:
 
 
 def shorten(text: str, width: int) -> str:
-    """The text in at most `width` cells, its end replaced by an ellipsis when it is longer."""
+    """The text in at most `width` cells, its end replaced by an ellipsis if it is longer."""
     text = sanitize.text(text)
     if cell_len(text) <= width:
         return text
@@ -81,7 +81,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def shorten_start(text: str, width: int) -> str:
-    """Like `shorten`, but keeps the end: of a path, the file matters more than the root."""
+    """Like `shorten`, but keeps the end: the file name of a path matters most."""
     text = sanitize.text(text)
     if cell_len(text) <= width:
         return text
@@ -110,7 +110,7 @@ def pad_line(line: TextLine, width: int) -> TextLine:
 
 
 def justify(left: TextLine, right: TextLine, width: int) -> TextLine:
-    """One line with `left` at its start and `right` at its end; `left` gives way, a blank between stays."""
+    """One line with `left` at its start and `right` at its end; `left` is shortened, with a blank between."""
     right = fit_line(right, width)
     room = width - line_width(right)
     blank = bool(plain_text(left)) and bool(plain_text(right)) and not plain_text(right).startswith(" ")
@@ -118,14 +118,14 @@ def justify(left: TextLine, right: TextLine, width: int) -> TextLine:
 
 
 def merge_cells(cells: Iterable[tuple[str, str]]) -> TextLine:
-    """Characters with their roles as a line; those of one role beside each other are one span."""
+    """Characters with their roles as a line; adjacent ones of the same role form one span."""
     return tuple(
         TextSpan("".join(glyph for glyph, _ in run), role) for role, run in groupby(cells, itemgetter(1))
     )
 
 
 def join_parts(parts: Iterable[TextLine], separator: TextSpan) -> TextLine:
-    """The parts that are not empty, with a separator between them."""
+    """The non-empty parts, with a separator between them."""
     line: TextLine = ()
     for part in parts:
         if part:

@@ -1,1 +1,1 @@
-"""Widgets of the live screen: they paint the lines of panels."""
+"""Widgets of the live screen, which paint the lines of panels."""

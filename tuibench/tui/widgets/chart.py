@@ -1,4 +1,4 @@
-"""Chart widgets: shading and mouse of charts; `panels` has their contents."""
+"""Chart widgets: shading and mouse input; `panels` draws their contents."""
 
 from functools import partial
 
@@ -20,20 +20,20 @@ from tuibench.tui.panels.plots.time_chart import (
 from tuibench.tui.widgets.panel import DrawFunction, Panel
 
 DARKEST_SHADE = 0.45
-"""How much of the measure's colour is left at the baseline."""
+"""Share of the measure's colour at the baseline."""
 STACK_SHARE = 0.6
-"""And of the colours of the processor's chart, which has no big number."""
+"""The same for the colours of the CPU chart, which has no big number."""
 
 
 class TimePanel(Panel):
-    """A panel with a column a tick right of its axis labels; the mouse can point at one.
+    """A panel with one column per tick, right of its axis labels; a column can be selected by mouse.
 
-    Roles shade0 to shade7 are shades of the colour of `role`, where the terminal has the colours; a mean is
-    a line over a bar, which is dark there. `a+b` is one role above another in a cell of two halves.
+    Roles shade0 to shade7 are shades of the colour of `role`, if the terminal has enough colours; a mean is a
+    line over a bar, which is dark there. `a+b` is one role above another in a cell of two halves.
     """
 
     class Pointed(Message):
-        """The mouse points at a column."""
+        """A column was selected by mouse."""
 
         def __init__(self, column: int) -> None:
             super().__init__()
@@ -45,7 +45,7 @@ class TimePanel(Panel):
 
     @property
     def columns(self) -> int:
-        """How many columns there is room for."""
+        """Number of columns that fit."""
         return max(self.size.width - AXIS_WIDTH, 0)
 
     def on_mouse_down(self, event: MouseDown) -> None:
@@ -79,7 +79,7 @@ class TimePanel(Panel):
         return self._dimmed(super().role_style(self._role), share)
 
     def _dimmed(self, full: Style, share: float) -> Style:
-        """The style with so much of its colour; a terminal of few colours has the whole one."""
+        """The style with its colour reduced to this share; unchanged on a terminal with few colours."""
         if self.app.current_theme.ansi or full.color is None or full.bgcolor is None:
             return full
         ground, ink = Color.from_rich_color(full.bgcolor), Color.from_rich_color(full.color)
@@ -96,7 +96,7 @@ class TimePanel(Panel):
 
 
 class Chart(TimePanel):
-    """The bars of one measure."""
+    """Bars of one measure."""
 
     def __init__(self, measure: Measure, *, numbered: bool, ascii_only: bool, name: str = "") -> None:
         draw = partial(time_chart, measure, numbered=numbered, ascii_only=ascii_only)

@@ -1,4 +1,4 @@
-"""Stacked charts of chosen figures, each with its name and its value left of it."""
+"""Stacked charts of selected figures, each with name and value on its left."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,11 +14,11 @@ from tuibench.tui.widgets.chart import TimePanel
 from tuibench.tui.widgets.panel import Panel
 
 KeysOf = Callable[[View], Sequence[str]]
-"""Which figures are on the charts of a view."""
+"""Keys of the figures on the charts of a view."""
 
 
 class FigureStack(Vertical):
-    """A place for as many charts as there can be; `set_charts` shows those that are filled."""
+    """Container for the maximum number of charts; `set_charts` shows the used ones."""
 
     def __init__(self, keys_of: KeysOf, *, ascii_only: bool, id: str, numbered: bool = False) -> None:
         super().__init__(id=id, classes="figures")
@@ -38,11 +38,11 @@ class FigureStack(Vertical):
 
     @property
     def columns(self) -> int:
-        """How many columns its charts have; 0 while none is shown."""
+        """Number of columns of its charts; 0 while none is shown."""
         return self.query(TimePanel).first().columns if self.display else 0
 
     def set_charts(self, charts: int, rows: int) -> None:
-        """Shows so many charts, each so many rows high."""
+        """Show this number of charts, each `rows` high."""
         self.display = charts > 0
         self.styles.height = charts * rows
         for place, band in enumerate(self.query(".figure-band")):

@@ -1,7 +1,7 @@
-"""A widget that paints the lines of a pure function, and sends the terminal only the cells that changed.
+"""Panel widget: paints the lines of a pure function, and sends the terminal only the cells that changed.
 
-Textual sends every cell of a region that is refreshed. So the lines are made once a sample, compared with the
-ones on screen, and only the stretch of a line that differs is refreshed. That keeps a slow line quick.
+Textual sends every cell of a refreshed region. So the lines are made once per sample and compared with those
+on screen, and only the runs of cells that differ are refreshed. That keeps a slow connection responsive.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,28 +19,28 @@ from tuibench.tui.text.spans import ROLES, TextLine, TextSpan, plain_text
 from tuibench.tui.view import View
 
 CURSOR_JUMP_CELLS = 16
-"""Cells that cost about as much as the jump over them: moving the cursor and setting colours again."""
+"""Number of unchanged cells that cost as much to send as moving the cursor and setting colours again."""
 
 DrawFunction = Callable[[View, int, int], Sequence[TextLine]]
-"""From a view, a width and a height to lines."""
+"""Converts a view, a width and a height to lines."""
 
 
 class Palette(Widget):
     """Holds the component classes `role--NAME` of the stylesheet, once for all panels of a screen.
 
-    It is never displayed. A component class costs time wherever it is: styles are computed for each of them
-    whenever the stylesheet is applied to their widget.
+    It is never displayed. Component classes are expensive: the styles of each are computed whenever the
+    stylesheet is applied to their widget.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"role--{role}" for role in ROLES}
 
     def role_style(self, role: str) -> Style:
-        """The role's own part of a style; what it leaves open is the panel's."""
+        """The role's own part of a style; the panel sets the rest."""
         return self.get_component_rich_style(f"role--{role}", partial=True)
 
 
 class Panel(Widget, can_focus=False):
-    """A part of the screen. What a role looks like, it asks its screen's `Palette`."""
+    """A part of the screen. The styles of its roles come from its screen's `Palette`."""
 
     def __init__(
         self, draw: DrawFunction, *, ascii_only: bool = False, id: str | None = None, classes: str = ""
@@ -62,7 +62,7 @@ class Panel(Widget, can_focus=False):
         self._paint()
 
     def notify_style_update(self) -> None:
-        """The stylesheet or the theme changed: nothing that was resolved holds any more."""
+        """Clear the resolved styles: the stylesheet or the theme has changed."""
         super().notify_style_update()
         self._styles.clear()
 
@@ -77,13 +77,13 @@ class Panel(Widget, can_focus=False):
         return Strip(segments).adjust_cell_length(width, base)
 
     def role_style(self, role: str) -> Style:
-        """What a role looks like here."""
+        """Style of a role in this panel."""
         if not role:
             return self.rich_style
         return self.rich_style + self.screen.query_one(Palette).role_style(role)
 
     def text(self) -> str:
-        """What is painted, without styles."""
+        """Text that is painted, without styles."""
         return "\n".join(plain_text(line).rstrip() for line in self._lines)
 
     def _paint(self) -> None:
@@ -95,7 +95,7 @@ class Panel(Widget, can_focus=False):
                 self.refresh(*self._stretches(row, old, new))
 
     def _drawn(self, view: View) -> list[TextLine]:
-        """The lines for the size that the panel has now."""
+        """Lines for the panel's current size."""
         self._painted = self.size
         lines = self._draw(view, self.size.width, self.size.height)
         if not self._ascii_only:
@@ -103,7 +103,7 @@ class Panel(Widget, can_focus=False):
         return [tuple(span._replace(text=to_ascii(span.text)) for span in line) for line in lines]
 
     def _stretches(self, row: int, old: TextLine, new: TextLine) -> list[Region]:
-        """The cells of a row that differ, as regions of this widget."""
+        """Cells of a row that differ, as regions of this widget."""
         width = self.size.width
         if len(plain_text(old)) != width or len(plain_text(new)) != width:
             return [Region(0, row, width, 1)]
@@ -119,7 +119,7 @@ class Panel(Widget, can_focus=False):
 
 
 def column_runs(columns: Sequence[int]) -> list[tuple[int, int]]:
-    """First and last of each run of columns; what lies between two runs is worth a jump of the cursor."""
+    """First and last column of each run; a gap shorter than a cursor movement is included."""
     found: list[tuple[int, int]] = []
     for column in columns:
         if found and column - found[-1][1] <= CURSOR_JUMP_CELLS:

@@ -1,1 +1,1 @@
-"""`tuibench cluster`: looks after the hosts of a load."""
+"""`tuibench cluster`: checks the load hosts of a cluster run."""

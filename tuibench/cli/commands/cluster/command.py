@@ -1,4 +1,4 @@
-"""`tuibench cluster check`: what each host of a load is, and whether it reaches the server."""
+"""`tuibench cluster check`: describes each load host, and checks that it can reach the server."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -52,7 +52,7 @@ def cluster(
 
 
 def checks_text(found: Sequence[HostCheck]) -> str:
-    """A table of the hosts; below it what keeps one from taking part."""
+    """Table of the hosts, followed by the reasons why a host cannot take part."""
     rows = [HEADER, *map(_row, found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
     lines = [_aligned(row, widths) for row in rows]
@@ -63,7 +63,7 @@ def checks_text(found: Sequence[HostCheck]) -> str:
 
 
 def summary_line(found: Sequence[HostCheck]) -> str:
-    """All hosts in one line."""
+    """Summary of all hosts in one line."""
     well = [host for host in found if not host.problem]
     cores = pluralize(sum(host.cores for host in well), "core")
     if len(well) == len(found):

@@ -1,4 +1,4 @@
-"""`tuibench ctl`: sends one command to a running session and prints its answer."""
+"""`tuibench ctl`: sends one command to a running session and prints its reply."""
 
 import asyncio
 from pathlib import Path
@@ -34,7 +34,7 @@ ANSWER_TIMEOUT_SECONDS = 60.0
 
 
 class CommandAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session says to a command that it took; a refusal is an error."""
+    """Reply of a session to an accepted command; a refusal is an error."""
 
     answer: str
 
@@ -93,7 +93,7 @@ def _print_statements(session: str, rest: list[str], output: str, timeout: float
 
 
 async def _read_statements(socket: Path, seconds: float) -> StatementReport:
-    """Asks until the session has read the server, and for the first time once more, for a span of time."""
+    """Poll until the session has read the server twice, so that the report covers a span of time."""
     client = await SessionClient.join(socket, samples=0, read_only=True)
     try:
         async with asyncio.timeout(seconds):
@@ -113,7 +113,7 @@ async def _read_statements(socket: Path, seconds: float) -> StatementReport:
 
 
 async def _submit(socket: Path, command: Command, seconds: float) -> CommandReply:
-    """What the session answers. Raises SessionAwayError when it takes too long."""
+    """Submit a command and return the reply. Raises SessionAwayError on timeout."""
     client = await SessionClient.connect(socket)
     try:
         async with asyncio.timeout(seconds):
@@ -127,7 +127,7 @@ async def _submit(socket: Path, command: Command, seconds: float) -> CommandRepl
 
 
 async def _stop_and_wait(socket: Path) -> SessionEnded:
-    """Stops a session and waits for its last word. Raises SessionAwayError when it goes without one."""
+    """Stop a session and wait for its end message. Raises SessionAwayError if there is none."""
     client = await SessionClient.join(socket, samples=0)
     try:
         stopping = asyncio.create_task(client.submit(Stop()))
@@ -143,7 +143,7 @@ async def _stop_and_wait(socket: Path) -> SessionEnded:
 
 
 def _print_summary(ended: SessionEnded, output: str) -> ExitCode:
-    """The summary on stdout, the rest on stderr; the exit code of the run."""
+    """Print the summary on stdout, the rest on stderr; returns the exit code of the run."""
     if output == JSON:
         echo_json(ended.summary)
     else:

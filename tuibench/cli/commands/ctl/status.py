@@ -1,4 +1,4 @@
-"""The status of a session, as text and JSON."""
+"""Status of a session, as text and JSON."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ from tuibench.units import hms, milliseconds
 
 
 class ServerSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Which server a session drives."""
+    """Server of a session."""
 
     where: str
     flavour: str
@@ -24,10 +24,10 @@ class ServerSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The status of a session as JSON, with the newest sample, None before the first.
+    """Status of a session as JSON, with the newest sample, None before the first.
 
-    `rate` is in transactions a second, 0 for no limit; `plan` is the progress of a planned load,
-    `ab` the result so far of an A/B test.
+    `rate` is in transactions a second, 0 for no limit; `plan` is the progress of a planned load, `ab` the
+    result of an A/B test so far.
     """
 
     schema: Literal["tuibench.status/1"] = "tuibench.status/1"
@@ -54,7 +54,7 @@ class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def session_status(hello: Hello) -> SessionStatus:
-    """What a session's first word tells, for programs."""
+    """Status for programs, from a session's hello message."""
     now = {name: value for name, value in asdict(hello.status).items() if name != "presets"}
     return SessionStatus(
         session=hello.session,
@@ -73,7 +73,7 @@ def session_status(hello: Hello) -> SessionStatus:
 
 
 def status_text(hello: Hello) -> str:
-    """For people: a few lines."""
+    """Status as text of a few lines."""
     now, plan, server = hello.status, hello.plan, hello.server
     limit = f" of {hms(plan.seconds)}" if plan.seconds else ""
     figures = hello.samples[-1].throughput if hello.samples else None
@@ -97,7 +97,7 @@ def status_text(hello: Hello) -> str:
 
 
 def _plan_text(plan: PlanProgress) -> str:
-    """The stages, and where among them it is."""
+    """Stages of the plan, and the current one."""
     stages = format_schedule(plan.stages)
     if plan.phase is PlanPhase.OVER:
         return f"{stages}, over"
@@ -107,7 +107,7 @@ def _plan_text(plan: PlanProgress) -> str:
 
 
 def _asked_text(now: Status) -> str:
-    """What is asked of the load."""
+    """Current load settings."""
     return f"threads: {now.threads:,}" + (f", rate: {now.rate:,g}/s" if now.rate else "")
 
 

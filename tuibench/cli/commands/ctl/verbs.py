@@ -1,4 +1,4 @@
-"""The verbs of `tuibench ctl` and the commands that they send."""
+"""Verbs of `tuibench ctl` and the commands that they send."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
@@ -51,9 +51,9 @@ Value = TypeVar("Value")
 
 
 class Verb(NamedTuple):
-    """One word of `ctl`: what follows it, what it does, and how the words become a Command.
+    """One verb of `ctl`: argument syntax, help text, and conversion of the words to a Command.
 
-    `parse` raises ValueError, with the reason, for words that make no command.
+    `parse` raises ValueError with the reason for invalid words.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Verb(NamedTuple):
         return f"{self.name} {self.takes}".rstrip()
 
     def command(self, words: Arguments) -> Command:
-        """The Command meant. Raises UsageError for words that make none."""
+        """Convert the words to a Command. Raises UsageError for invalid ones."""
         try:
             return self.parse(words)
         except ValueError as error:
@@ -74,7 +74,7 @@ class Verb(NamedTuple):
 
 
 def no_argument(make: Callable[[], Command]) -> VerbParser:
-    """For verbs without an argument."""
+    """Parser of a verb without arguments."""
 
     def read(words: Arguments) -> Command:
         if words:
@@ -85,7 +85,7 @@ def no_argument(make: Callable[[], Command]) -> VerbParser:
 
 
 def one_argument(value: Callable[[str], Value], make: Callable[[Value], Command]) -> VerbParser:
-    """For verbs with one value."""
+    """Parser of a verb with one value."""
 
     def read(words: Arguments) -> Command:
         if len(words) != 1:
@@ -96,7 +96,7 @@ def one_argument(value: Callable[[str], Value], make: Callable[[Value], Command]
 
 
 def free_text(make: Callable[[str], Command]) -> VerbParser:
-    """For verbs with any text, quoted or not."""
+    """Parser of a verb with any text, quoted or not."""
     return lambda words: make(" ".join(words))
 
 
@@ -141,14 +141,14 @@ def parse_plan(words: Arguments) -> Command:
 
 
 def parse_probe(words: Arguments) -> Command:
-    """`stop`, `next`, or the objectives of one that begins; `rate` steps the rate instead of the threads."""
+    """`stop`, `next`, or the objectives of a new probe; `rate` steps the rate instead of the threads."""
     if list(words) in (["stop"], ["next"]):
         return StopProbe() if words[0] == "stop" else NextStep()
     return StartProbe(parse_probe_words(words))
 
 
 def parse_ab_test(words: Arguments) -> Command:
-    """`stop`, or `NAME=V1,V2`, and in any order `±2%` and the longest time."""
+    """`stop`, or `NAME=V1,V2`, followed by `±2%` and the maximum duration in any order."""
     if list(words) == ["stop"]:
         return StopAbTest()
     if not words:
@@ -233,9 +233,9 @@ VERBS = (
 VERBS_BY_NAME = {verb.name: verb for verb in VERBS}
 
 STATUS = "status"
-"""No command: a session sends its status unasked."""
+"""Not a command: a session sends its status unrequested."""
 STATEMENTS = "statements"
-"""A command whose answer is a report, not a text."""
+"""A command whose reply is a report, not a text."""
 REPORTS = {
     STATUS: "print its status; --format json",
     STATEMENTS: "the statements that took the most time of the server, since the first time it was asked",
@@ -243,7 +243,7 @@ REPORTS = {
 
 
 def split_words(words: Arguments) -> tuple[str, str, list[str]]:
-    """The session (empty if none is named), the verb's name, and what follows. Raises UsageError."""
+    """Split into session (empty if none is named), verb, and its arguments. Raises UsageError."""
     known = {*VERBS_BY_NAME, *REPORTS}
     for place in (0, 1):
         if len(words) > place and words[place] in known:
@@ -256,7 +256,7 @@ def split_words(words: Arguments) -> tuple[str, str, list[str]]:
 
 
 def verbs_help() -> str:
-    """The table for help."""
+    """Table of the verbs for the help."""
     lines = [(verb.usage, verb.help) for verb in VERBS] + list(REPORTS.items())
     width = max(len(usage) for usage, _ in lines)
     return "\n".join(f"{usage:{width}}  {help}" for usage, help in lines)

@@ -1,1 +1,1 @@
-"""`tuibench profiles`: list, show, check, or make a profile of observed traffic."""
+"""`tuibench profiles`: lists, shows and checks profiles, or creates one from observed traffic."""

@@ -1,4 +1,4 @@
-"""`tuibench profiles`: lists profiles, shows one, checks a profile file, or makes one of real traffic."""
+"""`tuibench profiles`: lists profiles, shows one, checks a profile file, or creates one from real traffic."""
 
 from collections.abc import Callable
 from os.path import isfile
@@ -36,7 +36,7 @@ FROM_SLOW_LOG, FROM_DIGEST = "from-slow-log", "from-digest"
 
 
 class ProfileLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A profile in the list; one that cannot be read says why."""
+    """A profile in the list, or the error of an unreadable one."""
 
     name: str
     data_set: str = ""
@@ -46,7 +46,7 @@ class ProfileLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProfileDetails(msgspec.Struct, frozen=True, kw_only=True):
-    """A profile with all that it extends; named steps are written where they are used."""
+    """A profile, merged with the profiles that it extends; named steps are expanded where they are used."""
 
     name: str
     summary: str
@@ -59,7 +59,7 @@ class ProfileDetails(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProfileCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """A profile that is one; what is wrong with any other is an error."""
+    """Result for a valid profile; an invalid one is an error."""
 
     name: str
     ok: bool = True
@@ -106,7 +106,7 @@ def _list(_: str, as_json: bool) -> None:
 
 
 def _line(name: str, path: Path) -> ProfileLine:
-    """A user's broken file must not hide the others."""
+    """Line of a profile; an invalid file of the user must not hide the others."""
     try:
         profile = library.load_profile(name)
     except UsageError as error:
@@ -150,12 +150,12 @@ def _check(name: str, as_json: bool) -> None:
 
 
 def _try_compile(profile: Profile) -> None:
-    """Raises UsageError for what shows only with the options' values, and when a connection starts."""
+    """Compile the profile. Raises UsageError for errors that only option values or a connection show."""
     Generator(compile_profile(profile, {}), 0, 0)
 
 
 def _resolve_file(name: str) -> str:
-    """A file in this folder may be given without its folder, whatever its suffix."""
+    """Resolve a file in the current directory, given by name only and with any suffix."""
     return str(Path(name).absolute()) if isfile(name) else name
 
 

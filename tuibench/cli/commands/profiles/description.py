@@ -1,4 +1,4 @@
-"""A profile in words: its options as they are typed, its transactions as indented steps."""
+"""Description of a profile as text: options as typed on the command line, transactions as indented steps."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ INDENT = "  "
 
 
 def profile_description(profile: Profile) -> str:
-    """The whole of it, ending in a line's end."""
+    """The whole description, with a final newline."""
     options = {name: option for name, option in known_options(profile).items() if name != THREADS}
     width = max(len(_option_text(name, option)) for name, option in options.items())
     lines = [f"{profile.name}: {profile.summary}", f"data set: {profile.data_set}", "", "options:"]
@@ -62,7 +62,7 @@ def _transaction_lines(transaction: TransactionText, profile: Profile) -> Iterat
 
 
 def _step_lines(step: StepText, indent: str) -> Iterator[str]:
-    """Loops and conditions, with their body indented below."""
+    """Lines of a step; bodies of loops and conditions are indented below."""
     words = []
     if step.when:
         words.append(f"when {step.when}")
@@ -85,7 +85,7 @@ def _step_lines(step: StepText, indent: str) -> Iterator[str]:
 
 
 def _expression_text(let: LetSpec) -> str:
-    """An expression as text, a draw with its arguments."""
+    """An expression as text, a random draw with its arguments."""
     if isinstance(let, str | bool | int | float):
         return str(let)
     taken = {name: getattr(let, name) for name in let.__struct_fields__}

@@ -1,4 +1,4 @@
-"""Makes profiles of real traffic: of a slow query log, and of a server's statement digests."""
+"""Creates profiles from real traffic: a slow query log, or a server's statement digests."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -30,7 +30,7 @@ DUPLICATES = "If keys that it inserts exist already: --mysql-ignore-errors=1213,
 
 
 def from_slow_log(name: str, options: TrafficOptions) -> None:
-    """Prints or writes the profile of a slow query log."""
+    """Print or write the profile of a slow query log."""
     mix, grouper = TrafficMix(), TransactionGrouper()
     times: list[int] = []
     databases: set[str] = set()
@@ -70,7 +70,7 @@ def _lines(name: str) -> Iterator[str]:
 
 
 def from_digest(server: ServerOptions, options: TrafficOptions) -> None:
-    """Prints or writes the profile of a server's digests."""
+    """Print or write the profile of a server's digests."""
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.clock import SystemClock
     from tuibench.mysql.connection import connect
@@ -127,7 +127,7 @@ def _unseen(executions: int) -> str:
 
 
 def _is_of(digest: str, tables: Tables) -> bool:
-    """Whether a digest reads or writes rows of these tables."""
+    """True if a digest reads or writes rows of these tables."""
     return TrafficMix.is_wanted(digest) and any(name in tables for name in tables_named(digest))
 
 
@@ -171,7 +171,7 @@ def _write(
     kinds: Sequence[TransactionModel],
     options: TrafficOptions,
 ) -> None:
-    """Checks the profile, and prints or writes it."""
+    """Validate the profile, and print or write it."""
     path = expand_path(options.out) if options.out else None
     title = path.stem if path else name
     text = profile_text(ObservedTraffic(title, summary, [sanitize.text(note) for note in notes], kinds))

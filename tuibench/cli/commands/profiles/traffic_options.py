@@ -23,6 +23,6 @@ class TrafficOptions:
     ] = 0
 
     def check(self) -> None:
-        """Raises UsageError for what is out of range."""
+        """Raises UsageError for values out of range."""
         check_range("--top", self.top, 1, MAX_KINDS)
         check_range("--seconds", self.seconds, 0, 86_400)

@@ -1,1 +1,1 @@
-"""`tuibench slap`: mysqlslap's test with its options and its report."""
+"""`tuibench slap`: mysqlslap's benchmark with its options and its report."""

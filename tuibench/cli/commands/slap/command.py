@@ -1,6 +1,6 @@
-"""`tuibench slap`: mysqlslap's test with its options and report; more figures go to stderr.
+"""`tuibench slap`: mysqlslap's benchmark with its options and report; additional figures go to stderr.
 
-`--only-print`: what would be sent, as mysqlslap prints it, without a server.
+`--only-print` prints the statements in mysqlslap's format, without a server.
 """
 
 from collections.abc import Iterator
@@ -37,11 +37,11 @@ from tuibench.session.slap.spec import Hooks, SlapSpec
 from tuibench.workload.slap.script import SlapScript, StorageEngine, client_program
 
 EXAMPLE_KEY = ("796c4422-1d94-102a-9d6d-00e0812d",)
-"""Stands for the key of a row, as in mysqlslap."""
+"""Placeholder for the key of a row, as in mysqlslap."""
 
 
 def dry_run_lines(spec: SlapSpec) -> Iterator[str]:
-    """Every statement, each client's after the other's."""
+    """All statements, client by client."""
     drop = f"DROP SCHEMA IF EXISTS {quote_schema(spec.target.database)};"
     for engine in spec.engines or (None,):
         for clients in spec.clients:
@@ -89,7 +89,7 @@ CLIENT_LIMITED_SHARE = 0.85
 
 @dataclass(frozen=True)
 class ClientOptions:
-    """How many clients, how often, and how each goes through its queries."""
+    """Number of clients, repetitions, and how each client runs its queries."""
 
     concurrency: Annotated[
         str, Option("-c", "--concurrency", help="Concurrent clients, or several numbers: 16,32.")
@@ -118,7 +118,7 @@ class ClientOptions:
     load_engine: Annotated[str, Option("--load-engine", help=ENGINE_HELP)] = EngineChoice.AUTO
 
     def spec(self, target: Target, script: SlapScript, generation: GenerationOptions) -> SlapSpec:
-        """The test that is meant. Raises UsageError for numbers out of range."""
+        """Specification of the benchmark. Raises UsageError for numbers out of range."""
         generated = generation.auto_generate_sql
         executed = generation.auto_generate_sql_execute_number if generated else 0
         if executed and self.number_of_queries:
@@ -150,7 +150,7 @@ class ClientOptions:
 
 @dataclass(frozen=True)
 class SlapReportOptions:
-    """What is printed, and where."""
+    """Output and its destinations."""
 
     only_print: Annotated[
         bool, Option("--only-print", help="Connect to nothing; print what would be sent.")
@@ -164,13 +164,13 @@ class SlapReportOptions:
     output: TextOrJson = TEXT
 
     def validate(self) -> None:
-        """Raises UsageError for what cannot be meant."""
+        """Raises UsageError for invalid values."""
         check_format(self.output)
         if self.output == JSON and self.csv == STDOUT:
             raise UsageError(ONE_FORMAT_ON_STDOUT, "give the other a file: --csv=FILE")
 
     def show(self, done: SlapBenchmark) -> None:
-        """One benchmark, as soon as it is done."""
+        """Print one benchmark as soon as it is finished."""
         if self.csv:
             write_output(self.csv, (slap_csv_row(done),), "a")
         elif self.output == TEXT and not self.silent:

@@ -1,4 +1,4 @@
-"""mysqlslap's options under its own names, and their valid combinations."""
+"""mysqlslap's options under their own names, and their valid combinations."""
 
 import os
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ ESCAPES = {r"\n": "\n", r"\t": "\t"}
 
 @dataclass(frozen=True)
 class GenerationOptions:
-    """What mysqlslap makes up by itself."""
+    """Statements that mysqlslap generates by itself."""
 
     auto_generate_sql: Annotated[
         bool, Option("-a", "--auto-generate-sql", help="Generate the table and the statements.")
@@ -64,7 +64,7 @@ class GenerationOptions:
     ] = "1"
 
     def script(self, before: tuple[str, ...], after: tuple[str, ...], stream: Random) -> SlapScript:
-        """Table, rows and queries. Raises UsageError for what does not go together."""
+        """Table, rows and queries. Raises UsageError for conflicting options."""
         load_type = self.load_type
         columns = self._columns()
         if load_type is LoadType.KEY and not columns.has_key:
@@ -91,7 +91,7 @@ class GenerationOptions:
 
     @property
     def load_type(self) -> LoadType:
-        """By its first letter, as mysqlslap reads it; but no word that means nothing."""
+        """Load type by a prefix, such as its first letter as in mysqlslap. Raises UsageError for others."""
         for load_type in LoadType:
             if load_type.startswith(self.auto_generate_sql_load_type) and self.auto_generate_sql_load_type:
                 return load_type
@@ -125,7 +125,7 @@ class GenerationOptions:
 
 @dataclass(frozen=True)
 class StatementOptions:
-    """A user's own statements."""
+    """The user's own statements."""
 
     query: Annotated[str, Option("-q", "--query", help="Queries of the clients: SQL, or a file.")] = ""
     create: Annotated[str, Option("--create", help="Statements that create the tables: SQL, or a file.")] = ""
@@ -140,7 +140,7 @@ class StatementOptions:
         return bool(self.query or self.create)
 
     def script(self) -> SlapScript:
-        """The user's queries. Raises UsageError when there are none."""
+        """The user's queries. Raises UsageError if there are none."""
         found = self.parts("--query", self.query)
         if not found:
             raise UsageError("there is nothing to do for the clients", "give --query, or --auto-generate-sql")
@@ -160,7 +160,7 @@ class StatementOptions:
         return self.parts("--post-query", self.post_query)
 
     def parts(self, name: str, text: str) -> tuple[str, ...]:
-        """The statements of an option: what is a file's name is read, else it is SQL."""
+        """Statements of an option, which is the name of a file or SQL."""
         delimiter = ESCAPES.get(self.delimiter, self.delimiter)
         if not delimiter:
             raise UsageError("--delimiter names nothing", "for example --delimiter=';'")
@@ -175,7 +175,7 @@ def _read_file_or_text(name: str, text: str) -> str:
 
 
 def parse_concurrency(text: str) -> tuple[int, ...]:
-    """`16,32`. Raises UsageError for what is no number of clients."""
+    """Parse `16,32`. Raises UsageError for invalid numbers of clients."""
     try:
         found = tuple(int(part) for part in text.split(","))
     except ValueError as error:
@@ -184,13 +184,13 @@ def parse_concurrency(text: str) -> tuple[int, ...]:
 
 
 def parse_engines(text: str) -> tuple[StorageEngine, ...]:
-    """`innodb,memory:max_rows=1000`."""
+    """Parse `innodb,memory:max_rows=1000`."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     return tuple(StorageEngine(name, options) for name, _, options in (part.partition(":") for part in parts))
 
 
 def _parse_columns(name: str, text: str) -> tuple[int, bool]:
-    """`2`, or `2:1` for indexed ones."""
+    """Parse `2`, or `2:1` for indexed columns."""
     number, _, indexed = text.partition(":")
     if not number.isdecimal() or indexed not in ("", "0", "1"):
         raise UsageError(f"{name} is a number of columns, with :1 behind it to index them, not '{text}'")

@@ -1,1 +1,1 @@
-"""`tuibench start`: the servers that the start form offers, its values, and what it starts."""
+"""`tuibench start`: the start form's choice of servers, its values, and the run that it starts."""

@@ -1,6 +1,6 @@
-"""Servers that the start form offers: a private one, those of option files, of this host, and recent ones.
+"""Servers and profiles offered by the start form: private, from option files, on this host, and recent ones.
 
-What was started last from the start screen: servers and loads, never a password.
+Recent starts are stored with server and load, never with a password.
 """
 
 import os
@@ -28,7 +28,7 @@ MAX_RECENTS = 8
 
 
 class RecentStart(msgspec.Struct, frozen=True, kw_only=True):
-    """What was typed, and when by the wall clock. There is no place for a password."""
+    """Typed values of a start, and its wall clock time. There is no field for a password."""
 
     place: str = ""
     user: str = ""
@@ -45,7 +45,7 @@ class RecentStart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_recents() -> tuple[RecentStart, ...]:
-    """Newest first; none where the file is not there or not understood: it is a convenience only."""
+    """Recent starts, newest first; empty if the file is missing or invalid, as it is only a convenience."""
     try:
         return msgspec.json.decode(_recents_file().read_bytes(), type=tuple[RecentStart, ...])
     except (OSError, *DECODE_ERRORS):
@@ -53,7 +53,7 @@ def load_recents() -> tuple[RecentStart, ...]:
 
 
 def save_recent(recent: RecentStart, now: float | None = None) -> None:
-    """Puts it first, in place of an earlier one of the same server. What cannot be written is forgotten."""
+    """Store a start first, in place of an earlier one on the same server. Write errors are ignored."""
     stamped = msgspec.structs.replace(recent, at=time.time() if now is None else now)
     kept = [stamped, *(each for each in load_recents() if each.target != recent.target)][:MAX_RECENTS]
     try:
@@ -77,15 +77,15 @@ def _recents_file() -> Path:
 
 PRIVATE_SERVER, OTHER_SERVER, FILES_PREFIX, RECENT_PREFIX = "private", "other", "files:", "recent:"
 DEMO_TABLES = {"tables": 4, "table_size": 100_000}
-"""What a demonstration runs on, where the data set has such options."""
+"""Table sizes of a demonstration, for data sets with such options."""
 
 
 BinaryOrError = Binary | TuibenchError
-"""The program of a private server, or why there is none."""
+"""Server program of a private server, or the reason why there is none."""
 
 
 def find_server_binary() -> BinaryOrError:
-    """Asks the first server program that is found for its version."""
+    """Find the first server program and query its version."""
     try:
         return binaries.find_binary()
     except TuibenchError as error:
@@ -93,7 +93,7 @@ def find_server_binary() -> BinaryOrError:
 
 
 def server_choices(recent: Sequence[RecentStart], private: BinaryOrError) -> list[ServerChoice]:
-    """The private one first, then what is known, then any other."""
+    """The private server first, then the known ones, then the entry for any other."""
     offers = [
         _private_choice(private),
         *_discovered_choices(),
@@ -109,7 +109,7 @@ def server_choices(recent: Sequence[RecentStart], private: BinaryOrError) -> lis
 
 
 def profile_choices() -> list[ProfileChoice]:
-    """All that can be read; those that are made for beginners first."""
+    """All readable profiles, those for beginners first."""
     return [
         offer
         for name in _beginner_first(library.available_profiles())
@@ -118,7 +118,7 @@ def profile_choices() -> list[ProfileChoice]:
 
 
 def place_text(target: Target) -> str:
-    """Where a target is, as the form has it."""
+    """Address of a target, in the form's notation."""
     if target.socket:
         return target.socket
     return target.host if target.port == Target().port else f"{target.host}:{target.port}"
@@ -133,7 +133,7 @@ def _private_choice(private: BinaryOrError) -> ServerChoice:
 
 
 def _discovered_choices() -> Iterator[ServerChoice]:
-    """What option files name, by their groups, and what listens on this host."""
+    """Servers in option files, by group suffix, and the one that listens on this host."""
     names = [name for name in DEFAULT_FILES if os.access(files.expand_path(name), os.R_OK)]
     for suffix in group_suffixes(names):
         try:
@@ -166,7 +166,7 @@ def _recent_choice(recent: RecentStart) -> ServerChoice:
 
 
 def _shorten_place(place: str) -> str:
-    """A socket by its end."""
+    """Shorten a socket path to its end."""
     return f"…{place[-16:]}" if place.startswith("/") and len(place) > 18 else place
 
 
@@ -178,7 +178,7 @@ def _beginner_first(names: Collection[str]) -> list[str]:
 
 
 def _profile_choice(name: str) -> ProfileChoice | None:
-    """None for a file of the user's that is broken: `profiles check` says why."""
+    """Choice for a profile; None for an invalid file of the user, which `profiles check` explains."""
     try:
         profile = library.load_profile(name)
     except UsageError:

@@ -1,8 +1,7 @@
-"""Work behind the start form: checks the server, creates tables, starts the run.
+"""Controller of the start form: checks the server, creates tables, starts the run.
 
-Everything that takes its time goes on beside the screen, in a thread, and is undone when it is cancelled.
-
-Work beside the screen: a coroutine in a thread with a loop of its own, to keep drawing.
+Long operations run in a thread with an event loop of its own, so that the screen keeps drawing; they are
+undone when cancelled.
 """
 
 import asyncio
@@ -48,7 +47,7 @@ T = TypeVar("T")
 
 
 async def run_in_thread_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Runs the work in its own loop; what it returns or raises. Cancelled, it waits for its undoing."""
+    """Run a coroutine in a thread with its own loop; returns its result. If cancelled, awaits its cleanup."""
     here = asyncio.get_running_loop()
     done: asyncio.Future[T] = here.create_future()
     worker = _LoopThread(work, here, done)
@@ -63,7 +62,7 @@ async def run_in_thread_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 class _LoopThread(threading.Thread):
-    """One piece of work."""
+    """Thread with an event loop for one coroutine."""
 
     def __init__(
         self, work: Coroutine[Any, Any, Any], home: asyncio.AbstractEventLoop, done: "asyncio.Future[Any]"
@@ -106,7 +105,7 @@ DEFAULT_VALUES = FormValues(database="sbtest", threads="8")
 
 
 class CliStartController:
-    """The one that knows servers and profiles. `private` is the server it has made for the run, if it has."""
+    """Implements the StartController. `private` is the server created for the run, if any."""
 
     def __init__(self) -> None:
         past = choices.load_recents()
@@ -117,21 +116,21 @@ class CliStartController:
         self.private: PrivateServer | None = None
 
     def faults(self, answers: FormValues) -> dict[str, str]:
-        """What is wrong, by field; empty if a run could be made of it."""
+        """Errors by field; empty if the form describes a valid run."""
         if is_private_server(answers) and isinstance(self._binary, TuibenchError):
             return {"place": str(self._binary), **form_errors(answers)}
         return form_errors(answers)
 
     async def examine(self, answers: FormValues) -> ServerCheck:
-        """Looks at server, host and data; changes nothing."""
+        """Check server, host and data, without changes."""
         return await run_in_thread_loop(self._examined(answers))
 
     async def make(self, answers: FormValues, tell: ProgressCallback) -> str:
-        """Makes the tables, and their database if need be."""
+        """Create the tables, and their database if necessary."""
         return await run_in_thread_loop(_create_tables(form_target(answers), form_program(answers), tell))
 
     async def launch(self, answers: FormValues, tell: ProgressCallback) -> Path:
-        """Starts the run; the socket of its session."""
+        """Start the run; returns the socket of its session."""
         socket = await run_in_thread_loop(self._launched(answers, tell))
         choices.save_recent(_to_recent(answers))
         return socket
@@ -161,7 +160,7 @@ class CliStartController:
         return socket
 
     def _first(self, past: tuple[choices.RecentStart, ...]) -> FormValues:
-        """The form as it was left, or a demonstration."""
+        """Initial values: those of the last start, or of a demonstration."""
         last = past[0] if past else choices.RecentStart()
         server = next(
             (offer for offer in self.servers if (offer.user, offer.place) == last.target), self.servers[0]
@@ -183,7 +182,7 @@ class CliStartController:
 
 
 def _leftover_findings() -> tuple[Finding, ...]:
-    """What a crashed session left changed, on whatever server."""
+    """Findings about settings that a crashed session left changed, on any server."""
     return tuple(
         Finding(
             id="leftover",
@@ -209,7 +208,7 @@ async def _create_tables(target: Target, program: Program, tell: ProgressCallbac
 
 
 async def _can_create_tables(target: Target, program: Program) -> bool:
-    """True if none of the tables is there, or not even the database."""
+    """True if no table exists, or not even the database."""
     try:
         connection = await connect_with_defaults(target)
     except ServerUnavailableError:

@@ -1,6 +1,6 @@
 """Parsing of the start form's fields, with an error for each invalid value.
 
-Nothing is connected to here.
+Opens no connection.
 """
 
 import shlex
@@ -22,17 +22,17 @@ from tuibench.workload.program.program import Program
 
 
 def is_private_server(answers: FormValues) -> bool:
-    """True where the server is one that is made for the run."""
+    """True if the server is created for the run."""
     return answers.server == choices.PRIVATE_SERVER
 
 
 def form_errors(answers: FormValues) -> dict[str, str]:
-    """What is wrong, by field; empty if a run could be made of it."""
+    """Errors by field; empty if the form describes a valid run."""
     return {name: reason for name, check in FIELD_CHECKS.items() if (reason := _field_error(check, answers))}
 
 
 def form_target(answers: FormValues) -> Target:
-    """The server meant; what the form does not say is taken from option files. Raises UsageError."""
+    """The target, with missing values from option files. Raises UsageError."""
     suffix = answers.server.removeprefix(choices.FILES_PREFIX)
     place = _parse_place(answers.place)
     return ServerOptions(
@@ -47,13 +47,13 @@ def form_target(answers: FormValues) -> Target:
 
 
 def form_plan(answers: FormValues) -> RunPlan:
-    """The run meant. Raises UsageError."""
+    """The run plan. Raises UsageError."""
     options = RunOptions(threads=_parse_int(answers.threads), time=_parse_seconds(answers.seconds))
     return options.plan(answers.profile, _form_options(answers))
 
 
 def form_program(answers: FormValues) -> Program:
-    """Its profile with its options, compiled. Raises UsageError."""
+    """The compiled profile with its options. Raises UsageError."""
     return library.load_program(
         answers.profile, {**_form_options(answers), "threads": _parse_int(answers.threads)}
     )
@@ -61,7 +61,7 @@ def form_program(answers: FormValues) -> Program:
 
 @lru_cache
 def _options_error(profile: str, options: str) -> TuibenchError | None:
-    """Compiling a profile takes its time, and this is asked at every key."""
+    """Error of the options. Cached: compiling a profile is slow, and this is called on every key."""
     try:
         library.load_program(profile, _parse_options(options))
     except TuibenchError as error:
@@ -86,7 +86,7 @@ def _parse_options(text: str) -> dict[str, Any]:
 
 
 def _parse_place(text: str) -> dict[str, str]:
-    """`host`, `host:port`, `[::1]:port` or a socket's path, as server options."""
+    """Parse `host`, `host:port`, `[::1]:port` or a socket's path to server options."""
     text = text.strip()
     if text.startswith("/") or not text:
         return {"socket": text} if text else {}
@@ -104,7 +104,7 @@ def _parse_int(text: str) -> int:
 
 
 def _parse_seconds(text: str) -> float:
-    """0 for no limit."""
+    """Parse the duration; 0 for no limit."""
     plain = text.strip()
     if not plain:
         return 0.0
@@ -131,7 +131,7 @@ FIELD_CHECKS: dict[str, Callable[[FormValues], object]] = {
     "database": _check_database,
     "options": lambda given: _check_options(given.profile, given.options),
 }
-"""Each raises UsageError for what its field cannot mean."""
+"""Parsers by field; each raises UsageError for an invalid value."""
 
 
 def _field_error(check: Callable[[FormValues], object], answers: FormValues) -> str:

@@ -1,1 +1,1 @@
-"""`tuibench sweep`: a load under every combination of threads and settings."""
+"""`tuibench sweep`: runs a load under every combination of threads and settings."""

@@ -1,4 +1,4 @@
-"""Runs a sweep: makes its folder or resumes it, shows progress, prints the table."""
+"""Execution of a sweep: creates its folder or resumes it, shows progress, prints the table."""
 
 import asyncio
 import time
@@ -51,7 +51,7 @@ def run_sweep(
     results: ResultOptions,
     profile: str,
 ) -> None:
-    """Executes the command. Raises click's Exit with the exit code."""
+    """Execute the command. Raises click's Exit with the exit code."""
     check_format(results.table, results.form)
     paths.keep_records_in(options.run_dir)
     login = Target()
@@ -95,7 +95,7 @@ def run_sweep(
 def _create_on_private_servers(
     plan: SweepPlan, axes: SweepOptions, private: PrivateServerOptions
 ) -> SweepFolder:
-    """A new sweep on private servers of these programs, each started once to see that it does."""
+    """Create a sweep on private servers of these programs, each started once as a check."""
     limits = private.limits()
     builds = [
         private.build(name, binary)
@@ -108,7 +108,7 @@ def _create_on_private_servers(
 
 
 async def _create_sweep(plan: SweepPlan, target: Target, *, create_database: bool) -> SweepFolder:
-    """A new sweep, on a database that is made if it is to be."""
+    """Create a sweep, and its database if requested."""
     if create_database:
         await ensure_database(target)
     try:
@@ -122,7 +122,7 @@ async def _create_sweep(plan: SweepPlan, target: Target, *, create_database: boo
 def _resumed_target(
     folder: SweepFolder, plan: SweepPlan | None, server: ServerOptions, options: RunOptions
 ) -> Target:
-    """The server of a sweep that goes on. Raises UsageError if the plan or the server is another one."""
+    """Server of a resumed sweep. Raises UsageError if the plan or the server differs."""
     record = folder.sweep.record
     if plan is not None:
         sweeping.check_same_plan(record.plan, plan, any_seed=not options.rand_seed)
@@ -134,7 +134,7 @@ def _resumed_target(
 def _plan_from_options(
     context: click.Context, profile: str, adhoc: AdhocSqlOptions, axes: SweepOptions, options: RunOptions
 ) -> SweepPlan | None:
-    """The plan that the command line tells; None if it tells nothing of one."""
+    """Plan given on the command line; None without one."""
     if profile or adhoc.is_given:
         return axes.plan(*adhoc.profile_and_options(profile, context.args), options, adhoc)
     of_plan = [one.name for group in (AdhocSqlOptions, SweepOptions, RunOptions) for one in fields(group)]
@@ -156,7 +156,7 @@ def _is_given(context: click.Context, name: str) -> bool:
 def _run_and_print(
     folder: SweepFolder, target: Target, results: ResultOptions, *, yes_this_server: bool
 ) -> ExitCode:
-    """Runs what is left of a sweep and prints what is known in the end, however it ends."""
+    """Run the rest of a sweep and print its results, even if it fails or is interrupted."""
     trouble: TuibenchError | None = None
     interrupted = False
     try:

@@ -33,7 +33,7 @@ LOAD_AXES = {
     "reconnect": "reconnect",
     "connect_rate": "connect_rate",
 }
-"""Options of a load that take several values in a sweep, and the field of the plan that each one sets."""
+"""Options of a load that take several values in a sweep, and the plan field of each."""
 
 NUMBERS: dict[str, type[int] | type[float]] = {
     "rate": float,
@@ -50,7 +50,7 @@ def _option(name: str) -> str:
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """The axes, and what happens around them."""
+    """Axes of the matrix, and options of its execution."""
 
     threads: Annotated[
         str, Option("--threads", "--num-threads", help="Concurrent connections: 4,8,16,32.")
@@ -119,7 +119,7 @@ class SweepOptions:
         options: RunOptions,
         adhoc: AdhocSqlOptions | None = None,
     ) -> SweepPlan:
-        """The matrix meant. Raises UsageError for what cannot be."""
+        """Plan of the sweep. Raises UsageError for invalid options."""
         from tuibench.session.control.limits import checked_threads
         from tuibench.session.sweep.planning import (
             build_cases,
@@ -161,7 +161,7 @@ class SweepOptions:
         return plan
 
     def _load(self, options: RunOptions, words: Mapping[str, str]) -> RunOptions:
-        """The options of a load with these values of its axes."""
+        """Options of a load with these values of its axes."""
         chosen: dict[str, Any] = dict(words)
         for name, number in NUMBERS.items():
             if name in chosen:
@@ -180,7 +180,7 @@ class SweepOptions:
     def _loads(
         self, options: RunOptions, axes: Mapping[str, Sequence[str]], profile: str
     ) -> list[tuple[str, dict[str, OptionValue]]]:
-        """Each combination of the axes with several values: its name, and its fields of the plan."""
+        """Each combination of the axes with several values: name, and plan fields."""
         varied = {name: words for name, words in axes.items() if len(words) > 1}
         found = []
         for combination in product(*varied.values()):
@@ -209,7 +209,7 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class ResultOptions:
-    """What is done with results, and which sweep is meant."""
+    """Destination of the results, and selection of a sweep."""
 
     resume: Annotated[
         str, Option("--resume", help="Resume the sweep in this folder, which holds its plan.")
@@ -229,5 +229,5 @@ class ResultOptions:
     out: Annotated[str, Option("--out", help="Write the results to this file, not to stdout.")] = ""
 
     def write(self, text: str) -> None:
-        """Prints the results, or writes them. Raises UsageError if the file cannot be written."""
+        """Print or write the results. Raises UsageError if the file cannot be written."""
         write_output(self.out, (text,))

@@ -1,4 +1,4 @@
-"""Progress of a sweep on stderr: a line for each finished cell, and on a terminal a bar."""
+"""Progress of a sweep on stderr: a line per finished cell, and on a terminal a progress bar."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -16,18 +16,18 @@ from tuibench.session.sweep.matrix import all_cells, remaining_seconds, starting
 from tuibench.units import pluralize
 
 REPORTED_CELL_EVENTS = frozenset({EventKind.RESTART, EventKind.FOREIGN, EventKind.RECONNECT})
-"""Events of a cell that are reported at once."""
+"""Events of a cell that are reported immediately."""
 
 SWEEP_WORDS = ("cell", "case", "variant", "run")
 VERSIONS_WORDS = ("run", "test", "server", "start")
-"""A cell, and the axes that it is one of."""
+"""Words for a cell and its axes, of a sweep and of a comparison of versions."""
 
 BarUpdate = Callable[[float, str], None]
-"""Takes how many cells are done, and what is going on."""
+"""Receives the number of finished cells, and the current activity."""
 
 
 class SweepProgress:
-    """Hears a sweep and puts it into words. `say` prints a line, `move` the bar, if there is one."""
+    """Reports the progress of a sweep. `say` prints a line, `move` updates the bar, if any."""
 
     def __init__(
         self, plan: SweepPlan, say: Callable[[str], None] = info, move: BarUpdate | None = None
@@ -40,7 +40,7 @@ class SweepProgress:
         self._done = 0
 
     def outlook(self, sweep: Sweep) -> str:
-        """What is to be done, and how long it takes; making tables not counted in."""
+        """Number of cells and estimated duration, without the creation of tables."""
         left = self._total - len(sweep.done)
         self._done = len(sweep.done)
         plan, base = self._plan, self._plan.base
@@ -62,7 +62,7 @@ class SweepProgress:
         self._move(self._done, self._words)
 
     def on_message(self, message: SessionMessage) -> None:
-        """What the session of the present cell says."""
+        """Handle a message of the current cell's session."""
         if isinstance(message, Sample):
             load = self._plan.base.warmup_seconds + (self._plan.base.seconds or 0)
             gone = message.elapsed_seconds + self._plan.base.warmup_seconds
@@ -84,7 +84,7 @@ class SweepProgress:
         self._say(text)
 
     def loading(self, progress: LoadProgress) -> None:
-        """How far a load of tables is."""
+        """Report the progress of loading tables."""
         self._move(self._done, f"loading {progress.rows:,.0f} of {progress.total_rows:,.0f} rows")
 
 
@@ -106,7 +106,7 @@ def cell_result_text(result: CellResult) -> str:
 
 @contextmanager
 def show_sweep_progress(plan: SweepPlan) -> Iterator[SweepProgress]:
-    """What hears the sweep; with a bar where stderr is a terminal."""
+    """Progress of a sweep, with a bar if stderr is a terminal."""
     if not sys.stderr.isatty():
         yield SweepProgress(plan)
         return

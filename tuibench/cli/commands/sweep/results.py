@@ -13,7 +13,7 @@ from tuibench.record.sweep.formats import compare_sweeps, sweep_text
 
 
 def sweep_notes(known: Sweep, directory: Path) -> list[str]:
-    """What the tables have no place for: what was left out, what to mistrust, where it all is."""
+    """Notes below the tables: skipped cells, warnings, location of the files."""
     lines = [f"failed: {one.cell.words}: {one.failure}" for one in known.results if one.outcome == "failed"]
     lines += sweep_warnings(known)
     left = known.record.plan.cell_count - len(known.done)
@@ -27,7 +27,7 @@ def sweep_notes(known: Sweep, directory: Path) -> list[str]:
 
 
 def sweep_warnings(known: Sweep) -> list[str]:
-    """Each kind of warning once, in the words of its first cell: figures in it differ from cell to cell."""
+    """One warning of each kind, in the wording of its first cell; its figures differ from cell to cell."""
     kinds: dict[str, list[str]] = {}
     for result in known.done:
         for warning in result.warnings:
@@ -36,7 +36,7 @@ def sweep_warnings(known: Sweep) -> list[str]:
 
 
 def recorded_sweeps_text(places: list[str], results: ResultOptions) -> str:
-    """The table of sweeps that were run before."""
+    """Table of earlier sweeps."""
     sweeps = [load_sweep(sweep_folder(place)) for place in places if place]
     if not sweeps:
         raise UsageError("no sweep is named", "give its folder; they are in " + str(paths.sweeps_dir()))
@@ -48,6 +48,6 @@ def recorded_sweeps_text(places: list[str], results: ResultOptions) -> str:
 
 
 def sweep_folder(place: str) -> Path:
-    """The folder of a sweep, given as such or by its name among all sweeps."""
+    """Folder of a sweep, given as a path or by its name among all sweeps."""
     named = paths.sweeps_dir() / place
     return named if not exists(place) and exists(named) else Path(place)

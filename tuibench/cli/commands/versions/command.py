@@ -49,7 +49,7 @@ LoadOptions = Annotated[
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """What is done with the result, and which comparison is meant."""
+    """Destination of the result, and selection of a comparison."""
 
     resume: Annotated[str, Option("--resume", help="Resume the comparison in this folder.")] = ""
     show: Annotated[str, Option("--show", help="Print the comparison in this folder.")] = ""
@@ -57,7 +57,7 @@ class OutputOptions:
     out: Annotated[str, Option("--out", help="Write the result to this file, not to stdout.")] = ""
 
     def write(self, text: str) -> None:
-        """Prints the result, or writes it. Raises UsageError if the file cannot be written."""
+        """Print or write the result. Raises UsageError if the file cannot be written."""
         write_output(self.out, (text,))
 
 
@@ -93,7 +93,7 @@ def versions(
 
 
 def _split_binaries(words: list[str]) -> tuple[list[str], list[str]]:
-    """Server programs, and the options of profiles with their values."""
+    """Split words into server programs, and profile options with their values."""
     binaries: list[str] = []
     rest: list[str] = []
     for word in filter(None, words):
@@ -128,7 +128,7 @@ def _stem(builds: list[ServerBuild]) -> str:
 
 
 def _run_and_print(folder: SweepFolder, output: OutputOptions) -> ExitCode:
-    """Runs what is left, and prints what is known in the end, however it ends."""
+    """Run the rest, and print the results, even if it fails or is interrupted."""
     trouble: TuibenchError | None = None
     interrupted = False
     try:
@@ -154,7 +154,7 @@ def _run_and_print(folder: SweepFolder, output: OutputOptions) -> ExitCode:
 
 
 def _notes(known: Sweep, directory: Path) -> list[str]:
-    """What the table has no place for."""
+    """Notes below the table."""
     lines = [f"failed: {one.cell.words}: {one.failure}" for one in known.results if one.outcome == "failed"]
     lines += sweep_warnings(known)
     if left := known.record.plan.cell_count - len(known.done):

@@ -1,4 +1,4 @@
-"""Options of `tuibench versions`: tests, starts, threads and times, converted to the plan of a sweep."""
+"""Options of `tuibench versions`: tests, starts, threads and times, converted to a sweep plan."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ MAX_STARTS, MAX_RUNS = 100, 10_000
 
 @dataclass(frozen=True)
 class VersionsOptions:
-    """The tests, and how often each is run."""
+    """Tests, and their repetitions."""
 
     profile: Annotated[
         str,
@@ -39,7 +39,7 @@ class VersionsOptions:
     )
 
     def plan(self, names: Sequence[str], given: dict[str, OptionValue], options: RunOptions) -> SweepPlan:
-        """The plan for servers of these names. Raises UsageError for what cannot be."""
+        """Plan for servers with these names. Raises UsageError for invalid options."""
         check_range("--starts", self.starts, 1, MAX_STARTS)
         threads = parse_threads(self.threads)
         for each in threads:

@@ -1,1 +1,1 @@
-"""All figures of the server's and the host's screens: where each comes from, and how it is written."""
+"""Figures of the server and host screens: source and number format of each."""

@@ -1,6 +1,6 @@
-"""What a figure is: one number a sample, for a row of a list and for a chart.
+"""Definition of a figure: one number per sample, for a row of a list and for a chart.
 
-A figure that grows is measured between two samples: its value is how fast it grew.
+A counter is measured between two samples: its value is its rate.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,12 +15,12 @@ NumberFormat = Callable[[float | None], str]
 
 
 def rate_text(value: float | None) -> str:
-    """A rate with as many digits as are worth reading."""
+    """A rate with the digits that are significant to a reader."""
     return decimal(value, 1) if value is not None and 0 < value < 100 else count_text(value)
 
 
 def per_second_text(value: float | None) -> str:
-    """The same with its unit."""
+    """A rate with its unit."""
     return DASH if value is None else f"{rate_text(value)}/s"
 
 
@@ -34,7 +34,7 @@ def bytes_per_second(value: float | None) -> str:
 
 
 class FigureSource(Protocol):
-    """A row of one of the tables: `name` below its heading, `title` on a chart of its own."""
+    """Row of a figure table: `name` below its heading, `title` on its own chart."""
 
     @property
     def name(self) -> str: ...
@@ -46,15 +46,14 @@ class FigureSource(Protocol):
     def write(self) -> NumberFormat: ...
 
     def value(self, before: Sample | None, after: Sample) -> float | None:
-        """The figure of a sample; None over a gap, and where it is not known."""
+        """Value of the figure in a sample; None over a gap, or if unknown."""
         ...
 
 
 class CounterRow(NamedTuple):
-    """How fast a counter grows: the first of these names that the server has.
+    """Rate of a counter: the first of these names that the server has.
 
-    `called` is what the figure is called where it comes from another counter than the first, if that counts
-    something else.
+    `called` is the figure's name if it comes from a counter other than the first that counts something else.
     """
 
     name: str
@@ -73,7 +72,7 @@ class CounterRow(NamedTuple):
         return rate_between(name, before, after)
 
     def counter(self, part: ServerSample | None) -> Counter | None:
-        """The counter that this server has."""
+        """The first of the counters that this server has."""
         if part is not None:
             for name in self.counters:
                 if name in part.counters:
@@ -82,7 +81,7 @@ class CounterRow(NamedTuple):
 
 
 class GaugeRow(NamedTuple):
-    """What holds now, and what it is measured by."""
+    """A gauge: the current value and its limit."""
 
     name: str
     read: GaugeReader
@@ -98,9 +97,9 @@ class GaugeRow(NamedTuple):
 
 
 class HostRow(NamedTuple):
-    """A figure of a host: what is read from a sample, how it is written, and what stands beside it.
+    """A figure of a host: how it is read from a sample, its format, and its note.
 
-    `is_client` is True for the client's host where the server is on another one.
+    `is_client` is True for the client's host if the server is on another one.
     """
 
     name: str
@@ -113,7 +112,7 @@ class HostRow(NamedTuple):
     is_client: bool = False
 
     def host(self, sample: Sample) -> HostSample | None:
-        """The host that it is a figure of."""
+        """The host that the figure belongs to."""
         return sample.client_host if self.is_client else sample.shown_host
 
     def value(self, before: Sample | None, after: Sample) -> float | None:
@@ -122,12 +121,12 @@ class HostRow(NamedTuple):
 
 
 def gauge_reader(*names: Counter) -> GaugeReader:
-    """The first of these that the server tells."""
+    """Reader of the first of these gauges that the server reports."""
     return lambda part: first_known(names, part.gauges)
 
 
 def rate_between(name: str, before: Sample, after: Sample) -> float | None:
-    """Per second, over the time between two samples; None over a gap, a restart or a reset."""
+    """Rate per second between two samples; None over a gap, a restart or a reset."""
     if before.server is None or after.server is None:
         return None
     old, new = before.server.counters.get(name), after.server.counters.get(name)
@@ -138,4 +137,4 @@ def rate_between(name: str, before: Sample, after: Sample) -> float | None:
 
 
 FigureTable = Sequence[tuple[str, Sequence[FigureSource]]]
-"""Sections of a list: the heading, and the rows."""
+"""Sections of a list: heading and rows."""

@@ -1,4 +1,4 @@
-"""The figures of the host screen: of the server's host, and of the client's where that is another one."""
+"""Figures of the host screen: the server's host, and the client's if it is another one."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from tuibench.units import binary_size, milliseconds, percent
 
 SEE_ABOVE = "see above"
 CLIENT = "CLIENT"
-"""The heading of the client's host."""
+"""Heading of the client's host."""
 
 
 def _of_memory(host: HostSample) -> str:

@@ -1,4 +1,4 @@
-"""The figures of the server screen: the counters and gauges of each, by flavour."""
+"""Figures of the server screen: counters and gauges by flavour."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ def _pool_size(part: ServerSample) -> str:
 
 
 def _checkpoint_age(part: ServerSample) -> float | None:
-    """MariaDB tells it; of MySQL it is what was written since the last checkpoint."""
+    """Checkpoint age: reported by MariaDB; for MySQL, the redo log written since the last checkpoint."""
     if Counter.CHECKPOINT_AGE in part.gauges:
         return part.gauges[Counter.CHECKPOINT_AGE]
     now = part.counters.get(Counter.REDO_LOG_CURRENT_LSN)
@@ -113,7 +113,7 @@ GROUP: tuple[ServerRow, ...] = (
     GaugeRow("Certification", gauge_reader(Counter.GROUP_QUEUE), why="no member", title="Group queue"),
     GaugeRow("Applier", gauge_reader(Counter.GROUP_APPLIER_QUEUE), why="no member", title="Applier queue"),
 )
-"""The queues of a member of a group; they are listed on a member only."""
+"""Queues of a group replication member; listed on a member only."""
 GROUP_HEADING = "GROUP REPLICATION QUEUES"
 ServerTable = Sequence[tuple[str, Sequence[ServerRow]]]
 LEFT_TABLES: ServerTable = (

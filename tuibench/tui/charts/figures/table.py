@@ -1,8 +1,8 @@
-"""Table of all figures that a chart can show, by key, and their reading from the samples.
+"""Table of all figures that a chart can show, by key, and their values in the samples.
 
-The readings of a sample are an array of numbers in the order of the table: 4 bytes each, UNKNOWN for what is
-not known, so that hours of all figures fit into the viewer's memory. Replicas come and go; their lag is kept
-by name.
+The values of a sample are an array of numbers in the order of the table: 4 bytes each, UNKNOWN for unknown
+ones, so that hours of all figures fit into the viewer's memory. The set of replicas changes during a run, so
+their lag is stored by name.
 """
 
 import math
@@ -20,11 +20,11 @@ from tuibench.units import DASH, decimal, si
 UNKNOWN = -math.inf
 AXIS_CELLS = 6
 REPLICA = "replica/"
-"""Before the name of a replica: the key of its lag."""
+"""Prefix of the key of a replica's lag, before the replica's name."""
 
 
 class Figure(NamedTuple):
-    """`title` is what a chart of its own is called, `section` the heading it stands below."""
+    """A figure: `title` names its own chart, `section` is its heading in the list."""
 
     key: str
     title: str
@@ -32,7 +32,7 @@ class Figure(NamedTuple):
     write: NumberFormat
 
     def axis(self, value: float | None) -> str:
-        """The value in the six cells of an axis label: 14.3 MiB/s is 14.3 M there."""
+        """The value in the six cells of an axis label: 14.3 MiB/s becomes 14.3 M."""
         text = self.write(value).removesuffix("/s").replace("iB", "")
         if len(text) > AXIS_CELLS:
             text = text.replace(" ", "")
@@ -40,7 +40,7 @@ class Figure(NamedTuple):
 
 
 def figure_key(section: str, name: str) -> str:
-    """The key of a row, by its heading and its name."""
+    """Key of a row, from its heading and its name."""
     return f"{section}/{name}"
 
 
@@ -54,7 +54,7 @@ def _small_heading(section: str) -> str:
 
 
 def _with_unit(write: NumberFormat) -> NumberFormat:
-    """A chart says that a rate is one; in a list that goes without saying."""
+    """The format with "/s" added: a chart names the unit of a rate, a list does not."""
     return per_second_text if write is rate_text else write
 
 
@@ -69,35 +69,35 @@ PLACES = {figure.key: place for place, figure in enumerate(FIGURES)}
 
 
 def figure_number(key: str) -> int:
-    """A number that stands for the key, the same for as long as the viewer runs."""
+    """A number for a figure key, constant while the viewer runs."""
     return PLACES[key] if key in PLACES else len(FIGURES) + zlib.crc32(key.encode())
 
 
 def lag_text(value: float | None) -> str:
-    """A lag in seconds: whole ones as the server tells them, merged ones with a digit."""
+    """A lag in seconds: whole numbers as the server reports them, merged ones with one decimal."""
     return DASH if value is None else f"{value:g} s" if value == round(value) else f"{decimal(value, 1)} s"
 
 
 def figure_of(key: str) -> Figure | None:
-    """The figure of a key; None for one that no table has."""
+    """The figure of a key; None for an unknown key."""
     if key.startswith(REPLICA):
         return Figure(key, key.removeprefix(REPLICA), "replica lag", lag_text)
     return FIGURES[PLACES[key]] if key in PLACES else None
 
 
 def read_figures(before: Sample | None, after: Sample) -> Sequence[float]:
-    """All figures of a sample, in the order of the table."""
+    """Values of all figures in a sample, in the order of the table."""
     values = (row.value(before, after) for _, row in SOURCES)
     return array("f", [UNKNOWN if value is None else value for value in values])
 
 
 def read_lags(sample: Sample) -> dict[str, float]:
-    """The lag of each replica that told it, in seconds, by its name."""
+    """Lag of each replica that reported it, in seconds, by name."""
     return {each.name: each.lag_seconds for each in sample.replicas if each.lag_seconds is not None}
 
 
 def figure_value(key: str, figures: Sequence[float], lags: Mapping[str, float]) -> float | None:
-    """One of them; None where it is not known."""
+    """Value of one figure; None if unknown."""
     if key.startswith(REPLICA):
         return lags.get(key.removeprefix(REPLICA))
     place = PLACES.get(key)
@@ -107,7 +107,7 @@ def figure_value(key: str, figures: Sequence[float], lags: Mapping[str, float]) 
 
 
 def mean_figures(weighted: Sequence[tuple[Sequence[float], int]]) -> Sequence[float]:
-    """The mean of each figure over so many ticks each; what one part does not know is the other's."""
+    """Mean of each figure, weighted by ticks; an unknown value is replaced by the known one."""
     known = [(figures, ticks) for figures, ticks in weighted if figures]
     if not known:
         return ()
@@ -126,7 +126,7 @@ def mean_figures(weighted: Sequence[tuple[Sequence[float], int]]) -> Sequence[fl
 
 
 def worst_lags(lags: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
-    """The longest lag of each replica."""
+    """Maximum lag of each replica."""
     known = [each for each in lags if each]
     if len(known) < 2:
         return known[0] if known else {}

@@ -10,7 +10,7 @@ _ROLES = {"say": "strong", "ask": "warn", "reveal": "good", "nothing": "muted"}
 
 
 def caption_lines(view: View, width: int, height: int) -> list[TextLine]:
-    """The title with the place in the scene, and below it the text."""
+    """Title and position in the scene, with the text below."""
     caption = view.caption
     if caption is None:
         return []
@@ -23,7 +23,7 @@ def caption_lines(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def caption_height(view: View, width: int) -> int:
-    """The lines that the caption takes; none without a scene."""
+    """Height of the caption in lines; 0 without a scene."""
     if view.caption is None:
         return 0
     return min(1 + len(wrap_text(view.caption.text, max(width - 2 * _INDENT, 1))), MOST_LINES)

@@ -1,6 +1,6 @@
-"""Footer: the session's answer, the keys of the screen, and the keys of all screens.
+"""Footer: the session's reply, the keys of the screen, and the keys of all screens.
 
-Work that takes its time, how far it is, and the key that ends it: opening, warming up, restoring.
+Long operations (opening, warming up, restoring) show their progress and the key that ends them.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ QUIT_AGAIN_HINT = "q again leaves without waiting"
 
 
 def pending_work(view: View, width: int) -> TextLine:
-    """One line about what is under way; empty while the load runs."""
+    """One line about the operation in progress; empty while the load runs."""
     if view.stopping:
         return fit_line(_stopping_line(view), width)
     match view.status.state:
@@ -35,7 +35,7 @@ def _work_line(glyph: str, words: str, key: str) -> TextLine:
 
 
 def _warmup_line(view: View) -> TextLine:
-    """Time runs from below zero up to it."""
+    """Progress of the warm-up: its time runs from a negative value up to zero."""
     whole = view.plan.warmup_seconds
     left = min(max(-view.elapsed_seconds, 0.0), whole) if view.points else whole
     done = round((whole - left) / whole * _BAR_WIDTH) if whole else _BAR_WIDTH
@@ -50,7 +50,7 @@ def _warmup_line(view: View) -> TextLine:
 
 
 def _stopping_line(view: View) -> TextLine:
-    """What the session still has to restore."""
+    """Progress of stopping: what the session is restoring."""
     ours = [setting.name for setting in view.status.settings if setting.changed_by == "us"]
     count = f"{len(ours)} setting{'s' if len(ours) > 1 else ''}"
     what = f"stopping, restoring {count}…" if ours else "stopping, writing the summary…"
@@ -61,7 +61,7 @@ KEY_GAP = 2
 
 
 def message_line(view: View, width: int, height: int) -> list[TextLine]:
-    """The session's last answer, in its own words; else the coach line. Work under way outweighs both."""
+    """The session's last reply, verbatim; otherwise the coach line. Pending work takes precedence."""
     if under_way := pending_work(view, width):
         line: TextLine = under_way
     elif view.note is None:
@@ -76,9 +76,9 @@ def message_line(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def footer(view: View, width: int, height: int) -> list[TextLine]:
-    """Every key once; keys that do nothing now are dimmed. Each can be clicked.
+    """Every key once, clickable; keys that do nothing now are dimmed.
 
-    Where there is no room for all, the rare ones are left out, the last one first; the help has them.
+    If space is short, rare keys are left out, the last one first; the help lists them.
     """
     shown = [action for action in ACTIONS if action.in_footer and is_offered(action, view)]
     rare = [action for action in shown if action.rare]
@@ -88,14 +88,14 @@ def footer(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def screen_keys(entries: Sequence[tuple[str, str]], view: View, width: int, height: int) -> list[TextLine]:
-    """The keys that mean something on one screen only: key and word."""
+    """Keys that apply to one screen only: key and label."""
     parts = [(TextSpan(key, "key"), TextSpan(f" {label}", "muted")) for key, label in entries]
     line = join_parts(parts, TextSpan(" " * KEY_GAP))
     return [pad_line(line, width)][:height]
 
 
 def _key_row(actions: Sequence[UserAction], view: View) -> TextLine:
-    """The keys in a row, without the gap after the last one."""
+    """The keys in a row, without a trailing gap."""
     line: TextLine = ()
     for number, action in enumerate(actions):
         following = actions[number + 1] if number + 1 < len(actions) else None
@@ -116,7 +116,7 @@ def _key_spans(action: UserAction, view: View, *, ends_group: bool) -> TextLine:
 
 
 def _action_label(action: UserAction, view: View) -> str:
-    """`pause` says what it would do now; who may only look leaves, and does not stop anything."""
+    """Label of an action in the current state: `pause` becomes `resume`, `stop` of a viewer `quit`."""
     paused = view.status.state is RunState.PAUSED if view.replay is None else view.replay.paused
     if action.name == "pause" and paused:
         return "resume"

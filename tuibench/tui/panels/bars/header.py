@@ -1,8 +1,7 @@
-"""Header of two lines: the server, and the state of the run.
+"""Header of two lines, server and state of the run, and the tab line.
 
-The tab line: every screen with its key, the one that is shown marked; at its end what the view is of.
-
-Where there is no room for the names in full, they are shortened; at last only the marked one has a name.
+The tab line lists every screen with its key, marks the visible one, and ends with a note on a frozen view. If
+space is short, the names are shortened; finally only the marked tab has a name.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,7 +52,7 @@ def _server_line(view: View, width: int) -> TextLine:
 
 
 def _uptime(view: View) -> TextSpan:
-    """How long the server is up; that it does not say so, once it was asked."""
+    """Uptime of the server, or a note that it did not answer."""
     if view.sample is not None and view.server is None:
         return TextSpan("no answer", "warn")
     uptime = view.server.uptime_seconds if view.server else view.server_info.uptime_seconds
@@ -73,7 +72,7 @@ def _state_part(view: View, width: int) -> TextLine:
 
 
 def _replay_part(view: View, replay: ReplayState, width: int) -> TextLine:
-    """That it is a replay, how fast, where; and how the run stood then, unless it just ran."""
+    """Replay indicator: speed and position, and the recorded state of the run unless it was running."""
     still = width >= WIDE_HEADER and view.status.state is not RunState.RUNNING
     return (
         *((_STATE_SPANS[view.status.state], TextSpan("  ")) if still else ()),
@@ -87,7 +86,7 @@ def _replay_part(view: View, replay: ReplayState, width: int) -> TextLine:
 
 
 def _watch_line(view: View, width: int) -> TextLine:
-    """A session without load: what it watches, and how many are at work."""
+    """Run line of a session without load: title, and number of running threads."""
     server, traffic = view.server, view.sample.traffic if view.sample else None
     running = (
         (TextSpan(f"{count(server.threads_running)} ", "strong"), TextSpan("threads running", "muted"))
@@ -130,7 +129,7 @@ def _run_line(view: View, width: int) -> TextLine:
 
 
 def _drop_until_fits(dispensable: Sequence[TextLine], parts: Sequence[TextLine], room: int) -> TextLine:
-    """The parts in one line; where there is no room for all, without those that are least missed."""
+    """The parts in one line; if space is short, without the dispensable ones."""
     line = join_parts(parts, DOT_SEPARATOR)
     for least in dispensable:
         if line_width(line) > room:
@@ -140,7 +139,7 @@ def _drop_until_fits(dispensable: Sequence[TextLine], parts: Sequence[TextLine],
 
 
 def _plan_part(view: View) -> TextLine:
-    """What comes next by the plan, and when; that it is held, if it is."""
+    """Next stage of the plan and its time, or the phase of a plan without a next stage, such as held."""
     plan = view.plan_under_way
     if plan is None:
         return (TextSpan("plan done", "muted"),) if view.status.plan else ()
@@ -168,11 +167,11 @@ def _plural(word: str, number: int) -> str:
 TAB_GAP = TextSpan(" ")
 _WIDE_TABS = 110
 _MIN_GAP = 3
-"""Cells between the tabs and what stands at the end."""
+"""Minimum gap between the tabs and the note at the end."""
 
 
 class TabLabel(NamedTuple):
-    """One screen: its key, its name as the app knows it, and as it is written."""
+    """Label of one screen: key, internal name, displayed name, and its short form."""
 
     key: str
     name: str
@@ -184,7 +183,7 @@ VisibleTabs = Callable[[View], Sequence[TabLabel]]
 
 
 def tab_line(offered: VisibleTabs, here: str, view: View, width: int, height: int) -> list[TextLine]:
-    """The tabs that are offered; a click leads where the key does."""
+    """Tab line of the offered screens; a click has the effect of the key."""
     ending = _frozen_notice(view, width)
     room = width - (line_width(ending) + _MIN_GAP if ending else 0)
     line: TextLine = ()
@@ -196,7 +195,7 @@ def tab_line(offered: VisibleTabs, here: str, view: View, width: int, height: in
 
 
 def _frozen_notice(view: View, width: int) -> TextLine:
-    """That the picture stands still, and how it moves again."""
+    """Notice that the view is frozen, with the key that resumes it."""
     if view.picture_of is None:
         return ()
     when = hms(view.elapsed_seconds)

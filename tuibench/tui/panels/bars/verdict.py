@@ -1,8 +1,8 @@
 """Verdict line below the header: the most important fact for judging the figures.
 
-A cause outweighs its symptom: other programs that use up the host outweigh a client that is limited by it.
-The text is never cut: where there is no room for all of it, it ends with a clause. The help lists every
-verdict in full. The coach line suggests the first change in a demo.
+A cause takes precedence over its symptom: other programs that use up the host come before a client that is
+limited by it. The text is not cut inside a clause: if space is short, it ends after a clause. The help lists
+every verdict in full. The coach line suggests the first change in a demo.
 """
 
 from collections.abc import Iterator
@@ -21,17 +21,17 @@ from tuibench.tui.view import View
 from tuibench.units import hms, percent
 
 RECENT_SAMPLES = 5
-"""The host is judged by the mean of these."""
+"""Number of newest samples whose mean is diagnosed."""
 CLIENT_LIMITED = "client-limited"
 CLAUSE_ENDS = ("; ", ", ", ": ")
 _GLYPH_WIDTH = 2
 UNSAFE = "unsafe"
-"""The preset whose effect is seen best."""
+"""The preset with the most visible effect."""
 TRIED_KINDS = CHANGE_KINDS - {EventKind.MARK, EventKind.RESTART, EventKind.FOREIGN}
 
 
 class Verdict(NamedTuple):
-    """What to know about the figures. `role` is its colour; `glyph` says the same without colour."""
+    """Fact about the validity of the figures. `role` is its colour; `glyph` works without colour."""
 
     text: str
     glyph: str = "▲"
@@ -39,12 +39,12 @@ class Verdict(NamedTuple):
 
 
 def verdicts(view: View) -> list[Verdict]:
-    """All of them, by weight."""
+    """All verdicts, most important first."""
     return [*_states(view), *_warnings(view), *_progress(view)]
 
 
 def verdict_line(view: View, width: int, height: int) -> list[TextLine]:
-    """The first verdict and how many more the help lists; nothing without a verdict."""
+    """The first verdict, and the number of further ones in the help; empty without a verdict."""
     found = verdicts(view)
     if not found:
         return []
@@ -60,7 +60,7 @@ def verdict_line(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def fitting_clauses(text: str, room: int) -> str:
-    """The text up to the last end of a clause that leaves it no longer than the room."""
+    """Longest prefix of the text that ends at a clause and fits the room."""
     if len(text) <= room:
         return text
     for end in CLAUSE_ENDS:
@@ -73,7 +73,7 @@ def fitting_clauses(text: str, room: int) -> str:
 
 
 def _states(view: View) -> Iterator[Verdict]:
-    """What makes the present figures those of something else than the server."""
+    """States in which the current figures do not describe the server: paused, host busy, host disturbed."""
     if view.status.state is RunState.PAUSED and view.replay is None:
         key = action_key(ACTIONS_BY_NAME["pause"], view)
         yield Verdict(f"paused: no load is running; {key} resumes it", "‖")
@@ -86,14 +86,14 @@ def _states(view: View) -> Iterator[Verdict]:
 
 
 def _warnings(view: View) -> Iterator[Verdict]:
-    """The session's warnings, a limit of the client first, then the newest."""
+    """The session's warnings: client limits first, then the newest."""
     newest_first = tuple(reversed(view.status.warnings))
     limits = [text for text in newest_first if text.startswith(CLIENT_LIMITED)]
     yield from map(Verdict, [*limits, *(text for text in newest_first if text not in limits)])
 
 
 def _progress(view: View) -> Iterator[Verdict]:
-    """What changes the load by itself."""
+    """Automatic changes of the load: probe and plan."""
     if view.is_probing and view.probe is not None:
         yield Verdict(_probe_text(view.probe), "◆", "strong")
     if view.plan_under_way is not None:
@@ -101,7 +101,7 @@ def _progress(view: View) -> Iterator[Verdict]:
 
 
 def _probe_text(probe: ProbeState) -> str:
-    """The number of steps is not known in advance, their time is."""
+    """Progress of a probe. Its time is known in advance, its number of steps is not."""
     left = hms(max(0.0, probe.order.seconds - probe.elapsed_seconds))
     return f"probe: step {len(probe.steps) + 1} at {probe.level:,g} {probe.order.by}, about {left} left"
 
@@ -117,7 +117,7 @@ def _plan_text(view: View, plan: PlanProgress) -> str:
 
 
 def coach_line(view: View) -> TextLine:
-    """What to try first, until something was changed; empty where it does not apply."""
+    """Suggestion of a first change, until one was made; empty if not applicable."""
     if not view.coach or view.cannot_steer or view.stopping or not view.points or not _can_be_unsafe(view):
         return ()
     if any(event.kind in TRIED_KINDS for event in view.events):

@@ -1,1 +1,1 @@
-"""Panels about experiments: probes, screenings of settings."""
+"""Panels for experiments: probes, screenings of settings."""

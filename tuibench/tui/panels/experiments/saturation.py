@@ -18,12 +18,12 @@ PROBE_END_TEXTS = {
     ProbeEnd.TIME: "the time was up",
     ProbeEnd.ABORTED: "it was ended early",
 }
-"""Why a probe is over, in the words of a heading."""
+"""Headings for the reasons why a probe ended."""
 FORMAL = "For the formal run:"
 
 
 def probe_status(view: View, width: int, height: int) -> list[TextLine]:
-    """What the probe does now, and what it waits for; once it is over, why it ended."""
+    """Current activity of the probe; after its end, the reason for it."""
     state = view.probe
     if state is None:
         return [pad_line((TextSpan("No probe has run yet: P starts one.", "muted"),), width)][:height]
@@ -41,14 +41,14 @@ def probe_status(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _join_fitting(parts: Sequence[TextLine], width: int) -> TextLine:
-    """The parts, without the last ones where there is no room for them."""
+    """The parts joined, without the last ones that do not fit."""
     while line_width(line := join_parts(parts, GAP)) > width and len(parts) > 2:
         parts = parts[:-1]
     return line
 
 
 def probe_answer(view: View, width: int, height: int) -> list[TextLine]:
-    """The answer in a sentence, in the colour of what it is worth; nothing before there is one."""
+    """Result in one sentence, coloured by its confidence; empty before there is one."""
     state = view.probe
     if state is None or state.result is None:
         return []
@@ -59,14 +59,14 @@ def probe_answer(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def probe_answer_height(view: View, width: int) -> int:
-    """The lines that the answer needs."""
+    """Height of the result sentence in lines."""
     if view.probe is None or view.probe.result is None:
         return 0
     return len(wrap_text(view.probe.result.lines[0], max(width, 1)))
 
 
 def probe_result(view: View, width: int, height: int) -> list[TextLine]:
-    """What else was found, and the formal run, which is never cut; before that, the newest steps."""
+    """Further findings and the commands of the formal run, never cut; before that, the newest steps."""
     state = view.probe
     if state is None:
         return []
@@ -92,7 +92,7 @@ def _answer_role(state: ProbeState, result: ProbeResult) -> str:
 
 
 def _end_text(state: ProbeState, result: ProbeResult) -> str:
-    """An objective that is kept by some level is found, however the way up ended."""
+    """Reason for the end. If a level meets the objective, that is the reason, however the steps ended."""
     if result.objective is not None and result.objective.most is not None:
         unit = "/s" if state.order.by is Quantity.RATE else " threads"
         return f"the objective is met up to {count(result.objective.most)}{unit}"
@@ -111,7 +111,7 @@ def _detail_lines(sentences: Sequence[str], width: int) -> list[TextLine]:
 
 
 def _formal_lines(result: ProbeResult, width: int, height: int) -> list[TextLine]:
-    """As many of the commands as there is room for, the first ones first; each is whole."""
+    """As many of the commands as fit, the first ones first, none of them cut."""
     lines: list[TextLine] = [(TextSpan(FORMAL, "title"),)]
     for command in result.commands.values():
         parts: list[TextLine] = [(TextSpan(f"  {part}", "strong"),) for part in wrap_text(command, width - 2)]

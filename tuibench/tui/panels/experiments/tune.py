@@ -1,4 +1,4 @@
-"""A screening of settings: state, tornado chart, and what the winner is."""
+"""Screening of settings: state, tornado chart, and winner."""
 
 from tuibench import units
 from tuibench.metrics.inference.ab_tests.tornado import HEADINGS, bar, change_text, in_order, scale
@@ -22,7 +22,7 @@ MIN_NAME, MAX_NAME = 24, 56
 
 
 def tune_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """Two lines of state, the chart by verdict, the winner below it as far as there is room."""
+    """Two lines of state, the chart ordered by verdict, and below it the winner as far as it fits."""
     progress = view.tune
     if progress is None:
         return []
@@ -59,7 +59,7 @@ def _method(result: TuneResult) -> TextLine:
 
 
 def _chart(result: TuneResult, width: int) -> list[TextLine]:
-    """The candidates by verdict, each with its bar, or how many windows it has."""
+    """The candidates ordered by verdict, each with its bar or its number of windows."""
     longest = max((len(change_text(one.candidate)) for one in result.results), default=0)
     name = max(MIN_NAME, min(longest, MAX_NAME, width - MIN_BAR - EFFECT_WIDTH - MARGINS))
     cells = (max(MIN_BAR, min(MAX_BAR, width - name - EFFECT_WIDTH - MARGINS)) - 1) // 2 * 2 + 1
@@ -92,7 +92,7 @@ def _row(one: CandidateResult, result: TuneResult, name: int, cells: int, most: 
 
 
 def _change(one: CandidateResult, width: int) -> str:
-    """From what to what; where there is little room, the name of the setting is shortened."""
+    """Old and new value; if space is short, the setting's name is shortened."""
     candidate = one.candidate
     if len(change_text(candidate)) <= width:
         return change_text(candidate)
@@ -101,7 +101,7 @@ def _change(one: CandidateResult, width: int) -> str:
 
 
 def _ending(progress: TuneProgress) -> list[TextLine]:
-    """The best together, and the lines that keep the winner."""
+    """Result of the best candidates together, and the my.cnf lines of the winner."""
     result = progress.result
     lines: list[TextLine] = []
     together = result.together
@@ -116,11 +116,11 @@ def _ending(progress: TuneProgress) -> list[TextLine]:
 
 
 def winner_lines(view: View) -> list[str]:
-    """The lines of my.cnf for the winner."""
+    """The winner's lines for my.cnf."""
     return winner_lines_of(view.tune.result) if view.tune is not None else []
 
 
 def winner_lines_of(result: TuneResult) -> list[str]:
-    """The same of a result."""
+    """The winner's lines for my.cnf, from a result."""
     winners = (result.result_of(number) for number in result.winner)
     return [one.option_line for one in winners if one.option_line]

@@ -1,1 +1,1 @@
-"""Panels about the load: main figures, latencies, costs, the hosts that produce it."""
+"""Panels for the load: main figures, latencies, costs, load hosts."""

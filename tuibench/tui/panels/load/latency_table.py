@@ -1,4 +1,4 @@
-"""The table of latencies: all transactions, each kind of them, each statement; now and in the last minute.
+"""Latency table: all transactions, each kind of transaction, each statement; now and in the last minute.
 
 Rows keep their order from sample to sample. COMMIT is the first statement, so that it is always visible.
 """
@@ -25,13 +25,13 @@ _COLUMNS = (
 )
 
 BEGIN = "begin"
-"""The last row: it does no work."""
+"""The statement of the last row: it does no work."""
 
 Kinds = Callable[[LoadSample | TrafficSample], Mapping[str, Latency]]
 
 
 class LatencyGroup(NamedTuple):
-    """Operations whose times add up, so that each has a share of them."""
+    """Operations whose times add up to a total, of which each has a share."""
 
     title: str
     role: str
@@ -39,8 +39,8 @@ class LatencyGroup(NamedTuple):
 
 
 class LatencyRow(NamedTuple):
-    """One operation: its latencies in the newest sample, its percentage of the time, and the worst p99 of the
-    last minute.
+    """One operation: latencies in the newest sample, percentage of the time, and highest p99 of the last
+    minute.
     """
 
     name: str
@@ -65,7 +65,7 @@ LATENCY_GROUPS = (
 
 
 def _why_nothing(view: View) -> str:
-    """Why the table is empty; a server may keep no times of statements."""
+    """Why the table is empty; some servers record no statement times."""
     if view.sample is None:
         return "waiting for the first sample"
     if view.sample.traffic is not None and view.sample.traffic.latency_note:
@@ -74,7 +74,7 @@ def _why_nothing(view: View) -> str:
 
 
 def latency_table(view: View, width: int, height: int) -> list[TextLine]:
-    """A heading and as many rows as there is room for; the rest is counted."""
+    """Heading and as many rows as fit, with the number of the remaining ones."""
     rows = [row for group in LATENCY_GROUPS for row in _latency_rows(view, group)]
     if not rows:
         silent = _why_nothing(view)
@@ -91,7 +91,7 @@ def latency_table(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _latency_rows(view: View, group: LatencyGroup) -> list[LatencyRow]:
-    """Everything seen in the last minute: COMMIT, the others by name, BEGIN."""
+    """Every operation of the last minute: COMMIT, the others by name, BEGIN."""
     newest = group.kinds(view.throughput) if view.throughput else {}
     whole = sum(map(_total_ms, newest.values()))
     worst = _worst_p99(view.recent, group.kinds)
@@ -142,7 +142,7 @@ def _row_cells(row: LatencyRow, seconds: float) -> dict[str, str]:
 
 
 def _visible_columns(width: int) -> list[tuple[str, int]]:
-    """The columns for which there is room."""
+    """The columns that fit."""
     room, shown = width - _NAME, []
     for name, size in _COLUMNS:
         room -= size

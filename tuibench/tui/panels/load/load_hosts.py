@@ -1,6 +1,6 @@
-"""The hosts of a load, a line for each: what each does, how busy it is, how far its clock is off.
+"""Load hosts of a cluster run, one line each: throughput, latency, CPU usage, clock offset.
 
-With too little room those that are lost or silent come first, and a line says how many are not shown.
+If space is short, lost and silent hosts come first, and a line reports the number of hidden ones.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,15 +13,15 @@ from tuibench.units import DASH, count, decimal, milliseconds, percent, pluraliz
 
 TITLE = "LOAD HOSTS"
 HIGH_CPU, HIGH_STEAL, HIGH_WORKER_SHARE = 90.0, 5.0, 0.85
-"""From here on a figure is written loud: percent of the host, and the share of a core."""
+"""Thresholds for highlighting: percent of the host, and share of a core."""
 
 NAME_CELLS = 14
 WIDE_CELLS = 100
-"""From here on there is room for the columns that matter less."""
+"""Width from which less important columns are shown."""
 
 
 class HostColumn(NamedTuple):
-    """A column: its heading, width, text, and when it is written loud."""
+    """A column: heading, width, text, and condition for highlighting."""
 
     heading: str
     cells: int
@@ -69,7 +69,7 @@ COLUMNS = (
 
 
 def load_hosts(view: View, width: int, height: int) -> list[TextLine]:
-    """The table; nothing for a load from this host alone."""
+    """The table; empty for a load from this host alone."""
     hosts = hosts_of(view)
     if not hosts or height < 2:
         return []
@@ -83,13 +83,13 @@ def load_hosts(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def load_hosts_height(view: View, height: int) -> int:
-    """How many lines they are worth on a screen of this height; 0 without any."""
+    """Height of the table on a screen of this height; 0 without load hosts."""
     hosts = hosts_of(view)
     return min(2 + len(hosts), max(4, height // 3)) if hosts else 0
 
 
 def hosts_of(view: View) -> tuple[LoadHost, ...]:
-    """The hosts of the newest sample with a load."""
+    """Load hosts of the newest sample with a load."""
     loads = [sample.load for sample in view.recent if sample.load is not None]
     return loads[-1].hosts if loads else ()
 

@@ -1,6 +1,6 @@
-"""The three main figures as a table: source, format and explanation of each.
+"""Main figures of the charts: source, format and details of each.
 
-The big number left of a chart, with its details below it.
+Draws the big number left of a chart, with its details below.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Throughput = LoadSample | TrafficSample
 
 
 class MeasureDetail(NamedTuple):
-    """A smaller figure below the big one. `alarm` marks a value that should be seen."""
+    """A smaller figure below the big one. `alarm` highlights the value."""
 
     name: str
     value: str
@@ -27,8 +27,8 @@ class MeasureDetail(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """What a chart shows over time. `name` tells it from the others, `role` names its colour. The axis of one
-    that `may_rise` need not begin at zero.
+    """A figure plotted over time. `name` identifies it, `role` names its colour. With `may_rise` its axis may
+    start above zero.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Measure(NamedTuple):
 
 
 def three_digits(value: float) -> str:
-    """Three significant digits and no fewer, so that a number keeps its width: 49.0, 4.82, 163."""
+    """Exactly three significant digits, so that a number keeps its width: 49.0, 4.82, 163."""
     if value >= 99.95:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
@@ -89,14 +89,14 @@ def _tps_details(load: Throughput) -> tuple[MeasureDetail, ...]:
 
 
 def _users_details(extra: ConnectionSample) -> tuple[MeasureDetail, ...]:
-    """How many users wait for a connection."""
+    """Number of users that wait for a connection."""
     if not extra.users:
         return ()
     return (MeasureDetail("waiting", f"{extra.waiting:,} of {extra.users:,}"),)
 
 
 def _extra_details(extra: ConnectionSample) -> tuple[MeasureDetail, ...]:
-    """Idle connections and logins, as far as the load has them."""
+    """Idle connections and logins, if the load has them."""
     idle = MeasureDetail("idle", f"{extra.idle:,}", alarm=extra.idle < extra.idle_wanted)
     missed = extra.missed_logins_per_second > 0
     logins = MeasureDetail("logins/s", _none_or_rate(extra.logins_per_second), alarm=missed)
@@ -135,7 +135,7 @@ def _latency_details(load: Throughput) -> tuple[MeasureDetail, ...]:
 
 
 def _p95_details(extra: ConnectionSample) -> tuple[MeasureDetail, ...]:
-    """How long users wait for a connection, and logins take."""
+    """Time that users wait for a connection, and time of logins."""
     told = (("wait", extra.wait), ("login", extra.login))
     return tuple(
         MeasureDetail(name, _number_text(big_latency(latency.p95))) for name, latency in told if latency
@@ -167,13 +167,13 @@ FSYNCS = Measure(
     units.small_number,
     lambda _: (),
 )
-"""How often the log is flushed to disk for each transaction: what durability costs."""
+"""Fsyncs of the log per transaction: the cost of durability."""
 FEWEST_FSYNCS = 0.05
-"""Below this a transaction hardly ever waits for the disk: the load only reads."""
+"""Below this a transaction rarely waits for the disk: the load is read-only."""
 
 
 def commits_matter(view: View) -> bool:
-    """Whether durability is a subject of this run: commits are flushed, or settings prevent that."""
+    """True if durability matters in this run: commits are flushed, or settings prevent that."""
     if any(setting.changed or setting.at_risk for setting in view.durability):
         return any(point.fsyncs is not None for point in view.points)
     return any((point.fsyncs or 0.0) >= FEWEST_FSYNCS for point in view.points[-_RECENT_POINTS:])
@@ -183,11 +183,11 @@ _RECENT_POINTS = 60
 
 
 WATCH_MEASURES = (TPS._replace(unit="commits/s"), QPS, P95._replace(unit="statements"))
-"""The charts of a session without load, by the server's own count."""
+"""Charts of a session without load, from the server's own counters."""
 
 
 def measures_of(headline: Headline | None, *, is_watch: bool = False) -> tuple[Measure, ...]:
-    """The three charts: a headline stands first, in the place of the TPS, which it tells then."""
+    """The three charts; a headline replaces the TPS chart, which becomes a detail of it."""
     if is_watch:
         return WATCH_MEASURES
     if headline is None:
@@ -228,15 +228,15 @@ PERCENTILES = (
     _percentile("p99", "1 of 100 is slower", lambda latency: latency.p99),
     _percentile("max", "the slowest", lambda latency: latency.max),
 )
-"""The latency screen's charts; `Latency` has the figures."""
+"""Charts of the latency screen, one per field of `Latency`."""
 
 
 def big_figure(
     measure: Measure, view: View, width: int, height: int, *, ascii_only: bool = False
 ) -> list[TextLine]:
-    """Title, big digits, and as many details as the height allows with a free line below them.
+    """Title, big digits, and as many details as fit, with a free line below them.
 
-    Where there is no room for the digits, the value is written small.
+    If the digits do not fit, the value is written small.
     """
     if height <= DIGIT_ROWS:
         return small_figure(measure, view, width, height)
@@ -258,7 +258,7 @@ def big_figure(
 
 
 def small_figure(measure: Measure, view: View, width: int, height: int) -> list[TextLine]:
-    """The same in small, where there is a chart and little room: name and value, and what the name means."""
+    """The same in small, beside a chart with little room: name, value, and meaning of the name."""
     value = measure.value(view.points[-1]) if view.points else None
     written = " ".join(measure.big(value)).rstrip()
     number = (TextSpan(written, measure.role if value is not None else "muted"),)

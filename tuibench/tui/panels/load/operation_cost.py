@@ -1,4 +1,4 @@
-"""What each operation costs: the resources for one query and one transaction, over the last seconds."""
+"""Cost of operations: the resources per query and per transaction, over the last seconds."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,13 +11,13 @@ from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, wrap_text
 from tuibench.tui.view import View
 
 WINDOW_SAMPLES = 10
-"""Server and load are read at different moments of a tick: over so many ticks that is no matter."""
+"""Samples averaged. Over these, the different read times of server and load are negligible."""
 
 _NAME, _VALUE = 22, 16
 
 
 def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """A row for each resource: for a query, for a transaction. Notes below say why one is missing."""
+    """One row per resource: per query, per transaction. Notes give the reason for a missing figure."""
     use = recent_use(view.recent)
     cost = operation_cost(use)
     heading = (
@@ -34,7 +34,7 @@ def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def recent_use(samples: Sequence[Sample]) -> ResourceUse:
-    """What was used over the newest samples."""
+    """Resource usage over the newest samples."""
     newest = samples[-WINDOW_SAMPLES - 1 :]
     return total_use(resource_use(before, after) for before, after in pairwise(newest))
 

@@ -1,4 +1,4 @@
-"""Where the time of transactions goes: the statements of the newest sample, and the slowest transaction."""
+"""Breakdown of transaction time: the statements of the newest sample, and the slowest transaction."""
 
 from tuibench.metrics.series.slow_wording import slow_parts
 from tuibench.model.measurements.sample import SlowTransaction, slowest_of
@@ -11,7 +11,7 @@ _STATEMENTS = 8
 
 
 def slowest_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """A line with the transaction and its statements; more lines where there is room for them."""
+    """The transaction with its statements in one line, or more if there is room."""
     found = slowest_recent(view)
     if found is None:
         return []
@@ -31,7 +31,7 @@ def slowest_panel(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def slowest_recent(view: View) -> SlowTransaction | None:
-    """The slowest of the samples that the screen keeps, a minute of them."""
+    """Slowest transaction of the samples kept for the screen, about a minute."""
     every = (slow for sample in view.recent if sample.load is not None for slow in sample.load.slowest)
     return next(iter(slowest_of(every, 1)), None)
 
@@ -40,7 +40,7 @@ _P95, _SHARE = 10, 9
 
 
 def side_statements(view: View, width: int, height: int) -> list[TextLine]:
-    """Beside the charts, where there is room: statements by their share of the time, and the slowest."""
+    """Statements by share of the time, and the slowest transaction; beside the charts, if there is room."""
     if view.load is None or not view.load.statements:
         return []
     times = {name: each.count * each.avg for name, each in view.load.statements.items()}

@@ -1,1 +1,1 @@
-"""Drawings over a time axis: charts, heat map, and what a change did drawn into them."""
+"""Plots over a time axis: charts, heat map, and effects of changes drawn into them."""

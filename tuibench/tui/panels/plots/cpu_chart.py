@@ -1,6 +1,6 @@
-"""The processor of this host over the charts' time: server, tuibench and other programs, one on the other.
+"""Stacked chart of this host's CPU usage over time: server, tuibench and other programs.
 
-A cell is two halves, so that a chart of few rows still shows who uses how much.
+A cell has two halves, so that a chart of few rows still shows the shares.
 """
 
 from tuibench.tui.charts.history import CpuShares
@@ -13,12 +13,12 @@ from tuibench.units import DASH, percent
 
 HALVES = 2
 STACKED = "stack-"
-"""Before the role of an owner: its colour in the chart, dimmer than that of the figures."""
+"""Prefix of a process group's role: its colour in the chart, dimmer than that of the figures."""
 _IDLE = len(CPU_BAR_PARTS)
 
 
 def cpu_chart(view: View, width: int, height: int, *, ascii_only: bool = False) -> list[TextLine]:
-    """From zero to the whole host; a column without figures is empty."""
+    """Chart from 0 to 100 % of the host; a column without data is empty."""
     cell = _plain_cell if ascii_only else _cell
     columns = max(width - AXIS_WIDTH, 1)
     owners = [_owners(point.cpu if point else None, HALVES * height) for point in chart_points(view, columns)]
@@ -37,7 +37,7 @@ def cpu_chart(view: View, width: int, height: int, *, ascii_only: bool = False) 
 
 
 def cpu_figure(view: View, width: int, height: int) -> list[TextLine]:
-    """The whole percentage and who uses it."""
+    """Total percentage, and the share of each process group."""
     host = view.host
     if host is None:
         return [pad_line((TextSpan("CPU ", "strong"), TextSpan(DASH, "muted")), width)]
@@ -52,7 +52,7 @@ def cpu_figure(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _owners(shares: CpuShares | None, halves: int) -> list[int]:
-    """Who has each half row, from the bottom; a share that is used at all and rounds to none is not shown."""
+    """Process group of each half row, from the bottom; a share that rounds to zero is not shown."""
     if shares is None:
         return [_IDLE] * halves
     runs = drawing.share_runs([(share, str(owner)) for owner, share in enumerate(shares)], halves, str(_IDLE))
@@ -60,7 +60,7 @@ def _owners(shares: CpuShares | None, halves: int) -> list[int]:
 
 
 def _cell(lower: int, upper: int) -> tuple[str, str]:
-    """A half that is idle is empty; two owners share a cell by its two colours."""
+    """Glyph and role of a cell: an idle half is empty; two groups share a cell by its two colours."""
     if lower == upper:
         return (" ", "") if lower == _IDLE else ("█", STACKED + _ROLES[lower])
     if upper == _IDLE:
@@ -69,7 +69,7 @@ def _cell(lower: int, upper: int) -> tuple[str, str]:
 
 
 def _plain_cell(lower: int, upper: int) -> tuple[str, str]:
-    """A cell is its lower half's."""
+    """Glyph and role of an ASCII cell, which shows its lower half."""
     return (" ", "") if lower == _IDLE else (CPU_BAR_PARTS[lower][1], STACKED + _ROLES[lower])
 
 

@@ -1,6 +1,6 @@
-"""Charts of figures that the operator chooses from the lists: stacked, on the run's axis.
+"""Charts of figures that the operator selects from the lists: stacked, on the run's time axis.
 
-Each has a place from the top down; what stands there is in the view, so a place can be empty.
+Each chart has a place, counted from the top; the view determines its figure, so a place can be empty.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ ROLE = "server"
 
 
 def figure_measure(key: str) -> Measure | None:
-    """What a chart of this figure shows; None for a key that no table has."""
+    """The measure of a figure's chart; None for an unknown key."""
     figure = figure_of(key)
     if figure is None:
         return None
@@ -42,7 +42,7 @@ def figure_chart(
     numbered: bool = False,
     ascii_only: bool = False,
 ) -> list[TextLine]:
-    """The chart at a place; nothing where none stands."""
+    """The chart at a place; empty if there is none."""
     measure = figure_measure(keys[place]) if place < len(keys) else None
     if measure is None:
         return []
@@ -50,7 +50,7 @@ def figure_chart(
 
 
 def figure_title(keys: Sequence[str], place: int, view: View, width: int, height: int) -> list[TextLine]:
-    """What stands left of it: its name, its value now, and the heading that it is listed below."""
+    """Label left of the chart: name, current value, and heading in the list."""
     figure = figure_of(keys[place]) if place < len(keys) else None
     if figure is None:
         return []

@@ -1,7 +1,7 @@
-"""The latency heat map: time to the right, latency upwards on a log scale, a denser cell for a larger share.
+"""Latency heat map: time on the x axis, latency on a logarithmic y axis, density by share of transactions.
 
-Shares are of the column's own transactions, so a slow second is as legible as a quick one. The density is
-that of a glyph and not of a colour, for terminals that have few of them and for slow lines.
+Shares are relative to the column's own transactions, so a slow second is as legible as a fast one. Density is
+shown by glyphs, not by colours, for terminals with few colours and for slow connections.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _JUST_BELOW = 0.999
 
 
 class Density(NamedTuple):
-    """A glyph for a share of at least so much."""
+    """A glyph, and the minimum share that it represents."""
 
     least: float
     glyph: str
@@ -43,7 +43,7 @@ class LatencyBand(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Up to how slow."""
+        """Upper bound of the band."""
         value = UPPER_US[self.last]
         for factor, unit in _UNITS:
             if value >= factor * _JUST_BELOW:
@@ -52,7 +52,7 @@ class LatencyBand(NamedTuple):
 
 
 def heat_map(view: View, width: int, height: int) -> list[TextLine]:
-    """A row for each band of latencies, the slowest on top; every second one is labelled."""
+    """One row per latency band, the slowest on top; every second one is labelled."""
     columns = max(width - AXIS_WIDTH, 1)
     points = chart_points(view, columns)
     bands = _latency_bands(points, height)
@@ -70,16 +70,16 @@ def heat_map(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def heat_map_legend(view: View, width: int, height: int) -> list[TextLine]:
-    """What the glyphs mean, as far as there is room."""
+    """Legend of the glyphs, as far as it fits."""
     lines: list[TextLine] = [(TextSpan("HEAT MAP", "title"),), (TextSpan("share of a column", "muted"),)]
     lines += [(TextSpan(each.glyph, "latency"), TextSpan(f"  {each.label}", "muted")) for each in DENSITIES]
     return [pad_line(line, width) for line in lines[:height]]
 
 
 def _latency_bands(points: Sequence[ChartPoint | None], rows: int) -> list[LatencyBand]:
-    """The buckets that were used in at most so many rows, from the slowest down.
+    """The used buckets in at most this number of rows, from the slowest down.
 
-    Rows begin at whole multiples of their size: the map does not jump when one slower bucket is used.
+    Rows begin at whole multiples of their size, so that the map does not jump when a slower bucket is used.
     """
     used = [
         bucket

@@ -1,8 +1,8 @@
-"""Throughput or p95 of a probe against the level.
+"""Chart of a probe: throughput or p95 against the load level.
 
-Levels lie evenly in logarithms, so a doubling is as wide everywhere. Measured steps are dots with the bar of
-their 95 % interval (those of the way back are rings), the one under way is a plus; a fine line is the law's
-curve, or joins the steps; the knee is a vertical line, an objective a horizontal one.
+The level axis is logarithmic, so a doubling has the same width everywhere. Measured steps are dots with a bar
+for their 95 % interval (rings on the way back), the current one is a plus; a fine line is the fitted curve,
+or joins the steps; the knee is a vertical line, an objective a horizontal one.
 """
 
 import math
@@ -20,21 +20,21 @@ from tuibench.units import axis_maximum, count, milliseconds, si
 
 STEP_DOT, BACK_RING, CURRENT_MARK, CURVE_DOT, KNEE_LINE, OBJECTIVE_LINE = "●", "○", "+", "⠒", "│", "─"
 AXIS_HEADROOM = 1.15
-"""The axis goes so much farther than the highest level."""
+"""Factor by which the axis exceeds the highest level."""
 
 LEVEL_UNITS = {Quantity.THREADS: "threads", Quantity.RATE: "rate/s"}
-"""Of the levels, left of their axis."""
+"""Labels of the level axis."""
 AXIS_WIDTH = 1 + max(map(len, LEVEL_UNITS.values()))
 """Cells left of the charts, for the axis labels."""
 
 LOW = "low"
-"""The confidence with which nothing is claimed."""
+"""The confidence at which a result is inconclusive."""
 
 GAP = TextSpan(" · ", "faint")
 
 
 class ProbeFigure(NamedTuple):
-    """What one of the two charts shows: of a step, of the step under way, and how it is written."""
+    """One of the two charts: its value for a step and for the current step, and its format."""
 
     title: str
     role: str
@@ -54,19 +54,19 @@ LATENCY = ProbeFigure(
 
 
 class CellGrid:
-    """A chart's cells; what is put later lies on top."""
+    """Cells of a chart; later content covers earlier content."""
 
     def __init__(self, width: int, height: int) -> None:
         self._width, self._height = width, height
         self._rows = [[(" ", "")] * width for _ in range(height)]
 
     def put(self, column: int, row: int, glyph: str, role: str) -> None:
-        """`row` 0 is the lowest; what lies outside is not drawn."""
+        """Set a cell; `row` 0 is the lowest. Positions outside are ignored."""
         if 0 <= column < self._width and 0 <= row < self._height:
             self._rows[self._height - 1 - row][column] = (glyph, role)
 
     def put_dots(self, dots: DotGrid, role: str) -> None:
-        """A drawing of fine dots."""
+        """Draw a braille drawing."""
         for (column, row), glyph in dots.cells().items():
             self.put(column, row, glyph, role)
 
@@ -75,7 +75,7 @@ class CellGrid:
 
 
 class LevelScale(NamedTuple):
-    """Where a level and a value lie, in cells and in dots."""
+    """Position of a level and a value, in cells and in dots."""
 
     lowest: float
     highest: float
@@ -90,7 +90,7 @@ class LevelScale(NamedTuple):
         return round(value / self.top * (self.height - 1))
 
     def dot(self, level: float, value: float) -> tuple[int, int]:
-        """In the middle of the cells that `column` and `row` give."""
+        """Dot at the centre of the cell given by `column` and `row`."""
         across, up = self._across(level) * (self.width - 1), value / self.top * (self.height - 1)
         return round((across + 0.5) * DOTS_ACROSS - 0.5), round((up + 0.5) * DOTS_HIGH - 0.5)
 
@@ -100,7 +100,7 @@ class LevelScale(NamedTuple):
 
 
 def probe_chart(figure: ProbeFigure, view: View, width: int, height: int) -> list[TextLine]:
-    """One of the two charts, its axis at the left."""
+    """One of the two charts, with its axis on the left."""
     state, columns = view.probe, max(width - AXIS_WIDTH, 1)
     if state is None or height < 2:
         return [()] * height
@@ -118,7 +118,7 @@ def probe_chart(figure: ProbeFigure, view: View, width: int, height: int) -> lis
 
 
 def level_axis(view: View, width: int, height: int) -> list[TextLine]:
-    """The levels below both charts, where they were measured, as far as there is room."""
+    """Level axis below both charts: the measured levels that fit."""
     state, columns = view.probe, max(width - AXIS_WIDTH, 1)
     if state is None:
         return [()]
@@ -135,7 +135,7 @@ def level_axis(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def is_inconclusive(state: ProbeState) -> bool:
-    """Whether the probe is over, and its knee is not to be relied on."""
+    """True if the probe is over and its knee is not reliable."""
     return state.result is not None and state.result.confidence == LOW
 
 
@@ -156,7 +156,7 @@ def _interval(step: ProbeStep) -> tuple[float, float]:
 
 
 def _draw_lines(figure: ProbeFigure, state: ProbeState, scale: LevelScale, cells: CellGrid) -> None:
-    """Objective, knee, and the fine line through the steps."""
+    """Draw objective, knee, and the fine line through the steps."""
     for value in _objective_limits(figure, state):
         for column in range(scale.width):
             cells.put(column, scale.row(value), OBJECTIVE_LINE, "warn")
@@ -171,7 +171,7 @@ def _draw_lines(figure: ProbeFigure, state: ProbeState, scale: LevelScale, cells
 
 
 def _draw_steps(figure: ProbeFigure, state: ProbeState, scale: LevelScale, cells: CellGrid) -> None:
-    """The measured steps with their bars, and the one under way."""
+    """Draw the measured steps with their bars, and the current one."""
     if figure.is_throughput:
         for step in state.steps:
             if step.level and step.half_width is not None:
@@ -188,7 +188,7 @@ def _draw_steps(figure: ProbeFigure, state: ProbeState, scale: LevelScale, cells
 
 
 def _draw_bar(step: ProbeStep, figure: ProbeFigure, scale: LevelScale, cells: CellGrid) -> None:
-    """The interval of a step; one that is shorter than its dot is hidden by it."""
+    """Draw the interval of a step, unless it is shorter than the dot."""
     dots = DotGrid(scale.width, scale.height)
     column = scale.column(step.level) * DOTS_ACROSS
     low, high = (scale.dot(step.level, value)[1] for value in _interval(step))
@@ -197,7 +197,7 @@ def _draw_bar(step: ProbeStep, figure: ProbeFigure, scale: LevelScale, cells: Ce
 
 
 def _curve(figure: ProbeFigure, state: ProbeState) -> list[tuple[float, float]]:
-    """The law's curve where there is one, otherwise the steps of the way up in their order."""
+    """The fitted curve if there is one, otherwise the steps of the way up in order."""
     if figure.is_throughput and state.fit is not None and state.fit.curve:
         return list(state.fit.curve)
     steps = [step for step in state.steps if step.level and step.purpose is not StepPurpose.BACK]
@@ -209,19 +209,19 @@ def _has_law(figure: ProbeFigure, state: ProbeState) -> bool:
 
 
 def _knee_level(state: ProbeState) -> float | None:
-    """Where the knee is drawn: none where the client was the limit."""
+    """Level at which the knee is drawn; None if the client was the limit."""
     if state.result is not None:
         return state.result.knee.level if state.result.knee else None
     return state.knee
 
 
 def _objective_limits(figure: ProbeFigure, state: ProbeState) -> list[float]:
-    """The objectives about this figure."""
+    """The objectives for this figure."""
     return [each.limit for each in parse_objectives(state.order.slo) if each.figure == figure.bound]
 
 
 def _chart_caption(figure: ProbeFigure, state: ProbeState) -> TextLine:
-    """The chart's name, and what its lines mean."""
+    """Name of the chart, and legend of its lines."""
     knee = _knee_level(state)
     parts: list[TextLine] = [(TextSpan(figure.title, figure.role),)]
     if figure.is_throughput:

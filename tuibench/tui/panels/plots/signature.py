@@ -1,7 +1,7 @@
-"""What a change did, drawn into a chart: the means before and after it, the difference beside its number.
+"""Effect of a change drawn into a chart: the means before and after it, and the difference beside its marker.
 
-The means are lines over the columns of the windows that were compared, at their height. They are those of the
-effect that is shown, pinned or newest. A difference that is not significant is grey.
+The means are horizontal lines over the columns of the compared windows. They belong to the shown effect,
+pinned or newest. A difference that is not significant is grey.
 """
 
 import math
@@ -16,14 +16,14 @@ from tuibench.tui.panels.load.measures import Measure
 from tuibench.tui.view import View, change_markers, view_grid
 
 LINE_GLYPHS = "▁━▔"
-"""A line low in its cell, in its middle, at its top."""
+"""A line at the bottom, in the middle, and at the top of a cell."""
 
 FIGURES = {"tps": EffectFigure.TPS, "p95": EffectFigure.P95, "fsyncs": EffectFigure.FSYNCS}
-"""The figure of an effect that a measure shows, by the measure's name."""
+"""Figure of an effect by the name of the measure that shows it."""
 
 
 class MeanLine(NamedTuple):
-    """The mean of a window over its columns `first` to `last`, and its value as text beside the marker."""
+    """Mean of a window over its columns `first` to `last`, and its value as text beside the marker."""
 
     first: int
     last: int
@@ -32,25 +32,25 @@ class MeanLine(NamedTuple):
     is_before: bool
 
     def label_start(self, marker: int) -> int:
-        """The label ends before the marker, or starts after it."""
+        """First column of the label, which ends before the marker or starts after it."""
         return marker - len(self.label) if self.is_before else marker + 1
 
     def place(self, top: float, height: int) -> tuple[int, str]:
-        """The row from the bottom, and the glyph, of a chart that ends at `top`."""
+        """Row from the bottom, and glyph, in a chart whose maximum is `top`."""
         level = min(max(self.value / top, 0.0), 1.0) * height if top > 0 else 0.0
         row = min(int(level), height - 1)
         return row, LINE_GLYPHS[min(int((level - row) * len(LINE_GLYPHS)), len(LINE_GLYPHS) - 1)]
 
 
 class TickRange(NamedTuple):
-    """The numbers of the first and the last tick of a window."""
+    """Numbers of the first and the last tick of a window."""
 
     first: int
     last: int
 
 
 class Signature(NamedTuple):
-    """The mark that a change leaves in one chart: the column of its line, the means, the difference."""
+    """Mark of a change in one chart: the column of its marker, the means, the difference."""
 
     marker: int
     means: tuple[MeanLine, ...]
@@ -59,7 +59,7 @@ class Signature(NamedTuple):
 
 
 def signature_of(measure: Measure, view: View, columns: int) -> Signature | None:
-    """That of the effect that is shown; None without one, or where its change is not on the chart."""
+    """Signature of the shown effect; None without an effect, or if its change is not on the chart."""
     effect = view.effect
     if effect is None or measure.name not in SIGNED_MEASURES:
         return None
@@ -81,11 +81,11 @@ def signature_of(measure: Measure, view: View, columns: int) -> Signature | None
 
 
 SIGNED_MEASURES = frozenset({"tps", "qps", "p95", "fsyncs", "headline"})
-"""What gets means: rates and p95, not the other percentiles, of which an effect says nothing."""
+"""Measures that get means: rates and p95; an effect has no other percentiles."""
 
 
 def effect_windows(view: View, effect: Effect) -> tuple[TickRange, TickRange]:
-    """The ticks of the compared windows: those that had ended before the change, and those after settling."""
+    """Ticks of the compared windows: those that ended before the change, and those after settling."""
     interval = view.plan.interval_seconds
     began = next(
         (event.elapsed_seconds for event in view.events if event.marker == effect.markers[0]),
@@ -98,7 +98,7 @@ def effect_windows(view: View, effect: Effect) -> tuple[TickRange, TickRange]:
 
 
 def _levels(measure: Measure, view: View, effect: Effect) -> tuple[float, float] | None:
-    """The means as the effect has them; of what it does not compare, those of the chart's points."""
+    """Means of the effect; for a figure that it does not compare, means of the chart's points."""
     if measure.name in FIGURES:
         one = effect.comparison(FIGURES[measure.name])
         return (one.before, one.after) if one is not None else None
@@ -119,7 +119,7 @@ def _mean(measure: Measure, points: Sequence[ChartPoint]) -> float | None:
 def _mean_line(
     grid: TimeGrid, ticks: TickRange, value: float, write: Callable[[float], str], *, is_before: bool
 ) -> MeanLine | None:
-    """As far as the window is on the chart."""
+    """The visible part of a window's mean; None if there is none."""
     first = max(0, grid.column_of(ticks.first))
     last = min(grid.columns - 1, grid.column_of(ticks.last) + grid.cells - 1)
     return MeanLine(first, last, value, f" {write(value)} ", is_before) if first <= last else None

@@ -1,7 +1,7 @@
-"""One chart: the rule that marks the axis maximum, the bars, the change markers, and the cursor's reading.
+"""Time chart: rule at the axis maximum, bars, change markers, and the value at the cursor.
 
-The change whose effect is shown has its means drawn over the bars. A chart of one row has no rule: the value
-before the change and the value after it stand beside the marker.
+The means of the shown effect are drawn over the bars. A chart of one row has no rule: the values before and
+after the change are written beside the marker.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,16 +19,16 @@ AXIS_WIDTH = 7
 """Cells left of the bars, for the axis labels."""
 
 GUTTER = 18 + AXIS_WIDTH
-"""Cells left of the bars where a big number stands beside them."""
+"""Cells left of the bars if there is a big number beside them."""
 
 FILLED_CELLS = "▄▅▆▇█=#"
-"""Bars that fill half of their cell or more: a mean over them has the bar around it."""
+"""Bars that fill at least half of their cell: a mean is drawn on their background."""
 SHADES = 8
-"""A bar row's role is shade0 (the baseline) to shade7 (the top): one style a row keeps slow lines quick."""
+"""A bar row's role is shade0 (the baseline) to shade7 (the top): one style per row keeps output small."""
 
 
 MEAN_ROLE, UNCERTAIN_ROLE = "mean", "uncertain"
-"""A mean above the bars; its role over a bar is the same with ON_BAR."""
+"""Roles of a mean above the bars; over a bar, ON_BAR is appended."""
 ON_BAR = "-bar"
 
 
@@ -71,7 +71,7 @@ def _bar_rows(
     *,
     ascii_only: bool,
 ) -> list[TextLine]:
-    """The bars from the top down, struck by the markers, with the means over them."""
+    """The bars from the top down, crossed by the markers, with the means over them."""
     rows = drawing.draw_bars(values, top, height, ascii_only=ascii_only)
     lines: list[TextLine] = []
     for number, row in enumerate(rows):
@@ -91,7 +91,7 @@ def _put_mean(
     height: int,
     from_bottom: int,
 ) -> None:
-    """The line of a mean into its row, its value beside the marker; in a chart of one row the value alone."""
+    """Draw the line of a mean and its value beside the marker; in a chart of one row the value only."""
     row, glyph = mean.place(top, height)
     if sign is None or row != from_bottom:
         return
@@ -107,7 +107,7 @@ def _put_mean(
 
 
 def _add_difference(rule: TextLine, sign: Signature, width: int, *, numbered: bool) -> TextLine:
-    """The difference beside the marker, on the side where there is room."""
+    """Draw the difference beside the marker, on the side with room."""
     if not sign.difference:
         return rule
     text = f" {sign.difference} "
@@ -117,7 +117,7 @@ def _add_difference(rule: TextLine, sign: Signature, width: int, *, numbered: bo
 
 
 def _with_cursor(line: TextLine, cursor: int | None, reading: str, width: int) -> TextLine:
-    """The cursor's line through a row, with a value beside it where there is one."""
+    """Draw the cursor's line through a row, with a value beside it, if any."""
     if cursor is None:
         return line
     if reading:
@@ -126,7 +126,7 @@ def _with_cursor(line: TextLine, cursor: int | None, reading: str, width: int) -
 
 
 def time_axis_lines(view: View, width: int, height: int, *, gutter: int = GUTTER) -> list[TextLine]:
-    """The time axis below the last chart, with the cursor's time and the spans; the zoom left of it."""
+    """Time axis below the last chart, with the cursor's time and the spans; the zoom is left of it."""
     columns = max(width - gutter, 1)
     chosen = view_grid(view, columns)
     text: TextLine = (TextSpan(_axis_text(view, columns, chosen.column_seconds), "muted"),)
@@ -144,14 +144,14 @@ def time_axis_lines(view: View, width: int, height: int, *, gutter: int = GUTTER
 
 
 def _axis_text(view: View, columns: int, column_seconds: float) -> str:
-    """Seconds ago, or the time of day where that was asked for and is known."""
+    """Seconds ago, or the time of day if selected and known."""
     if view.chart_state.clock and view.sample is not None:
         return drawing.clock_axis_text(columns, column_seconds, view.sample.at, local_time)
     return drawing.time_axis_text(columns, column_seconds)
 
 
 def cursor_column(view: View, columns: int) -> int | None:
-    """The column that the cursor points at, None if it is not shown."""
+    """Column of the cursor, None if it is not visible."""
     if view.chart_state.cursor is None:
         return None
     column = view_grid(view, columns).column_at(view.chart_state.cursor[1])
@@ -159,7 +159,7 @@ def cursor_column(view: View, columns: int) -> int | None:
 
 
 def _axis_gutter(view: View, width: int) -> TextLine:
-    """How much time is shown, and the keys for it; nothing where there is room for the axis labels only."""
+    """Length of the visible time, and its keys; blank if there is room for the axis labels only."""
     if width <= AXIS_WIDTH:
         return pad_line((), width)
     left, right, zoom = (
@@ -175,7 +175,7 @@ def _axis_gutter(view: View, width: int) -> TextLine:
 
 
 def _cursor_time(cursor: tuple[float, float], *, merged: bool) -> str:
-    """When that was; from when to when, of a column of several ticks."""
+    """Time of the cursor; start and end for a column of several ticks."""
     start, end = (hms(each) for each in cursor)
     return f" {start}–{end} " if merged else f" {end} "
 
@@ -205,13 +205,13 @@ def _maximum_rule(width: int, changes: Mapping[int, int], *, numbered: bool) -> 
 
 
 def _add_reading(rule: TextLine, cursor: int, text: str, width: int) -> TextLine:
-    """The value beside the cursor's line, on the side where there is room."""
+    """Draw the value beside the cursor's line, on the side with room."""
     start = cursor + 1 if cursor + 1 + len(text) <= width else cursor - len(text)
     return overlay(overlay(rule, cursor, drawing.CURSOR, width), start, text, width)
 
 
 def overlay(line: TextLine, start: int, text: str, width: int, role: str = "reading") -> TextLine:
-    """The line with a text over its cells from `start` on, as far as it is inside."""
+    """The line with a text over its cells from `start`, clipped to the line."""
     text = text[max(0, -start) :][: max(0, width - max(start, 0))]
     start = max(start, 0)
     if not text:
@@ -224,7 +224,7 @@ def overlay(line: TextLine, start: int, text: str, width: int, role: str = "read
 
 
 def _slice_line(line: TextLine, start: int, end: int) -> TextLine:
-    """The cells from `start` to before `end`."""
+    """The cells from `start` to `end`, exclusive."""
     kept: list[TextSpan] = []
     place = 0
     for span in line:

@@ -1,1 +1,1 @@
-"""Panels about the server: figures, counters, sessions, statements, settings, durability."""
+"""Panels for the server: figures, counters, sessions, statements, settings, durability."""

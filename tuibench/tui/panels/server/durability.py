@@ -1,6 +1,6 @@
 """Durability panel: each setting with its value and meaning, and whether data is at risk.
 
-Where there is room, beside each value stands what a commit costs with it, and what it cost before.
+If there is room, each value is followed by the cost of a commit with it, and with the original value.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _WIDE_ENOUGH = 110
 
 
 class CommitPrice(NamedTuple):
-    """What a setting is paid in: how often, and how much."""
+    """Cost unit of a setting: number and size of its operations."""
 
     often: Callable[[CommitCost], float | None]
     often_name: str
@@ -39,12 +39,12 @@ _COMMIT_PRICES = {
 
 
 def durability_panel_height(view: View) -> int:
-    """A line for each setting; the title and the verdict take two."""
+    """Height of the panel: one line per setting, at least two for title and verdict."""
     return max(2, len(view.durability))
 
 
 def durability_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """The title with the verdict below it, and a line for each setting: name, value, original, meaning."""
+    """Title with the verdict below it, and one line per setting: name, value, original, meaning."""
     title: TextLine = (TextSpan(" DURABILITY", "title"),)
     heads: tuple[TextLine, ...] = (title, (_durability_verdict(view),))
     room = width - _VERDICT_WIDTH
@@ -66,7 +66,7 @@ def _setting_line(view: View, setting: SettingState | None, width: int) -> TextL
 
 
 def _cost_span(view: View, setting: SettingState) -> TextLine:
-    """What a commit costs now; beside it what it cost with the original value, or how much it writes."""
+    """Current cost of a commit, followed by its cost with the original value, or by the bytes written."""
     now, price = view.cost(setting.name, setting.value), _COMMIT_PRICES.get(setting.cost)
     if now is None or price is None or price.often(now) is None:
         return ()
@@ -99,7 +99,7 @@ def _setting_state(view: View, setting: SettingState, room: int) -> TextLine:
 
 
 def _value_meaning(setting: SettingState, room: int) -> str:
-    """What the value means; where there is no room for all of it, what follows from it."""
+    """Meaning of the value; if space is short, its consequence only."""
     meaning = (
         f"{setting.meaning}, read-only: {setting.unavailable}" if setting.unavailable else setting.meaning
     )

@@ -1,4 +1,4 @@
-"""Server panel: figures that the server counts, beside those of the client."""
+"""Server panel: figures of the server's own counters, beside those of the client."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,7 +12,7 @@ TOTAL_WIDTH = 12
 
 
 class ServerTile(NamedTuple):
-    """One figure: its name, the value now, what stands beside it, and a short form for narrow screens."""
+    """One figure: name, current value, note beside it, and short form for narrow screens."""
 
     name: str
     now: Callable[[ServerSample], str]
@@ -22,26 +22,26 @@ class ServerTile(NamedTuple):
 
 
 def _rate_text(value: float | None) -> str:
-    """A rate with as many digits as are worth reading."""
+    """A rate with the digits that are significant to a reader."""
     if value is None:
         return DASH
     return count(value) if value >= 100 or value == 0 else decimal(value, 1)
 
 
 def _total_text(value: int) -> str:
-    """A count that grows without end, in the width of its column."""
+    """A growing total, in the width of its column."""
     return count(value) if value < 1_000_000_000 else si(value)
 
 
 def _reason_no_rate(value: float | None, part: ServerSample, otherwise: str) -> str:
-    """Beside a dash stands the reason, as far as the sample tells it."""
+    """Reason beside a dash, as far as the sample has it."""
     if value is not None:
         return ""
     return "next tick" if part.questions_per_second is None else otherwise
 
 
 def _hit_text(part: ServerSample) -> str:
-    """In percent; 99.99 is worth its digits, a full hundred is not."""
+    """Hit ratio in percent, with decimals below 100."""
     hit = part.buffer_pool_hit
     return percent(hit, 0 if hit is not None and hit >= 99.995 else 2)
 
@@ -121,12 +121,12 @@ TILES = (
     ),
 )
 STRIP = (0, 2, 3, 4, 6, 7, 8, 1)
-"""The tiles of the narrow screen, by number: two rows of four."""
+"""Indices of the tiles on the narrow screen: two rows of four."""
 _STRIP_GAP = 2
 
 
 def server_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """A table: name, now, total."""
+    """Table of name, current value, total."""
     beside = pad_line((), TOTAL_WIDTH - 5)
     heading = justify(
         (TextSpan("SERVER", "title"),), (TextSpan("now", "muted"), *beside, TextSpan("total", "muted")), width
@@ -139,7 +139,7 @@ def server_panel(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _lag_row(view: View, width: int) -> list[TextLine]:
-    """The replica that is furthest behind, where replicas are read."""
+    """The replica with the highest lag, if replicas are read."""
     sample = view.sample
     if sample is None or not sample.replicas:
         return []
@@ -151,7 +151,7 @@ def _lag_row(view: View, width: int) -> list[TextLine]:
 
 
 def server_strip(view: View, width: int, height: int) -> list[TextLine]:
-    """The same figures for a narrow screen, four to a row."""
+    """The same figures for a narrow screen, four per row."""
     part = view.server
     if part is None:
         return _no_server_sample(view, width)[:height]

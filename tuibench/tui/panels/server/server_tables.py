@@ -1,4 +1,4 @@
-"""Tables of the server screen: each figure with its trend, its total or limit, and why it is missing."""
+"""Tables of the server screen: figures with sparkline and total, limit, or reason for a missing value."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,7 +14,7 @@ from tuibench.units import DASH, binary_size
 
 
 def server_sections(view: View, chosen: ServerTable) -> list[TrendSection]:
-    """The tables with what is known now."""
+    """The tables with their current values."""
     return [
         TrendSection(
             title, [table_row(item, view.recent, figure_key(title, item.name)) for item in items], "total"
@@ -31,7 +31,7 @@ def _is_group_member(view: View) -> bool:
 
 
 def replica_sections(view: View) -> list[TrendSection]:
-    """The replicas with their lag in seconds, and beside it in bytes; nothing where none are read."""
+    """Replicas with their lag in seconds and in bytes; empty if none are read."""
     names = list(dict.fromkeys(each.name for sample in view.recent for each in sample.replicas))
     if not names:
         return []
@@ -50,7 +50,7 @@ def _replica_row(name: str, samples: Sequence[Sample]) -> TrendRow:
 
 
 def table_row(item: ServerRow, samples: Sequence[Sample], key: str = "") -> TrendRow:
-    """One figure, with its last minute; `key` is that of its chart."""
+    """Row of one figure over the last minute; `key` is that of its chart."""
     row = _counter_trend(item, samples) if isinstance(item, CounterRow) else _gauge_trend(item, samples)
     return row._replace(key=key)
 
@@ -78,7 +78,7 @@ def _gauge_trend(item: GaugeRow, samples: Sequence[Sample]) -> TrendRow:
 
 
 def _reason_missing(part: ServerSample | None, names: Sequence[str], otherwise: str) -> str:
-    """The reason in the place of the value: no answer, no privilege, not on this flavour."""
+    """Reason in place of the value: no answer, no privilege, not in this flavour."""
     if part is None:
         return "no answer"
     return next((part.untold[name] for name in names if name in part.untold), otherwise)

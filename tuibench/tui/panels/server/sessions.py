@@ -17,15 +17,15 @@ from tuibench.units import hms
 
 ID_WIDTH, TIME_WIDTH, WHO_WIDTH, STATE_WIDTH = 8, 8, 20, 18
 WIDE_SESSIONS = 110
-"""From this width on there is room for the database and the state beside the statement."""
+"""Width from which database and state are shown beside the statement."""
 
 MAX_WAITS = 6
 MISSING_PRIVILEGE = re.compile(r"you need \(at least one of\) the ([\w ,]+) privilege")
-"""The server's message about a missing privilege."""
+"""The server's message for a missing privilege."""
 
 
 def lock_waits(activity: Activity | None, width: int, height: int) -> list[TextLine]:
-    """A heading and the longest waits."""
+    """Heading and the longest waits."""
     if activity is None:
         return [pad_line((TextSpan("LOCK WAITS", "title"),), width)][:height]
     found = activity.waits
@@ -43,12 +43,12 @@ def lock_waits(activity: Activity | None, width: int, height: int) -> list[TextL
 
 
 def lock_waits_height(activity: Activity | None) -> int:
-    """How many rows they are worth."""
+    """Height of the lock waits in rows."""
     return 1 + min(MAX_WAITS, len(activity.waits) if activity else 0)
 
 
 def open_transactions(activity: Activity | None, width: int, height: int) -> list[TextLine]:
-    """How many are open, and what the oldest of them holds."""
+    """Number of open transactions, and the resources held by the oldest."""
     title = TextSpan("OPEN TRANSACTIONS", "title")
     if activity is None:
         return [pad_line((title,), width)][:height]
@@ -73,7 +73,7 @@ def _oldest_transaction(oldest: OpenTransaction) -> TextLine:
 
 
 def session_list(activity: Activity | None, selection: Selection, width: int, height: int) -> list[TextLine]:
-    """A heading, a line for each session of others with the chosen one marked, then ours by their state."""
+    """Heading, one line per foreign session with the selected one marked, then our own by state."""
     if activity is None:
         return [pad_line((TextSpan("asking the server for its sessions …", "muted"),), width)][:height]
     own = [_own_sessions_line(each, width) for each in activity.own][: max(1, height // 3)]
@@ -89,7 +89,7 @@ def session_list(activity: Activity | None, selection: Selection, width: int, he
 
 
 def last_deadlock(activity: Activity | None, width: int, height: int) -> list[TextLine]:
-    """When the last deadlock was, and each of its transactions."""
+    """Time of the last deadlock, and each of its transactions."""
     if activity is None:
         return []
     told = activity.deadlock
@@ -102,7 +102,7 @@ def last_deadlock(activity: Activity | None, width: int, height: int) -> list[Te
 
 
 def _reason_hidden(activity: Activity, what: str) -> str:
-    """Why this login does not see it, in few words; empty if it does."""
+    """Why this login cannot see it, in few words; empty if it can."""
     reason = next((gap.partition(": ")[2] for gap in activity.gaps if gap.startswith(what)), "")
     if needed := MISSING_PRIVILEGE.search(reason):
         return f"not visible: requires the {needed[1]} privilege"
@@ -115,7 +115,7 @@ def _wait_text(wait: LockWait) -> str:
 
 
 def _wait_line(wait: LockWait, who_width: int, table_width: int, width: int) -> TextLine:
-    """The columns are as wide as the widest of all waits needs them."""
+    """A lock wait in columns as wide as all waits need."""
     statements = wait.waiting_statement
     if wait.blocking_statement:
         statements += f"  ←  {wait.blocking_statement}"
@@ -129,7 +129,7 @@ def _wait_line(wait: LockWait, who_width: int, table_width: int, width: int) -> 
 
 
 def _connection_text(id: int, is_ours: bool, *, is_idle: bool = False) -> str:
-    """A blocker without a statement is idle in its transaction."""
+    """The blocking connection; one without a statement is idle in its transaction."""
     marks = ["tuibench"] * is_ours + ["idle"] * is_idle
     return f"{id} ({', '.join(marks)})" if marks else str(id)
 
@@ -153,7 +153,7 @@ def _column_heads(width: int) -> TextLine:
 
 
 def _session_line(session: ServerSession, open_seconds: int | None, width: int, *, chosen: bool) -> TextLine:
-    """One that sleeps in an open transaction stands out: what it locked stays locked."""
+    """Line of a session; one that sleeps in an open transaction is highlighted, as it keeps its locks."""
     who = _padded_cell(f"{session.user}@{session.host.partition(':')[0]}", WHO_WIDTH)
     asleep = session.command == "Sleep"
     doing = session.statement or session.state or session.command
@@ -195,5 +195,5 @@ def _party_line(party: DeadlockParty, width: int) -> TextLine:
 
 
 def _padded_cell(text: str, width: int) -> str:
-    """Text in a column of that width, with a blank behind it."""
+    """Text in a column of that width, with a trailing blank."""
     return f"{shorten(text, width - 1):<{width}}"

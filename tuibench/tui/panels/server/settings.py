@@ -1,4 +1,4 @@
-"""The settings table: each setting with its present and original value, and the details of one."""
+"""Settings table: each setting with its current and original value, and the details of one."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from tuibench.tui.text.spans import TextLine, TextSpan, fit_line, pad_line, shor
 from tuibench.units import DASH
 
 WIDE_SETTINGS = 100
-"""From this width on there is room for what a value means."""
+"""Width from which the meaning of a value is shown."""
 
 WIDEST = 150
-"""From this width on a value has WIDE_VALUE_WIDTH cells."""
+"""Width from which a value has WIDE_VALUE_WIDTH cells."""
 
 NAME_WIDTH, WIDE_NAME_WIDTH = 31, 43
 VALUE_WIDTH, WIDE_VALUE_WIDTH, STATE_WIDTH = 16, 22, 12
@@ -22,13 +22,13 @@ SCOPE_TEXT = {
     "default": "for all new connections, and for the workload's at once",
     "workload": "for the workload's own connections only",
 }
-"""Whom a change reaches, by a setting's scope."""
+"""Sessions affected by a change, by scope of the setting."""
 
 _LABEL_WIDTH = 12
 
 
 def matching_settings(settings: Sequence[SettingState], words: str) -> list[int]:
-    """The places of the settings that have every word: in name, meaning, risk, or whose the value is."""
+    """Indices of the settings that contain every word: in name, topic, value, meaning, risk or author."""
     wanted = words.lower().split()
     return [
         place
@@ -40,7 +40,7 @@ def matching_settings(settings: Sequence[SettingState], words: str) -> list[int]
 def settings_table(
     settings: Sequence[SettingState], shown: Sequence[int], selection: Selection, width: int, height: int
 ) -> list[TextLine]:
-    """Column heads, then the settings by topic, with the chosen one in sight."""
+    """Column heads, then the settings by topic, scrolled so that the selected one is visible."""
     if not shown:
         return [_column_heads(width), pad_line((TextSpan("  no setting has these words", "muted"),), width)][
             :height
@@ -53,7 +53,7 @@ def settings_table(
 def _table_body(
     settings: Sequence[SettingState], shown: Sequence[int], selection: Selection, width: int
 ) -> tuple[list[TextLine], int]:
-    """All lines, and which of them is the chosen one."""
+    """All lines, and the index of the selected one."""
     lines: list[TextLine] = []
     chosen, group = 0, None
     for number in shown:
@@ -68,7 +68,7 @@ def _table_body(
 
 
 def _name_width(width: int) -> int:
-    """Every name fits where the meaning has room beside it."""
+    """Width of the name column: every name fits if the meaning has room beside it."""
     return WIDE_NAME_WIDTH if width >= WIDE_SETTINGS else NAME_WIDTH
 
 
@@ -110,7 +110,7 @@ def _setting_row(setting: SettingState, number: int, width: int, *, chosen: bool
 
 
 def setting_detail(setting: SettingState | None, width: int, height: int) -> list[TextLine]:
-    """What the value does, what changing it risks, what it takes, whom it reaches, and who may."""
+    """Meaning of the value, risk of a change, valid values, affected sessions, and required privilege."""
     if setting is None:
         return []
     may = f"not here: {setting.unavailable}" if setting.unavailable else _privilege_text(setting)
@@ -130,7 +130,7 @@ def setting_detail(setting: SettingState | None, width: int, height: int) -> lis
 
 
 def _truncate(lines: list[TextLine], height: int) -> list[TextLine]:
-    """As many as there is room for; the last one says that there are more."""
+    """The lines that fit; the last one indicates that there are more."""
     if len(lines) <= height or not height:
         return lines[:height]
     head, text = lines[height - 1]
@@ -138,7 +138,7 @@ def _truncate(lines: list[TextLine], height: int) -> list[TextLine]:
 
 
 def original_value(setting: SettingState) -> str:
-    """The value to go back to: before our first change, or when the session began."""
+    """Value to restore: before our first change, or at the start of the session."""
     return setting.original if setting.changed_by == "us" else setting.began or setting.original
 
 
@@ -177,7 +177,7 @@ def _search_text(setting: SettingState) -> str:
 
 
 def _unavailable_text(setting: SettingState) -> str:
-    """Why it cannot be changed, in two words; empty if it can."""
+    """Why the setting cannot be changed, in two words; empty if it can."""
     if setting.only:
         return f"{setting.only} only"
     return "read-only" if setting.unavailable else ""

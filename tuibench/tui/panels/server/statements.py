@@ -1,4 +1,4 @@
-"""The statements that took the most time of the server, and before the last change beside it."""
+"""Statements panel: those that took the most server time, now and before the last change."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,7 +13,7 @@ _LEAST_TEXT = 24
 
 
 class _Column(NamedTuple):
-    """One figure: its heading, its width, and its text; `seconds` is the length of the span."""
+    """One figure: heading, width, and text; `seconds` is the length of the span."""
 
     title: str
     width: int
@@ -21,7 +21,7 @@ class _Column(NamedTuple):
 
 
 def _share(figures: StatementFigures, seconds: float) -> str:
-    """Time of the server per second: how many such statements ran at once, on average."""
+    """Statement time per second: the average number of concurrent executions."""
     return f"{figures.total_ms / 1000 / seconds:.2f}" if seconds else DASH
 
 
@@ -54,11 +54,11 @@ BEFORE = (
     _Column("avg", 10, lambda figures, _: milliseconds(figures.avg_ms)),
     _Column("p95", 10, lambda figures, _: milliseconds(figures.p95_ms)),
 )
-"""The columns of the span before a change."""
+"""Columns of the span before a change."""
 
 
 def statements_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """Title, heading, a row for each statement, and what could not be read."""
+    """Title, heading, one row per statement, and a note on unreadable data."""
     report = view.statements
     if report is None:
         return [pad_line((TextSpan("STATEMENTS", "title"), TextSpan("  being read", "muted")), width)]
@@ -79,7 +79,7 @@ def _title(report: StatementReport, width: int) -> TextLine:
 
 
 def _columns(report: StatementReport, width: int) -> tuple[tuple[_Column, ...], tuple[_Column, ...]]:
-    """As many as there is room for beside a readable text; those before a change come before further ones."""
+    """The columns that fit beside a readable text; those of the span before a change precede further ones."""
     chosen, before = list(MOST_NEEDED), BEFORE if report.before_seconds else ()
     room = width - _LEAST_TEXT - _SOURCE - sum(column.width for column in chosen)
     if before and room >= sum(column.width for column in before) + 2:
@@ -94,7 +94,7 @@ def _columns(report: StatementReport, width: int) -> tuple[tuple[_Column, ...], 
 
 
 def _heading(report: StatementReport, columns: tuple[_Column, ...], before: tuple[_Column, ...]) -> TextLine:
-    """The names; those of the span before a change begin with a bar."""
+    """Column names; those of the span before a change begin with a bar."""
     now = "".join(f"{column.title:>{column.width}}" for column in columns)
     earlier = "".join(f"{column.title:>{column.width}}" for column in before)
     bar = f" │{earlier}  {report.before_seconds:.0f} s before" if before else ""
