@@ -1,7 +1,4 @@
-"""Environment of a run: both hosts, the server and its variables, the network between them.
-
-What this host is, as far as it does not change from tick to tick.
-"""
+"""Environment of a run: both hosts, the server and its variables, the network between them."""
 
 from typing import Literal
 

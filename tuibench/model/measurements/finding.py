@@ -49,7 +49,7 @@ def stop(id: str, found: str, remedy: str = "") -> Finding:
 
 
 def not_visible(id: str, what: str, remedy: str = "") -> Finding:
-    """This login may not look."""
+    """A finding for something that the login has no privilege to read."""
     return note(id, f"this login may not see {what}", remedy)
 
 

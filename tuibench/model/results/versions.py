@@ -1,4 +1,4 @@
-"""Comparison of server programs: builds, starts, and each test relative to the first build.
+"""Comparison of server versions: builds, starts, and each test relative to the first build.
 
 Each build is a variant of a sweep, each repeat a start of a new private server with new tables.
 """
