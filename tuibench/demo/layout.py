@@ -68,6 +68,6 @@ def write_private(path: Path, text: str) -> None:
 
 
 def is_private_server(datadir: str) -> bool:
-    """Whether a data directory on this host belongs to a private server of any user."""
+    """True if a data directory on this host belongs to a private server of any user."""
     layout = DirectoryLayout(Path(datadir).parent)
     return layout.root.name.startswith(PREFIX) and layout.supervisor_lock.exists()

@@ -97,7 +97,7 @@ def log_tail(error_log: Path) -> list[str]:
 
 
 def _is_accepting(path: Path) -> bool:
-    """Whether the server sends its greeting: it listens before it accepts connections."""
+    """True if the server sends its greeting: it listens before it accepts connections."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(GREETING_SECONDS)
         try:

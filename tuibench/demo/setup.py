@@ -58,7 +58,7 @@ AT_CREATION = (
     "--innodb-checksum-algorithm",
     "--lower-case-table-names",
 )
-"""Options of which the data directory is made, so that they are needed at its creation, too."""
+"""Options that apply at the creation of the data directory, too."""
 
 REDO_LOG_SIZE = {Flavour.MARIADB: "innodb-log-file-size", Flavour.MYSQL: "innodb-redo-log-capacity"}
 

@@ -50,7 +50,7 @@ class ActivitySampler:
             return await self._connection.run(partial(self._read, own_ids))
 
     async def kill(self, id: int) -> None:
-        """Kill the current query of connection `id`. Raises SQLError for a server error or a lost connection."""
+        """Kill the current query of connection `id`. Raises SQLError for an error or a lost connection."""
         async with self._lock:
             refusal = await self._connection.run(partial(_kill, id))
             if refusal is None:

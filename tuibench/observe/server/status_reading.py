@@ -107,7 +107,9 @@ def has_restarted(before: StatusReading, after: StatusReading) -> bool:
 
 
 def was_reset(before: StatusReading, after: StatusReading, interval: CounterInterval) -> bool:
-    """True after FLUSH STATUS: the uptime since the flush changes against the uptime, or a counter decreased."""
+    """True after FLUSH STATUS: the time since the flush is shorter than the uptime, or a counter
+    decreased.
+    """
     return interval.reset or _flushed_at(after) > _flushed_at(before)
 
 

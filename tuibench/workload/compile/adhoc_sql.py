@@ -150,7 +150,7 @@ def _transaction(text: AdhocTransaction, known: Mapping[str, _Parameter]) -> _Tr
 def _strip_begin_and_end(
     text: AdhocTransaction, found: list[tuple[int, str]]
 ) -> tuple[bool, str, list[tuple[int, str]]]:
-    """Whether BEGIN and COMMIT enclose the statements, the final word, and the statements between."""
+    """True if BEGIN and COMMIT enclose the statements, the final word, and the statements between."""
     explicit, ending, inner = False, "", found
     if _BEGIN.fullmatch(found[0][1]):
         end = _END.fullmatch(found[-1][1])

@@ -72,7 +72,7 @@ def _frame_statement(name: str, sql: str) -> Statement:
 
 
 BEGIN = ProgramStep(repeat=1, let={}, statements=(_frame_statement("begin", "START TRANSACTION"),))
-"""Not BEGIN: MariaDB with sql_mode=ORACLE takes it for the beginning of a block."""
+"""Not BEGIN: MariaDB with sql_mode=ORACLE parses it as the start of a block."""
 
 COMMIT = ProgramStep(repeat=1, let={}, statements=(_frame_statement("commit", "COMMIT"),))
 ROLLBACK = _frame_statement("rollback", "ROLLBACK")
@@ -187,7 +187,7 @@ class StepCompiler:
         return repeat
 
     def _bind(self, texts: tuple[str, ...]) -> Bind:
-        """Keeps a variable as a name: a lookup is faster than the evaluation of an expression."""
+        """Keep a variable as a name: a lookup is faster than the evaluation of an expression."""
         known = self._values.is_known
         return tuple(
             text if is_variable_name(text) and not known(text) else self._values.expression(text)

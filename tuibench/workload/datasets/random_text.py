@@ -68,7 +68,7 @@ class RandomCharacters:
 
 
 def _encryptor(key: bytes) -> "CipherContext":
-    """AES in counter mode. A process that makes no rows does not import the library."""
+    """AES in counter mode. A process that generates no rows does not import the library."""
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
     from cryptography.hazmat.primitives.ciphers.modes import CTR

@@ -97,7 +97,7 @@ class TurnSequence:
         return self._turns.ending[done - self._count]
 
     def needs_reconnect(self) -> bool:
-        """Whether the connection must log in again before the next one; True once per reconnect."""
+        """True if the connection must log in again before the next one; True once per reconnect."""
         turns, done = self._turns, self._done
         if (
             not turns.reconnect_at
@@ -178,18 +178,20 @@ class Generator:
         self.draw = turns.take if turns is not None else _chooser(weights, self._numbers, deck=self._deck)
 
     def uninterrupted(self) -> Iterable[None]:
-        """An item for each transaction that may follow at once, without a wait, a reconnect, or the end."""
+        """An item for each transaction that may follow immediately, without a wait, a reconnect, or the
+        end.
+        """
         if self.pauses.are_any:
             return repeat(None, 1)
         return repeat(None) if self._turns is None else repeat(None, self._turns.uninterrupted)
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether this connection has completed its turns."""
+        """True if this connection has completed its turns."""
         return self._turns is not None and self._turns.is_exhausted
 
     def needs_reconnect(self) -> bool:
-        """Whether a reconnect is required before the next transaction; True once."""
+        """True if a reconnect is required before the next transaction; True once."""
         return self._turns is not None and self._turns.needs_reconnect()
 
     def start_interactive(self, which: int) -> Conversation:
@@ -226,7 +228,7 @@ def _with_run_errors(
 
 
 def _chooser(weights: Sequence[float], numbers: Random, *, deck: bool) -> Callable[[], int]:
-    """The function that selects the next transaction. A single kind uses no random number."""
+    """The function that selects the next transaction. A single kind consumes no random number."""
     if len(weights) == 1:
         return lambda: 0
     if deck:

@@ -62,7 +62,7 @@ Expression = Constant | DecimalConstant | Variable | Operation | Conditional | L
 
 
 def subexpressions(expression: Expression) -> tuple[Expression, ...]:
-    """Its operands."""
+    """The operands of an expression."""
     match expression:
         case Operation(operands=inner) | ListExpression(of=inner):
             return inner
@@ -101,7 +101,7 @@ def substitute(expression: Expression, known: Mapping[str, Expression]) -> Expre
 
 
 def is_constant(expression: Expression) -> bool:
-    """Whether it is constant: it contains no names."""
+    """True if it is constant: it contains no names."""
     return next(variable_names(expression), None) is None
 
 
@@ -154,7 +154,7 @@ def parse_expression(text: str) -> Expression:
 
 
 def is_variable_name(text: str) -> bool:
-    """Whether a text is a single name."""
+    """True if a text is a single name."""
     return re.fullmatch(r"[a-z_][a-z0-9_]*", text) is not None and text not in RESERVED_WORDS
 
 

@@ -45,7 +45,7 @@ def canonical_name(name: str) -> str:
 
 
 def command_line_name(name: str) -> str:
-    """The option as on a command line."""
+    """The option as written on a command line."""
     return "--" + name.replace("_", "-")
 
 
