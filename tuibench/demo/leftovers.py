@@ -63,7 +63,7 @@ def remove_leftover(layout: DirectoryLayout) -> bool:
 
 
 def _remove_unmarked(layout: DirectoryLayout) -> bool:
-    """Remove a directory without a mark that contains nothing else, unless it is new."""
+    """Remove a directory that has only files created before the mark, unless it is new."""
     try:
         if time.time() - layout.root.stat().st_mtime < UNMARKED_SECONDS:
             return False

@@ -107,7 +107,7 @@ class StatementSampler:
         return self._connection.connection_ids
 
     async def read(self, wanted: Sequence[str] = ()) -> StatementReading | None:
-        """The current statistics; None without a response. `wanted` are the statements to read histograms of."""
+        """The current statistics; None without a response. `wanted` selects the histograms to read."""
         return await self._connection.run(partial(self._read, tuple(wanted)))
 
     async def close(self) -> None:

@@ -107,7 +107,7 @@ class Queries(Protocol):
 
 
 class TimedQueries(NamedTuple):
-    """A connection whose statements are timed."""
+    """A connection with timed statements."""
 
     connection: Queries
     timer: "QueryTimer"

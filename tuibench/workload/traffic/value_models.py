@@ -84,7 +84,7 @@ def _places(value: int | Decimal) -> int:
 
 
 def _spread(values: Sequence[Value]) -> Sequence[Value]:
-    """At most `count` of the values, evenly chosen."""
+    """At most `MAX_LISTED` of the values, evenly chosen."""
     if len(values) <= MAX_LISTED:
         return values
     return [values[number * len(values) // MAX_LISTED] for number in range(MAX_LISTED)]
