@@ -61,7 +61,7 @@ def _socket_fits(base: Path) -> bool:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Writes a file that is readable by its owner only from its creation on."""
+    """Write a file that is readable by its owner only from its creation on."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w") as file:
         file.write(text)

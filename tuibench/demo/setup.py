@@ -138,7 +138,7 @@ PASSWORD_PLUGIN = {
 
 
 def make_data_directory(spec: ServerSpec, layout: DirectoryLayout) -> None:
-    """Creates the system tables, or copies them from the template.
+    """Create the system tables, or copy them from the template.
 
     Raises ServerUnavailableError with the end of the log if that fails.
     """

@@ -222,7 +222,7 @@ def estimate_difference(before: float, after: float, resampled: ResampledRatios)
 
 
 def _verdict(difference: tuple[float, float], percents: tuple[float | None, float | None]) -> Verdict:
-    """Higher or lower if both intervals say so; equal if the relative one is within the tolerance."""
+    """Higher or lower if both intervals exclude zero; equal if the relative one is within the tolerance."""
     known = [edge for edge in percents if edge is not None]
     if min(*difference, *known) > 0:
         return Verdict.HIGHER

@@ -75,7 +75,7 @@ def adhoc_profile_text(
 
 
 def parse_parameter(text: str) -> tuple[str, str]:
-    """Splits `id=1..100`. Raises UsageError if it is not a name and a value."""
+    """Split `id=1..100`. Raises UsageError if it is not a name with a value."""
     name, equals, value = text.partition("=")
     name, value = name.strip().removeprefix(":"), value.strip()
     if not equals or not value or not is_variable_name(name):

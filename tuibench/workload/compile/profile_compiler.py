@@ -236,7 +236,7 @@ def check_profile(profile: Profile, source: str) -> None:
 
 
 def compile_profile(profile: Profile, given: Mapping[str, object]) -> Program:
-    """Compiles a checked profile with options, as text or typed values; names may use `-` or `_`.
+    """Compile a checked profile with options, as text or typed values; names may use `-` or `_`.
 
     The option `threads` is the planned number of connections: some profiles divide tables or keys among them.
     Raises UsageError for an unknown option, an invalid value, and options that leave no statements.

@@ -117,7 +117,7 @@ class DigitRows:
             self.row_bytes += self._place(part, self.row_bytes)
 
     def _place(self, part: RowField, place: int) -> int:
-        """Adds the part's constant bytes; returns its width."""
+        """Add the part's constant bytes; return its width."""
         match part:
             case ConstantField(bytes=constant):
                 self._fixed.update(enumerate(constant, place))

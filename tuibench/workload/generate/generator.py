@@ -173,7 +173,7 @@ class Generator:
         self.pauses = Pauses(program, seed, connection)
 
     def set_weights(self, weights: Sequence[float]) -> None:
-        """Sets the weights of the transactions. Discards the rest of a deck; turns are not changed."""
+        """Set the weights of the transactions. Discard the rest of a deck; turns are not changed."""
         turns = self._turns
         self.draw = turns.take if turns is not None else _chooser(weights, self._numbers, deck=self._deck)
 
@@ -213,7 +213,7 @@ def _replay_calls(calls: Iterable[Call]) -> Conversation:
 def _with_run_errors(
     start: Callable[[], Conversation], profile: str, transaction: str
 ) -> Callable[[], Conversation]:
-    """Converts errors of incompatible values into errors of the profile."""
+    """Convert errors of incompatible values into errors of the profile."""
 
     def guarded() -> Conversation:
         try:
@@ -244,7 +244,7 @@ def _chooser(weights: Sequence[float], numbers: Random, *, deck: bool) -> Callab
 
 
 def _deck_dealer(cards: list[int], numbers: Random) -> Callable[[], int]:
-    """Deals a complete deck before it is shuffled again (Fisher and Yates)."""
+    """Deal a complete deck before it is shuffled again (Fisher and Yates)."""
     left: list[int] = []
     random = numbers.random
 

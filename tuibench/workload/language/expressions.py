@@ -147,7 +147,7 @@ _TOKEN = re.compile(
 
 
 def parse_expression(text: str) -> Expression:
-    """Parses an expression. Raises UsageError for a syntax error."""
+    """Parse an expression. Raises UsageError for a syntax error."""
     if len(text) > MAX_CHARACTERS:
         raise UsageError(f"an expression has at most {MAX_CHARACTERS:,} characters")
     return _ExpressionParser(_tokenize(text.strip())).whole()
@@ -196,7 +196,7 @@ class _ExpressionParser:
         return UsageError(f"'{word}' is unexpected in the expression")
 
     def _take(self, word: str) -> bool:
-        """Consumes this token if it is next."""
+        """Consume this token if it is next."""
         taken = self._next[0] in ("name", "sign") and self._next[1] == word
         self._place += taken
         return taken
