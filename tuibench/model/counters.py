@@ -1,6 +1,6 @@
-"""The server's status counters: name, meaning, unit, flavour, how each is recorded, and its Prometheus name.
+"""Status counters of the server: name, meaning, unit, flavour, recording, and Prometheus name.
 
-Only this table spells a counter's name. A `Counter` is its name in SHOW GLOBAL STATUS, so it serves as
+Only this table contains a counter's name. A `Counter` is its name in SHOW GLOBAL STATUS, so it serves as
 a key into a sample's counters and gauges. Names with a dot are values that MySQL reports in tables:
 `performance_schema.` for the binary log's files, `innodb_metrics.` for information_schema.innodb_metrics.
 
@@ -8,7 +8,7 @@ To add a counter, add a member here: it is sampled, recorded and, with a `metric
 row to `tui/panels/server/server_tables.py`.
 
 A quantity that the servers count under different names is a tuple of counters in order of preference
-(`LOG_FSYNCS`); `first_known` picks the one that a server has.
+(`LOG_FSYNCS`); `first_known` selects the first one that a server has.
 """
 
 from collections.abc import Iterable, Mapping

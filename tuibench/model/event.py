@@ -1,4 +1,4 @@
-"""Events of a run."""
+"""Events of a run: kinds and structure."""
 
 from enum import StrEnum
 

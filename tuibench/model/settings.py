@@ -16,14 +16,14 @@ import msgspec
 
 
 class SettingGroup(StrEnum):
-    """Settings of DURABILITY decide what survives a crash; what their values cost is measured."""
+    """Settings of DURABILITY determine which data survives a crash; the cost of their values is measured."""
 
     DURABILITY = "durability"
     TUNING = "tuning"
 
 
 class SettingTopic(StrEnum):
-    """What part of the server a setting is about, in the order of lists and screens."""
+    """The part of the server that a setting belongs to, in the order of lists and screens."""
 
     DURABILITY = "durability"
     BINLOG = "binlog"
@@ -199,7 +199,7 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def raises_alarm(self) -> bool:
-        """True when committed data can be lost, by a change or by a setting that always counts."""
+        """True if committed data can be lost, by a change or by a setting that always counts."""
         return self.at_risk and (self.changed or SettingRole.ALARM in self.roles)
 
 

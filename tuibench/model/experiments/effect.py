@@ -1,4 +1,4 @@
-"""The effect of a change: figures before and after, verdict on the difference; A/B tests; commit cost."""
+"""Effect of a change: figures before and after, verdict on the difference; A/B tests; commit cost."""
 
 from enum import StrEnum
 

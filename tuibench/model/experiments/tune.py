@@ -1,4 +1,4 @@
-"""Order, measurements and results of `tune`."""
+"""Screening of settings (`tune`): plan, measurements and results."""
 
 from collections.abc import Sequence
 from enum import StrEnum

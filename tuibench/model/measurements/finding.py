@@ -1,4 +1,4 @@
-"""Findings about server, host and measurement, and the evidence on which a bottleneck is diagnosed.
+"""Findings about server, host and measurement, and the evidence for the diagnosis of a bottleneck.
 
 A preflight check, a diagnosis of a run and one of a probe's step all result in a `Finding`.
 """

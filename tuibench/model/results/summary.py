@@ -1,4 +1,4 @@
-"""The summary of a run, under the keys of `tuibench.summary/1`, and that of `tuibench slap`."""
+"""Summary of a run, under the keys of `tuibench.summary/1`, and of `tuibench slap`."""
 
 from typing import Literal
 

@@ -25,7 +25,7 @@ class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The build as a report has it: mysql: MySQL 8.4.3 (/usr/sbin/mysqld)."""
+        """The build as shown in a report: mysql: MySQL 8.4.3 (/usr/sbin/mysqld)."""
         return f"{self.name}: {self.flavour} {self.version} ({self.path})"
 
 

@@ -188,7 +188,9 @@ def _merged(lines: Iterator[LogLine]) -> dict[str, Histogram]:
 
 
 def _statements(ticks: Iterable[Mapping[str, Latency]]) -> dict[str, StatementTotals]:
-    """Counts and maxima are exact, percentiles are the means of the ticks', by their counts."""
+    """Totals of each statement: counts and maxima are exact, percentiles are means of the ticks', weighted
+    by count.
+    """
     found: dict[str, list[Latency]] = {}
     for tick in ticks:
         for name, latency in tick.items():

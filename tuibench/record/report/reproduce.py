@@ -54,7 +54,7 @@ def load_arguments(plan: RunPlan) -> Sequence[str]:
 
 
 def option_arguments(options: Mapping[str, OptionValue]) -> list[str]:
-    """A profile's options."""
+    """The options of a profile."""
     return [f"--{name.replace('_', '-')}={_value(value)}" for name, value in options.items()]
 
 

@@ -168,7 +168,7 @@ def versions_text(sweep: Sweep, form: str = "text") -> str:
 
 
 def tables_text(grids: Sequence[TextTable], form: str) -> str:
-    """Tables one below the other."""
+    """The tables, one below the other."""
     if form == "csv":
         return "\n".join(to_csv(grid.header, grid.rows) for grid in grids)
     write = table_markdown if form == "markdown" else table_text

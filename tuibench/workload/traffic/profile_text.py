@@ -73,7 +73,7 @@ class _Writer:
         return "\n".join(lines) + "\n"
 
     def statement_name(self, sql: str, parts: Sequence[str]) -> str:
-        """A name for a statement, the same for the same SQL and repeated parts."""
+        """A name for a statement: equal for equal SQL and repeated parts."""
         key = "\n".join((sql, *parts))
         if key not in self._names:
             verb = sql.split()[0].lower().strip("(")

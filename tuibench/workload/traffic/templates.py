@@ -62,7 +62,7 @@ class Observed(NamedTuple):
 
 
 def tokens_of(sql: str) -> list[Token]:
-    """The tokens without comments; spaces between tokens are single."""
+    """The tokens without comments; single spaces between them."""
     found: list[Token] = []
     for match in _TOKEN.finditer(sql.strip().rstrip(";").strip()):
         kind = str(match.lastgroup)

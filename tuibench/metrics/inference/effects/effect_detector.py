@@ -26,7 +26,7 @@ LEAST_SETTLING_SLOTS = 1
 
 
 class PendingEffect:
-    """A change whose effect is still being measured."""
+    """A change whose effect is not complete yet."""
 
     def __init__(self, before: list[Slot]) -> None:
         self.before = before
