@@ -4,7 +4,7 @@ from tuibench import credentials
 
 
 def main() -> None:
-    """Hides passwords before it imports anything else."""
+    """Hide passwords, then import and run the program."""
     credentials.conceal()
     from tuibench.cli.main import main as program
 

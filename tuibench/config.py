@@ -40,7 +40,7 @@ def read_section(name: str, path: Path | None = None) -> dict[str, Any]:
 
 
 def parse_config(text: str, source: str, name: str) -> dict[str, Any]:
-    """Decodes one section of a configuration file; `source` names the file in errors."""
+    """Decode one section of a configuration file; `source` names the file in errors."""
     try:
         raw = tomllib.loads(text)
     except files.DECODE_ERRORS as error:

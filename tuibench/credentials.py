@@ -20,7 +20,7 @@ _removed: list[str] = []
 
 
 def conceal() -> None:
-    """Restarts the program if its arguments contain a password; removes a password from the environment."""
+    """Restart the program if its arguments contain a password; remove a password from the environment."""
     password, rest = without_password(sys.argv[1:])
     if password is not None:
         _restart(rest, password)
@@ -78,7 +78,7 @@ def _restart(arguments: Sequence[str], password: str) -> None:
 
 
 def _overwrite(name: str) -> None:
-    """Overwrites the variable's value with zeros in the process's initial environment, which /proc shows."""
+    """Overwrite the variable's value with zeros in the process's initial environment, which /proc shows."""
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes
 

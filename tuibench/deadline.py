@@ -18,7 +18,7 @@ listener: ContextVar[Tell | None] = ContextVar("listener", default=None)
 
 
 async def wait_with_timeout(work: Awaitable[T], seconds: float) -> T:
-    """Returns the result of the work.
+    """Return the result of the work.
 
     Raises TimeoutError after the timeout, CancelledError if the task is cancelled.
 
@@ -34,7 +34,7 @@ async def wait_with_timeout(work: Awaitable[T], seconds: float) -> T:
 
 
 async def with_notice(work: Awaitable[T], notice: Callable[[], Awaitable[str]]) -> T:
-    """Returns the result of the work; a long wait is reported to the listener unless the notice is empty."""
+    """Return the result of the work; a long wait is reported to the listener unless the notice is empty."""
     telling = asyncio.create_task(_tell(notice), name="notice of a long wait")
     try:
         return await work

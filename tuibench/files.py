@@ -21,7 +21,7 @@ OWNER_ONLY = 0o600
 
 
 def private(path: Path, mode: str) -> IO[bytes]:
-    """Opens a binary file for writing that only its owner can read; changes the mode of an existing file."""
+    """Open a binary file for writing that only its owner can read; change the mode of an existing file."""
     stream = open(path, mode, opener=lambda name, flags: os.open(name, flags, OWNER_ONLY))  # noqa: SIM115
     os.fchmod(stream.fileno(), OWNER_ONLY)
     return stream

@@ -89,7 +89,7 @@ def keep_records_in(run_dir: str) -> None:
 
 
 def claim(parent: Path, stem: str) -> Path:
-    """Creates a folder of this name, or the first of stem-2, stem-3, … that does not exist.
+    """Create a folder of this name, or the first of stem-2, stem-3, … that does not exist.
 
     A folder that is still empty at the end of the process is removed. With `--run-dir`, names contain the
     process id, because the journals and sockets of all sessions share one folder.
@@ -115,7 +115,7 @@ def _remove_empty(directory: Path) -> None:
 
 
 def ensure_private(directory: Path) -> Path:
-    """Creates the directory, and its parents, if necessary; readable by its owner only."""
+    """Create the directory, and its parents, if necessary; readable by its owner only."""
     missing = [each for each in (directory, *directory.parents) if not os.path.lexists(each)]
     for each in reversed(missing):
         each.mkdir(mode=OWNER_ONLY, exist_ok=True)

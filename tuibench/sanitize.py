@@ -76,7 +76,7 @@ class SafeStream:
 
 
 def protect_streams() -> None:
-    """Sanitises stdout and stderr from now on. Code that draws a screen uses `unsafe`."""
+    """Sanitise stdout and stderr from now on. Code that draws a screen uses `unsafe`."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, SafeStream):

@@ -149,7 +149,7 @@ def axis_maximum(value: float) -> float:
 
 
 def local_time(unix_seconds: float, form: str = "%Y-%m-%d %H:%M:%S %Z") -> str:
-    """A moment by the clock on the wall; a dash for one that no calendar has."""
+    """A moment in local time; a dash for one outside the calendar's range."""
     try:
         return time.strftime(form, time.localtime(unix_seconds))
     except (OverflowError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Private temporary servers: find a server program, create, supervise and remove.
+"""Private temporary servers: detection of a server program, creation, supervision, removal.
 
 The interface is `server`.
 """

@@ -86,7 +86,7 @@ def binary_candidates(folders: Sequence[str] | None = None) -> Iterator[Path]:
 
 
 def inspect_binary(path: Path | str) -> Binary:
-    """Runs a program to get its flavour and version.
+    """Run a program to get its flavour and version.
 
     Raises ServerUnavailableError if it is not a server or too old.
     """

@@ -51,7 +51,7 @@ class SupervisorClient:
         return self._process.pid
 
     def ask(self, instruction: SupervisorRequest) -> SupervisorReply:
-        """Sends a request and waits for the reply. Raises ServerUnavailableError if it failed."""
+        """Send a request and wait for the reply. Raises ServerUnavailableError if it failed."""
         with self._lock:
             self._send(instruction)
             assert self._process.stdout is not None  # noqa: S101
@@ -64,18 +64,18 @@ class SupervisorClient:
         return reply
 
     def end(self, *, remove: bool) -> None:
-        """Makes the supervisor stop the server at once, and waits for it."""
+        """Make the supervisor stop the server at once, and wait for it."""
         with self._lock:
             self._send(EndSupervisor(remove))
             self._close()
         self._process.wait()
 
     def abandon(self) -> None:
-        """Asks the supervisor to end, without waiting for it."""
+        """Ask the supervisor to end, without waiting for it."""
         self._process.terminate()
 
     def release(self) -> None:
-        """Gives up ownership; the server lives on if it is kept, or while a process holds `watch_fd`."""
+        """Give up ownership; the server lives on if it is kept, or while a process holds `watch_fd`."""
         with self._lock:
             self._close()
         _released.append(self._process)

@@ -48,7 +48,7 @@ class ServerInstance:
         return self._process is not None and self._process.poll() is None
 
     def create(self) -> ServerRunning:
-        """Initialises the directory and starts the server for the first time, on a free port."""
+        """Initialise the directory and start the server for the first time, on a free port."""
         self._confinement = confine(self._spec.limits, self.layout.root.name)
         setup.make_data_directory(self._spec, self.layout)
         for left in range(PORT_ATTEMPTS - 1, -1, -1):
@@ -64,7 +64,7 @@ class ServerInstance:
         raise AssertionError("the last attempt returns or raises")
 
     def start(self, *extra: str) -> ServerRunning:
-        """Starts the server and waits until it accepts connections."""
+        """Start the server and wait until it accepts connections."""
         command = [*setup.server_command(self._spec, self.layout, self._port), *extra]
         with self.layout.error_log.open("ab") as log:
             self._process = process.spawn(command, log, enter=self._confinement.enter)
@@ -75,17 +75,17 @@ class ServerInstance:
         return ServerRunning(self._process.pid, self._port, str(self.layout.root), self._confinement.words)
 
     def halt(self) -> None:
-        """Shuts the server down cleanly."""
+        """Shut the server down cleanly."""
         if self._process is not None:
             process.shut_down(self._process, HALT_SECONDS)
 
     def kill(self) -> None:
-        """Kills the server, to simulate a crash."""
+        """Kill the server, to simulate a crash."""
         if self._process is not None:
             process.kill_process(self._process)
 
     def end(self, *, remove: bool) -> None:
-        """Ends the server for good. A temporary server needs no clean shutdown."""
+        """End the server for good. A temporary server needs no clean shutdown."""
         if remove:
             self.kill()
             remove_directory(self.layout)
@@ -96,7 +96,7 @@ class ServerInstance:
 
 
 def lock_directory(layout: DirectoryLayout, mark: LockOwner) -> IO[bytes]:
-    """Marks the directory as supervised by this process.
+    """Mark the directory as supervised by this process.
 
     The kernel releases the lock at the end of the process.
     """
@@ -108,7 +108,7 @@ def lock_directory(layout: DirectoryLayout, mark: LockOwner) -> IO[bytes]:
 
 
 def remove_directory(layout: DirectoryLayout) -> None:
-    """Removes the directory, the lock file last, so that a partly removed directory can be recognised."""
+    """Remove the directory, the lock file last, so that a partly removed directory can be recognised."""
     for path in layout.root.iterdir():
         if path == layout.supervisor_lock:
             continue

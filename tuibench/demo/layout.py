@@ -61,13 +61,13 @@ def _socket_fits(base: Path) -> bool:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Writes a file that is readable by its owner only from its creation on."""
+    """Write a file that is readable by its owner only from its creation on."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w") as file:
         file.write(text)
 
 
 def is_private_server(datadir: str) -> bool:
-    """Whether a data directory on this host belongs to a private server of any user."""
+    """True if a data directory on this host belongs to a private server of any user."""
     layout = DirectoryLayout(Path(datadir).parent)
     return layout.root.name.startswith(PREFIX) and layout.supervisor_lock.exists()

@@ -1,8 +1,8 @@
 """Cleanup after killed supervisors: their directories and, on systems other than Linux, their servers.
 
 Only directories of this user with tuibench's prefix, without a running supervisor (the lock is free), and
-not marked to be kept. A supervisor that was killed before it wrote its mark leaves a directory with nothing
-in it, which is removed when it is old.
+not marked to be kept. A supervisor that was killed before it wrote its mark leaves an empty directory, which
+is removed once it is old.
 """
 
 import contextlib
@@ -22,12 +22,14 @@ from tuibench.files import DECODE_ERRORS
 
 DEATH_SECONDS = 10.0
 UNMARKED_SECONDS = 600.0
-"""A directory without a mark may be one that is just being made, until it is this old."""
+"""Age in seconds from which a directory without a mark counts as abandoned; a newer one may be under
+creation.
+"""
 POLL_SECONDS = 0.02
 
 
 def remove_leftovers(base: Path) -> list[Path]:
-    """Removes what killed supervisors left below `base`; returns the removed directories."""
+    """Remove what killed supervisors left below `base`; returns the removed directories."""
     return [
         path
         for path in sorted(base.glob(f"{PREFIX}*"))
@@ -36,7 +38,7 @@ def remove_leftovers(base: Path) -> list[Path]:
 
 
 def remove_leftover(layout: DirectoryLayout) -> bool:
-    """Removes one directory and ends its server; False if it is in use or to be kept."""
+    """Remove one directory and end its server; False if it is in use or to be kept."""
     try:
         descriptor = os.open(layout.supervisor_lock, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -61,7 +63,7 @@ def remove_leftover(layout: DirectoryLayout) -> bool:
 
 
 def _remove_unmarked(layout: DirectoryLayout) -> bool:
-    """Removes a directory in which nothing but what precedes the mark was made, unless it is new."""
+    """Remove a directory that has only files created before the mark, unless it is new."""
     try:
         if time.time() - layout.root.stat().st_mtime < UNMARKED_SECONDS:
             return False
@@ -77,7 +79,7 @@ def _remove_unmarked(layout: DirectoryLayout) -> bool:
 
 
 def end_server(layout: DirectoryLayout) -> None:
-    """Kills the server of a directory, if it still runs, and waits for its end."""
+    """Kill the server of a directory, if it still runs, and wait for its end."""
     pid = server_pid(layout)
     if pid is None:
         return

@@ -1,13 +1,13 @@
 """Limits of a private server, processors and memory: by a control group if possible, else by affinity.
 
-Control group (cgroup v2): a group of the server's own below ours, or below the nearest of its ancestors that
-hands the controllers down. It limits time on all processors (`cpu.max`), so a fraction is possible, and all
-memory, the page cache included (`memory.max`, no swap). Usually this takes root, or a delegated slice
+Control group (cgroup v2): a group for the server below ours, or below the nearest of its ancestors that
+delegates the controllers. It limits time on all processors (`cpu.max`), so a fraction is possible, and all
+memory, the page cache included (`memory.max`, no swap). Usually this requires root, or a delegated slice
 (`systemd-run --user --scope -p Delegate=yes tuibench …`).
 
-Without one, the server is bound to as many processors (sched_setaffinity, as `taskset`), which takes whole
-numbers, and nothing enforces its memory: only the buffer pool follows from it. `Confinement.words` says which
-it was.
+Without one, the server is bound to as many processors (sched_setaffinity, as `taskset`), which must be a
+whole number, and its memory is not limited: only the buffer pool is sized by it. `Confinement.words` names
+the method used.
 
 The buffer pool is sized as by MySQL's innodb_dedicated_server: 128 MiB below 1 GiB of memory, a half up to 4
 GiB, three quarters above.
@@ -25,7 +25,7 @@ from tuibench.model.server import ServerLimits
 
 GIB = 2**30
 LEAST_MEMORY_BYTES = 2**29
-"""MySQL's own structures take nearly as much."""
+"""The least memory: MySQL's own structures take nearly as much."""
 
 SMALL_BUFFER_POOL_BYTES = 2**27
 PERIOD_US = 100_000
@@ -34,7 +34,7 @@ OWN_GROUP = Path("/proc/self/cgroup")
 
 
 class Confinement:
-    """Limits as they are applied to one server. `words` says how, in a few words; empty without limits."""
+    """Limits as applied to one server. `words` names the method, in a few words; empty without limits."""
 
     def __init__(self, group: Path | None = None, cpus: Sequence[int] = (), words: str = "") -> None:
         self.group = group
@@ -42,21 +42,21 @@ class Confinement:
         self.words = words
 
     def enter(self) -> None:
-        """Confines this process; called in the child, before it becomes the server."""
+        """Confine this process; called in the child, before it becomes the server."""
         if self.group is not None:
             (self.group / "cgroup.procs").write_text("0")
         if self._cpus:
             os.sched_setaffinity(0, self._cpus)
 
     def remove(self) -> None:
-        """Removes the group, once the server has ended."""
+        """Remove the group, once the server has ended."""
         if self.group is not None:
             with contextlib.suppress(OSError):
                 self.group.rmdir()
 
     @property
     def was_out_of_memory(self) -> bool:
-        """Whether the kernel killed a process of the group because its memory was used up."""
+        """True if the kernel killed a process of the group for lack of memory."""
         if self.group is None:
             return False
         try:
@@ -68,7 +68,7 @@ class Confinement:
 
 
 def check_limits(limits: ServerLimits) -> None:
-    """Raises UsageError for more than this host has, or too little for a server."""
+    """Check the limits. Raises UsageError for more than this host has, or too little for a server."""
     if limits.cpus is not None:
         if sys.platform != "linux":
             raise UsageError("--cpus needs Linux", "leave it out, or use a container")
@@ -92,7 +92,7 @@ def buffer_pool_bytes(memory_bytes: int) -> int:
 
 
 def confine(limits: ServerLimits, name: str, root: Path = ROOT, own: Path = OWN_GROUP) -> Confinement:
-    """Prepares the limits of a server; `name` is its group's. Raises UsageError for what cannot be had."""
+    """Prepare the limits of a server; `name` is its group's. Raises UsageError if they cannot be applied."""
     if limits == ServerLimits():
         return Confinement()
     group, why_not = _make_group(limits, name, root, own)
@@ -106,7 +106,7 @@ def confine(limits: ServerLimits, name: str, root: Path = ROOT, own: Path = OWN_
 
 
 def remove_group(name: str, root: Path = ROOT, own: Path = OWN_GROUP) -> None:
-    """Removes the group that a killed supervisor left behind."""
+    """Remove the group that a killed supervisor left behind."""
     for parent in _parents(root, own):
         with contextlib.suppress(OSError):
             (parent / name).rmdir()
@@ -119,7 +119,7 @@ def _wanted_words(limits: ServerLimits) -> str:
 
 
 def _last_cpus(cpus: float | None, why_not: str) -> list[int]:
-    """The last ones: the first handle most interrupts."""
+    """The last processors, because the first one handles most interrupts."""
     if cpus is None:
         return []
     if cpus != int(cpus):
@@ -131,7 +131,7 @@ def _last_cpus(cpus: float | None, why_not: str) -> list[int]:
 
 
 def _make_group(limits: ServerLimits, name: str, root: Path, own: Path) -> tuple[Path | None, str]:
-    """The group with its limits set, or why there is none."""
+    """The group with its limits set, or the reason why there is none."""
     files = _limit_files(limits)
     why_not = "no cgroup v2 is mounted"
     for parent in _parents(root, own):
@@ -186,7 +186,7 @@ def _handed_down(parent: Path) -> set[str]:
 
 
 def _may_enter(group: Path) -> bool:
-    """Whether a child of this process may be moved into the group."""
+    """True if a child of this process may be moved into the group."""
     child = os.fork()
     if child == 0:
         try:

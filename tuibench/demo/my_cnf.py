@@ -1,4 +1,4 @@
-"""Options of a private server from an option file of another: all but those that say where it is.
+"""Options of a private server from the option file of another one, except those of its location.
 
 They are read from the groups that the server itself reads, and become options of its command line, which come
 after tuibench's own and so take precedence.
@@ -23,21 +23,21 @@ PLACES = frozenset(
         "wsrep-on", "wsrep-provider", "wsrep-cluster-address", "daemonize",
     }
 )  # fmt: skip
-"""Options that are left out: the server has a directory, socket and account of its own, and no cluster."""
+"""Options that are omitted: the server has its own directory, socket and account, and no cluster."""
 
 FILE_NAMES = frozenset({"log-bin"})
 """Options whose file stays in the data directory, whatever folder they name."""
 
 
 class ServerFileOptions(NamedTuple):
-    """Options for the command line, and the names of those that were left out."""
+    """Options for the command line, and the names of the omitted ones."""
 
     options: tuple[str, ...]
     left_out: tuple[str, ...]
 
 
 def read_server_options(file: str, binary: Binary) -> ServerFileOptions:
-    """What the file says to this server. Raises UsageError for a file that cannot be read."""
+    """The options for this server. Raises UsageError for a file that cannot be read."""
     groups = server_groups(binary)
     entries = [entry for entry in read_entries(file) if entry.group in groups]
     kept = [entry for entry in entries if entry.key not in PLACES]

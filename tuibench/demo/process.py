@@ -30,7 +30,7 @@ def spawn(
     stdin: int = subprocess.DEVNULL,
     enter: Callable[[], None] | None = None,
 ) -> "subprocess.Popen[bytes]":
-    """Starts a process that is killed when this process ends for any reason.
+    """Start a process that is killed when this process ends for any reason.
 
     `enter` runs in it before the program.
     """
@@ -48,7 +48,7 @@ def spawn(
 
 
 def run_with_input(command: list[str], data: bytes, log: IO[bytes], timeout_seconds: float) -> int:
-    """Runs a process with `data` on its stdin; returns its exit code."""
+    """Run a process with `data` on its stdin; return its exit code."""
     process = spawn(command, log, subprocess.PIPE)
     try:
         process.communicate(data, timeout_seconds)
@@ -58,7 +58,7 @@ def run_with_input(command: list[str], data: bytes, log: IO[bytes], timeout_seco
 
 
 def wait_ready(process: "subprocess.Popen[bytes]", path: Path, seconds: float, clock: Clock) -> bool:
-    """Waits for the server's greeting on its socket; False if the process ends or the time is over."""
+    """Wait for the server's greeting on its socket; False if the process ends or the timeout expires."""
     deadline_ns = clock.now_ns() + int(seconds * NS_PER_SECOND)
     while clock.now_ns() < deadline_ns:
         if _is_accepting(path):
@@ -70,7 +70,7 @@ def wait_ready(process: "subprocess.Popen[bytes]", path: Path, seconds: float, c
 
 
 def shut_down(process: "subprocess.Popen[bytes]", timeout_seconds: float) -> None:
-    """Shuts a server down cleanly; kills it after `timeout_seconds`."""
+    """Shut a server down cleanly; kill it after `timeout_seconds`."""
     process.terminate()
     try:
         process.wait(timeout_seconds)
@@ -79,7 +79,7 @@ def shut_down(process: "subprocess.Popen[bytes]", timeout_seconds: float) -> Non
 
 
 def kill_process(process: "subprocess.Popen[bytes]") -> None:
-    """Kills a process if it still runs, and waits for its end."""
+    """Kill a process if it still runs, and wait for its end."""
     process.kill()
     process.wait()
 
@@ -97,7 +97,7 @@ def log_tail(error_log: Path) -> list[str]:
 
 
 def _is_accepting(path: Path) -> bool:
-    """Whether the server sends its greeting: it listens before it accepts connections."""
+    """True if the server sends its greeting: it listens before it accepts connections."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(GREETING_SECONDS)
         try:
@@ -120,7 +120,7 @@ def _before_program(enter: Callable[[], None] | None) -> Callable[[], None] | No
 
 
 def _die_with_parent() -> Callable[[], None] | None:
-    """Runs in the child before exec: asks the kernel to kill the child when its parent ends."""
+    """Ask the kernel to kill this child process when its parent ends; called before exec."""
     if sys.platform != "linux":
         return None
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()

@@ -78,7 +78,7 @@ class PrivateServer:
         template: Path | None = None,
         limits: ServerLimits | None = None,
     ) -> Self:
-        """Creates a server in a new directory below `base` and waits until a login succeeds.
+        """Create a server in a new directory below `base` and wait until a login succeeds.
 
         `binary` defaults to the first one found; `options` are added to the server's command line. With
         `keep` the server continues without owners. `template` is a data directory, created by `binary` and
@@ -140,25 +140,25 @@ class PrivateServer:
         return self._spec.keep
 
     async def check_login(self) -> None:
-        """Logs in once. Raises ServerUnavailableError if the login fails."""
+        """Log in once. Raises ServerUnavailableError if the login fails."""
         connection = await connect(self.target)
         await connection.close()
 
     async def restart(self) -> None:
-        """Shuts the server down cleanly and starts it on the same socket, port and data."""
+        """Shut the server down cleanly and start it on the same socket, port and data."""
         await asyncio.to_thread(self._channel.ask, ShutDownServer())
         await self.start_again()
 
     async def kill(self) -> None:
-        """Kills the server with SIGKILL and waits for its end; the directory is kept."""
+        """Kill the server with SIGKILL and wait for its end; the directory is kept."""
         await asyncio.to_thread(self._channel.ask, KillServer())
 
     async def start_again(self) -> None:
-        """Starts a killed server on the same socket, port and data."""
+        """Start a killed server on the same socket, port and data."""
         self.pid = (await _running(self._channel, StartServer())).pid
 
     async def stop(self) -> None:
-        """Ends the server and removes its directory (with `keep`, only ends it).
+        """End the server and remove its directory (with `keep`, only end it).
 
         Raises RunError if a file cannot be removed.
         """
@@ -168,7 +168,7 @@ class PrivateServer:
         await asyncio.shield(asyncio.to_thread(self._end))
 
     def release(self) -> None:
-        """Gives up ownership; the server lives on with `keep`, or while a process holds `watch_fd`."""
+        """Give up ownership; the server lives on with `keep`, or while a process holds `watch_fd`."""
         if not self._stopped:
             self._stopped = True
             self._channel.release()
@@ -196,7 +196,7 @@ class PrivateServer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stops the server; a kept server is released instead."""
+        """Stop the server; a kept server is released instead."""
         if self.keep:
             self.release()
         else:

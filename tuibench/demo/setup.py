@@ -58,7 +58,7 @@ AT_CREATION = (
     "--innodb-checksum-algorithm",
     "--lower-case-table-names",
 )
-"""Options of which the data directory is made, so that they are needed at its creation, too."""
+"""Options that apply at the creation of the data directory, too."""
 
 REDO_LOG_SIZE = {Flavour.MARIADB: "innodb-log-file-size", Flavour.MYSQL: "innodb-redo-log-capacity"}
 
@@ -138,7 +138,7 @@ PASSWORD_PLUGIN = {
 
 
 def make_data_directory(spec: ServerSpec, layout: DirectoryLayout) -> None:
-    """Creates the system tables, or copies them from the template.
+    """Create the system tables, or copy them from the template.
 
     Raises ServerUnavailableError with the end of the log if that fails.
     """

@@ -50,7 +50,7 @@ class Supervisor:
         self._ended = False
 
     def run(self) -> None:
-        """Runs until the end; never leaves a server without a supervisor."""
+        """Run until the end, without ever leaving a server unsupervised."""
         try:
             while not self._ended:
                 ready, _, _ = select.select(self._readers, [], [])
@@ -74,7 +74,7 @@ class Supervisor:
                 self._execute(decode_request(text))
 
     def _check_owners(self) -> None:
-        """Ends if there is no owner and the server is not to be kept.
+        """End if there is no owner and the server is not to be kept.
 
         The directory of a kept server that crashed is kept for inspection.
         """
@@ -86,7 +86,7 @@ class Supervisor:
             self._end(remove=False)
 
     def _end(self, *, remove: bool) -> None:
-        """Leaves the loop; the first reason to end determines whether the directory is removed."""
+        """Leave the loop; the first reason to end determines whether the directory is removed."""
         if not self._ended:
             self._remove, self._ended = remove, True
 
@@ -132,7 +132,7 @@ class Supervisor:
 
 
 def catch_signals() -> int:
-    """Converts SIGTERM and SIGCHLD into bytes on a pipe; ignores SIGINT and SIGHUP of a terminal.
+    """Convert SIGTERM and SIGCHLD into bytes on a pipe; ignore SIGINT and SIGHUP of a terminal.
 
     It uses handlers, not SIG_IGN, because the server would inherit ignored signals.
     """

@@ -1,4 +1,4 @@
-"""Collects the evidence of a diagnosis from samples: means of gauges, growth of counters."""
+"""Evidence of a diagnosis, collected from samples: means of gauges, growth of counters."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -22,9 +22,9 @@ from tuibench.model.measurements.sample import HostSample, LoadSample, Sample, S
 def collect_evidence(
     samples: Sequence[Sample], *, is_local: bool = True, round_trip_ms: float | None = None
 ) -> Evidence:
-    """The evidence of measured samples.
+    """Collect the evidence from the measured samples.
 
-    `is_local` tells whether the server runs on this host, `round_trip_ms` is that of an idle network.
+    `is_local` is True if the server runs on this host, `round_trip_ms` is that of an idle network.
     """
     loads = [sample.load for sample in samples if sample.load is not None]
     servers = [sample.server for sample in samples if sample.server is not None]
@@ -65,7 +65,7 @@ def collect_evidence(
 
 
 def others_percent(hosts: Sequence[HostSample], *, is_local: bool) -> float | None:
-    """The CPU share of other programs; None while the process of a server on this host is not found."""
+    """The CPU share of other programs; None if the process of a server on this host was not found."""
     known = [host for host in hosts if host.cpu_server is not None or not (is_local or host.origin)]
     return mean_of_known(known, lambda host: host.cpu_rest)
 
@@ -75,7 +75,7 @@ def _per_second(loads: Sequence[LoadSample], seconds: float, rate: Callable[[Loa
 
 
 def _latency_ms(loads: Sequence[LoadSample]) -> float:
-    """The time of all transactions together, without waiting for a free connection."""
+    """The time of all transactions together, without the wait for a free connection."""
     known = [latency for load in loads if (latency := load.service or load.latency) is not None]
     return math.fsum(latency.count * latency.avg for latency in known)
 
@@ -100,7 +100,7 @@ def _network_share(loads: Sequence[LoadSample], round_trip_ms: float | None) -> 
 
 
 def _foreign_percent(loads: Sequence[LoadSample], servers: Sequence[ServerSample]) -> float | None:
-    """The share of other clients' statements, about: client and server are read at different moments."""
+    """The approximate share of other clients' statements: client and server are read at different moments."""
     ours = mean_of_known(loads, lambda load: load.queries_per_second)
     theirs = mean_of_known(servers, lambda server: server.questions_per_second)
     if ours is None or not theirs:

@@ -9,13 +9,13 @@ from tuibench.model.counters import Counter
 from tuibench.model.measurements.sample import Sample, ServerSample
 
 COMMIT = "commit"
-"""The statement that explicit transactions end with, by its name in the samples."""
+"""The last statement of explicit transactions, by its name in the samples."""
 
 CPU_LIMIT = 0.85
 """A worker that uses more of a core than this limits the load."""
 
 BUSY_PERCENT = 88.0
-"""A host with less idle time than the rest of this is used up: schedulers and samples need some, too."""
+"""A host with a higher CPU usage is saturated: schedulers and samples need the rest."""
 
 IDLE_PERCENT = 75.0
 DOMINANT_SHARE = 0.25
@@ -26,23 +26,23 @@ RATE_MET = 0.95
 MAX_BACKLOG_SECONDS = 0.5
 
 LATE_SHARE, MIN_LATE_MS = 0.5, 500.0
-"""A tick later than this share of its interval, and than this: this process got no processor time."""
+"""A tick later than both this share of its interval and this time indicates a lack of CPU time."""
 
 STARVED_LAG_MS = 250.0
-"""A worker's event loop with this scheduling delay (p99) waited for a processor."""
+"""Scheduling delay (p99) of a worker's event loop from which the worker lacks CPU time."""
 
 MS_PER_SECOND = 1000.0
 Part = TypeVar("Part")
 
 
 def mean_of_known(parts: Iterable[Part], figure: Callable[[Part], float | None]) -> float | None:
-    """The mean of a figure where it is known; None where it never is."""
+    """The mean of the known values of a figure; None without any."""
     known = [value for value in map(figure, parts) if value is not None]
     return math.fsum(known) / len(known) if known else None
 
 
 def counter_growth(servers: Sequence[ServerSample]) -> dict[str, float]:
-    """By how much each counter grew from the first sample to the last; those that did not go back."""
+    """The growth of each counter from the first sample to the last; counters that decreased are omitted."""
     if len(servers) < 2:
         return {}
     first, last = servers[0].counters, servers[-1].counters
@@ -51,42 +51,42 @@ def counter_growth(servers: Sequence[ServerSample]) -> dict[str, float]:
 
 
 def seconds_between(samples: Sequence[Sample]) -> float:
-    """From the first reading of the server to the last."""
+    """The seconds from the first reading of the server to the last."""
     times = [sample.elapsed_seconds for sample in samples if sample.server is not None]
     return times[-1] - times[0] if times else 0.0
 
 
 def lock_waiters(growths: Mapping[str, float], seconds: float) -> float | None:
-    """How many threads waited for a row lock at a time, on average."""
+    """The mean number of threads that waited for a row lock."""
     waited_ms = growths.get(Counter.ROW_LOCK_TIME)
     return None if waited_ms is None else ratio(waited_ms / MS_PER_SECOND, seconds)
 
 
 def table_misses_percent(growths: Mapping[str, float]) -> float | None:
-    """Look-ups in the table cache that found nothing."""
+    """The share of table cache lookups that missed."""
     misses, hits = growths.get(Counter.TABLE_CACHE_MISSES), growths.get(Counter.TABLE_CACHE_HITS)
     found = None if misses is None or hits is None else ratio(misses, misses + hits)
     return None if found is None else 100 * found
 
 
 def is_rate_met(tps: float, rate: float, backlog: int, half_width: float = 0.0) -> bool:
-    """Whether the server reached a target rate, within the random variation of arrivals."""
+    """True if the server reached a target rate, within the random variation of arrivals."""
     is_short = tps < (RATE_MET - half_width / 2) * rate
     return not is_short and backlog <= max(5.0, MAX_BACKLOG_SECONDS * rate)
 
 
 def is_host_saturated(cpu_total: float | None) -> bool:
-    """Whether a host has no CPU time left; False if its CPU is not known."""
+    """True if a host has no CPU time left; False if its CPU usage is unknown."""
     return (cpu_total or 0.0) >= BUSY_PERCENT
 
 
 def is_dominant_share(part: float | None, cpu_total: float | None) -> bool:
-    """Whether one part uses a quarter or more of a saturated host's CPU time."""
+    """True if one part uses a quarter or more of a saturated host's CPU time."""
     return is_host_saturated(cpu_total) and (part or 0.0) >= DOMINANT_SHARE * (cpu_total or 0.0)
 
 
 def is_delayed_by_host(worker_cpu: float, cpu_total: float | None, cpu_others: float | None) -> bool:
-    """Whether workers are late only because the server saturates the host that they share with it.
+    """True if workers are late only because the server saturates the host that they share with it.
 
     They could send more; only the latencies include their delay. `worker_cpu` is a share of a core, the
     host's figures are percent.
@@ -99,6 +99,6 @@ def is_delayed_by_host(worker_cpu: float, cpu_total: float | None, cpu_others: f
 
 
 def is_host_starved(sample: Sample, interval_seconds: float) -> bool:
-    """Whether this process or a worker waited for a processor during the tick."""
+    """True if this process or a worker waited for a processor during the tick."""
     is_late = sample.late_ms > max(MIN_LATE_MS, 1000 * LATE_SHARE * interval_seconds)
     return is_late or (sample.load is not None and sample.load.lag_p99_ms > STARVED_LAG_MS)

@@ -1,8 +1,8 @@
 """Warnings about the measurement itself: client-limited, host busy, host disturbed.
 
-A worker limits the load if it uses more than 85 % of a core, or runs later (99th percentile) than a tenth of
-the p95 that it reports. On asyncio late is how long after its timer the event loop runs; natively it is the
-lateness of paced starts and the time that threads wait for a processor (schedstat).
+A worker limits the load if it uses more than 85 % of a core, or if its lateness (99th percentile) exceeds a
+tenth of the p95 that it reports. On asyncio, lateness is the delay of the event loop after its timer;
+natively, it is the delay of paced starts and the time that threads wait for a processor (schedstat).
 """
 
 from collections import deque
@@ -16,16 +16,16 @@ from tuibench.units import decimal, percent
 
 LAG_LIMIT = 0.10
 DISTURBED_PERCENT = 5.0
-"""Steal or throttling from here on is a disturbance."""
+"""Steal or throttling of this share or more is a disturbance."""
 
 TICKS_LOOKED_AT = 5
 TICKS_NEEDED = 3
 CALM_TICKS = 10
-"""So many good ticks in a row lower the alarm: one that came and went would fill the list of events."""
+"""Consecutive good ticks that clear the alarm: a flapping alarm would fill the list of events."""
 
 
 def simulated_network_warning(delay_ms: float) -> tuple[str, ...]:
-    """The warning that the network was made to look longer than it is, by up to so much."""
+    """The warning about a simulated network delay of at most this much."""
     if not delay_ms:
         return ()
     return (
@@ -35,27 +35,27 @@ def simulated_network_warning(delay_ms: float) -> tuple[str, ...]:
 
 
 def is_client_limited(load: LoadSample) -> bool:
-    """True if the client, in this interval, was the bottleneck or blurred the latencies."""
+    """True if the client was the bottleneck in this interval, or distorted the latencies."""
     p95_ms = load.latency.p95 if load.latency else None
     late = p95_ms is not None and load.lag_p99_ms > LAG_LIMIT * p95_ms
     return load.worker_cpu > CPU_LIMIT or late
 
 
 class ClientLimitTick(NamedTuple):
-    """A tick in which the client was the limit, and whether its host had a processor left."""
+    """A tick in which the client was the limit, and whether its host had CPU time left."""
 
     load: LoadSample
     is_host_saturated: bool = False
 
     @property
     def severity(self) -> tuple[bool, float]:
-        """A worker that is full is worse than one that is late."""
+        """A saturated worker is more severe than a late one."""
         is_full = self.load.worker_cpu > CPU_LIMIT
         return is_full, self.load.worker_cpu if is_full else self.load.lag_p99_ms
 
     @property
     def _place(self) -> str:
-        """Where the worker is, for a load from several hosts."""
+        """The worker's host, for a load from several hosts."""
         if not self.load.hosts:
             return ""
         is_full = self.load.worker_cpu > CPU_LIMIT
@@ -64,7 +64,7 @@ class ClientLimitTick(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What was the limit, first; then by how much, and what to do."""
+        """The limit, its extent, and how to fix it."""
         cpu, late = percent(100 * self.load.worker_cpu), _milliseconds(self.load.lag_p99_ms)
         worker, further = f"a worker{self._place}", "more hosts" if self.load.hosts else "another host"
         if self.load.worker_cpu > CPU_LIMIT:
@@ -81,14 +81,14 @@ class ClientLimitTick(NamedTuple):
 
 
 class HostTick(NamedTuple):
-    """A tick in which a host was busy with other programs, or disturbed; by how much, in percent."""
+    """A tick in which a host was busy with other programs, or disturbed, with the extent in percent."""
 
     severity: float
     text: str
 
 
 class HostCpu(NamedTuple):
-    """The processors of a host that workers run on, in percent. `name` is empty for this host."""
+    """CPU usage of a host that workers run on, in percent. `name` is empty for this host."""
 
     name: str
     total: float
@@ -98,7 +98,7 @@ class HostCpu(NamedTuple):
 
 
 def cpu_of_hosts(load: LoadSample, host: HostSample | None) -> list[HostCpu]:
-    """The hosts of the workers; `host` is this one."""
+    """The hosts of the workers; `host` is this host."""
     if load.hosts:
         return [
             HostCpu(
@@ -118,7 +118,7 @@ def cpu_of_hosts(load: LoadSample, host: HostSample | None) -> list[HostCpu]:
 
 
 def busy_host(host: HostCpu) -> HostTick | None:
-    """A host that other programs use up. What the hypervisor takes is not theirs."""
+    """A host saturated by other programs. CPU time stolen by the hypervisor does not count."""
     if not is_dominant_share(host.others, host.total):
         return None
     of = f" of host {host.name}" if host.name else ""
@@ -130,7 +130,7 @@ def busy_host(host: HostCpu) -> HostTick | None:
 
 
 def disturbed_host(host: HostCpu) -> HostTick | None:
-    """A host that does not get the processor time that it asks for."""
+    """A host that does not get the CPU time that it requests."""
     most = max(host.steal, host.throttled)
     if most < DISTURBED_PERCENT:
         return None
@@ -143,7 +143,7 @@ def disturbed_host(host: HostCpu) -> HostTick | None:
 
 
 def worst_of(ticks: Iterable[HostTick | None]) -> HostTick | None:
-    """The most severe one, None without any."""
+    """The most severe one; None without any."""
     return max((tick for tick in ticks if tick), key=lambda tick: tick.severity, default=None)
 
 
@@ -155,9 +155,10 @@ TickT = TypeVar("TickT", ClientLimitTick, HostTick)
 
 
 class TickAlarm(Generic[TickT]):
-    """Watches ticks, so that one odd interval raises no alarm, and one good one does not lower it.
+    """Alarm with hysteresis, so that a single bad tick does not raise it and a single good one does not clear
+    it.
 
-    `now` is True from most of five ticks until ten in a row are good.
+    `now` is True from most of five ticks bad until ten consecutive ticks are good.
     """
 
     def __init__(self) -> None:
@@ -169,7 +170,7 @@ class TickAlarm(Generic[TickT]):
         self.now = False
 
     def look(self, tick: TickT | None) -> None:
-        """One tick; None for a good one."""
+        """Add a tick; None for a good one."""
         is_bad = tick is not None
         self._recent.append(is_bad)
         self._ticks += 1
@@ -191,10 +192,10 @@ class TickAlarm(Generic[TickT]):
 
 
 class ClientLimit:
-    """Watches the client and its host.
+    """Alarms about the client and its host.
 
-    Lateness has one warning: where other programs or the hypervisor take the processors, that is the cause,
-    and the client is the limit only if a worker is full.
+    Lateness has one warning: if other programs or the hypervisor take the CPU time, they are the cause,
+    and the client is the limit only if a worker is saturated.
     """
 
     def __init__(self) -> None:
@@ -203,7 +204,7 @@ class ClientLimit:
         self._disturbed: TickAlarm[HostTick] = TickAlarm()
 
     def look(self, load: LoadSample, host: HostSample | None = None) -> None:
-        """One tick; `host` is this one, if it was sampled."""
+        """Add a tick; `host` is this host, if it was sampled."""
         hosts = cpu_of_hosts(load, host)
         busy, disturbed = worst_of(map(busy_host, hosts)), worst_of(map(disturbed_host, hosts))
         self._busy.look(busy)
@@ -220,7 +221,7 @@ class ClientLimit:
 
     @property
     def raised(self) -> frozenset[str]:
-        """The names of the alarms that are raised."""
+        """The names of the active alarms."""
         return frozenset(text.partition(":")[0] for text in self.active_warnings)
 
     @property
@@ -230,7 +231,7 @@ class ClientLimit:
 
     @property
     def active_warnings(self) -> tuple[str, ...]:
-        """The warnings that hold now."""
+        """The active warnings."""
         return tuple(alarm.text for alarm in self._alarms if alarm.now)
 
     @property
@@ -239,7 +240,7 @@ class ClientLimit:
         return tuple(alarm.text for alarm in self._alarms if alarm.overall)
 
     def text(self) -> str:
-        """The warning that the client is the limit, with what to do."""
+        """The warning that the client is the limit, with how to fix it."""
         return self._client.text
 
     @property
@@ -248,7 +249,7 @@ class ClientLimit:
 
 
 def missing_worker_warnings(unresponsive: Collection[str]) -> tuple[str, ...]:
-    """The warning that workers or hosts, by their names, did not answer in the end."""
+    """The warning that workers or hosts, by name, did not report the end of their load."""
     return tuple(
         f"incomplete: {name} did not answer at the end; its last work is missing in the figures"
         for name in unresponsive

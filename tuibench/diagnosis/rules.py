@@ -1,8 +1,8 @@
-"""The bottleneck of a run or of a probe's step: an ordered table of rules over the evidence.
+"""Bottleneck of a run or of a probe's step: an ordered table of rules over the evidence.
 
-The first rule that holds is the diagnosis. What distorts the measurement comes first (other programs on the
-host, the load generator): a server that was not asked for more shows nothing of its own limit. Then follow
-the limits that were set (connections, rate), the host's CPU, and the server's own resources.
+The first matching rule is the diagnosis. Distortions of the measurement come first (other programs on the
+host, the load generator): a server below its capacity shows no limit of its own. Then follow
+the configured limits (connections, rate), the host's CPU, and the server's own resources.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ HOST_CPU_OTHERS, CLIENT_LIMITED = "host_cpu_others", "client_limited"
 class Rule(NamedTuple):
     """A possible bottleneck. `figures` names the evidence that is shown for it.
 
-    A rule with `needs_headroom` does not apply where more load is known to give no more throughput.
+    A rule with `needs_headroom` does not apply if more load is known to give no more throughput.
     """
 
     id: str
@@ -45,14 +45,14 @@ class Rule(NamedTuple):
 
 
 def is_client_limited(evidence: Evidence) -> bool:
-    """Whether the client was the bottleneck in most ticks, and not only delayed by the server's load."""
+    """True if the client was the bottleneck in most ticks, and not only delayed by the server's load."""
     return evidence.client_limited_share >= LIMITED_SHARE and not is_delayed_by_host(
         evidence.worker_cpu, evidence.cpu_total, evidence.cpu_others
     )
 
 
 def is_taken_by_others(evidence: Evidence) -> bool:
-    """Whether other programs use a quarter of a saturated host; half of it, if a worker is saturated, too."""
+    """True if other programs use a quarter of a saturated host; half of it, if a worker is saturated, too."""
     is_worker_saturated = evidence.client_limited_share >= LIMITED_SHARE and evidence.worker_cpu > CPU_LIMIT
     return is_dominant_share(evidence.cpu_others, evidence.cpu_total) and (
         not is_worker_saturated or (evidence.cpu_others or 0.0) >= MAJORITY * (evidence.cpu_total or 0.0)
@@ -60,7 +60,9 @@ def is_taken_by_others(evidence: Evidence) -> bool:
 
 
 def _is_log_bound(evidence: Evidence) -> bool:
-    """COMMIT takes the time; without explicit transactions, many fsyncs while the CPU is idle."""
+    """True if COMMIT dominates; without explicit transactions, if there are many fsyncs while the CPU is
+    idle.
+    """
     fsyncs = evidence.log_fsyncs_per_transaction or 0.0
     if evidence.commit_share is not None:
         return evidence.commit_share >= COMMIT_SHARE and fsyncs >= COMMIT_FSYNCS
@@ -235,7 +237,7 @@ FIGURES: dict[str, Callable[[Evidence], str]] = {
         else ""
     ),
 }
-"""Figures of the evidence in words; empty where they were not measured."""
+"""Formatted figures of the evidence; empty if not measured."""
 
 UNSEEN_HOST = "; the CPU of the server is not monitored"
 MONITOR_HOST = "run tuibench on the server's host to include its CPU and disks"
@@ -244,7 +246,7 @@ CLIENT_FIGURES = frozenset({"worker", "late", "connections"})
 
 
 def diagnose(evidence: Evidence, *, is_saturated: bool = False) -> Finding:
-    """The bottleneck. `is_saturated`: more load is known to give no more throughput, as after a probe."""
+    """The bottleneck. `is_saturated` if more load is known to give no more throughput, as after a probe."""
     for rule in RULES:
         if rule.holds(evidence) and not (is_saturated and rule.needs_headroom):
             return Finding(

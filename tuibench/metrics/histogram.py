@@ -1,13 +1,12 @@
 """Latency histograms in the HDR layout: microseconds, three significant digits.
 
 The bucket layout is HdrHistogram's with unit 1 µs (http://hdrhistogram.org; the `hdrh` package is the
-reference it is tested against), kept sparse: a run has a few hundred distinct buckets, and merging,
-shipping and reading them must be cheap at every tick.
+reference it is tested against), stored sparsely: a run has a few hundred distinct buckets, and merging,
+sending and reading them must be cheap at every tick.
 
-The shape of an interval's latencies in few numbers: counts in buckets that grow evenly on a log scale.
-
-Fine enough to be looked at, coarse enough to be kept for every second: eight buckets a decade, each a third
-wider than the one below, from 10 µs to 10 s. Percentiles are never read from them.
+Coarse histograms are the shape of an interval's latencies: counts in buckets of equal width on a log scale,
+fine enough to display and small enough to store for every second: eight buckets per decade, each a third
+wider than the one below, from 10 µs to 10 s. Percentiles are never computed from them.
 """
 
 import math
@@ -26,7 +25,7 @@ US_PER_MS = 1000.0
 
 
 def bucket_index(value_us: int) -> int:
-    """The index of a value's bucket; values below 2048 µs have a bucket of their own."""
+    """The index of a value's bucket; every value below 2048 µs has its own bucket."""
     shift = value_us.bit_length() - SUB_BUCKET_BITS
     if shift <= 0:
         return value_us
@@ -34,7 +33,7 @@ def bucket_index(value_us: int) -> int:
 
 
 def bucket_upper_bound(bucket: int) -> int:
-    """The largest value in µs that falls into a bucket."""
+    """The largest value in µs of a bucket."""
     if bucket < 2 * HALF:
         return bucket
     shift = (bucket >> (SUB_BUCKET_BITS - 1)) - 1
@@ -44,7 +43,7 @@ def bucket_upper_bound(bucket: int) -> int:
 def rank_of(percentile: float, count: int) -> int:
     """The rank of a percentile among `count` values: ceil(p/100 · n), at least 1, as in HdrHistogram.
 
-    The next smaller float is taken, so that 99.9 % of 1000 is rank 999 however the product is rounded.
+    The next smaller float is used, so that 99.9 % of 1000 is rank 999 despite rounding.
     """
     return max(1, math.ceil(math.nextafter(percentile, 0) * count / 100))
 
@@ -60,7 +59,7 @@ class Histogram(msgspec.Struct):
 
     @classmethod
     def of(cls, values_us: Sequence[int]) -> "Histogram":
-        """The histogram of some raw values."""
+        """The histogram of raw values."""
         if not values_us:
             return cls()
         counts: dict[int, int] = {}
@@ -70,7 +69,7 @@ class Histogram(msgspec.Struct):
         return cls(counts, len(values_us), sum(values_us), min(values_us), max(values_us))
 
     def add(self, other: "Histogram") -> None:
-        """Takes the other's counts in."""
+        """Add the counts of another histogram."""
         if not other.count:
             return
         if self.count:
@@ -99,7 +98,7 @@ class Histogram(msgspec.Struct):
         ]
 
     def latency(self) -> Latency | None:
-        """The figures of a sample or a summary in milliseconds; None when nothing was recorded."""
+        """The latency figures in milliseconds; None for an empty histogram."""
         if not self.count:
             return None
         p50, p95, p99, p999 = (us / US_PER_MS for us in self.percentiles((50, 95, 99, 99.9)))
@@ -116,7 +115,7 @@ class Histogram(msgspec.Struct):
 
 
 def merge_histograms(histograms: Iterable[Histogram]) -> Histogram:
-    """The sum of several histograms, which stay as they are."""
+    """The sum of several histograms, which are not changed."""
     total = Histogram()
     for histogram in histograms:
         total.add(histogram)
@@ -127,7 +126,7 @@ PER_DECADE = 8
 LOWEST_US, DECADES = 10.0, 6
 BUCKETS = PER_DECADE * DECADES
 UPPER_US = tuple(LOWEST_US * 10 ** ((bucket + 1) / PER_DECADE) for bucket in range(BUCKETS))
-"""Where each bucket ends; what is slower still is counted in the last one."""
+"""The upper bound of each bucket; slower values are counted in the last one."""
 
 
 def coarse_bucket(value_us: float) -> int:
@@ -136,7 +135,7 @@ def coarse_bucket(value_us: float) -> int:
 
 
 def coarse_histogram(histogram: Histogram) -> CoarseHistogram | None:
-    """The shape of a histogram; None when nothing was recorded."""
+    """The coarse histogram of a histogram; None if it is empty."""
     counts: dict[int, int] = {}
     for fine, times in histogram.counts.items():
         bucket = coarse_bucket(bucket_upper_bound(fine))
@@ -148,7 +147,7 @@ def coarse_histogram(histogram: Histogram) -> CoarseHistogram | None:
 
 
 def dense_counts(shape: CoarseHistogram | None) -> Sequence[int]:
-    """A count for every bucket; empty where nothing is known."""
+    """A count for every bucket; empty for None."""
     if shape is None:
         return ()
     before = (0,) * shape.first

@@ -1,4 +1,4 @@
-"""Commands of a running session, submitted by keys, palette and scripts."""
+"""Commands to a running session, submitted by keys, palette and scripts."""
 
 import msgspec
 
@@ -9,61 +9,61 @@ from tuibench.model.schedule import Schedule
 
 
 class SetThreads(msgspec.Struct, frozen=True, tag="threads"):
-    """Run with this many connections from now on."""
+    """Set the number of connections."""
 
     threads: int
 
 
 class SetRate(msgspec.Struct, frozen=True, tag="rate"):
-    """Start so many transactions a second from now on; 0 for as many as the connections can do."""
+    """Set the target rate in transactions per second; 0 for no limit."""
 
     rate: float
 
 
 class SetWeights(msgspec.Struct, frozen=True, tag="weights"):
-    """Mix the profile's transactions by these weights from now on; those not named keep theirs."""
+    """Set the weights of the profile's transactions; transactions not named keep theirs."""
 
     weights: dict[str, float]
 
 
 class SetDelay(msgspec.Struct, frozen=True, tag="delay"):
-    """Pretend that the network takes so much longer for each round trip; 0 for not at all."""
+    """Add this delay to each network round trip; 0 for none."""
 
     milliseconds: float
 
 
 class SetPlan(msgspec.Struct, frozen=True, tag="plan"):
-    """Follow this plan from now on, instead of any other."""
+    """Follow this plan, in place of the current one."""
 
     stages: Schedule
 
 
 class HoldPlan(msgspec.Struct, frozen=True, tag="hold plan"):
-    """Keep the plan where it stands; the load goes on as it is."""
+    """Hold the plan at its current level; the load continues."""
 
 
 class ResumePlan(msgspec.Struct, frozen=True, tag="resume plan"):
-    """Let the plan go on from where it was held."""
+    """Resume a held plan."""
 
 
 class StartProbe(msgspec.Struct, frozen=True, tag="probe"):
-    """Look for the saturation point from now on; the load goes back to what it is when that is over."""
+    """Start a probe for the saturation point; the previous load is restored at its end."""
 
     order: ProbeOrder = ProbeOrder()
 
 
 class StopProbe(msgspec.Struct, frozen=True, tag="stop probe"):
-    """End the probe with what it has."""
+    """End the probe and report its results so far."""
 
 
 class NextStep(msgspec.Struct, frozen=True, tag="next step"):
-    """End the probe's present step with what is known of it, and go on to the next."""
+    """End the probe's current step early and continue with the next one."""
 
 
 class StartAbTest(msgspec.Struct, frozen=True, tag="ab", kw_only=True):
-    """Alternate two values from now on until it is known what B does against A; then set back what was.
+    """Alternate two values until the effect of B against A is known, then restore the original value.
 
-    `subject` is a setting, `preset` or `threads`. It ends after `max_seconds` at the latest, and as soon as B
+    `subject` is a setting, `preset` or `threads`. The test ends after at most `max_seconds`, and as soon as B
     is higher, lower, or equal within `tolerance_percent`.
     """
 
@@ -75,48 +75,48 @@ class StartAbTest(msgspec.Struct, frozen=True, tag="ab", kw_only=True):
 
 
 class StopAbTest(msgspec.Struct, frozen=True, tag="stop ab"):
-    """End the A/B test with what it has, and set back what was before."""
+    """End the A/B test, report its results so far and restore the original value."""
 
 
 class StartTune(msgspec.Struct, frozen=True, tag="tune"):
-    """Screen settings by A/B tests from now on; then set back what was."""
+    """Screen settings by A/B tests, then restore the original values."""
 
     plan: TunePlan = TunePlan(budget_seconds=OPERATORS_BUDGET)
 
 
 class StopTune(msgspec.Struct, frozen=True, tag="stop tune"):
-    """End the screening with what it has, and set back what was before."""
+    """End the screening, report its results so far and restore the original values."""
 
 
 class ChangeSetting(msgspec.Struct, frozen=True, tag="set"):
-    """Set one of the server's global variables; journalled first, restored at the end."""
+    """Set a global variable of the server; journalled first, restored at the end."""
 
     name: str
     value: str
 
 
 class ApplyPreset(msgspec.Struct, frozen=True, tag="preset"):
-    """Set a named group of variables at once: durable, relaxed or unsafe."""
+    """Set a named group of variables: durable, relaxed or unsafe."""
 
     name: str
 
 
 class RestoreSettings(msgspec.Struct, frozen=True, tag="restore"):
-    """Put back what this session changed on the server, or of that only the settings named."""
+    """Restore the settings that this session changed on the server, or only those named."""
 
     names: tuple[str, ...] = ()
 
 
 class TrustServer(msgspec.Struct, frozen=True, tag="yes-this-server"):
-    """Allow this server's settings to be changed though it looks like production; remembered."""
+    """Allow changes of this server's settings although it resembles a production server; remembered."""
 
 
 class Pause(msgspec.Struct, frozen=True, tag="pause"):
-    """Hold the load: transactions in flight end, no new one starts."""
+    """Pause the load: transactions in flight end, no new one starts."""
 
 
 class Resume(msgspec.Struct, frozen=True, tag="resume"):
-    """Go on after a pause."""
+    """Resume the load after a pause."""
 
 
 class Mark(msgspec.Struct, frozen=True, tag="mark"):
@@ -126,19 +126,19 @@ class Mark(msgspec.Struct, frozen=True, tag="mark"):
 
 
 class ResetStats(msgspec.Struct, frozen=True, tag="reset"):
-    """Begin the run's figures anew: counters, latencies, and what the summary tells."""
+    """Reset the run's counters, latencies and summary."""
 
 
 class WatchActivity(msgspec.Struct, frozen=True, tag="watch"):
-    """Tell the server's sessions and locks, for a few seconds from now; to be said again meanwhile."""
+    """Report the server's sessions and locks for a few seconds; repeat the command to continue."""
 
 
 class WatchStatements(msgspec.Struct, frozen=True, tag="statements"):
-    """Tell the statements that took the most time since they were first asked for."""
+    """Report the statements that took the most time since the first such request."""
 
 
 class KillQuery(msgspec.Struct, frozen=True, tag="kill"):
-    """End what the server's connection of that id is doing; the connection stays."""
+    """Kill the current query of the server connection with this id; the connection stays open."""
 
     id: int
 
@@ -162,14 +162,18 @@ LoadCommand = (
     | Resume
     | ResetStats
 )
-"""They take turns: one of them is carried out at a time."""
+"""Commands of the load: executed one at a time."""
 
 SettingCommand = ChangeSetting | ApplyPreset | RestoreSettings | TrustServer
-"""They take turns among themselves: a server may take its time over a setting, and the load does not wait."""
+"""Commands of settings: executed one at a time, in parallel with the load, because a server may be slow to
+change a setting.
+"""
 
 AbTestCommand = StartAbTest | StopAbTest
 TuneCommand = StartTune | StopTune
-"""They wait for no other command; the changes that a test makes take their turns."""
+"""Commands of tests: they wait for no other command; the setting changes of a test are executed one at a
+time.
+"""
 
 Command = (
     LoadCommand
@@ -184,4 +188,4 @@ Command = (
 )
 
 PollCommand = WatchActivity | WatchStatements
-"""Commands that only look: read-only viewers may send them, and their replies are not shown."""
+"""Read-only commands: read-only viewers may send them, and their replies are not shown."""

@@ -1,6 +1,6 @@
-"""The server's status counters: name, meaning, unit, flavour, how each is recorded, and its Prometheus name.
+"""Status counters of the server: name, meaning, unit, flavour, recording, and Prometheus name.
 
-Only this table spells a counter's name. A `Counter` is its name in SHOW GLOBAL STATUS, so it serves as
+Only this table contains a counter's name. A `Counter` is its name in SHOW GLOBAL STATUS, so it serves as
 a key into a sample's counters and gauges. Names with a dot are values that MySQL reports in tables:
 `performance_schema.` for the binary log's files, `innodb_metrics.` for information_schema.innodb_metrics.
 
@@ -8,7 +8,7 @@ To add a counter, add a member here: it is sampled, recorded and, with a `metric
 row to `tui/panels/server/server_tables.py`.
 
 A quantity that the servers count under different names is a tuple of counters in order of preference
-(`LOG_FSYNCS`); `first_known` picks the one that a server has.
+(`LOG_FSYNCS`); `first_known` selects the first one that a server has.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ Number = TypeVar("Number", int, float)
 
 
 class Unit(StrEnum):
-    """What one of a counter's units is."""
+    """A counter's unit."""
 
     COUNT = "count"
     BYTES = "bytes"
@@ -32,28 +32,28 @@ class Unit(StrEnum):
 
     @property
     def in_metric(self) -> float:
-        """The factor to the unit of the exported metric: Prometheus counts time in seconds."""
+        """The conversion factor to the unit of the exported metric: Prometheus counts time in seconds."""
         return 1e-3 if self is Unit.MILLISECONDS else 1.0
 
 
 class Recording(StrEnum):
-    """Where a counter is kept."""
+    """Where a counter is stored."""
 
     CUMULATIVE = "cumulative"
-    """In `ServerSample.counters`: it only grows, and its growth is the figure."""
+    """In `ServerSample.counters`: monotonic, shown as its increase."""
 
     GAUGE = "gauge"
-    """In `ServerSample.gauges`: its value now is the figure."""
+    """In `ServerSample.gauges`: shown as its current value."""
 
     FIELD = "field"
-    """In a field of `ServerSample` of its own: read with every sample, and its value now is the figure."""
+    """In a field of its own in `ServerSample`: read with every sample, shown as its current value."""
 
     PREFLIGHT = "preflight"
-    """Nowhere: read before a run only."""
+    """Not stored: read before a run only."""
 
 
 class CounterFacts(msgspec.Struct, frozen=True):
-    """One row of the table. `flavour` is the only one that has it; None for both.
+    """One row of the table. `flavour` is the only flavour that has the counter; None for both.
 
     `metric` is the Prometheus name without prefix and suffix; a counter without one is not exported.
     """
@@ -326,7 +326,7 @@ def _recorded_as(*recordings: Recording) -> frozenset[str]:
 CUMULATIVE_NAMES = _recorded_as(Recording.CUMULATIVE)
 GAUGE_NAMES = _recorded_as(Recording.GAUGE)
 SAMPLED_NAMES = _recorded_as(Recording.CUMULATIVE, Recording.GAUGE, Recording.FIELD)
-"""All that is kept of a reading of the status."""
+"""All names that are kept from a reading of the status."""
 
 REQUIRED = (
     Counter.UPTIME,
@@ -339,7 +339,7 @@ REQUIRED = (
 """A reading without one of these is an error."""
 
 COMMITS = (Counter.COM_COMMIT, Counter.COM_XA_COMMIT)
-"""Statements that commit. A statement with autocommit is none of them."""
+"""Statements that commit. Autocommitted statements are not included."""
 
 ROLLBACKS = (Counter.COM_ROLLBACK,)
 READS = (Counter.COM_SELECT, Counter.QUERY_CACHE_HITS)
@@ -383,5 +383,5 @@ REDO_CAPACITY = (Counter.CHECKPOINT_MAX_AGE, Counter.REDO_LOG_CAPACITY)
 
 
 def first_known(counters: Iterable[Counter], values: Mapping[str, Number]) -> Number | None:
-    """The value of the first counter that is known; None if none is."""
+    """The value of the first known counter; None if none is known."""
     return next((values[counter] for counter in counters if counter in values), None)

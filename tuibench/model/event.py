@@ -1,4 +1,4 @@
-"""Events of a run."""
+"""Events of a run: kinds and structure."""
 
 from enum import StrEnum
 
@@ -50,10 +50,10 @@ CHANGE_KINDS = frozenset(
         EventKind.PROBE,
     }
 )
-"""The kinds that are drawn as a line through all charts, with their marker number."""
+"""The kinds that are drawn as a numbered line through all charts."""
 
 COST_CHANGE_KINDS = frozenset({EventKind.START, EventKind.SETTING, EventKind.FOREIGN, EventKind.RESTART})
-"""After these a commit may cost something else."""
+"""The kinds after which the cost of a commit may differ."""
 
 
 class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):

@@ -1,9 +1,9 @@
 """Messages between a session and its viewers: one JSON object per line, with a `type`.
 
-Whoever connects gets a `Hello` first, and may submit commands. One that says `JoinSession` becomes a viewer:
-it gets a `Hello` with the history it asked for, then everything as it happens, up to `Ended`.
+A new connection receives a `Hello` and may submit commands. With `JoinSession` it becomes a viewer: it
+receives a `Hello` with the requested history, then every message as it happens, up to `SessionEnded`.
 
-Where a replay of a recorded run stands.
+`ReplayState` is the position in the replay of a recorded run.
 """
 
 from enum import StrEnum
@@ -38,12 +38,12 @@ class RunState(StrEnum):
 
 
 class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
-    """What holds now. Sent again, whole, whenever any of it changes.
+    """The current state of a session. Sent in full whenever any part of it changes.
 
-    `weights` are those of the profile's transactions, empty if it has one only. `client_delay_ms` is the
-    make-believe network's, on each round trip. `plan` is where a planned load stands, None without a plan.
-    `production_signs` are the reasons why the server looks like production; while there are any, settings
-    are changed only after the command `TrustServer`. `ab` is the result so far of an A/B test.
+    `weights` are those of the profile's transactions, empty if it has only one. `client_delay_ms` is the
+    simulated network delay per round trip. `plan` is the progress of a planned load, None without a plan.
+    `production_signs` are the reasons why the server resembles a production server; while there are any,
+    settings are changed only after the command `TrustServer`. `ab` is the result so far of an A/B test.
     """
 
     state: RunState
@@ -61,14 +61,14 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
-    """What a session is and what holds now. `data_set` describes the tables ("4 × 100,000 rows").
+    """Properties and current state of a session. `data_set` describes the tables ("4 × 100,000 rows").
 
-    `version` is the program's, `pid` the session's process, `viewers` how many watch it; without any it goes
-    on for `grace_seconds`, None for as long as it likes. `elapsed_seconds` is the age of the load. As the
-    first line it holds the newest sample only, and no events. `metrics` is the address of its metrics for
-    Prometheus, empty if it serves none. `probe` and `tune` are those under way, or the last ones. `headline`
-    tells what the samples' headline is, None without one. `engine` is what runs the load, `engine_reason` why
-    it is not the native one.
+    `version` is the program's, `pid` the session's process, `viewers` the number of viewers; without any the
+    session continues for `grace_seconds`, None for no limit. `elapsed_seconds` is the age of the load. The
+    first `Hello` of a connection holds the newest sample only, and no events. `metrics` is the address of its
+    metrics for Prometheus, empty if it serves none. `probe` and `tune` are those in progress, or the last
+    ones. `headline` describes the headline figure of the samples, None without one. `engine` is the engine
+    that runs the load, `engine_reason` why it is not the native one.
     """
 
     protocol: int
@@ -97,13 +97,13 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
 
 NO_LOAD_REFUSAL = "this session only watches the server; it has no load to change"
 READ_ONLY_REFUSAL = "this viewer is read-only"
-"""What a viewer hears that has joined read-only."""
+"""The refusal sent to a viewer that has joined read-only."""
 
 
 class JoinSession(msgspec.Struct, frozen=True, tag="join", kw_only=True):
-    """Watch the session from now on, with at most so many samples of its past.
+    """Watch the session, starting with at most this many samples of its history.
 
-    One that is `read_only` is refused every command that does more than look, as long as its line lasts.
+    A viewer that is `read_only` may send only read-only commands on this connection.
     """
 
     samples: int
@@ -111,14 +111,14 @@ class JoinSession(msgspec.Struct, frozen=True, tag="join", kw_only=True):
 
 
 class SubmitCommand(msgspec.Struct, frozen=True, tag="submit", kw_only=True):
-    """A viewer's command; the answer carries the same `id`."""
+    """A viewer's command; the reply has the same `id`."""
 
     id: int
     command: Command
 
 
 class CommandReply(msgspec.Struct, frozen=True, tag="answer", kw_only=True):
-    """What the session did with a command: taken, or refused with the reason in words."""
+    """The session's reply to a command: accepted, or refused with the reason."""
 
     id: int
     ok: bool
@@ -126,13 +126,13 @@ class CommandReply(msgspec.Struct, frozen=True, tag="answer", kw_only=True):
 
 
 class SampleGap(msgspec.Struct, frozen=True, tag="gap", kw_only=True):
-    """So many samples were not sent here: this viewer was too slow to take them."""
+    """Number of samples that were not sent because this viewer was too slow."""
 
     samples: int
 
 
 class SessionEnded(msgspec.Struct, frozen=True, tag="ended", kw_only=True):
-    """Last line to a viewer: the figures, the summary as text for the terminal, the run's exit code."""
+    """The last message to a viewer: figures, summary as text for the terminal, exit code of the run."""
 
     summary: Summary
     text: str
@@ -158,14 +158,14 @@ ViewerMessage = JoinSession | SubmitCommand
 
 
 REPLAY_SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-"""How many times as fast as it was; a replay may be started at any other, up to the last."""
+"""Speed factors offered for a replay; a replay may start at any other factor up to the last one."""
 REPLAY_REFUSAL = "this is a recorded run: it can be watched, not steered"
 
 
 class ReplayState(msgspec.Struct, frozen=True, tag="replaying", kw_only=True):
-    """Second `position_seconds` of the run is shown, between the first and the last that were recorded.
+    """Position of a replay, in seconds of the run, between the first and the last recorded second.
 
-    `speed` is 1 for the pace that it had. `cut_short` says that the record ends in the midst of the run.
+    `speed` is 1 for the original speed. `cut_short` is True if the record ends before the run does.
     """
 
     position_seconds: float

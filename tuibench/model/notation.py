@@ -1,10 +1,10 @@
-"""Durations as they are written on a command line or in a dialog: 20ms, 30s, 1m30s, 2h.
+"""Notation of values on a command line or in a dialog: parsers and formatters.
 
-Sizes as MySQL's options have them: 512M, 4G.
+Durations: 20ms, 30s, 1m30s, 2h. Sizes as in MySQL's options: 512M, 4G.
 
-The two values of an A/B test: sync_binlog=1,0, and how far apart counts as equal: ±2%.
+The two values of an A/B test: sync_binlog=1,0, and the tolerance within which they count as equal: ±2%.
 
-Weights of transactions as they are written on a line: 50/50, or by name: new_order=50 payment=50.
+Weights of transactions by position: 50/50, or by name: new_order=50 payment=50.
 """
 
 import re
@@ -19,7 +19,7 @@ _WHOLE = re.compile(rf"{_NUMBER}(?:us|µs|ms|s|m|h)(?:{_NUMBER}(?:us|µs|ms|s|m|
 
 
 def parse_duration(text: str) -> float:
-    """The seconds that a text says. Raises UsageError for one without units, or none at all."""
+    """Parse a duration to seconds. Raises UsageError without a unit and for anything else."""
     text = text.strip()
     if not _WHOLE.fullmatch(text):
         raise UsageError(f"'{text}' is not a length of time", "a number with its unit: 20ms, 30s, 1m30s")
@@ -27,7 +27,7 @@ def parse_duration(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """The length of time as `parse_duration` reads it, in the largest unit that leaves it whole."""
+    """Format a duration for `parse_duration`, in the largest unit that divides it."""
     for unit, length in (("h", 3600), ("m", 60)):
         if seconds >= length and seconds % length == 0:
             return f"{seconds / length:.0f}{unit}"
@@ -35,12 +35,12 @@ def format_duration(seconds: float) -> str:
 
 
 def parse_delay_ms(text: str) -> float:
-    """A delay in milliseconds: 20ms, 500us, 0.1s, 0. Raises UsageError for anything else."""
+    """Parse a delay to milliseconds: 20ms, 500us, 0.1s, 0. Raises UsageError for anything else."""
     return round(parse_duration(text) * 1e3, 6)
 
 
 def format_delay(milliseconds: float) -> str:
-    """A delay for people, and as `parse_delay_ms` reads it: 20ms, 500us."""
+    """Format a delay for display and for `parse_delay_ms`: 20ms, 500us."""
     if 0 < milliseconds < 1:
         return f"{milliseconds * 1e3:g}us"
     return f"{milliseconds:.10g}ms"
@@ -51,7 +51,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)(?:I?B)?", re.IGNORECASE)
 
 
 def parse_size(text: str) -> int:
-    """The bytes of 4G, 512M, 1.5g or 268435456. Raises UsageError for what is no size."""
+    """Parse a size to bytes: 4G, 512M, 1.5g or 268435456. Raises UsageError for anything else."""
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         raise UsageError(f"'{text}' is not a size", "a number with its unit: 512M, 4G")
@@ -63,7 +63,7 @@ _TOLERANCE = re.compile(rf"\s*(?:±|\+-|\+/-)?\s*({_NUMBER})\s*%?\s*")
 
 
 def parse_tolerance(text: str) -> float:
-    """The percentage of `±2%`. Raises UsageError for anything else."""
+    """Parse `±2%` to a percentage. Raises UsageError for anything else."""
     written = _TOLERANCE.fullmatch(text)
     percent = float(written[1]) if written else 0.0
     if not 0 < percent <= MAX_TOLERANCE_PERCENT:
@@ -76,7 +76,7 @@ def parse_tolerance(text: str) -> float:
 
 
 def parse_ab(text: str) -> tuple[str, str, str]:
-    """Subject and both values of `SETTING=V1,V2`. Raises UsageError for anything else."""
+    """Parse `SETTING=V1,V2` to the subject and both values. Raises UsageError for anything else."""
     name, equals, values = text.partition("=")
     subject = name.strip().lower().replace("-", "_")
     parts = [value.strip() for value in values.split(",")]
@@ -90,9 +90,9 @@ def parse_ab(text: str) -> tuple[str, str, str]:
 
 
 def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:
-    """The weight of each transaction named; without names there is one for each, in their order.
+    """Parse the weights of transactions by name; without names, one for each transaction in order.
 
-    Raises UsageError for what is no number, a name that is unknown, and weights that are too few or too many.
+    Raises UsageError for an invalid number, an unknown name, and too few or too many weights.
     """
     example = f"such as {'/'.join('1' for _ in names)}, or {names[0]}=50"
     parts = text.replace("/", " ").replace(",", " ").split()
@@ -104,7 +104,7 @@ def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:
 
 
 def format_weights(weights: dict[str, float]) -> str:
-    """The weights alone, in their order: 90/10."""
+    """The weights without names, in order: 90/10."""
     return "/".join(f"{weight:g}" for weight in weights.values())
 
 

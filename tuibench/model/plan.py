@@ -1,4 +1,4 @@
-"""Plan of a run: all that is needed to repeat it, apart from the server."""
+"""Plan of a run: everything needed to repeat it, apart from the server."""
 
 from enum import StrEnum
 
@@ -15,7 +15,7 @@ OptionValue = bool | int | float | str
 
 
 GRACE_SECONDS = 60.0
-"""How long a session continues without a viewer."""
+"""Seconds that a session continues without a viewer."""
 
 
 class Arrival(StrEnum):
@@ -48,7 +48,7 @@ class EngineChoice(StrEnum):
 
 
 WATCH = "watch"
-"""What stands in the place of the profile in a session without load."""
+"""The profile name of a session without load."""
 
 
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,25 +120,25 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_connection_load(self) -> bool:
-        """Whether connections are a part of the load themselves."""
+        """True if connections are themselves part of the load."""
         return bool(self.idle_connections or self.reconnect or self.connect_rate or self.users)
 
     @property
     def profile_options(self) -> dict[str, OptionValue]:
-        """What the profile gets: its options, and the number of connections to share things out to."""
+        """The options passed to the profile, with the number of connections to distribute."""
         return {**self.options, "threads": max(self.most_threads, 1)}
 
     @property
     def starts_idle(self) -> bool:
-        """True for a load that begins without a thread, on a server whose own traffic is shown."""
+        """True for a load that starts with no threads, on a server whose own traffic is shown."""
         return not self.is_watch and not self.threads and not self.schedule
 
     @property
     def shows_traffic(self) -> bool:
-        """Whether charts and effects are about all that the server does for its clients."""
+        """True if charts and effects show the traffic of all the server's clients."""
         return self.is_watch or self.starts_idle
 
     @property
     def most_threads(self) -> int:
-        """The most threads that are planned for."""
+        """The maximum number of threads planned."""
         return max(self.threads, most_threads(self.schedule))

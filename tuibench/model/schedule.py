@@ -1,19 +1,18 @@
 """Planned load: stages of constant levels, and ramps between levels.
 
-A stage is about the threads or about the rate; what it is not about stays as it is.
+A stage sets the threads or the rate; the other one keeps its value. The `MAX_` constants bound both: larger
+numbers are taken for typing errors.
 
-How far a load can be pushed: beyond these a number is a slip of the finger.
+Notation of a plan: `8:30s,16:30s,64:1m`, `1..128/60s`, `rate 200:30s,rate 400:1m`.
 
-Planned load as it is written on a line: `8:30s,16:30s,64:1m`, `1..128/60s`, `rate 200:30s,rate 400:1m`.
+plan   stage, stage, …
+stage  [threads | rate] LEVEL:TIME
+       [threads | rate] FIRST..LAST/TIME [doubling]
+TIME   30s, 1m, 1m30s, 500ms, 2h
 
-    plan   stage, stage, …
-    stage  [threads | rate] LEVEL:TIME
-           [threads | rate] FIRST..LAST/TIME [doubling]
-    TIME   30s, 1m, 1m30s, 500ms, 2h
+Levels are threads by default; if any stage sets a rate, every stage must name its quantity.
 
-Threads are meant where nothing is named; once a rate is, every stage must say what it is about.
-
-How far a planned load has come.
+`PlanProgress` is the progress of a plan.
 """
 
 import re
@@ -70,7 +69,7 @@ class RampStage(msgspec.Struct, frozen=True, kw_only=True, tag="ramp"):
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """The two ends."""
+        """The first and the last level."""
         return (self.first, self.last)
 
 
@@ -79,7 +78,7 @@ Schedule = tuple[Stage, ...]
 
 
 def validate_schedule(stages: Sequence[Stage]) -> Schedule:
-    """The stages themselves. Raises UsageError for one that cannot be, or for too many."""
+    """Validate the stages. Raises UsageError for an invalid stage, or for too many."""
     if not 1 <= len(stages) <= MAX_STAGES:
         raise UsageError(f"a plan has between 1 and {MAX_STAGES:,} stages, not {len(stages):,}", EXAMPLE)
     for number, stage in enumerate(stages, 1):
@@ -89,7 +88,7 @@ def validate_schedule(stages: Sequence[Stage]) -> Schedule:
 
 
 def stage_error(stage: Stage) -> str:
-    """Why a stage cannot be; empty if it can."""
+    """Why a stage is invalid; empty if it is valid."""
     if not SHORTEST_SECONDS <= stage.seconds <= LONGEST_SECONDS:
         return f"it takes between {format_duration(SHORTEST_SECONDS)} and {format_duration(LONGEST_SECONDS)}"
     if stage.quantity is Quantity.THREADS:
@@ -103,17 +102,17 @@ def stage_error(stage: Stage) -> str:
 
 
 def total_seconds(stages: Sequence[Stage]) -> float:
-    """How long the whole plan takes."""
+    """The duration of the whole plan."""
     return sum(stage.seconds for stage in stages)
 
 
 def first_level(stages: Sequence[Stage], quantity: Quantity) -> float | None:
-    """Where a quantity begins; None if the plan is not about it."""
+    """The first level of a quantity; None if the plan does not set it."""
     return next((stage.levels[0] for stage in stages if stage.quantity is quantity), None)
 
 
 def most_threads(stages: Sequence[Stage]) -> int:
-    """The most threads that the plan will have; 0 if it is not about threads."""
+    """The maximum number of threads; 0 if the plan does not set threads."""
     return max((int(max(s.levels)) for s in stages if s.quantity is Quantity.THREADS), default=0)
 
 
@@ -125,9 +124,9 @@ _STAGE = re.compile(
 
 
 def parse_schedule(text: str, unnamed: Quantity = Quantity.THREADS) -> Schedule:
-    """The stages that a text says; those that do not name it are about `unnamed`.
+    """Parse a plan; a stage that does not name its quantity is of `unnamed`.
 
-    Raises UsageError with the position of the first that will not do.
+    Raises UsageError with the position of the first invalid stage.
     """
     stages, names, position = [], [], 0
     for part in text.split(","):
@@ -144,7 +143,7 @@ def parse_schedule(text: str, unnamed: Quantity = Quantity.THREADS) -> Schedule:
 
 
 def format_schedule(stages: Sequence[Stage]) -> str:
-    """The plan as `parse_schedule` reads it."""
+    """Format a plan for `parse_schedule`."""
     is_named = any(stage.quantity is Quantity.RATE for stage in stages)
     return ",".join(f"{f'{stage.quantity} ' if is_named else ''}{_format_stage(stage)}" for stage in stages)
 
@@ -162,7 +161,7 @@ def _format_level(level: float) -> str:
 
 
 def _parse_stage(text: str, position: int, unnamed: Quantity) -> tuple[Stage, str]:
-    """One stage, and what it says it is about."""
+    """One stage, and the quantity it names."""
     found = _STAGE.fullmatch(text)
     if found is None:
         raise _syntax_error(text, position, "a stage is LEVEL:TIME or FIRST..LAST/TIME")

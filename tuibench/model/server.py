@@ -1,4 +1,4 @@
-"""Properties of a server that do not change from tick to tick."""
+"""Constant properties of a server: flavour, version, identity."""
 
 from enum import StrEnum
 
@@ -31,7 +31,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def version_tuple(self) -> tuple[int, ...]:
-        """The version as numbers, to compare: (10, 11, 19)."""
+        """The version as a tuple of numbers, for comparison: (10, 11, 19)."""
         return tuple(int(part) for part in self.version.split("."))
 
 

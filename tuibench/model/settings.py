@@ -1,11 +1,11 @@
-"""What a server setting is: its roles, its state on a server, and presets.
+"""Server settings: roles, state on a server, and presets.
 
 The settings that tuibench changes are entries in `tuning.catalogue`: an entry holds limits, meanings,
 privileges and roles, and is the only place that lists them. A `SettingState` carries all of it from the
-catalogue to screens, recorder and reports, so none of them knows a setting by its name. To add a setting, add
+catalogue to screens, recorder and reports, so none of them depends on a setting's name. To add a setting, add
 its entry: dialog, panel, costs, alarms and reports follow from `group` and `roles`.
 
-`ServerVariable` holds the names that code refers to for another reason: an exception for one setting, or a
+`ServerVariable` holds the names that code uses for another reason: an exception for one setting, or a
 variable that tuibench reads and never changes.
 """
 
@@ -16,14 +16,14 @@ import msgspec
 
 
 class SettingGroup(StrEnum):
-    """Settings of DURABILITY decide what survives a crash; what their values cost is measured."""
+    """Settings of DURABILITY determine which data survives a crash; the cost of their values is measured."""
 
     DURABILITY = "durability"
     TUNING = "tuning"
 
 
 class SettingTopic(StrEnum):
-    """What part of the server a setting is about, in the order of lists and screens."""
+    """The part of the server that a setting belongs to, in the order of lists and screens."""
 
     DURABILITY = "durability"
     BINLOG = "binlog"
@@ -66,10 +66,10 @@ class SettingRole(StrEnum):
     """In the durability panel and the durability dialog."""
 
     COST = "cost"
-    """What a commit costs with its value is measured from the start, and reported."""
+    """The cost of a commit by its value is measured from the start, and reported."""
 
     ALARM = "alarm"
-    """A value that can lose data raises the alarm, even one that the server had before the session."""
+    """A value that can lose data raises the alarm, even if the server had it before the session."""
 
     REPORT = "report"
     """Among the variables that reports list first."""
@@ -88,7 +88,7 @@ class CostFigure(StrEnum):
 
 
 class ServerVariable(StrEnum):
-    """Variables that code refers to by name."""
+    """Variables that code uses by name."""
 
     FLUSH_LOG = "innodb_flush_log_at_trx_commit"
     SYNC_BINLOG = "sync_binlog"
@@ -142,7 +142,7 @@ PREFLIGHT_VARIABLES = (
 """Read before a run."""
 
 REPORTED_READ_ONLY = (ServerVariable.LOG_BIN,)
-"""Listed first in reports beside the settings with `SettingRole.REPORT`."""
+"""Read-only variables that reports list first, beside the settings with `SettingRole.REPORT`."""
 
 
 class SettingState(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,12 +199,12 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def raises_alarm(self) -> bool:
-        """True when committed data can be lost, by a change or by a setting that always counts."""
+        """True if committed data can be lost, by a change or by a setting that always counts."""
         return self.at_risk and (self.changed or SettingRole.ALARM in self.roles)
 
 
 def settings_with(role: SettingRole, settings: Iterable[SettingState]) -> tuple[SettingState, ...]:
-    """The settings that have a role, in the order of the catalogue."""
+    """The settings with a role, in catalogue order."""
     return tuple(setting for setting in settings if role in setting.roles)
 
 

@@ -1,11 +1,11 @@
-"""SQL errors that are part of a normal load: retried by default, and their plain names."""
+"""SQL errors of a normal load: retried by default, and their plain names."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 
 class ErrorName(NamedTuple):
-    """A plain name, and the name of a rate of them."""
+    """An error's plain name, and the label of its rate."""
 
     text: str
     rate: str
@@ -22,13 +22,13 @@ IGNORED_ERRORS = tuple(ERROR_NAMES)
 
 
 def error_text(code: str) -> str:
-    """An error code with its plain name: "1213 deadlock"; the code alone if it has none."""
+    """An error code with its plain name: "1213 deadlock"; the code alone without one."""
     name = ERROR_NAMES.get(int(code))
     return f"{code} {name.text}" if name else code
 
 
 def error_rate_label(codes: Iterable[str]) -> str:
-    """What a rate of these errors is called: by their name if all are the same."""
+    """The label of the rate of these errors: their name if all are the same."""
     different = {int(code) for code in codes}
     name = ERROR_NAMES.get(different.pop()) if len(different) == 1 else None
     return name.rate if name else "errors/s"

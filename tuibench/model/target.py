@@ -1,4 +1,4 @@
-"""Address of a server and login data."""
+"""Server address and login."""
 
 from typing import Literal
 
@@ -52,17 +52,17 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def where(self) -> str:
-        """The place in a few characters, as the screen and messages name it."""
+        """The address in a few characters, for screen and messages."""
         first = f"socket {self.socket}" if self.socket else f"{self.host}:{self.port}"
         return f"{first} and {len(self.further)} more" if self.further else first
 
     @property
     def is_local(self) -> bool:
-        """True if the (first) server shares this host, so that host figures speak of it."""
+        """True if the (first) server runs on this host, so that host figures apply to it."""
         return bool(self.socket) or self.host in LOOPBACK_HOSTS
 
     def for_connection(self, number: int) -> "Target":
-        """The one server that connection `number` (from 0) of a load goes to."""
+        """The server for connection `number` (from 0) of a load."""
         if not self.further:
             return self
         place = number % (len(self.further) + 1)
@@ -72,5 +72,5 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def without_password(self) -> "Target":
-        """The same target, fit for a record."""
+        """The same target without the password, for a record."""
         return msgspec.structs.replace(self, password="", password_command="")

@@ -76,13 +76,13 @@ RECORDED_VARIABLES = (
 """Patterns of the variables that matter to speed or durability."""
 
 EXCLUDED_VARIABLES = ("innodb_*_dir*", "innodb_ft_*", "innodb_monitor_*", "innodb_tmpdir", "innodb_version")
-"""Of those, names of files and what has no bearing on a load."""
+"""Recorded variables to exclude: file names and variables without effect on a load."""
 
 
 async def read_environment(
     target: Target, server: ServerInfo, now_ns: Callable[[], int], version: str = __version__
 ) -> Environment:
-    """All that can be found out. What cannot is a gap in words: a run is not lost for it."""
+    """Read the environment. Data that cannot be read becomes a gap and does not fail the run."""
     variables: dict[str, str] = {}
     trip, gaps = None, []
     try:
@@ -108,7 +108,7 @@ async def read_environment(
 
 
 def is_recorded_variable(name: str) -> bool:
-    """True for a variable that is kept."""
+    """True for a variable that is recorded."""
     wanted = any(fnmatchcase(name, pattern) for pattern in RECORDED_VARIABLES)
     return (
         wanted and not is_volatile(name) and not any(fnmatchcase(name, each) for each in EXCLUDED_VARIABLES)
@@ -121,7 +121,7 @@ async def _variables(connection: Connection) -> dict[str, str]:
 
 
 async def _round_trip(connection: Connection, now_ns: Callable[[], int]) -> RoundTrip:
-    """A statement that costs the server next to nothing; the first one, which warms up, does not count."""
+    """The round trip of a trivial statement; the first one is a warm-up and does not count."""
     await connection.query(NOTHING_SQL)
     took_ms = []
     for _ in range(ROUND_TRIPS):

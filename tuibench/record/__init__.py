@@ -1,1 +1,1 @@
-"""Record of a run: the run directory, reports and comparisons."""
+"""Recorded runs: run directory, reports and comparisons."""

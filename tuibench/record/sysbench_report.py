@@ -2,11 +2,11 @@
 
 Scripts parse these; formats are those of sysbench 1.0.20.
 
-A run as CSV: a row an interval. The first ten columns are those of sysbench's report_csv, in its order.
+CSV of a run: a row per interval. The first ten columns are those of sysbench's report_csv, in its order.
 
-sysbench's latency histogram in text: its buckets, its layout.
+sysbench's latency histogram as text, with its buckets and layout.
 
-Ticks added up to intervals, for what is printed and what is written.
+Aggregation of ticks to intervals.
 """
 
 import math
@@ -21,7 +21,7 @@ from tuibench.model.results.summary import Fairness, QueryTotals, Summary, Trans
 
 
 def head_text(version: str, plan: RunPlan) -> str:
-    """What stands above the first interval line until the threads have started."""
+    """The text before the first interval line, until the threads have started."""
     rate = f"Target transaction rate: {plan.rate:g}/sec\n" if plan.rate else ""
     every = plan.report_seconds
     lines = f"Report intermediate results every {every:g} second(s)\n" if every else ""
@@ -36,9 +36,9 @@ THREADS_STARTED = "Threads started!\n\n"
 
 
 class IntervalCounts(msgspec.Struct, kw_only=True):
-    """The figures of an interval line: counts over `seconds`, adding up over several ticks.
+    """The figures of an interval line: counts over `seconds`, additive over several ticks.
 
-    `threads` and `rate` are what was asked for, `backlog` and `in_flight` as they stood at the end;
+    `threads` and `rate` are the requested values, `backlog` and `in_flight` those at the end;
     `connection_load` is that of the last tick.
     """
 
@@ -90,7 +90,7 @@ class FullReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def interval_line(elapsed_seconds: float, interval: IntervalCounts, percentile: float) -> str:
-    """sysbench's line of intermediate results. A percentile of 0 is none; others show decimals at need."""
+    """sysbench's line of intermediate results. Percentile 0 is none; others show decimals if necessary."""
     seconds = interval.seconds or 1.0
     queries = interval.reads + interval.writes + interval.others
     (latency_us,) = interval.latency.percentiles((percentile,)) if percentile else (0.0,)
@@ -109,7 +109,7 @@ def queue_line(elapsed_seconds: float, interval: IntervalCounts) -> str:
 
 
 def further_lines(elapsed_seconds: float, interval: IntervalCounts) -> list[str]:
-    """What follows the line of an interval: sysbench's line of the queue, and one about connections."""
+    """The lines after an interval line: sysbench's line of the queue, and one about connections."""
     lines = [queue_line(elapsed_seconds, interval)] if interval.rate else []
     if (connections := interval.connection_load) is not None:
         lines.append(f"[ {elapsed_seconds:.0f}s ] {connections_text(connections)}")
@@ -117,7 +117,7 @@ def further_lines(elapsed_seconds: float, interval: IntervalCounts) -> list[str]
 
 
 def connections_text(now: ConnectionSample) -> str:
-    """Users, idle connections and logins of an interval, as far as the load has them."""
+    """Users, idle connections and logins of an interval, if the load has them."""
     parts = []
     if now.users:
         parts.append(f"users: {now.users}, waiting: {now.waiting}, wait (ms,95%): {_p95(now.wait)}")
@@ -193,7 +193,7 @@ Threads fairness:
 
 
 def _percentile_lines(report: FullReport) -> str:
-    """sysbench has 0.00 where there is none."""
+    """sysbench reports 0.00 without a percentile."""
     if not report.percentiles:
         return "         percentile stats:               disabled"
     return "\n".join(
@@ -205,7 +205,7 @@ def _percentile_lines(report: FullReport) -> str:
 SYSBENCH_COLUMNS = (
     "time", "threads", "tps", "qps", "reads", "writes", "other", "latency_pct", "errors", "reconnects",
 )  # fmt: skip
-"""All but the first two are rates, apart from `latency_pct`: ms, of the percentile that was asked for."""
+"""All except the first two are rates, apart from `latency_pct`: ms, of the requested percentile."""
 
 OWN_COLUMNS = (
     "seconds", "transactions", "rate", "backlog", "concurrency",
@@ -217,7 +217,7 @@ CSV_HEADER = ",".join((*SYSBENCH_COLUMNS, *OWN_COLUMNS)) + "\n"
 
 
 def interval_csv_row(elapsed_seconds: float, interval: IntervalCounts, percentile: float) -> str:
-    """One interval, ending in a newline. A percentile of 0 is none."""
+    """One interval, ending in a newline. Percentile 0 is none."""
     return ",".join((*_as_sysbench(elapsed_seconds, interval, percentile), *_more(interval))) + "\n"
 
 
@@ -266,7 +266,7 @@ Latency histogram (values are in milliseconds)
 
 
 def histogram_text(histogram: Histogram) -> str:
-    """sysbench's `--histogram`: logarithmic buckets with stars, empty ones left out; ends in a blank line."""
+    """sysbench's `--histogram`: logarithmic buckets with stars, without empty ones; ends in a blank line."""
     counts: dict[int, int] = {}
     for bucket, times in histogram.counts.items():
         place = sysbench_bucket(min(bucket_upper_bound(bucket), histogram.max_us) / US_PER_MS)
@@ -275,7 +275,7 @@ def histogram_text(histogram: Histogram) -> str:
 
 
 def sysbench_bucket(value_ms: float) -> int:
-    """The bucket whose value is nearest on the logarithmic scale."""
+    """The bucket with the nearest value on the logarithmic scale."""
     inside = min(max(value_ms, LOWEST_MS), HIGHEST_MS)
     return math.floor((math.log(inside) - _OFFSET) * _PER_BUCKET + 0.5)
 
@@ -296,7 +296,7 @@ INTERVAL_ROUNDING_SECONDS = 1e-6
 
 
 class IntervalAggregator:
-    """Passes on an interval every `seconds`; with 0 never."""
+    """Merges ticks to intervals of `seconds`; with 0 never."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -304,7 +304,7 @@ class IntervalAggregator:
         self._taken_at = 0.0
 
     def add(self, elapsed_seconds: float, interval: IntervalCounts) -> IntervalCounts | None:
-        """Takes a tick in; the whole, once it is complete."""
+        """Add a tick; returns the interval when it is complete."""
         self._sum.add(interval)
         if not self._seconds or elapsed_seconds - self._taken_at < self._seconds - INTERVAL_ROUNDING_SECONDS:
             return None

@@ -68,7 +68,7 @@ def _lua_hint(path: Path) -> str:
 
 
 def load_profile(name: str) -> Profile:
-    """Reads and checks a profile. Raises UsageError with file, key and nearest valid name."""
+    """Read and check a profile. Raises UsageError with file, key and nearest valid name."""
     path = find_profile(name)
     return _checked_profile(decode_profile(_read_profile(path), str(path)), str(path), (path,))
 

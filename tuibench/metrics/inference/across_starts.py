@@ -1,8 +1,8 @@
-"""Two groups of server starts: the interval holds what differs from one start to the next.
+"""Comparison of two groups of server starts, with an interval that includes the variation between starts.
 
 Between starts of one server with the same data 5 to 10 % are usual, within a start less than 2 %. So a start
 is one observation, however long or often it was measured: its runs' logarithms are averaged, and Student's t
-is taken over the starts, with Welch's degrees of freedom for two groups of different spread (Welch,
+is applied to the starts, with Welch's degrees of freedom for two groups of different variance (Welch,
 Biometrika 34, 1947).
 
 Kalibera and Jones, "Rigorous benchmarking in reasonable time" (ISMM 2013), give the hierarchy: repetition is
@@ -20,15 +20,17 @@ from tuibench.metrics.inference.verdict import Interval
 from tuibench.model.experiments.effect import Verdict
 
 LEVEL = 0.045
-"""A little below 5 %, which Welch's test exceeds by a little where few starts differ in spread."""
+"""Slightly below 5 %, because Welch's test exceeds its level slightly for a few starts with different
+variances.
+"""
 
 Starts = Sequence[Sequence[float]]
-"""For each start its runs' levels, at least one."""
+"""For each start, the levels of its runs, at least one."""
 
 
 class Comparison(NamedTuple):
     """The second group against the first. With a single start on a side there is an estimate, but no interval
-    and no verdict: how much starts differ is unknown.
+    and no verdict: the variation between starts is unknown.
     """
 
     interval: Interval
@@ -38,7 +40,7 @@ class Comparison(NamedTuple):
 
 
 def compare(first: Starts, other: Starts, *, level: float = LEVEL, tolerance: float = 0.0) -> Comparison:
-    """Two groups of independent starts."""
+    """Compare two groups of independent starts."""
     scale = Scale.of((run for start in first for run in start), (run for start in other for run in start))
     a, b = _start_levels(first, scale), _start_levels(other, scale)
     half = _welch(a, b, level) if min(len(a), len(b)) > 1 else math.inf

@@ -1,24 +1,24 @@
-"""Intervals for the difference of two windows of a time series: the circular moving-block bootstrap.
+"""Confidence intervals of the difference of two windows of a time series: the circular moving-block
+bootstrap.
 
-Neighbouring slots are alike, so whole blocks of them are drawn (Künsch, Annals of Statistics 17, 1989),
-around the window's end (Politis & Romano 1992), and the middle 95 % of the redrawn differences is the
+Adjacent slots are correlated, so whole blocks of them are drawn (Künsch, Annals of Statistics 17, 1989),
+around the window's end (Politis & Romano 1992), and the middle 95 % of the resampled differences is the
 interval (Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7, 1979).
 
-Windows here are short, a dozen slots, and three things would make that interval too narrow:
+Windows are short here, a dozen slots, and three effects would make that interval too narrow:
 - percentiles of few values: it is expanded to Student's t (Hesterberg, The American Statistician 69, 2015);
-- a block cannot hold all of the autocorrelation: what an AR(1) series of the estimated strength would have
+- a block cannot contain all of the autocorrelation: what an AR(1) series of the estimated strength would have
   beyond the block is added;
 - the autocorrelation φ is itself estimated from few slots: it is corrected for its bias (Marriott & Pope,
-  Biometrika 41, 1954), drawn towards that of a usual load and raised by a part of its own error.
+  Biometrika 41, 1954), shrunk towards that of a usual load and raised by a part of its own error.
 
-The block length is Carlstein's for AR(1): (2φ/(1−φ²))^(2/3) · n^(1/3) (Annals of Statistics 14, 1986).
-In simulation 95 % intervals hold the truth in 90 to 98 of 100 cases for φ up to 0.6 and twelve slots or more.
+The block length is Carlstein's for AR(1): (2φ/(1−φ²))^(2/3) · n^(1/3) (Annals of Statistics 14, 1986). In
+simulation 95 % intervals contain the true value in 90 to 98 of 100 cases for φ up to 0.6 and twelve slots or
+more.
 
-A window's value at a rank, and the values that windows redrawn from it would have.
-
-A redrawn window's is read off the same merged histogram, at the rank that the redrawn share of latencies
-below it points to (Woodruff, "Confidence intervals for medians and other position measures", JASA 47, 1952):
-nothing has to be merged for each of many hundred drawings.
+Quantiles: a resampled window's quantile is read from the original merged histogram, at the rank that the
+resampled share of latencies below it indicates (Woodruff, "Confidence intervals for medians and other
+position measures", JASA 47, 1952): no histograms are merged for the many hundred resamples.
 """
 
 import math
@@ -40,17 +40,19 @@ TOLERANCE_PERCENT = 5.0
 """Windows that are known to differ by less are equal."""
 
 NEAR_ZERO = 1e-3
-"""A smaller ratio has no logarithm worth averaging."""
+"""The least ratio with a usable logarithm."""
 
 RESAMPLES = 400
 SEED = 1979
-"""One seed for all: the same windows give the same interval."""
+"""A fixed seed: the same windows give the same interval."""
 
 USUAL_PHI, USUAL_WEIGHT = 0.35, 12.0
-"""Autocorrelation of a steady load from second to second, and for how many slots that knowledge counts."""
+"""Autocorrelation of a steady load from second to second, and the number of slots that this prior counts
+for.
+"""
 
 PHI_MARGIN = 0.3
-"""How many of its standard errors the autocorrelation is raised by."""
+"""The number of standard errors that the autocorrelation is raised by."""
 
 LARGEST_PHI = 0.9
 
@@ -72,7 +74,7 @@ class RatioSeries(NamedTuple):
 
 
 class ResampledRatios(NamedTuple):
-    """Redrawn ratios of both windows, and the factor by which their scatter is too small."""
+    """Resampled ratios of both windows, and the factor by which their variation is too small."""
 
     before: list[float]
     after: list[float]
@@ -80,7 +82,7 @@ class ResampledRatios(NamedTuple):
 
 
 def resample(before: RatioSeries, after: RatioSeries) -> ResampledRatios:
-    """Redraws both windows, each by itself."""
+    """Resample both windows independently."""
     rng = random.Random(SEED)
     count = min(len(before.above), len(after.above))
     phi = autocorrelation(before.series, after.series)
@@ -91,7 +93,7 @@ def resample(before: RatioSeries, after: RatioSeries) -> ResampledRatios:
 
 
 def bootstrap_interval(estimate: float, resampled: Sequence[float], scale: float) -> tuple[float, float]:
-    """The middle 95 % of the redrawn values, stretched from the estimate."""
+    """The middle 95 % of the resampled values, stretched from the estimate."""
     ordered = sorted(resampled)
     edge = round(0.025 * (len(ordered) - 1))
     low, high = ordered[edge], ordered[-1 - edge]
@@ -101,7 +103,7 @@ def bootstrap_interval(estimate: float, resampled: Sequence[float], scale: float
 
 
 def autocorrelation(*windows: Sequence[float]) -> float:
-    """The cautious estimate of φ, from 0 to 0.9, from all windows together."""
+    """The conservative estimate of φ, from 0 to 0.9, from all windows together."""
     products = squares = 0.0
     count = sum(len(window) for window in windows)
     for window in windows:
@@ -116,20 +118,20 @@ def autocorrelation(*windows: Sequence[float]) -> float:
 
 
 def block_length(phi: float, count: int) -> int:
-    """Slots to draw at a time: at least one, at most a third of the window."""
+    """Slots per block: at least one, at most a third of the window."""
     wanted = math.cbrt((2 * phi / (1 - phi * phi)) ** 2 * count)
     return max(1, min(round(wanted), count // 3))
 
 
 def scatter_correction(phi: float, count: int, block: int) -> float:
-    """By what factor the scatter of an AR(1) window's mean exceeds that of its redrawn blocks."""
+    """The ratio of the variation of an AR(1) window's mean to that of its resampled blocks."""
     true = _ar1_variance(phi, count)
     drawn = _ar1_variance(phi, block) - block * true / count
     return math.sqrt(true / max(drawn, 0.05))
 
 
 def _ar1_variance(phi: float, length: int) -> float:
-    """Variance of the mean of `length` slots, in that of `length` independent ones."""
+    """Variance of the mean of `length` slots, relative to that of `length` independent ones."""
     return 1 + 2 * math.fsum((1 - lag / length) * phi**lag for lag in range(1, length))
 
 
@@ -154,9 +156,9 @@ def _circular_block_sums(values: Sequence[float], block: int) -> list[float]:
 
 
 class Quantile:
-    """The value below which a share (0 to 1) of a window's latencies lies; there must be some.
+    """The value below which a share (0 to 1) of a window's latencies lies; the window must not be empty.
 
-    `parts` are the latencies below it and all of them, slot by slot.
+    `parts` are the latencies below it and all of them, by slot.
     """
 
     def __init__(self, histograms: Sequence[Histogram], share: float) -> None:
@@ -169,7 +171,9 @@ class Quantile:
         )
 
     def read(self, resampled: Sequence[float]) -> list[float]:
-        """A share below it that is smaller by so much means a value at a rank higher by so much."""
+        """The value in ms for each resampled share of latencies below the original one: a smaller share is
+        a higher rank.
+        """
         found = self.parts.ratio
         return [
             math.nan if math.isnan(one) else self._ranks.at_ms(self._share + found - one) for one in resampled
@@ -194,7 +198,7 @@ class DifferenceEstimate(NamedTuple):
 def comparison_from_resamples(
     figure: EffectFigure, before: float, after: float, resampled: ResampledRatios
 ) -> Comparison:
-    """Puts difference and relative difference with their intervals together."""
+    """Build a comparison from difference and relative difference with their intervals."""
     found = estimate_difference(before, after, resampled)
     return Comparison(
         figure=figure,
@@ -206,7 +210,7 @@ def comparison_from_resamples(
 
 
 def estimate_difference(before: float, after: float, resampled: ResampledRatios) -> DifferenceEstimate:
-    """By how much a figure differs, by its value and the redrawn ones."""
+    """The difference of a figure, from its value and the resampled ones."""
     low, high = bootstrap_interval(
         after - before, _pairwise(resampled, lambda old, new: new - old), resampled.scale
     )
@@ -218,7 +222,7 @@ def estimate_difference(before: float, after: float, resampled: ResampledRatios)
 
 
 def _verdict(difference: tuple[float, float], percents: tuple[float | None, float | None]) -> Verdict:
-    """Higher or lower if both intervals say so; equal if the relative one is within the tolerance."""
+    """Higher or lower if both intervals exclude zero; equal if the relative one is within the tolerance."""
     known = [edge for edge in percents if edge is not None]
     if min(*difference, *known) > 0:
         return Verdict.HIGHER
@@ -229,7 +233,9 @@ def _verdict(difference: tuple[float, float], percents: tuple[float | None, floa
 
 
 def _ratio_interval(ratio: float, resampled: ResampledRatios) -> tuple[float, float]:
-    """Of after / before: by its logarithm, so that it stays above zero, unless it comes near to it."""
+    """The interval of after / before: of its logarithm, so that it stays above zero, unless it is close to
+    zero.
+    """
     ratios = _pairwise(resampled, lambda old, new: new / old if old > 0 else math.nan)
     if min(ratio, *ratios) > NEAR_ZERO and max(ratio, *ratios) < 1 / NEAR_ZERO:
         low, high = bootstrap_interval(math.log(ratio), [math.log(one) for one in ratios], resampled.scale)

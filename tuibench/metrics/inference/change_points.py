@@ -1,14 +1,14 @@
-"""Change points in the history of a figure: the runs at which its level changes.
+"""Change point detection in the history of a figure: the runs at which its level changes.
 
-- `change_points` looks at the whole history: E-divisive (Matteson and James, JASA 109, 2014) finds where a
-  stretch falls apart best, by the energy distance of its two sides, which takes no distribution for granted.
-  Whether it does is decided by Student's t on both sides, as in Hunter (Fleming et al., ICPE 2023;
-  apache-otava), and both sides are searched again.
-- `first_alarm` looks at the newest runs, where a change has few runs behind it: a cumulative sum (Page,
+- `change_points` analyses the whole history: E-divisive (Matteson and James, JASA 109, 2014) finds the best
+  split of a stretch by the energy distance of its two sides, without an assumption about the distribution.
+  Student's t on both sides decides whether the split is significant, as in Hunter (Fleming et al., ICPE 2023;
+  apache-otava), and both sides are searched recursively.
+- `first_alarm` analyses the newest runs, when a change has few runs after it: a cumulative sum (Page,
   Biometrika 41, 1954) of the evidence that the level has shifted by `shift` against the runs before. The
   evidence is a ratio of t densities, because the level before and its noise are estimated.
 
-Levels are logarithms, in the order of time.
+Levels are logarithms, in time order.
 """
 
 import math
@@ -19,26 +19,28 @@ from typing import NamedTuple
 from tuibench.metrics.inference import students_t
 
 LEVEL = 0.001
-"""Of the t test. It tests the best of many places, so this is much smaller than the rate of false alarms."""
+"""Significance level of the t test. It tests the best of many splits, so this is much smaller than the rate
+of false alarms.
+"""
 
 FEWEST_RUNS = 3
-"""On each side of a change point."""
+"""The least runs on each side of a change point."""
 
 LONGEST_STRETCH = 400
-"""Runs searched at a time; the search takes time with the square of it."""
+"""Runs searched at a time; the time of the search grows with the square."""
 
 BASELINE = 100
 FEWEST_BASELINE = 8
 EVIDENCE = 4.1
 """The logarithm of the likelihood ratio at which the newest runs raise an alarm.
 
-It does so once in 200 runs without a change. A fall of 5 % in noise of 3 % is then found within five
-runs in 77, 81 and 84 % (after 20, 40 and 100 runs). A sum that knows the level and its noise, which is
-optimal (Moustakides, Annals of Statistics 14, 1986), finds it in 86 % at the same rate of alarms.
+It does so once in 200 runs without a change. A fall of 5 % in noise of 3 % is then detected within five
+runs in 77, 81 and 84 % (after 20, 40 and 100 runs). A sum with known level and noise, which is
+optimal (Moustakides, Annals of Statistics 14, 1986), detects it in 86 % at the same rate of alarms.
 """
 
 LEAST_NOISE = 0.003
-"""Runs that agree better than that do so by chance."""
+"""The least noise assumed: closer agreement of runs is chance."""
 
 
 class ChangePoint(NamedTuple):
@@ -57,7 +59,7 @@ class Alarm(NamedTuple):
 
 
 def change_points(levels: Sequence[float]) -> list[ChangePoint]:
-    """All changes of level, in the order of time."""
+    """All changes of level, in time order."""
     start = max(0, len(levels) - LONGEST_STRETCH)
     places = [start, *_places(levels, start, len(levels)), len(levels)]
     return [
@@ -69,7 +71,7 @@ def change_points(levels: Sequence[float]) -> list[ChangePoint]:
 def first_alarm(levels: Sequence[float], shift: float, since: int = 0) -> Alarm | None:
     """The first shift that begins at run `since` or later; a negative `shift` is a fall.
 
-    The baseline is up to `BASELINE` runs before the shift, of the level that held last.
+    The baseline is up to `BASELINE` runs before the shift, at the last level.
     """
     changed = [point.place for point in change_points(levels[:since])]
     begin = changed[-1] if changed else 0
@@ -93,7 +95,7 @@ def _places(levels: Sequence[float], start: int, end: int) -> list[int]:
 
 
 def _best_split(levels: Sequence[float]) -> int | None:
-    """Where the energy distance of the two sides, weighted by their sizes, is largest."""
+    """The split with the largest energy distance of the two sides, weighted by their sizes."""
     count = len(levels)
     inside_left, inside_right, whole = 0.0, _distances(levels), _distances(levels)
     best: tuple[float, int] | None = None
@@ -122,7 +124,7 @@ def _differ(left: Sequence[float], right: Sequence[float]) -> bool:
 
 
 def _evidence(level: float, baseline: Sequence[float], shift: float) -> float:
-    """The logarithm of how much better a shift explains the level than none."""
+    """The log likelihood ratio of a shift of the level against none."""
     count = len(baseline)
     noise = max(stdev(baseline), LEAST_NOISE)
     scale = noise * noise * (1 + 1 / count) * (count - 1)

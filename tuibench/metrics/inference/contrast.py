@@ -1,8 +1,8 @@
 """Comparison of two runs, figure by figure, relative to the noise of their own ticks.
 
 A figure is a ratio of sums over ticks (transactions over seconds, errors over attempts) or a percentile of
-all latencies; its interval is that of `bootstrap`. A long run's ticks are added up to `MOST_SLOTS` slots
-first, which costs no accuracy: neighbours are redrawn together anyway.
+all latencies; its interval is that of `bootstrap`. A long run's ticks are merged to `MOST_SLOTS` slots
+first, which costs no accuracy: adjacent ticks are resampled together anyway.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,11 +23,11 @@ from tuibench.model.results.comparison import ComparisonVerdict, Contrast
 
 MOST_SLOTS = 400
 FEWEST_SLOTS = 5
-"""In fewer there is no noise to be seen, and nothing can be said."""
+"""With fewer slots the noise cannot be estimated, and there is no verdict."""
 
 
 class TickTotals(NamedTuple):
-    """What a tick of a run adds to its figures. None is what was not measured."""
+    """A tick's contribution to the figures of a run. None is not measured."""
 
     seconds: float
     transactions: float
@@ -42,9 +42,10 @@ TickSeries = Sequence[TickTotals]
 
 
 class Metric(NamedTuple):
-    """One figure: its name for thresholds, its title and unit, and which way is better.
+    """One figure: its name for thresholds, its title and unit, and which direction is better.
 
-    It is the `share`-th quantile of the latencies, or the ratio of what `above` and `below` find in ticks.
+    It is the `share`-th quantile of the latencies, or the ratio of the sums of `above` and `below` over
+    ticks.
     """
 
     name: str
@@ -80,12 +81,12 @@ METRICS_BY_NAME = {metric.name: metric for metric in METRICS}
 
 
 def metric_value(metric: Metric, ticks: TickSeries) -> float | None:
-    """The figure of one run; None where it was not measured."""
+    """The figure of one run; None if not measured."""
     return _MetricResampler.of(metric, ticks).value
 
 
 def compare_metric(metric: Metric, first: TickSeries, other: TickSeries) -> Contrast:
-    """The figure of another run against that of the first."""
+    """Compare the figure of another run with that of the first."""
     before, after = _MetricResampler.of(metric, first), _MetricResampler.of(metric, other)
     if before.value is None or after.value is None:
         return Contrast(value=after.value)
@@ -110,7 +111,7 @@ def compare_metric(metric: Metric, first: TickSeries, other: TickSeries) -> Cont
 
 
 def merge_ticks(ticks: Iterable[TickTotals], count: int, most: int = MOST_SLOTS) -> list[TickTotals]:
-    """The `count` ticks, as many neighbours added up as it takes to have no more than `most`."""
+    """Merge adjacent ticks evenly, so that at most `most` remain; `count` is the number of ticks."""
     length = max(1, ceil(count / most))
     waiting, found = iter(ticks), []
     while several := list(islice(waiting, length)):
@@ -133,13 +134,13 @@ def _sum_ticks(ticks: TickSeries) -> TickTotals:
 
 
 def _known_sum(values: Sequence[float | None]) -> float | None:
-    """A sum over ticks stands for all of them, or for nothing."""
+    """The sum over ticks; None if any tick lacks it."""
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
 
 
 def judge(better: Literal["higher", "lower"], verdict: Verdict) -> ComparisonVerdict:
-    """Better or worse, by which way the figure should go."""
+    """Better or worse, by the direction in which the figure should change."""
     match verdict:
         case Verdict.EQUAL:
             return ComparisonVerdict.EQUAL
@@ -150,7 +151,7 @@ def judge(better: Literal["higher", "lower"], verdict: Verdict) -> ComparisonVer
 
 
 class _MetricResampler(NamedTuple):
-    """A run's figure, what its redrawing is made of, and how redrawn ratios become the figure again."""
+    """The figure of one run, its resampling, and the conversion of resampled ratios to the figure."""
 
     value: float | None
     parts: RatioSeries

@@ -1,10 +1,8 @@
-"""Mean of a short autocorrelated series with its 95 % confidence interval.
+"""Mean of a short autocorrelated series with its 95 % confidence interval, and means over repeated runs.
 
-Neighbouring ticks are alike: n of them tell as much as n·(1−φ)/(1+φ) independent ones, if they are an AR(1)
-series (Box, Jenkins & Reinsel, Time Series Analysis, ch. 2). φ is the cautious estimate of `bootstrap`, and
-Student's t is taken with the degrees of freedom that remain.
-
-Repeated runs taken together: the mean of each figure, and how sure it is.
+Adjacent ticks are correlated: n of them are worth n·(1−φ)/(1+φ) independent ones in an AR(1) series (Box,
+Jenkins & Reinsel, Time Series Analysis, ch. 2). φ is the conservative estimate of `bootstrap`, and Student's
+t is used with the remaining degrees of freedom.
 """
 
 import math
@@ -22,14 +20,14 @@ FEWEST_VALUES = 4
 
 
 class MeanEstimate(NamedTuple):
-    """A mean; `half_width` is that of its 95 % interval as a share of it, infinite where it is not known."""
+    """A mean; `half_width` is that of its 95 % interval as a share of it, infinite if unknown."""
 
     mean: float
     half_width: float
 
 
 def estimate_mean(values: Sequence[float]) -> MeanEstimate:
-    """The level of a series that is at rest."""
+    """The mean of a settled series."""
     count = len(values)
     if not count:
         return MeanEstimate(0.0, math.inf)
@@ -45,7 +43,7 @@ def estimate_mean(values: Sequence[float]) -> MeanEstimate:
 COSTS = tuple(
     f"{resource}_per_{operation}" for operation in ("transaction", "query") for resource in Resource
 )
-"""What an operation cost."""
+"""The cost of an operation."""
 FIGURES = (
     *(name for name in CellFigures.__struct_fields__ if name not in ("per_transaction", "per_query")),
     *COSTS,

@@ -1,4 +1,4 @@
-"""The scale on which levels are compared: logarithms, so that differences are relative."""
+"""Scale for the comparison of levels: logarithms, so that differences are relative."""
 
 import math
 from collections.abc import Iterable
@@ -7,19 +7,19 @@ from typing import NamedTuple
 from tuibench.metrics.inference.verdict import Interval
 
 NEXT_TO_NOTHING = 0.05
-"""Of the highest level."""
+"""The share of the highest level below which a level counts as zero."""
 
 
 class Scale(NamedTuple):
-    """Logarithms; or shares of `unit` where some level is next to nothing."""
+    """Logarithms; or shares of `unit` if some level is near zero."""
 
     unit: float | None = None
 
     @classmethod
     def of(cls, first: Iterable[float], other: Iterable[float]) -> "Scale":
-        """The scale of two sides, relative to the first: logarithms unless a level is next to nothing.
+        """The scale of two sides, relative to the first: logarithms unless a level is near zero.
 
-        The logarithms of very small levels scatter so much that they would hide a difference.
+        The logarithms of very small levels vary so much that they would hide a difference.
         """
         first, other = list(first), list(other)
         every = [*first, *other]

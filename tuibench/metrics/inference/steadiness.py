@@ -1,9 +1,9 @@
-"""How steady a run was: the distribution of its throughput from second to second, and its stalls.
+"""Steadiness of a run: the distribution of its throughput from second to second, and its stalls.
 
-A mean hides a server that does nothing for two seconds in every thirty. What shows it are the lowest seconds
-(p1 of one-second TPS), the coefficient of variation, and stalls: stretches in which throughput stays below
-`STALLED` of the median of its level. A level lasts until the next change of the load or of a setting: 20 TPS
-with one thread are no stall because 64 threads reached 1,000.
+A mean hides a server that does nothing for two seconds in every thirty. The lowest seconds (p1 of one-second
+TPS), the coefficient of variation, and stalls reveal it: stretches in which throughput is below `STALLED` of
+the median of its level. A level lasts until the next change of the load or of a setting: 20 TPS with one
+thread are no stall because 64 threads reached 1,000.
 """
 
 import math
@@ -18,15 +18,17 @@ STALLED = 0.1
 SECOND = 1.0
 ROUNDING_SECONDS = 0.05
 FEWEST_TICKS = 5
-"""A level with fewer has no median worth the name. The steps of a ramp are such levels."""
+"""A level with fewer ticks has no reliable median, such as the steps of a ramp."""
 SETTLING_SECONDS = 10.0
-"""After a change some ticks are still near the level before it: the lower of both medians counts."""
+"""Seconds after a change in which some ticks are still near the previous level: the lower of both medians
+applies.
+"""
 
 
 class Tick(NamedTuple):
-    """What one tick measured: when it ended, how long it was, and the transactions that ended in it.
+    """One tick: its end, its length, and the transactions that ended in it.
 
-    `level` is another number after each change of the load or of a setting.
+    `level` is a different number after each change of the load or of a setting.
     """
 
     end_seconds: float
@@ -44,7 +46,7 @@ class Tick(NamedTuple):
 
 
 def steadiness(ticks: Sequence[Tick]) -> Steadiness | None:
-    """The steadiness of a run; None without a tick. Pauses are left out by the caller."""
+    """The steadiness of a run; None without a tick. The caller omits pauses."""
     seconds = list(in_seconds(ticks))
     if not seconds:
         return None
@@ -63,7 +65,7 @@ def steadiness(ticks: Sequence[Tick]) -> Steadiness | None:
 
 
 def in_seconds(ticks: Iterable[Tick]) -> Iterator[Tick]:
-    """Ticks that are shorter than a second added up to one; a rest at the end is left out."""
+    """Merge ticks shorter than a second to whole seconds; an incomplete second at the end is omitted."""
     seconds = transactions = 0.0
     for tick in ticks:
         seconds += tick.seconds
@@ -86,7 +88,7 @@ def stalls(ticks: Sequence[Tick]) -> Iterator[Stall]:
 
 
 def _stretches(level: Sequence[Tick], usual: float, at_first: float) -> Iterator[list[Tick]]:
-    """Stalled ticks of one level without a pause between them. `at_first` counts while it settles."""
+    """Stalled ticks of one level without a pause between them. `at_first` applies while the level settles."""
     settled_seconds = level[0].start_seconds + SETTLING_SECONDS
     stretch: list[Tick] = []
     for tick in level:

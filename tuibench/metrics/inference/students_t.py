@@ -10,7 +10,7 @@ def two_sided(level: float, degrees: float) -> float:
     """The value that |t| exceeds with probability `level`; at least one degree of freedom, fractions allowed.
 
     Hill, "Algorithm 396: Student's t-quantiles" (Communications of the ACM 13, 1970): within
-    0.2 % from two degrees on; exact for one, and up to 5 % too large between them.
+    0.2 % for two degrees or more; exact for one, and up to 5 % too large between them.
     """
     if not 0 < level < 1 or degrees < 1:
         raise ValueError(f"no t quantile for level {level} and {degrees} degrees of freedom")

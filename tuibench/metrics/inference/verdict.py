@@ -1,7 +1,7 @@
 """Intervals of a relative difference, and their verdicts: higher, lower, equal, or cannot tell.
 
-A verdict is read off a confidence interval, so that one error rate covers all of them: when the interval
-holds the true difference, none of the three claims is wrong.
+A verdict follows from a confidence interval, so that one error rate covers all of them: if the interval
+contains the true difference, none of the three statements is wrong.
 """
 
 import math
@@ -11,7 +11,7 @@ from tuibench.model.experiments.effect import Verdict
 
 
 class Interval(NamedTuple):
-    """A difference of logarithms with its confidence interval; infinite bounds mean that nothing is known."""
+    """A difference of logarithms with its confidence interval; infinite bounds if nothing is known."""
 
     estimate: float
     low: float
@@ -23,7 +23,7 @@ class Interval(NamedTuple):
 
     @property
     def percent(self) -> "Interval":
-        """The same as a relative difference in percent."""
+        """The interval as a relative difference in percent."""
         return Interval(*(_percent(bound) for bound in self))
 
     def verdict(self, tolerance: float = 0.0) -> Verdict:

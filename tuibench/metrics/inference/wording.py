@@ -1,4 +1,4 @@
-"""Wording of verdicts, the same on screen, on stderr, in reports and in the record."""
+"""Texts of verdicts, the same on screen, on stderr, in reports and in the record."""
 
 import re
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ def verdict_text(verdict: Verdict, tolerance_percent: float) -> str:
 
 
 def difference_text(one: Comparison) -> str:
-    """The difference and its interval; in the figure's own unit where there is no relative one."""
+    """The difference and its interval; in the figure's own unit without a relative difference."""
     if one.percent is None or one.percent_low is None or one.percent_high is None:
         return units.with_interval(one.delta, one.low, one.high, "")
     return units.with_interval(one.percent, one.percent_low, one.percent_high, " %")
@@ -35,7 +35,7 @@ def comparison_text(one: Comparison) -> str:
 
 
 def short_text(one: Comparison) -> str:
-    """The same where there is little room; without the estimate where there is no difference."""
+    """Like `comparison_text`, for narrow places; without the estimate if there is no difference."""
     difference = difference_text(one)
     if one.differs:
         return f"{one.verdict}: {difference}"
@@ -45,7 +45,7 @@ def short_text(one: Comparison) -> str:
 
 
 def attribution_text(one: Comparison) -> str:
-    """Why the difference cannot be attributed to the change; empty where it can."""
+    """Why the difference cannot be attributed to the change; empty if it can."""
     if one.movement is None:
         return ""
     subject = "" if one.movement.kind is MovementKind.HOST else f"{FIGURE_NAMES[one.figure]} "
@@ -57,9 +57,9 @@ _PRESET_CHANGE = re.compile(r"preset (?P<name>\S+): (?P<before>\S+) → (?P<afte
 
 
 def ab_order(change: str, presets: Iterable[PresetState]) -> str:
-    """What an A/B test of a change compares, as `SETTING=V1,V2`; empty for a change that has no two values.
+    """The A/B test of a change, as `SETTING=V1,V2`; empty for a change without two values.
 
-    The values before a preset are a preset themselves, or there is no test of it.
+    The values before a preset must be a preset themselves; otherwise there is no test.
     """
     if found := _PRESET_CHANGE.fullmatch(change):
         values = found["before"].split("·")
@@ -72,7 +72,7 @@ def ab_order(change: str, presets: Iterable[PresetState]) -> str:
 
 
 def movement_text(movement: LevelMovement) -> str:
-    """How the level moved: `was falling by 3 %/s before the change`."""
+    """The movement of the level: `was falling by 3 %/s before the change`."""
     size = abs(movement.percent)
     amount = f"{size:.2g}" if size < 10 else f"{size:.0f}"
     match movement.kind:

@@ -1,1 +1,1 @@
-"""Throughput against load: the knee, and the Universal Scalability Law."""
+"""Scalability: the knee of throughput against load, and the Universal Scalability Law."""

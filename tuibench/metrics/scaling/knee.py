@@ -1,7 +1,7 @@
 """Knee of a throughput curve: the level from which doubling gains less than 10 %.
 
-Between measured levels the curve is drawn straight in logarithms, so that a proportional stretch is exact and
-a gain of doubling is a difference of two heights. All gains here are natural logarithms of a ratio.
+Between measured levels the curve is linear in logarithms, so that a proportional stretch is exact and
+the gain of doubling is a difference of two heights. All gains here are natural logarithms of a ratio.
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import NamedTuple
 GAIN = 0.10
 LOG_GAIN = math.log1p(GAIN)
 SMALLEST_WIDTH = 0.002
-"""No level is known better than this, whatever its ticks say."""
+"""The least half-width of a level, whatever its ticks give."""
 
 
 class ThroughputPoint(NamedTuple):
@@ -24,7 +24,7 @@ class ThroughputPoint(NamedTuple):
 
 
 class Knee(NamedTuple):
-    """The level of the bend, and between which levels it lies for all that the noise allows."""
+    """The level of the knee, and the levels between which it lies given the noise."""
 
     level: float
     low: float
@@ -32,19 +32,19 @@ class Knee(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """What going from one level to another one gains, and half the width of its 95 % interval."""
+    """The gain from one level to another, and half the width of its 95 % interval."""
 
     value: float
     margin: float
 
     @property
     def is_small(self) -> bool:
-        """Less than it takes, by the estimate."""
+        """True if the estimate is below the threshold."""
         return self.value < LOG_GAIN
 
     @property
     def is_surely_small(self) -> bool:
-        """Less than it takes, beyond the noise."""
+        """True if it is below the threshold beyond the noise."""
         return self.value + self.margin < LOG_GAIN
 
     @property
@@ -53,13 +53,13 @@ class Gain(NamedTuple):
 
 
 def throughput_curve(points: Iterable[ThroughputPoint]) -> list[ThroughputPoint]:
-    """The points by level, one for each: what was measured several times is weighed by how well."""
+    """The points by level, one each: repeated measurements are averaged, weighted by their precision."""
     ordered = sorted((point for point in points if point.tps > 0), key=lambda point: point.level)
     return [_weighted_mean(list(same)) for _, same in groupby(ordered, key=lambda point: point.level)]
 
 
 def throughput_gain(before: ThroughputPoint, after: ThroughputPoint) -> Gain:
-    """From one measured level to another."""
+    """The gain from one measured level to another."""
     if before.tps <= 0 or after.tps <= 0:
         return Gain(-math.inf if after.tps <= 0 else math.inf, 0.0)
     margin = math.hypot(before.half_width, after.half_width)
@@ -67,9 +67,9 @@ def throughput_gain(before: ThroughputPoint, after: ThroughputPoint) -> Gain:
 
 
 def find_knee(points: Sequence[ThroughputPoint]) -> Knee | None:
-    """The bend of a curve; None while doubling still gains at its end, or if it is too short to tell.
+    """The knee of a curve; None while doubling still gains at its end, or if the curve is too short.
 
-    From its level on no doubling within the curve gains enough: a small gain below a larger one is no bend.
+    From its level on no doubling within the curve gains enough: a small gain below a larger one is no knee.
     """
     level = _crossing(points, LOG_GAIN)
     if level is None:
@@ -81,7 +81,7 @@ def find_knee(points: Sequence[ThroughputPoint]) -> Knee | None:
 
 
 def _crossing(points: Sequence[ThroughputPoint], wanted: float) -> float | None:
-    """The level behind which every doubling gains less than wanted."""
+    """The level from which every doubling gains less than the threshold."""
     places = _places(points)
     if len(places) < 2:
         return None
@@ -96,7 +96,9 @@ def _crossing(points: Sequence[ThroughputPoint], wanted: float) -> float | None:
 
 
 def _places(points: Sequence[ThroughputPoint]) -> list[float]:
-    """Logarithms of the levels whose double lies within the curve, too, at which a gain may bend."""
+    """Logarithms of the levels at which the slope of the gain may change, and whose double is within the
+    curve.
+    """
     if not points:
         return []
     first, last = math.log(points[0].level), math.log(points[-1].level) - math.log(2)
@@ -121,7 +123,7 @@ def _height(points: Sequence[ThroughputPoint], place: float) -> float | None:
 
 
 def _width_near(points: Sequence[ThroughputPoint], level: float) -> float:
-    """How well the curve is known around a level: as well as its nearest point."""
+    """The precision of the curve around a level: that of its nearest point."""
     nearest = min(points, key=lambda point: abs(math.log(point.level / level)))
     return max(nearest.half_width, SMALLEST_WIDTH)
 

@@ -1,12 +1,12 @@
 """Gunther's Universal Scalability Law, fitted to measured levels.
 
-    X(N) = λ·N / (1 + σ·(N−1) + κ·N·(N−1))
+X(N) = λ·N / (1 + σ·(N−1) + κ·N·(N−1))
 
-σ is the share of the work that queues (contention), κ the cost of keeping everybody's view the same
-(coherency); N_max = √((1−σ)/κ) has the highest throughput (Gunther, Guerrilla Capacity Planning, 2007). The
-fit weighs relative errors, within 0 ≤ σ < 1 and κ ≥ 0. Where it says more than was measured it is refused.
+σ is the share of the work that queues (contention), κ the cost of keeping shared data consistent (coherency);
+N_max = √((1−σ)/κ) has the highest throughput (Gunther, Guerrilla Capacity Planning, 2007). The fit weights
+relative errors, within 0 ≤ σ < 1 and κ ≥ 0. A fit that the measurements do not support is rejected.
 
-scipy does the arithmetic; it is imported when a curve is fitted, and only then.
+scipy is imported only when a curve is fitted.
 """
 
 import math
@@ -19,21 +19,21 @@ from tuibench.metrics.scaling.knee import ThroughputPoint
 FEWEST_LEVELS = 5
 LEAST_R2 = 0.9
 LARGEST_MISS = 0.15
-"""A fit that misses a measured level by more than this is no description of it."""
+"""The largest acceptable error at a measured level."""
 
 FARTHEST_PEAK = 4.0
-"""A peak so many times beyond the highest measured level is a guess, and not told."""
+"""A peak beyond this multiple of the highest measured level is a guess, and not reported."""
 
 CURVE_POINTS = 40
 NO_LIMIT = 0.03
-"""A curve that is nowhere farther below a straight line has no limit in sight."""
+"""A curve that is nowhere farther below a straight line has no visible limit."""
 
 NEGLIGIBLE = 1e-9
 REMEDY = "pip install '.[analysis]' in the clone of tuibench"
 
 
 class FitRefusedError(RunError):
-    """There is no curve, and why."""
+    """There is no acceptable curve; the message is the reason."""
 
 
 class UslCurve(NamedTuple):
@@ -49,17 +49,17 @@ class UslCurve(NamedTuple):
 
     @property
     def peak_level(self) -> float | None:
-        """The level with the highest throughput; None if the curve rises without end."""
+        """The level with the highest throughput; None if the curve has no maximum."""
         return math.sqrt((1 - self.sigma) / self.kappa) if self.kappa > NEGLIGIBLE else None
 
 
 def usl_tps(level: float, lam: float, sigma: float, kappa: float) -> float:
-    """Throughput by the law."""
+    """The throughput by the law."""
     return lam * level / (1 + sigma * (level - 1) + kappa * level * (level - 1))
 
 
 def fit_usl_curve(points: Sequence[ThroughputPoint]) -> UslCurve:
-    """The curve through points of different levels. Raises FitRefusedError where there is none."""
+    """The curve through points of different levels. Raises FitRefusedError if there is none."""
     if len(points) < FEWEST_LEVELS:
         raise FitRefusedError(f"a fit needs {FEWEST_LEVELS} levels, {len(points)} were measured")
     found = _least_squares_fit(points)
@@ -82,7 +82,7 @@ def rejection_reason(found: UslCurve, points: Sequence[ThroughputPoint]) -> str:
 
 
 def curve_points(found: UslCurve, highest: float) -> tuple[tuple[float, float], ...]:
-    """Points of the curve from one thread on, evenly in logarithms, to be drawn."""
+    """Points of the curve for drawing, from one thread on, evenly spaced in logarithms."""
     span = math.log(max(highest, 2.0))
     levels = [math.exp(span * place / (CURVE_POINTS - 1)) for place in range(CURVE_POINTS)]
     return tuple((level, found.tps(level)) for level in levels)

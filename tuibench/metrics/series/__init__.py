@@ -1,1 +1,1 @@
-"""Time series: rates of counters, slots, the end of a transient, the cost of a commit."""
+"""Time series: rates of counters, slots, settling, cost of a commit and of an operation."""

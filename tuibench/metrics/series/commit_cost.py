@@ -1,6 +1,6 @@
-"""What a commit costs under each value of the durability settings: averages over all the time it had it.
+"""Cost of a commit under each value of the durability settings: averages over the whole time of each value.
 
-An interval in which a value changed, the counters were reset or a reading is missing counts for no value.
+An interval with a change of a value, a reset of the counters or a missing reading is excluded.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ SOURCES: dict[str, tuple[Counter, ...]] = {
     "binlog_bytes": BINLOG_BYTES,
     "row_lock_waits": (Counter.ROW_LOCK_WAITS,),
 }
-"""A figure, and the counters it may come from: the first that the server has."""
+"""For each figure, its possible counters in order of preference."""
 
 FIGURES = (*SOURCES, "binlog_syncs")
 
@@ -50,7 +50,7 @@ class _CostTotals:
 
 
 class CostLedger:
-    """Readings in, costs out."""
+    """Calculates costs from readings."""
 
     def __init__(self) -> None:
         self._sums: dict[str, dict[str, _CostTotals]] = {}
@@ -58,7 +58,7 @@ class CostLedger:
         self._last: _CounterReading | None = None
 
     def changed(self) -> None:
-        """A value changed just now: the current interval counts for neither value."""
+        """Exclude the current interval, because a value changed."""
         self._last = None
 
     def add_reading(
@@ -68,7 +68,7 @@ class CostLedger:
         at_seconds: float,
         settings: Iterable[SettingState],
     ) -> None:
-        """The server's counters, the transactions of the load so far, and the settings at one moment."""
+        """Add the server's counters, the transactions of the load so far, and the settings at one moment."""
         costed = [setting for setting in settings if setting.is_costed]
         values = {setting.name: setting.value for setting in costed if setting.value}
         self._always_told = tuple(each.name for each in costed if SettingRole.COST in each.roles)
@@ -82,8 +82,8 @@ class CostLedger:
 
     @property
     def costs(self) -> tuple[CommitCost, ...]:
-        """One for each value seen, in the order they came. Settings without the role COST are left out until
-        their value changes.
+        """The cost of each value so far, in order of appearance. Settings without the role COST are omitted
+        until their value changes.
         """
         changed = [name for name, values in self._sums.items() if len(values) > 1]
         told = dict.fromkeys([*(name for name in self._always_told if name in self._sums), *changed])
@@ -105,7 +105,9 @@ def _figures(interval: CounterInterval, values: Mapping[str, str]) -> dict[str, 
 
 
 def _binlog_syncs(interval: CounterInterval, sync_binlog: str) -> float | None:
-    """Counted by MySQL's performance schema; on MariaDB one for every `sync_binlog` group commits."""
+    """Binary log syncs: counted by MySQL's performance schema; on MariaDB one for every `sync_binlog`
+    group commits.
+    """
     if Counter.PERFORMANCE_BINLOG_SYNCS in interval.deltas:
         return interval.deltas[Counter.PERFORMANCE_BINLOG_SYNCS]
     groups = interval.delta(Counter.BINLOG_GROUP_COMMITS)

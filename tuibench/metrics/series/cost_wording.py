@@ -1,4 +1,4 @@
-"""Cost per operation in words, the same in summary, report and screen."""
+"""Texts of costs per operation, the same in summary, report and screen."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ def resource_text(resource: Resource, value: float | None) -> str:
 
 
 def cost_lines(cost: OperationCost) -> list[str]:
-    """A line for transactions and one for queries, with what is known."""
+    """A line for transactions and one for queries, with the known resources."""
     kinds = {"transaction": cost.per_transaction, "query": cost.per_query}
     return [f"cost of a {name}: {_parts(values)}" for name, values in kinds.items() if values]
 
@@ -33,7 +33,7 @@ def _parts(values: Mapping[str, float]) -> str:
 
 
 def change_parts(before: OperationCost | None, after: OperationCost | None) -> list[tuple[Resource, str]]:
-    """What an operation cost before and after: of a transaction where there are any, else of a query."""
+    """The cost of an operation before and after: of a transaction if there are any, else of a query."""
     if before is None or after is None:
         return []
     is_transaction = bool(before.per_transaction and after.per_transaction)
@@ -46,12 +46,12 @@ def change_parts(before: OperationCost | None, after: OperationCost | None) -> l
 
 
 def effect_cost_lines(effect: Effect) -> list[str]:
-    """A line with what an operation cost before a change and after it; none where that is unknown."""
+    """A line with the cost of an operation before a change and after it; empty if unknown."""
     return change_cost_lines(effect.cost_before, effect.cost_after)
 
 
 def change_cost_lines(before: OperationCost | None, after: OperationCost | None) -> list[str]:
-    """A line with what an operation cost under either value; none where that is unknown."""
+    """A line with the cost of an operation under either value; empty if unknown."""
     parts = change_parts(before, after)
     if not parts:
         return []

@@ -1,7 +1,8 @@
-"""Cost per operation: from samples to resources for each query and each transaction.
+"""Cost per operation: conversion of samples to resources per query and per transaction.
 
 The server's CPU, switches and storage bytes are those of its process; counters are the growth between two
-readings. Server and load are read at slightly different moments of a tick: costs are taken over many ticks.
+readings. Server and load are read at slightly different moments of a tick: costs are averages over many
+ticks.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +16,7 @@ from tuibench.model.measurements.sample import HostSample, Sample
 US_PER_SECOND = 1e6
 PERCENT = 100.0
 LONGEST_READING = 1.5
-"""A host's reading that took longer than so many times the tick belongs to more than its operations."""
+"""The longest usable reading of a host, in ticks: a longer one includes more than the tick's operations."""
 
 COUNTED: dict[Resource, tuple[Counter, ...]] = {
     Resource.DISK_READS: (Counter.DATA_READS,),
@@ -24,11 +25,11 @@ COUNTED: dict[Resource, tuple[Counter, ...]] = {
     Resource.REDO_BYTES: REDO_BYTES,
     Resource.BINLOG_BYTES: BINLOG_BYTES,
 }
-"""Resources that the server counts: the first counter that it has."""
+"""Resources that the server counts, with their possible counters in order of preference."""
 
 
 def resource_use(before: Sample | None, after: Sample) -> ResourceUse:
-    """What was used between two samples that follow each other; empty over a gap."""
+    """The resources used between two consecutive samples; empty over a gap."""
     done = after.throughput
     if before is None or done is None or before.throughput is None:
         return ResourceUse()
@@ -53,14 +54,14 @@ def total_use(uses: Iterable[ResourceUse]) -> ResourceUse:
 
 
 def operation_cost(use: ResourceUse) -> OperationCost:
-    """Each resource for one operation; absent where no operation was done."""
+    """Each resource per operation; absent if no operation was done."""
     return OperationCost(
         per_transaction=_each(use.used, use.transactions), per_query=_each(use.used, use.queries)
     )
 
 
 def window_cost(slots: Iterable[Slot]) -> OperationCost | None:
-    """The cost over some slots; None where nothing is known."""
+    """The cost over some slots; None if unknown."""
     uses = [slot.use for slot in slots if slot.use is not None and slot.use.used]
     return operation_cost(total_use(uses)) if uses else None
 
@@ -77,8 +78,8 @@ def _of_client_host(sample: Sample) -> dict[str, float]:
 
 
 def _of_server_host(sample: Sample) -> dict[str, float]:
-    """Of the host that the server is on; a reading of another host that took far longer than the tick is left
-    out. Where another host does not tell its processes, all that its processors did is counted.
+    """Resources of the server's host; a reading of another host that took far longer than the tick is
+    omitted. If another host does not report its processes, the usage of all its processors is counted.
     """
     host, done = sample.host, sample.throughput
     if host is None or done is None or not host.seconds or host.seconds > LONGEST_READING * done.seconds:

@@ -1,6 +1,6 @@
-"""Cumulative counters into rates: differences over the interval that was really measured.
+"""Rates from cumulative counters: differences over the measured interval.
 
-A figure that cannot be known is None, never zero: a counter missing on either side, or one that went back.
+An unknown figure is None, never zero: a counter missing on either side, or one that decreased.
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ import msgspec
 
 
 class CounterInterval(msgspec.Struct, frozen=True, kw_only=True):
-    """What counters did between two readings that lie `seconds` apart.
+    """The growth of counters between two readings, `seconds` apart.
 
-    `deltas` holds the counters that both readings have and that did not go back; `went_back` names those
-    that did, which means a restart or a reset in between.
+    `deltas` holds the counters that both readings have and that did not decrease; `went_back` names those
+    that did, which indicates a restart or a reset in between.
     """
 
     seconds: float
@@ -24,16 +24,16 @@ class CounterInterval(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.went_back)
 
     def delta(self, name: str) -> int | None:
-        """By how much the counter grew."""
+        """The growth of a counter."""
         return self.deltas.get(name)
 
     def per_second(self, name: str) -> float | None:
-        """How fast the counter grew."""
+        """The growth of a counter per second."""
         return ratio(self.deltas.get(name), self.seconds)
 
 
 def counter_interval(before: Mapping[str, int], after: Mapping[str, int], seconds: float) -> CounterInterval:
-    """Compares two readings of cumulative counters."""
+    """Compare two readings of cumulative counters."""
     deltas = {name: after[name] - value for name, value in before.items() if name in after}
     return CounterInterval(
         seconds=seconds,
@@ -43,14 +43,14 @@ def counter_interval(before: Mapping[str, int], after: Mapping[str, int], second
 
 
 def growth(before: float | None, after: float | None) -> float | None:
-    """By how much one cumulative counter grew; None if unknown on either side or if it went back."""
+    """The growth of one cumulative counter; None if unknown on either side or if it decreased."""
     if before is None or after is None or after < before:
         return None
     return after - before
 
 
 def ratio(part: float | None, whole: float | None) -> float | None:
-    """part / whole; None if either is unknown or there was nothing to divide by."""
+    """part / whole; None if either is unknown or the whole is zero."""
     if part is None or whole is None or whole <= 0:
         return None
     return part / whole
@@ -59,7 +59,7 @@ def ratio(part: float | None, whole: float | None) -> float | None:
 def hit_percent(misses: int | None, requests: int | None) -> float | None:
     """The share of requests that did not miss, 0 to 100. None in an interval without requests.
 
-    The server counts the two apart, so a reading may catch a miss before its request: never below 0.
+    The server counts the two separately, so a reading may include a miss before its request: never below 0.
     """
     missed = ratio(misses, requests)
     return None if missed is None else max(0.0, 100.0 * (1.0 - missed))

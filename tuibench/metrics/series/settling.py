@@ -1,13 +1,13 @@
 """Detection of the end of a transient after a change.
 
-A window is at rest when its least-squares trend is at most `TREND_LIMIT` standard errors from none. The
-first such window after the change is taken, so that nothing is thrown away that could be used. One and a half
-standard errors notice an exponential approach of several times the noise until the rest of it is below the
-interval's own width, and throw away less than one slot in steady noise.
+A window is settled if its least-squares slope is within `TREND_LIMIT` standard errors of zero. The
+first such window after the change is used, so that no usable slot is discarded. One and a half
+standard errors detect an exponential approach of several times the noise until its remainder is below the
+interval's own width, and discard less than one slot in steady noise.
 
-Truncating a start-up transient is the old problem of simulation output: White, "An effective truncation
-heuristic for bias reduction in simulation output" (Simulation 69, 1997), whose MSER does about as well here,
-but needs as many slots again to trust its own minimum.
+Truncation of a start-up transient is a known problem of simulation output: White, "An effective truncation
+heuristic for bias reduction in simulation output" (Simulation 69, 1997), whose MSER is about as good here,
+but needs twice as many slots for a reliable minimum.
 
 Least squares of a short series against its own index.
 """
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 
 def trend_ratio(values: Sequence[float]) -> float:
-    """The slope in its own standard errors; 0 for fewer than three values, infinite for a straight climb."""
+    """The slope in its own standard errors; 0 for fewer than three values, infinite for an exact line."""
     count = len(values)
     if count < 3:
         return 0.0
@@ -37,10 +37,10 @@ TREND_LIMIT = 1.5
 def settled_at(
     series: Sequence[Sequence[float]], window: int, *, least: int = 0, most: int | None = None
 ) -> int | None:
-    """How many slots to discard until a window of all the series is at rest.
+    """The number of slots to discard until a window of all the series is settled.
 
-    The series are equally long and start at the change. At least `least` and at most `most` slots are
-    discarded. None if no window within reach is at rest (yet).
+    The series are of equal length and start at the change. At least `least` and at most `most` slots are
+    discarded. None if no window within that range is settled (yet).
     """
     length = min((len(one) for one in series), default=0)
     last = length - window if most is None else min(most, length - window)

@@ -1,4 +1,4 @@
-"""Slots: one for each tick, with figures that can be added over several of them."""
+"""Slots: the additive figures of one tick each."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ P95 = 0.95
 
 
 class Slot(NamedTuple):
-    """What one tick measured. `end_seconds` into the run; `seconds` long.
+    """One tick, which ends `end_seconds` into the run and is `seconds` long.
 
-    `latency` is None where only `p95_ms` is known (a record); both are None when nothing finished.
-    `log_fsyncs` is None where the server did not tell. `queries` is None where a load is measured: its
-    transactions say as much. `use` is what its operations used of server and client. `foreign_cpu` is the
-    percentage of this host's CPU that was lost to other programs, other guests or a CPU limit; None where it
-    is not known.
+    `latency` is None if only `p95_ms` is known (a record); both are None if no transaction finished.
+    `log_fsyncs` is None if the server does not count them. `queries` is None if a load is measured: its
+    transactions are used instead. `use` is the use of server and client resources by its operations.
+    `foreign_cpu` is the percentage of this host's CPU that was lost to other programs, other guests or a CPU
+    limit; None if unknown.
     """
 
     end_seconds: float
@@ -41,7 +41,7 @@ class Slot(NamedTuple):
 
     @property
     def throughput(self) -> float:
-        """What tells whether the load is at rest: queries a second where they are known."""
+        """The throughput that decides whether the load has settled: queries per second if known."""
         return (self.transactions if self.queries is None else self.queries) / self.seconds
 
     @property
@@ -53,7 +53,7 @@ class Slot(NamedTuple):
 
 
 class Ranks:
-    """The merged latencies of a window, to be asked for the value at any rank."""
+    """The merged latencies of a window, for values at any rank."""
 
     def __init__(self, histograms: Sequence[Histogram]) -> None:
         whole = merge_histograms(histograms)
@@ -62,7 +62,7 @@ class Ranks:
         self._cumulated = list(accumulate(whole.counts[bucket] for bucket in self._buckets))
 
     def bucket_at(self, share: float) -> int:
-        """The bucket that holds the value below which a share (0 to 1) of all latencies lies."""
+        """The bucket of the value below which a share (0 to 1) of all latencies lies."""
         rank = min(rank_of(100 * share, self.count), self.count)
         return self._buckets[bisect_left(self._cumulated, rank)]
 
@@ -72,5 +72,5 @@ class Ranks:
 
 
 def count_up_to(histogram: Histogram, bucket: int) -> int:
-    """How many latencies lie in this bucket or below it."""
+    """The number of latencies in this bucket or below it."""
     return sum(times for other, times in histogram.counts.items() if other <= bucket)

@@ -1,4 +1,4 @@
-"""The slowest transactions in words: when, how long, and which of their statements took the time."""
+"""Texts of the slowest transactions: time, duration, and the statements that took the most of it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,7 +6,7 @@ from tuibench.model.measurements.sample import SlowTransaction, TimedStatement
 from tuibench.units import hms, milliseconds, pluralize
 
 SHOWN = 3
-"""Statements that a line names; the rest is added up."""
+"""Statements listed in a line; the others are added up."""
 
 
 def slow_text(slow: SlowTransaction, shown: int = SHOWN) -> str:
@@ -16,7 +16,7 @@ def slow_text(slow: SlowTransaction, shown: int = SHOWN) -> str:
 
 
 def slow_parts(slow: SlowTransaction, shown: int = SHOWN) -> list[str]:
-    """Where the time went, most first: waiting for a connection, statements, and what is left."""
+    """The parts of the time, largest first: wait for a connection, statements, and the remainder."""
     ordered = sorted(slow.statements, key=lambda each: -each.ms)
     waited = slow.response_ms - slow.service_ms
     parts = [f"{milliseconds(waited)} waiting for a connection"] if waited > 0.01 * slow.response_ms else []
@@ -40,7 +40,7 @@ def statement_text(each: TimedStatement) -> str:
 
 
 def slow_lines(slowest: Sequence[SlowTransaction], shown: int = SHOWN) -> Iterator[str]:
-    """For a summary."""
+    """The lines of a summary."""
     if slowest:
         yield "slowest transactions:"
         yield from (f"    {slow_text(each)}" for each in slowest[:shown])

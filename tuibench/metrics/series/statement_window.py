@@ -1,4 +1,4 @@
-"""Statements between two moments: differences of cumulative figures, ranked by the time they took."""
+"""Statement statistics between two moments: differences of cumulative figures, ranked by time."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -8,14 +8,14 @@ from tuibench.model.measurements.activity import StatementFigures, StatementRow
 
 MOST_ROWS = 40
 CLIENT = "client"
-"""The source of statements that the load measured itself; they follow those of the server."""
+"""The source of statements that the load measured itself; listed after those of the server."""
 
 P95 = 95.0
 US_PER_MS = 1000.0
 
 
 class StatementSums(NamedTuple):
-    """What a statement has done so far. `distribution` is counts by upper ends in µs, or None."""
+    """Cumulative figures of a statement. `distribution` is counts by upper bounds in µs, or None."""
 
     text: str
     source: str
@@ -31,7 +31,7 @@ Sums = Mapping[str, StatementSums]
 
 
 def figures_between(before: StatementSums | None, after: StatementSums) -> StatementFigures | None:
-    """A statement in a span; None where it was not called, or its figures began anew."""
+    """The figures of a statement in a span; None if it was not called, or its figures were reset."""
     calls = after.calls - (before.calls if before else 0)
     time_us = after.time_us - (before.time_us if before else 0.0)
     if calls <= 0 or time_us < 0:
@@ -47,9 +47,9 @@ def figures_between(before: StatementSums | None, after: StatementSums) -> State
 
 
 def statement_rows(first: Sums, changed: Sums | None, now: Sums) -> tuple[StatementRow, ...]:
-    """The statements since a change, or since the first reading, those that took the most time first.
+    """The statements since a change, or since the first reading, those with the most time first.
 
-    With a reading at a change (`changed`), what each did from the first reading to it stands beside.
+    With a reading at a change (`changed`), each row also has the figures from the first reading to it.
     """
     base = changed if changed is not None else first
     rows = []
@@ -66,7 +66,7 @@ def statement_rows(first: Sums, changed: Sums | None, now: Sums) -> tuple[Statem
 
 
 def _p95_ms(before: StatementSums | None, after: StatementSums) -> float | None:
-    """None where the distribution is not known at both ends of the span."""
+    """The p95; None if the distribution is not known at both ends of the span."""
     if after.distribution is None or (before is not None and before.calls and before.distribution is None):
         return None
     old = (before.distribution if before is not None else None) or {}

@@ -1,11 +1,11 @@
-"""Thresholds such as `p95>50ms`, `errors>0.1%`, `tps<500`: syntax and evaluation.
+"""Thresholds such as `p95>50ms`, `errors>0.1%`, `tps<500`, and objectives of a probe: syntax and evaluation.
 
-    FIGURE OPERATOR NUMBER[UNIT]
+FIGURE OPERATOR NUMBER[UNIT]
 
-A latency is in ms unless it says us or s, a rate is a number a second, a count one of the whole run. With %
+A latency is in ms unless its unit is us or s, a rate is per second, a count is that of the whole run. With %
 some counts are a share: errors of all attempts, failed and abandoned of all transactions that were due.
 
-What a probe is asked for in words: `rate`, and objectives such as `p95<20ms`.
+A probe is ordered as `threads` or `rate`, and objectives such as `p95<20ms`.
 """
 
 import re
@@ -41,7 +41,7 @@ UNITS = {
     "reconnects": {"": ""},
     "lag": {"": " s", "s": " s"},
 }
-"""What may stand behind the number of each figure that is no latency, and what it means."""
+"""Units of each figure except latencies, with their meaning."""
 
 FIGURES = f"p50 … p99.9, {', '.join((*LATENCIES, *UNITS))}"
 
@@ -50,9 +50,9 @@ _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?|100)")
 
 
 class ThresholdFigures(NamedTuple):
-    """What a run, or a stretch of one, is judged by: its latencies, and rates and counts by name.
+    """The figures of a run, or of a part of one: latencies, and rates and counts by name.
 
-    `wholes` are what shares are taken of, by the figure's name.
+    `wholes` are the totals of shares, by the figure's name.
     """
 
     latencies: Histogram
@@ -61,7 +61,7 @@ class ThresholdFigures(NamedTuple):
 
 
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure and the bound it is held against; `limit` and `unit` are ms, `/s`, `%` or plain."""
+    """A figure and its bound; `limit` and `unit` are ms, `/s`, `%` or plain."""
 
     text: str
     figure: str
@@ -70,12 +70,12 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
 
     def holds(self, figures: ThresholdFigures) -> bool | None:
-        """Whether the figures are as it says; None where nothing was measured."""
+        """True if the figures satisfy the condition; None if nothing was measured."""
         value = self.value(figures)
         return None if value is None else bool(OPERATORS[self.operator](value, self.limit))
 
     def value(self, figures: ThresholdFigures) -> float | None:
-        """The figure it looks at, in its unit; None for a latency or a share of nothing."""
+        """The figure in its unit; None for a latency or a share without data."""
         if self.unit == "ms":
             return _latency_ms(figures.latencies, self.figure)
         value = figures.values[self.figure]
@@ -85,7 +85,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
         return 100 * value / whole if whole else None
 
     def measured_text(self, figures: ThresholdFigures) -> str:
-        """The figure as it is: `63.1 ms`."""
+        """The measured figure: `63.1 ms`."""
         value = self.value(figures)
         if value is None:
             return "nothing was measured"
@@ -94,7 +94,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_threshold(text: str) -> Threshold:
-    """The threshold meant. Raises UsageError with valid examples for anything else."""
+    """Parse a threshold. Raises UsageError with valid examples for anything else."""
     written = _WRITTEN.fullmatch(text.lower())
     if written is None:
         raise _syntax_error(text, "it takes a figure, one of > >= < <=, and a number")
@@ -134,7 +134,7 @@ def threshold_figures(summary: Summary, latencies: Histogram) -> ThresholdFigure
 
 
 def crossed_thresholds(thresholds: tuple[Threshold, ...], figures: ThresholdFigures) -> list[str]:
-    """A line for each threshold that the figures have crossed; one that cannot be judged counts as that."""
+    """A line for each crossed threshold; one that cannot be evaluated counts as crossed."""
     return [
         f"{threshold.text} crossed: {threshold.measured_text(figures)}"
         for threshold in thresholds
@@ -160,13 +160,13 @@ def _syntax_error(text: str, reason: str) -> UsageError:
 
 
 STEP_FIGURES = frozenset({"tps", "qps", "errors", "reconnects", LAG})
-"""Of the figures that are no latency, those that a step measures."""
+"""The figures, except latencies, that a step measures."""
 
 OBJECTIVE_EXAMPLES = '"p95<20ms", "errors<1%"'
 
 
 def parse_objectives(texts: Sequence[str]) -> tuple[Threshold, ...]:
-    """The objectives meant. Raises UsageError for what is none, or what a step does not measure."""
+    """Parse objectives. Raises UsageError for an invalid one, or a figure that a step does not measure."""
     found = tuple(parse_threshold(text) for text in texts)
     for each in found:
         if each.figure in UNITS and each.figure not in STEP_FIGURES:
@@ -177,7 +177,7 @@ def parse_objectives(texts: Sequence[str]) -> tuple[Threshold, ...]:
 
 
 def parse_probe_words(words: Sequence[str]) -> ProbeOrder:
-    """`threads` or `rate`, if anything, and then objectives. Raises UsageError for anything else."""
+    """Parse an optional `threads` or `rate`, and then objectives. Raises UsageError for anything else."""
     by = Quantity(words[0]) if words and words[0] in tuple(Quantity) else None
     slo = tuple(words[1:] if by else words)
     parse_objectives(slo)
@@ -185,5 +185,5 @@ def parse_probe_words(words: Sequence[str]) -> ProbeOrder:
 
 
 def parse_probe_text(text: str) -> ProbeOrder:
-    """The same of a line, its parts separated by blanks or commas."""
+    """Like `parse_probe_words`, for one line separated by blanks or commas."""
     return parse_probe_words([word for word in re.split(r"[\s,]+", text.strip()) if word])

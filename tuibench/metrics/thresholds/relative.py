@@ -1,8 +1,8 @@
 """Thresholds of a comparison, such as `tps<-5%` or `p95>10%`: syntax and evaluation.
 
-    FIGURE OPERATOR SIGNED-NUMBER%
+FIGURE OPERATOR SIGNED-NUMBER%
 
-The number is the difference to the first run. Only a difference that is more than noise crosses one.
+The number is the difference to the first run. Only a significant difference crosses a threshold.
 """
 
 import re
@@ -19,7 +19,7 @@ _WRITTEN = re.compile(r"\s*([a-z]+\d*)\s*(>=|<=|>|<)\s*([+\-−]?\d+(?:\.\d*)?)\
 
 
 class RelativeThreshold(NamedTuple):
-    """A figure's difference and what it must not be; `percent` is signed."""
+    """A bound on the difference of a figure; `percent` is signed."""
 
     text: str
     figure: str
@@ -28,7 +28,7 @@ class RelativeThreshold(NamedTuple):
 
 
 def parse_relative_threshold(text: str) -> RelativeThreshold:
-    """The threshold meant. Raises UsageError with valid examples for anything else."""
+    """Parse a threshold. Raises UsageError with valid examples for anything else."""
     written = _WRITTEN.fullmatch(text.lower())
     if written is None:
         raise _syntax_error(text, "it takes a figure, one of > >= < <=, and a signed percentage")
@@ -41,7 +41,7 @@ def parse_relative_threshold(text: str) -> RelativeThreshold:
 def crossed_relative_thresholds(
     bounds: Sequence[RelativeThreshold], rows: Sequence[ComparisonRow], runs: Sequence[str]
 ) -> list[str]:
-    """A line for each threshold that a run has crossed; one that cannot be judged counts as that."""
+    """A line for each threshold that a run has crossed; one that cannot be evaluated counts as crossed."""
     by_name = {row.metric: row for row in rows}
     return [
         f"{bound.text} crossed by {run}: {_describe_difference(other)}"
@@ -60,7 +60,7 @@ def _is_crossed(bound: RelativeThreshold, other: Contrast) -> bool:
 
 
 def _is_noise(other: Contrast) -> bool:
-    """Whether an interval was measured and holds zero."""
+    """True if an interval was measured and contains zero."""
     if other.verdict is not ComparisonVerdict.CANNOT_TELL or other.value is None:
         return other.verdict is ComparisonVerdict.EQUAL
     if other.low is None or other.high is None:
@@ -69,7 +69,7 @@ def _is_noise(other: Contrast) -> bool:
 
 
 def _is_crossed_from_zero(bound: RelativeThreshold, other: Contrast) -> bool:
-    """Anything is infinitely more than nothing; what was not measured cannot be judged."""
+    """Any value above zero is infinitely more than zero; an unmeasured one cannot be evaluated."""
     return other.value is None or (other.value > 0 and bound.operator.startswith(">"))
 
 

@@ -1,1 +1,1 @@
-"""A load from several hosts: what is asked for, and what each host does."""
+"""Load from several hosts: the plan, the hosts and their check."""

@@ -1,4 +1,4 @@
-"""What `tuibench cluster check` finds of a host."""
+"""Result of `tuibench cluster check` for one host."""
 
 import msgspec
 

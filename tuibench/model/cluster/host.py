@@ -1,4 +1,4 @@
-"""What each host of a load does in a tick, and did in a run."""
+"""State and figures of a load host, per tick and per run."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""Reads `--cluster`: the places of the hosts, with ranges in braces as a shell has them.
+"""Parser of `--cluster`: the addresses of the load hosts, with brace ranges as in a shell.
 
 ssh:db-client-{1..4}             four hosts
 ssh:ann@a,bob@b:2222             two
@@ -22,7 +22,7 @@ EXAMPLES = "ssh:host1,host2 or 'ssh:load-{1..4}' or 'exec:kubectl exec -i load-{
 
 
 def parse_places(given: Iterable[str]) -> tuple[str, ...]:
-    """The place of each host. Raises UsageError for what names none."""
+    """The address of each host. Raises UsageError for an invalid one."""
     places = tuple(place for text in given for place in _places(text.strip()))
     if len(places) > MOST_HOSTS:
         raise UsageError(f"--cluster names {len(places)} hosts: the most is {MOST_HOSTS}")
@@ -60,12 +60,14 @@ def _commands(text: str) -> Iterator[str]:
 
 
 def _outside_braces(text: str) -> list[str]:
-    """The parts between commas, but for those in braces."""
+    """Split at commas outside braces."""
     return re.split(r",(?![^{}]*\})", text)
 
 
 def expanded(text: str) -> list[str]:
-    """The text with each value of its first braces: {1..3} or {a,b}; as it is without any."""
+    """Expand the first braces of the text, {1..3} or {a,b}, to one text per value; without braces, the text
+    itself.
+    """
     braces = _BRACES.search(text)
     if braces is None:
         return [text]

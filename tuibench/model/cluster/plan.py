@@ -1,14 +1,14 @@
-"""Which hosts drive the load of a run, how they are reached, and what the loss of one does."""
+"""Plan of a load from several hosts: addresses, connection options, behaviour when a host is lost."""
 
 from enum import StrEnum
 
 import msgspec
 
 LEASE_SECONDS = 3.0
-"""How long the load of a host goes on without word from its session."""
+"""Seconds that a host's load continues without a message from its session."""
 
 GRACE_SECONDS = 2.0
-"""How long transactions in flight may take when a lease has run out."""
+"""Seconds that transactions in flight may take after a lease has expired."""
 
 AGENT_PROGRAM = "tuibench"
 
@@ -41,5 +41,5 @@ class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def silence_seconds(self) -> float:
-        """After so long without word, the load of a host has ended, whatever became of it."""
+        """Seconds without a message after which the host's load has certainly ended."""
         return self.lease_seconds + GRACE_SECONDS

@@ -1,1 +1,1 @@
-"""What is tried on a running server: effects of changes, A/B tests, probes, screenings of settings."""
+"""Experiments on a running server: effects of changes, A/B tests, probes, screening of settings."""

@@ -1,4 +1,4 @@
-"""The effect of a change: figures before and after, verdict on the difference; A/B tests; commit cost."""
+"""Effect of a change: figures before and after, verdict on the difference; A/B tests; commit cost."""
 
 from enum import StrEnum
 
@@ -76,7 +76,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def differs(self) -> bool:
-        """Whether it is known to be higher or lower."""
+        """True if the difference is significant."""
         return self.verdict in (Verdict.HIGHER, Verdict.LOWER)
 
 
@@ -121,7 +121,7 @@ class CommitCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommitCosts(msgspec.Struct, frozen=True, tag="costs"):
-    """All of them so far, told with every sample."""
+    """Costs of a commit by setting and value so far; sent with every sample."""
 
     costs: tuple[CommitCost, ...]
 
@@ -132,16 +132,18 @@ DEFAULT_MAX_SECONDS = 600.0
 DEFAULT_TOLERANCE_PERCENT = 2.0
 
 MIN_WINDOW_SAMPLES = 4
-"""A window needs so many samples: some of them may be lost to settling."""
+"""The least samples per window: some may be lost to settling."""
 
 
 def until_window_seconds(interval_seconds: float) -> float:
-    """The usual length of the windows of a test that ends with its verdict."""
+    """The usual window length of a test that ends with its verdict."""
     return max(UNTIL_WINDOW_SECONDS, MIN_WINDOW_SAMPLES * interval_seconds)
 
 
 def primary_figure(*, is_watch: bool, rate: float) -> EffectFigure:
-    """The figure that decides: queries where there is no load, p95 at a fixed rate, else transactions."""
+    """The figure that the verdict is based on: queries without a load, p95 at a fixed rate, otherwise
+    transactions.
+    """
     if is_watch:
         return EffectFigure.QPS
     return EffectFigure.P95 if rate else EffectFigure.TPS
@@ -178,9 +180,9 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
         seed: int,
         primary: EffectFigure,
     ) -> "AbTestPlan":
-        """A test that ends with its verdict, or after the whole cycles that `max_seconds` has room for.
+        """A sequential test: it ends with its verdict, or after the whole cycles that fit in `max_seconds`.
 
-        Raises UsageError where that is too short, or too long.
+        Raises UsageError if that is too short or too long.
         """
         cycles = int(max_seconds / (2 * window_seconds))
         if not MIN_CYCLES <= cycles <= MAX_CYCLES:
@@ -203,7 +205,7 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def seconds(self) -> float:
-        """How long all of it takes."""
+        """The duration of all cycles."""
         return 2 * self.cycles * self.window_seconds
 
 

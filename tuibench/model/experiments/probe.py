@@ -1,7 +1,7 @@
-"""A probe: steps of increasing load until the server is saturated, and its result.
+"""Saturation probe: its steps of increasing load and its result.
 
-Levels are threads, or transactions a second, as the order says; half-widths are those of 95 % intervals, as a
-share of the value (0.03 is 3 %).
+Levels are threads or transactions per second, depending on the order; half-widths are those of 95 %
+intervals, as a share of the value (0.03 is 3 %).
 """
 
 from enum import StrEnum
@@ -151,10 +151,10 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProbeState(msgspec.Struct, frozen=True, tag="probe", kw_only=True):
-    """Where a probe stands; told with every tick. `result` is there once it is over.
+    """Progress of a probe; sent with every tick. `result` is set at its end.
 
-    `level` is the one being measured; `tps` and `half_width` are what is known of it so far, `waiting` says
-    what the step waits for.
+    `level` is the level under measurement; `tps` and `half_width` are its figures so far, `waiting` is what
+    the step waits for.
     """
 
     order: ProbeOrder

@@ -1,4 +1,4 @@
-"""Order, measurements and results of `tune`."""
+"""Screening of settings (`tune`): plan, measurements and results."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -11,11 +11,11 @@ from tuibench.model.experiments.effect import AbTestPair, Comparison, EffectFigu
 from tuibench.model.notation import parse_duration, parse_tolerance
 
 BASELINE, TOGETHER = 0, -1
-"""Numbers of windows without and with all of the best; candidates are numbered from 1."""
+"""Numbers of the baseline windows and of the windows with all winners; candidates are numbered from 1."""
 
 
 OPERATORS_BUDGET = 600.0
-"""Seconds of a screening that is started during a run, unless it says another time."""
+"""Default duration, in seconds, of a screening that is started during a run."""
 
 
 class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuneWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """One window: a candidate's number, its figures, and what disturbed it (empty if nothing did)."""
+    """One window: a candidate's number, its figures, and what disturbed it (empty if undisturbed)."""
 
     candidate: int
     figures: dict[EffectFigure, float] = {}
@@ -76,9 +76,9 @@ class TuneWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuneBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """Windows beside each other in random order, one of them with the baseline.
+    """Consecutive windows in random order, one of them with the baseline.
 
-    `end_seconds` counts from the beginning of the screening, over all of its runs.
+    `end_seconds` counts from the start of the screening, over all of its runs.
     """
 
     end_seconds: float
@@ -86,7 +86,7 @@ class TuneBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuneLogHead(msgspec.Struct, frozen=True, kw_only=True):
-    """The first line of a screening's log: what the blocks after it are about."""
+    """The first line of a screening's log: the plan and candidates of the blocks that follow."""
 
     profile: str
     server: str
@@ -139,9 +139,9 @@ class TogetherResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_tune_words(words: Sequence[str]) -> TunePlan:
-    """An operator's order: settings and topics, and in any order `10m`, `±2%`, `allow-risk`.
+    """Parse an operator's order: settings and topics, and in any order `10m`, `±2%`, `allow-risk`.
 
-    Raises UsageError for a word that is none of these.
+    Raises UsageError for any other word.
     """
     plan = TunePlan(budget_seconds=OPERATORS_BUDGET)
     for word in filter(None, ",".join(words).split(",")):
@@ -159,7 +159,7 @@ def parse_tune_words(words: Sequence[str]) -> TunePlan:
 
 
 def parse_tune_text(text: str) -> TunePlan:
-    """The same of one text."""
+    """Like `parse_tune_words`, for one text."""
     return parse_tune_words(text.split())
 
 
@@ -181,7 +181,7 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuneProgress(msgspec.Struct, frozen=True, tag="tune", kw_only=True):
-    """Where a screening stands. `by_hand` if an operator started it during a run."""
+    """Progress of a screening. `by_hand` if an operator started it during a run."""
 
     result: TuneResult
     by_hand: bool = False
@@ -189,5 +189,5 @@ class TuneProgress(msgspec.Struct, frozen=True, tag="tune", kw_only=True):
 
     @property
     def can_be_stopped(self) -> bool:
-        """True while one that an operator started is under way."""
+        """True while a screening that an operator started is in progress."""
         return self.by_hand and not self.is_over

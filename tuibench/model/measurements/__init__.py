@@ -1,1 +1,1 @@
-"""What is measured: samples, activity on the server, the environment, findings, costs and steadiness."""
+"""Measured data: samples, server activity, environment, findings, operation costs, steadiness."""

@@ -1,4 +1,4 @@
-"""Activity on the server at one moment: sessions, lock waits, and the last deadlock.
+"""Server activity at one moment: sessions, lock waits, and the last deadlock.
 
 Statements are digests: their values are replaced by `?`.
 """
@@ -7,7 +7,7 @@ import msgspec
 
 
 class ServerSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A connection of somebody else. `seconds` is how long it has been in its state."""
+    """A connection of another client. `seconds` is the time it has been in its state."""
 
     id: int
     user: str
@@ -20,7 +20,7 @@ class ServerSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OwnSessions(msgspec.Struct, frozen=True, kw_only=True):
-    """Our own connections in one state: how many, and for how long the oldest of them."""
+    """The session's own connections in one state: their number, and the time of the oldest one."""
 
     command: str
     state: str
@@ -29,7 +29,7 @@ class OwnSessions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LockWait(msgspec.Struct, frozen=True, kw_only=True):
-    """One connection waits for a lock that another one holds. A blocker that is idle has no statement."""
+    """One connection waits for a lock that another one holds. An idle blocker has no statement."""
 
     waiting: int
     blocking: int
@@ -42,7 +42,7 @@ class LockWait(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenTransaction(msgspec.Struct, frozen=True, kw_only=True):
-    """A transaction that has neither committed nor rolled back, and for how long it is open.
+    """A transaction that has neither committed nor rolled back, and the time it has been open.
 
     Its connection is 0 if it has none: prepared by XA, or found at the server's start.
     """
@@ -55,7 +55,7 @@ class OpenTransaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeadlockParty(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the transactions of a deadlock, by its connection, and the tables it wanted or held locks of."""
+    """A transaction of a deadlock: its connection, and the tables it waited for or held locks on."""
 
     connection: int
     statement: str
@@ -64,17 +64,18 @@ class DeadlockParty(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Deadlock(msgspec.Struct, frozen=True, kw_only=True):
-    """The last deadlock; `at` is the server's own time, in its words."""
+    """The last deadlock; `at` is the server's own time, as the server formats it."""
 
     at: str
     parties: tuple[DeadlockParty, ...]
 
 
 class Activity(msgspec.Struct, frozen=True, tag="activity", kw_only=True):
-    """The sessions of one moment, those at work first, the longest first.
+    """The server's sessions at one moment, active ones first, then by duration.
 
-    `others` is how many there are besides ours, of which at most a few hundred are listed. `gaps` says in
-    words what this login may not see. `transactions` are the oldest of all the `open_transactions`.
+    `others` is the number of other clients' sessions, of which at most a few hundred are listed. `gaps`
+    describes what the login has no privilege to read. `transactions` are the oldest of all the
+    `open_transactions`.
     """
 
     sessions: tuple[ServerSession, ...]

@@ -1,7 +1,4 @@
-"""Environment of a run: both hosts, the server and its variables, the network between them.
-
-What this host is, as far as it does not change from tick to tick.
-"""
+"""Environment of a run: both hosts, the server and its variables, the network between them."""
 
 from typing import Literal
 
@@ -48,9 +45,9 @@ class DiskFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiskSpeed(msgspec.Struct, frozen=True, kw_only=True):
-    """What the disk below a folder does; reads are None where they could not be measured.
+    """Measured performance of the disk below a folder; reads are None if they could not be measured.
 
-    A flush is a write of 4 KiB with its fdatasync, one after the other; a read is of 16 KiB at random.
+    A flush is a write of 4 KiB with its fdatasync, sequentially; a read is of 16 KiB at a random position.
     """
 
     folder: str

@@ -1,4 +1,4 @@
-"""Findings about server, host and measurement, and the evidence on which a bottleneck is diagnosed.
+"""Findings about server, host and measurement, and the evidence for the diagnosis of a bottleneck.
 
 A preflight check, a diagnosis of a run and one of a probe's step all result in a `Finding`.
 """
@@ -49,7 +49,7 @@ def stop(id: str, found: str, remedy: str = "") -> Finding:
 
 
 def not_visible(id: str, what: str, remedy: str = "") -> Finding:
-    """This login may not look."""
+    """A finding for something that the login has no privilege to read."""
     return note(id, f"this login may not see {what}", remedy)
 
 

@@ -23,11 +23,11 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.title} ({self.note})" if self.note else self.title
 
     def value(self, count: int, seconds: float) -> float:
-        """The figure of so many transactions in so many seconds."""
+        """The figure for this many transactions in this many seconds."""
         return count / seconds * self.per_seconds if seconds > 0 else 0.0
 
     def efficiency(self, value: float) -> float | None:
-        """The percentage of the ideal, None without one."""
+        """Percent of the ideal; None without an ideal."""
         return 100 * value / self.ideal if self.ideal else None
 
 

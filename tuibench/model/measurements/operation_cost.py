@@ -1,6 +1,6 @@
-"""What each operation costs: the resources that a query and a transaction use, on server and client.
+"""Cost of an operation: the resources that a query and a transaction use, on server and client.
 
-`Resource` is the table of what is measured, with its name, its unit and where it comes from.
+`Resource` is the table of measured resources, with name, unit and source.
 """
 
 from enum import StrEnum
@@ -10,7 +10,7 @@ import msgspec
 
 
 class ResourceUnit(StrEnum):
-    """What one of a resource's units is."""
+    """A resource's unit."""
 
     MICROSECONDS = "µs"
     BYTES = "bytes"
@@ -18,7 +18,7 @@ class ResourceUnit(StrEnum):
 
 
 class ResourceFacts(msgspec.Struct, frozen=True):
-    """One row of the table. `why` is the usual reason where it is not known."""
+    """One row of the table. `why` is the usual reason for a missing value."""
 
     name: str
     label: str
@@ -62,10 +62,10 @@ class Resource(StrEnum):
 
 
 class ResourceUse(msgspec.Struct, frozen=True, kw_only=True):
-    """What was used in an interval by the operations done in it. A resource that is not known is absent.
+    """Resources used in an interval, by the operations done in it. An unknown resource is absent.
 
-    `transactions` and `queries` are those over which each resource was measured: a gap of the host's figures
-    is no gap of the counters.
+    `transactions` and `queries` are those over which each resource was measured: a gap in the host's figures
+    is not a gap in the counters.
     """
 
     used: dict[str, float] = {}

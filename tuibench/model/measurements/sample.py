@@ -1,6 +1,6 @@
 """One tick of a run: figures of the load, the server and the host.
 
-A part that could not be measured is None, never zero. Rates are per second over the *measured* interval.
+A part that was not measured is None, never zero. Rates are per second over the *measured* interval.
 Latencies are milliseconds.
 """
 
@@ -79,21 +79,21 @@ class SlowTransaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def longest(self) -> TimedStatement | None:
-        """The statements that took most of it."""
+        """The statements that took the most of its time."""
         return max(self.statements, key=lambda each: each.ms, default=None)
 
 
 MOST_SLOW = 3
-"""Transactions kept of a tick."""
+"""Number of slow transactions kept per tick."""
 
 
 def slowest_of(transactions: Iterable[SlowTransaction], most: int = MOST_SLOW) -> tuple[SlowTransaction, ...]:
-    """The slowest, by response time; the slowest first."""
+    """The slowest transactions by response time, the slowest first."""
     return tuple(sorted(transactions, key=lambda each: -each.response_ms)[:most])
 
 
 def grouped_statements(timed: Iterable[tuple[str, int, int]]) -> tuple[TimedStatement, ...]:
-    """Neighbours of one name together. Each is a name, microseconds, and an error code or 0."""
+    """Group consecutive statements of one name. Each is a name, microseconds, and an error code or 0."""
     return tuple(
         TimedStatement(name, len(times), sum(times) / 1000, max(times) / 1000, error)
         for (name, error), each in groupby(timed, key=lambda one: (one[0], one[2]))
@@ -283,17 +283,17 @@ class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):
 
     @property
     def lag_seconds(self) -> float | None:
-        """How long the replica that is furthest behind is behind; None where none tells."""
+        """The largest lag of all replicas; None if none reports it."""
         return max((each.lag_seconds for each in self.replicas if each.lag_seconds is not None), default=None)
 
     @property
     def lag_bytes(self) -> int | None:
-        """The same in bytes of the binary log."""
+        """Like `lag_seconds`, in bytes of the binary log."""
         return max((each.lag_bytes for each in self.replicas if each.lag_bytes is not None), default=None)
 
     @property
     def shown_host(self) -> HostSample | None:
-        """The server's host; the client's where nothing reads the server's."""
+        """The server's host; the client's host if the server's is not measured."""
         return self.client_host if self.host is None and not self.host_note else self.host
 
     @property
@@ -303,8 +303,8 @@ class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):
 
     @property
     def throughput(self) -> LoadSample | TrafficSample | None:
-        """The figures of throughput and latency: those of the server's traffic where the session is about
-        that, otherwise those of the load.
+        """Throughput and latency: those of the server's traffic if the session shows traffic, otherwise those
+        of the load.
         """
         return self.traffic or self.load
 

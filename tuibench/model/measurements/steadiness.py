@@ -1,4 +1,4 @@
-"""How steady the throughput of a run was."""
+"""Steadiness of a run's throughput, and its stalls."""
 
 import msgspec
 

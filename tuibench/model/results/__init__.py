@@ -1,1 +1,1 @@
-"""Results as they are written: summaries, comparisons of runs, sweeps, versions."""
+"""Written results: summaries, comparisons of runs, sweeps, comparisons of versions."""

@@ -1,4 +1,4 @@
-"""Comparison of runs with the first of them, and the history of one plan over time."""
+"""Comparison of runs with the first one, and the history of one plan over time."""
 
 from collections.abc import Collection, Iterator
 from enum import StrEnum
@@ -67,15 +67,15 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True, tag="compare", ta
 
 
 UNNAMED = "as it stands"
-"""A variant without settings has no name."""
+"""The name of a variant without settings."""
 
 
 def struct_differences(
     there: msgspec.Struct, here: msgspec.Struct, besides: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Each value that is not the same, by its path: `base.seconds: 5.0 there, 10.0 here`.
+    """The values that differ, each with its path: `base.seconds: 5.0 there, 10.0 here`.
 
-    `besides` are the paths that may differ.
+    `besides` are paths to ignore.
     """
     return tuple(
         f"{path}: {_format_value(old)} there, {_format_value(new)} here"
@@ -85,7 +85,7 @@ def struct_differences(
 
 
 def _as_json(struct: msgspec.Struct) -> Any:
-    """As it is written down: objects and lists."""
+    """Convert to JSON objects and lists."""
     return msgspec.json.decode(msgspec.json.encode(struct))
 
 
@@ -101,7 +101,7 @@ def _differing_pairs(path: str, there: Any, here: Any) -> Iterator[tuple[str, An
 
 
 def _format_value(value: Any) -> str:
-    """What has a name is told by it, and each of a list by itself."""
+    """Format a value: a named object by its name, a list item by item."""
     match value:
         case None | []:
             return "nothing"

@@ -1,4 +1,4 @@
-"""The summary of a run, under the keys of `tuibench.summary/1`, and that of `tuibench slap`."""
+"""Summary of a run, under the keys of `tuibench.summary/1`, and of `tuibench slap`."""
 
 from typing import Literal
 
@@ -15,7 +15,7 @@ from tuibench.model.measurements.sample import Latency, SlowTransaction
 from tuibench.model.measurements.steadiness import Steadiness
 
 RunOutcome = Literal["done", "stopped", "interrupted", "failed", "cut short"]
-"""Time was up, the operator or a signal ended it, it could not go on, or its session ended without a word."""
+"""The reason a run ended: time limit, operator, signal, error, or loss of the session."""
 
 
 class TransactionTotals(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,7 +225,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
 
     @property
     def ab_tests(self) -> tuple[AbTestResult, ...]:
-        """All of them, the last one last."""
+        """All A/B tests, the last one last."""
         return self.earlier_ab_tests + ((self.ab,) if self.ab is not None else ())
 
 

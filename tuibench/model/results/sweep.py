@@ -1,7 +1,7 @@
-"""A sweep: one load under every combination of cases, settings and threads, each several times.
+"""Sweep: one load under every combination of cases, settings and threads, each several times.
 
-A *case* is a profile with its options, a *variant* the settings that the server has meanwhile. One of their
-combinations with a number of threads, run once, is a *cell*. What is known of a sweep is a `Sweep`.
+A *case* is a profile with its options, a *variant* a set of server settings. One of their combinations with a
+number of threads, run once, is a *cell*. `Sweep` holds the plan and the results of a sweep.
 """
 
 from enum import StrEnum
@@ -16,7 +16,7 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
 
 TPS = "TPS"
-"""What a sweep is about, unless a profile has a headline figure of its own."""
+"""The figure of a sweep whose profile has no headline figure of its own."""
 SUMMARY = "summary"
 """The table that is printed by default."""
 
@@ -80,7 +80,7 @@ class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cell_count(self) -> int:
-        """How many runs it takes."""
+        """The number of runs."""
         return len(self.cases) * len(self.variants) * len(self.threads) * self.repeats
 
 
@@ -98,7 +98,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The cell as messages name it."""
+        """The cell's name in messages."""
         under = f", {self.variant.name}" if self.variant.name else ""
         plural = "" if self.threads == 1 else "s"
         return f"{self.case.name}{under}, {self.threads} thread{plural}, run {self.repeat}"
@@ -182,7 +182,7 @@ class DataDropped(msgspec.Struct, frozen=True, kw_only=True, tag="dropped"):
 
 
 SweepLine = CellResult | DataReady | DataDropped | ServerStart
-"""What a sweep's record gains as it goes on."""
+"""A line of a sweep's record."""
 
 
 class SweepEnvironment(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,7 +193,7 @@ class SweepEnvironment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ping_ms(self) -> float | None:
-        """The median of some round trips; None if they failed."""
+        """The median round trip; None if they failed."""
         trip = self.environment.round_trip
         return trip.median_ms if trip else None
 
@@ -221,7 +221,7 @@ class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
-    """A sweep as far as it has come. `results` hold the last of each cell, `data` the last of all tables."""
+    """A sweep so far. `results` hold the last result of each cell, `data` the last state of all tables."""
 
     record: SweepRecord
     results: tuple[CellResult, ...] = ()
@@ -230,7 +230,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def done(self) -> tuple[CellResult, ...]:
-        """Those that count."""
+        """The results that count."""
         return tuple(result for result in self.results if result.outcome == "done")
 
 

@@ -1,4 +1,4 @@
-"""Comparison of server programs: builds, starts, and each test relative to the first build.
+"""Comparison of server versions: builds, starts, and each test relative to the first build.
 
 Each build is a variant of a sweep, each repeat a start of a new private server with new tables.
 """
@@ -25,7 +25,7 @@ class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The build as a report has it: mysql: MySQL 8.4.3 (/usr/sbin/mysqld)."""
+        """The build as shown in a report: mysql: MySQL 8.4.3 (/usr/sbin/mysqld)."""
         return f"{self.name}: {self.flavour} {self.version} ({self.path})"
 
 

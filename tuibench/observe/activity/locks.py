@@ -1,8 +1,10 @@
-"""Lock waits: the query of each flavour, and its result as LockWaits.
+"""Lock waits and last deadlock: the lock wait query of each flavour, parsers of its result and of InnoDB's
+status.
 
-The server keeps the start of a wait in its own time zone; the session's may be another one.
+The server reports the start of a wait in its own time zone, which may differ from the session's.
 
-Reads the section LATEST DETECTED DEADLOCK of SHOW ENGINE INNODB STATUS, as MariaDB and MySQL write it.
+The deadlock comes from the section LATEST DETECTED DEADLOCK of SHOW ENGINE INNODB STATUS, in the formats of
+MariaDB and MySQL.
 """
 
 import re
@@ -14,7 +16,7 @@ from tuibench.mysql.connection import Row
 from tuibench.observe.activity.normalize_sql import normalize_sql
 
 MOST_WAITS = 100
-"""A hot row makes as many pairs as its waiters squared: the server is asked for no more than these."""
+"""Limit of the query: a hot row results in as many pairs as the square of its waiters."""
 
 STATEMENT_CHARACTERS = 1000
 
@@ -45,13 +47,13 @@ LIMIT {most}
 
 
 def waits_sql(flavour: Flavour) -> str:
-    """The question for lock waits. It needs the PROCESS privilege, on MySQL SELECT on performance_schema."""
+    """The query for lock waits. It needs the PROCESS privilege, on MySQL SELECT on performance_schema."""
     parties = _PARTIES.format(characters=STATEMENT_CHARACTERS)
     return WAITS_SQL[flavour].format(parties=parties, most=MOST_WAITS)
 
 
 def lock_waits(rows: Sequence[Row], own_ids: Set[int]) -> tuple[LockWait, ...]:
-    """The pairs, each once, the longest wait first."""
+    """The waits without duplicates, the longest first."""
     pairs = {(int(row[0]), int(row[1])): _wait(row, own_ids) for row in rows}
     return tuple(sorted(pairs.values(), key=lambda wait: (-wait.seconds, wait.waiting, wait.blocking)))
 
@@ -81,7 +83,7 @@ _VICTIM = re.compile(r"^\*\*\* WE ROLL BACK TRANSACTION \((\d+)\)", re.MULTILINE
 
 
 def last_deadlock(status: str) -> Deadlock | None:
-    """The deadlock that InnoDB tells of; None if there was none, or it is told in other words."""
+    """The last deadlock in InnoDB's status; None without one, or if its format is unknown."""
     section = _SECTION.search(status)
     at = _AT.search(section[1]) if section else None
     if section is None or at is None:

@@ -1,4 +1,4 @@
-"""Statements without their values, for display: `SELECT c FROM t WHERE id IN (?, …)`."""
+"""Normalization of statements for display, without their values: `SELECT c FROM t WHERE id IN (?, …)`."""
 
 import re
 

@@ -17,15 +17,15 @@ from tuibench.observe.server.monitoring_connection import Connect, MonitoringCon
 TIMEOUT_SECONDS = 2.0
 GIVE_UP_SECONDS = 15.0
 DEADLOCK_EVERY_SAMPLES = 10
-"""InnoDB writes its whole status for one section of it: not at every look."""
+"""Samples between two reads of the deadlock: InnoDB writes its whole status for this one section."""
 
 NO_TABLE_CODES = frozenset({1109, 1146})
 
 
 class ActivitySampler:
-    """One look or one kill at a time.
+    """Samples sessions and kills queries, one operation at a time.
 
-    Looks never raise for what the server does; what they may not see is a gap.
+    Sampling never raises for server errors; data without a privilege is reported as a gap.
     """
 
     def __init__(self, target: Target, clock: Clock, flavour: Flavour, *, log_in: Connect = log_in) -> None:
@@ -41,16 +41,16 @@ class ActivitySampler:
 
     @property
     def statements(self) -> int:
-        """All statements sent, for the reconciliation."""
+        """The number of statements sent, for the reconciliation."""
         return self._connection.statements
 
     async def look(self, own_ids: Set[int]) -> Activity | None:
-        """The server's sessions now; None if it gave no answer in time."""
+        """The server's current sessions; None without a response within the timeout."""
         async with self._lock:
             return await self._connection.run(partial(self._read, own_ids))
 
     async def kill(self, id: int) -> None:
-        """Ends what the connection `id` is doing. Raises SQLError as the server does, or that it is away."""
+        """Kill the current query of connection `id`. Raises SQLError for an error or a lost connection."""
         async with self._lock:
             refusal = await self._connection.run(partial(_kill, id))
             if refusal is None:
@@ -59,7 +59,7 @@ class ActivitySampler:
                 raise refusal
 
     async def close(self) -> None:
-        """Logs out; the next look logs in again."""
+        """Log out; the next sample logs in again."""
         async with self._lock:
             self._looks = 0
             await self._connection.close()
@@ -88,9 +88,9 @@ class ActivitySampler:
         )
 
     async def _listed(self, connection: Connection, ids: Set[int]) -> tuple[Sequence[Row], Sequence[Row]]:
-        """Others and ours, from the best place that this server has.
+        """Other sessions and our own, from the cheapest source of this server.
 
-        With performance_schema off its list is there and empty: not even we are on it.
+        With performance_schema off, its list exists but is empty: it does not even contain this connection.
         """
         while True:
             source, is_last = self._sources[0], len(self._sources) == 1
@@ -123,7 +123,7 @@ async def _kill(id: int, connection: Connection) -> SQLError | bool:
 
 
 async def _query_or_reason(connection: Connection, sql: str, what: str) -> tuple[Sequence[Row], str]:
-    """The rows, or why they cannot be seen."""
+    """The rows, or the reason why they cannot be read."""
     try:
         return await connection.query(sql), ""
     except ConnectionLostError:

@@ -1,10 +1,10 @@
-"""The server's session list: other sessions one by one, ours by state, both limited in number.
+"""The server's session list: other sessions individually, our own by state, both limited in number.
 
-Our own may be thousands: the server itself leaves them out and adds them up, told by ranges of their ids.
+Our own may be thousands: the server filters and aggregates them itself, by ranges of their ids.
 
-The transactions that are open in InnoDB: the question, and its answer, the oldest first.
+Open InnoDB transactions: the query and the parser of its result, the oldest first.
 
-The server keeps their start in its own time zone; the session's may be another one.
+The server reports their start in its own time zone, which may differ from the session's.
 """
 
 from collections.abc import Iterable, Sequence, Set
@@ -18,13 +18,13 @@ MOST_SESSIONS = 200
 MOST_STATES = 20
 STATEMENT_CHARACTERS = 1000
 LONGEST_SECONDS = 10 * 365 * 86_400
-"""A time above this is the server's -1, read without its sign."""
+"""A time above this is the server's -1 read as unsigned."""
 
 SOURCES = {
     Flavour.MARIADB: ("information_schema.PROCESSLIST",),
     Flavour.MYSQL: ("performance_schema.processlist", "information_schema.PROCESSLIST"),
 }
-"""Where a flavour keeps the list, the one that costs the server less first."""
+"""Where each flavour has the list, the cheaper source first."""
 
 _OTHERS = """
 SELECT ID, USER, HOST, DB, COMMAND, STATE, TIME, LEFT(INFO, {characters}) FROM {source}
@@ -52,7 +52,7 @@ def own_sql(source: str, own_ids: Iterable[int]) -> str:
 
 
 def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """The numbers as runs without a hole, both ends included."""
+    """The numbers as contiguous ranges, both ends inclusive."""
     runs: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
         if runs and number == runs[-1][1] + 1:
@@ -105,7 +105,7 @@ SELECT trx_mysql_thread_id, TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(NOW(),
 FROM information_schema.INNODB_TRX ORDER BY trx_started LIMIT {most}
 """
 OPEN_SQL = _OPEN.format(most=MOST_TRANSACTIONS)
-"""It needs the PROCESS privilege. Rows locked are InnoDB's estimate."""
+"""The query needs the PROCESS privilege. Locked rows are InnoDB's estimate."""
 
 
 def open_transactions(rows: Sequence[Row], own_ids: Set[int]) -> tuple[OpenTransaction, ...]:

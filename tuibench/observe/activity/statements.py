@@ -1,10 +1,11 @@
-"""Reads the cumulative figures of the server's statements, from the performance schema.
+"""Reads the server's cumulative statement statistics from the performance schema.
 
-Two tables are read. `events_statements_summary_by_digest` has the statements that were sent as text. Newer
-servers count prepared statements there, too, with EXECUTE before their text. Of others they are in
-`prepared_statements_instances`, one row for each that is prepared now on any connection; it vanishes with it.
+Two tables are read. `events_statements_summary_by_digest` has the statements sent as text. Newer servers
+count prepared statements in it, too, with the prefix EXECUTE. Older servers count them in
+`prepared_statements_instances`, one row for each statement currently prepared on any connection; the row
+disappears with the statement.
 
-A reading is bounded: the statements that were seen last, and the times of those that took the most.
+A reading is limited to the most recent statements, and to the histograms of those that took the most time.
 """
 
 import re
@@ -34,7 +35,7 @@ PREPARED_NOTE = (
 )
 EXECUTED_NOTE = "prepared statements are the digests that begin with EXECUTE"
 EXECUTED = re.compile(r"EXECUTE [A-Z(]")
-"""A prepared statement among the digests; EXECUTE as a statement has a quoted name behind it."""
+"""A prepared statement among the digests; the statement EXECUTE itself is followed by a quoted name."""
 
 OWN_TABLES = "performance_schema"
 
@@ -54,17 +55,19 @@ HISTOGRAM_SQL = (
     "FROM performance_schema.events_statements_histogram_by_digest "
     "WHERE SCHEMA_NAME {schema} AND DIGEST = '{digest}' AND COUNT_BUCKET > 0"
 )
-"""Of one statement, by the table's key: anything else reads the whole table, of 450 rows for each digest."""
+"""Reads one statement by the table's key: any other condition reads the whole table, 450 rows for each
+digest.
+"""
 
 NO_CPU = ", NULL"
 
 
 Distribution = dict[int, int]
-"""Counts of a statement's times by the upper end of their bucket, in microseconds."""
+"""Counts of a statement's times by the upper bound of their bucket, in microseconds."""
 
 
 class StatementTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What a statement has done so far; times are picoseconds, as the server counts them."""
+    """Cumulative figures of a statement; times are picoseconds, as the server counts them."""
 
     text: str
     source: str
@@ -76,7 +79,9 @@ class StatementTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatementReading(msgspec.Struct, frozen=True, kw_only=True):
-    """One reading: totals and, for some, the distributions of their times; `gaps` say what is missing."""
+    """One reading: totals and, for some statements, the distributions of their times; `gaps` describes
+    missing data.
+    """
 
     totals: dict[str, StatementTotals] = {}
     distributions: dict[str, Distribution] = {}
@@ -84,7 +89,7 @@ class StatementReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatementSampler:
-    """One reading at a time, over a connection that is opened for the first one."""
+    """Reads statement statistics, one reading at a time, over a connection opened at the first one."""
 
     def __init__(self, target: Target, clock: Clock, flavour: Flavour, *, log_in: Connect = log_in) -> None:
         self._connection = MonitoringConnection(
@@ -94,7 +99,7 @@ class StatementSampler:
 
     @property
     def statements(self) -> int:
-        """All statements sent, for the reconciliation."""
+        """The number of statements sent, for the reconciliation."""
         return self._connection.statements
 
     @property
@@ -102,7 +107,7 @@ class StatementSampler:
         return self._connection.connection_ids
 
     async def read(self, wanted: Sequence[str] = ()) -> StatementReading | None:
-        """The statements now; None if the server gave no answer. `wanted` are those to read histograms of."""
+        """The current statistics; None without a response. `wanted` selects the histograms to read."""
         return await self._connection.run(partial(self._read, tuple(wanted)))
 
     async def close(self) -> None:
@@ -126,7 +131,7 @@ class StatementSampler:
         )
 
     async def _prepared(self, connection: Connection, gaps: list[str]) -> dict[str, StatementTotals]:
-        """Statements that are prepared now, where the digests do not count them."""
+        """Statements currently prepared, if the digests do not count them."""
         rows = await _first_allowed(connection, PREPARED_SQL, ", SUM(SUM_CPU_TIME)", gaps)
         found: dict[str, StatementTotals] = {}
         for row in rows:
@@ -144,7 +149,7 @@ class StatementSampler:
         wanted: Sequence[str],
         gaps: list[str],
     ) -> dict[str, Distribution]:
-        """Those of the statements wanted, and of those that took the most time so far."""
+        """The distributions of the `wanted` statements, and of those that took the most time so far."""
         if self._flavour is not Flavour.MYSQL:
             gaps.append(NO_HISTOGRAMS)
             return {}
@@ -166,7 +171,7 @@ class StatementSampler:
 
 
 def _histogram_sql(connection: Connection, key: str) -> str:
-    """The question for one statement; empty for a key that is none."""
+    """The query for one statement; empty for an invalid key."""
     schema, _, digest = key.rpartition(" ")
     if not digest.isalnum():
         return ""
@@ -175,7 +180,7 @@ def _histogram_sql(connection: Connection, key: str) -> str:
 
 
 async def _first_allowed(connection: Connection, sql: str, cpu: str, gaps: list[str]) -> Sequence[Row]:
-    """The rows, without CPU time where the server does not count it; a refusal becomes a gap."""
+    """The rows, without CPU time if the server does not count it; a refusal becomes a gap."""
     try:
         return await connection.query(sql.format(cpu=cpu))
     except ConnectionLostError:
@@ -197,13 +202,13 @@ def is_foreign(text: object) -> bool:
 
 
 def parse_digest(row: Row) -> StatementTotals:
-    """A row of the digests. A CPU time of 0 is one that is not counted."""
+    """Parse a row of the digests. A CPU time of 0 means that it is not counted."""
     _, text, calls, time, lock, examined, cpu = row
     return _totals(str(text), DIGEST, (calls, time, lock, examined, cpu))
 
 
 def parse_prepared(row: Row) -> StatementTotals:
-    """A row of the prepared statements, under its text without values."""
+    """Parse a row of the prepared statements, with normalized text."""
     text, *figures = row
     return _totals(normalize_sql(str(text)), PREPARED, figures)
 

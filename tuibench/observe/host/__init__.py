@@ -1,1 +1,1 @@
-"""CPU, memory, disks and network of this host, and its facts."""
+"""CPU, memory, disks, network and properties of this host."""

@@ -1,8 +1,8 @@
-"""Measures the disk below a folder: flushes a second with their latency, and random reads.
+"""Disk benchmark of a folder: flushes per second with their latency, and random reads.
 
-The flush is what a commit waits for: 4 KiB overwritten in a file that has its full size, then fdatasync, one
-after the other, as a server writes its redo log. Reads are of 16 KiB, a page of InnoDB, past the cache of the
-file system (O_DIRECT), by one reader and by several. The files are made for it and removed at the end.
+A flush is what a commit waits for: 4 KiB overwritten in a preallocated file, then fdatasync, sequentially, as
+a server writes its redo log. Reads are of 16 KiB, an InnoDB page, with O_DIRECT past the page cache, by one
+reader and by several. The files are temporary.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ KIB, MIB = 1024, 1024 * 1024
 LOG_BYTES, WRITE_BYTES = 16 * MIB, 4 * KIB
 READ_FILE_BYTES, PAGE_BYTES = 256 * MIB, 16 * KIB
 FREE_BYTES = 2 * (LOG_BYTES + READ_FILE_BYTES)
-"""Less free room than that, and nothing is written."""
+"""The least free space; with less, nothing is written."""
 
 FLUSH_SECONDS, READ_SECONDS = 3.0, 2.0
 READERS = 16
@@ -34,7 +34,7 @@ Clock = Callable[[], float]
 def measure_disk(
     folder: str, *, seconds: float = FLUSH_SECONDS, clock: Clock = time.perf_counter
 ) -> DiskSpeed:
-    """Measures the file system of a folder for some seven seconds. Raises RunError if that is impossible."""
+    """Measure the file system of a folder for about seven seconds. Raises RunError if that is impossible."""
     with _working_folder(folder) as place:
         flushes = _flushes(place / "log", seconds, clock)
         reads = _reads(place / "pages", READ_SECONDS * seconds / FLUSH_SECONDS, clock)
@@ -54,7 +54,7 @@ def measure_disk(
 
 @contextlib.contextmanager
 def _working_folder(folder: str) -> Iterator[Path]:
-    """A folder of our own on the same file system: beside the data directory if that is possible."""
+    """A folder for temporary files on the same file system, beside the data directory if possible."""
     where = Path(folder)
     try:
         device = where.stat().st_dev
@@ -97,7 +97,7 @@ def _flushes(path: Path, seconds: float, clock: Clock) -> list[float]:
 
 
 def _reads(path: Path, seconds: float, clock: Clock) -> tuple[float, float] | None:
-    """Reads a second of one reader and of several; None where the file system has no reads past its cache."""
+    """Reads per second of one reader and of several; None if the file system does not support O_DIRECT."""
     direct = getattr(os, "O_DIRECT", 0)
     if not direct:
         return None
@@ -121,7 +121,7 @@ def _reads(path: Path, seconds: float, clock: Clock) -> tuple[float, float] | No
 
 
 def _reader(file: int, seconds: float, clock: Clock, seed: int) -> float:
-    """Pages that one reader reads a second. A mapping is aligned to pages of memory, as O_DIRECT wants it."""
+    """Pages per second of one reader. A mapping is page-aligned, as O_DIRECT requires."""
     rng = random.Random(seed)
     with mmap.mmap(-1, PAGE_BYTES) as buffer:
         begun, done = clock(), 0

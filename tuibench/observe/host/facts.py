@@ -1,8 +1,8 @@
-"""Reads what this host is: system, processor, memory, hypervisor, container, and the medium of a folder.
+"""Properties of this host: system, processor, memory, hypervisor, container, storage medium, limits.
 
-What a system does not tell stays empty. `root` stands in for `/` in tests.
+Unknown properties stay empty. `root` replaces `/` in tests.
 
-Reads what this host is: limits, swap, disk, processor governors, clock.
+Current conditions: limits, swap, disk, processor governors, clock.
 """
 
 import os
@@ -22,7 +22,7 @@ CLOCKSOURCE = "devices/system/clocksource/clocksource0/current_clocksource"
 
 
 def host_conditions(datadir: str = "", sys_folder: Path = Path("/sys")) -> HostConditions:
-    """This host now. `datadir` is the server's data directory, if the server is on this host."""
+    """The current conditions. `datadir` is the server's data directory, if the server is on this host."""
     soft, hard = (_limit_or_none(limit) for limit in resource.getrlimit(resource.RLIMIT_NOFILE))
     swap = _swap()
     disk = _disk(datadir)
@@ -54,7 +54,7 @@ def _swap() -> tuple[int, int] | None:
 
 
 def _disk(datadir: str) -> tuple[int, int] | None:
-    """Free and total bytes where the data directory is; None if it may not be seen."""
+    """Free and total bytes of the data directory's file system; None without permission."""
     try:
         usage = shutil.disk_usage(datadir) if datadir else None
     except OSError:
@@ -63,7 +63,7 @@ def _disk(datadir: str) -> tuple[int, int] | None:
 
 
 def _first_line(path: Path) -> str:
-    """A file of one line; empty where it cannot be read."""
+    """The content of a one-line file; empty if it cannot be read."""
     try:
         return path.read_text("ascii").strip()
     except (OSError, ValueError):
@@ -94,11 +94,11 @@ HYPERVISORS = {
     "openstack": "OpenStack",
     "parallels": "Parallels",
 }
-"""What stands in the vendor and the product of a virtual machine, and what it means."""
+"""Strings in the vendor and product name of a virtual machine, and the hypervisor they indicate."""
 
 
 def host_facts(datadir: str = "", root: Path = ROOT) -> HostFacts:
-    """This host, as far as it does not change. `datadir` is the server's, if the server is on this host."""
+    """The constant properties of this host. `datadir` is the server's, if the server is on this host."""
     system = platform.uname()
     return HostFacts(
         name=system.node,
@@ -118,7 +118,7 @@ def host_facts(datadir: str = "", root: Path = ROOT) -> HostFacts:
 
 
 def disk_facts(folder: str, root: Path = ROOT) -> DiskFacts | None:
-    """The file system that holds a folder, and what it lies on; None where that cannot be seen."""
+    """The file system of a folder and its storage medium; None if unknown."""
     found = _mount_of(os.path.realpath(folder), root) if folder else None
     if found is None:
         return None
@@ -146,7 +146,7 @@ def _text(path: Path) -> str:
 
 
 def _os(root: Path) -> str:
-    """The distribution's own name of itself."""
+    """The distribution's name."""
     if sys.platform == "darwin":
         return f"macOS {platform.mac_ver()[0]}"
     for line in _text(root / "etc/os-release").splitlines():
@@ -177,7 +177,7 @@ def _mac_cpu() -> str:
 
 
 def _cpu_limit(root: Path) -> float | None:
-    """How many cores a control group allows, in either version of them."""
+    """The control group's limit in cores, for both versions of control groups."""
     words = _text(root / "sys/fs/cgroup/cpu.max").split()
     if not words:
         folder = root / "sys/fs/cgroup/cpu"
@@ -198,7 +198,7 @@ def _number(text: str) -> int | None:
 
 
 def _virtualisation(root: Path) -> str:
-    """The hypervisor's name; "none" on bare metal, empty where nothing tells."""
+    """The hypervisor's name; "none" on bare metal, empty if unknown."""
     named = " ".join(
         _text(root / "sys/class/dmi/id" / name) for name in ("sys_vendor", "product_name", "bios_vendor")
     ).lower()
@@ -239,7 +239,7 @@ def _mount_of(path: str, root: Path) -> tuple[str, str, str] | None:
 
 
 def _medium(number: str, file_system: str, root: Path) -> tuple[str, str]:
-    """The block device's name and its kind."""
+    """The block device's name and kind."""
     if file_system in MEMORY_FILE_SYSTEMS:
         return "", "memory"
     if file_system in NETWORK_FILE_SYSTEMS or file_system.startswith("fuse."):
@@ -264,18 +264,18 @@ def _kind(disk: Path) -> str:
 
 
 def free_memory_bytes() -> int:
-    """Memory that programs may still take without swapping."""
+    """Memory that is available to programs without swapping."""
     return int(psutil.virtual_memory().available)
 
 
 class CpuWatch:
-    """How busy the processors are from its making on."""
+    """Processor usage since the creation of this object."""
 
     def __init__(self) -> None:
         self._before = psutil.cpu_times()
 
     def shares(self) -> tuple[float, float] | None:
-        """In use and stolen, of 1; None if no time has passed."""
+        """The shares in use and stolen, 0 to 1; None if no time has passed."""
         now = psutil.cpu_times()
         grown = {name: getattr(now, name) - getattr(self._before, name) for name in now._fields}
         for guest in ("guest", "guest_nice"):

@@ -1,6 +1,6 @@
 """Conversion of two readings of a host's totals to a sample: CPU shares, rates, times of disk requests.
 
-It does not matter where the totals were read: on this host, or on another one.
+The totals may be from this host or another one.
 """
 
 from collections.abc import Set
@@ -16,7 +16,7 @@ from tuibench.observe.host.totals import CpuTime, DiskTotals
 
 
 class MemoryUse(msgspec.Struct, frozen=True, kw_only=True):
-    """Memory and swap space in bytes; `server` is what the server's process holds."""
+    """Memory and swap space in bytes; `server` is the resident set of the server's process."""
 
     used: int
     total: int
@@ -26,9 +26,9 @@ class MemoryUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What the system has counted up to `at_ns` of a monotonic clock; processor seconds by pid.
+    """The system's totals at `at_ns` of a monotonic clock; processor seconds by pid.
 
-    `group` are the limits of a control group: that of tuibench on this host, that of the server's process on
+    `group` are the limits of a control group: tuibench's on this host, the server process's on
     another one.
     """
 
@@ -54,7 +54,7 @@ def host_sample(
     note: str = "",
     origin: str = "",
 ) -> HostSample | None:
-    """The host between two readings; None if they are so close that no processor time has passed."""
+    """The sample between two readings; None if they are too close for any processor time to have passed."""
     seconds = (after.at_ns - before.at_ns) / NS_PER_SECOND
     total = share_percent(before.machine, after.machine)
     if total is None or seconds <= 0:
@@ -105,7 +105,7 @@ def _bytes(disk: DiskTotals | None) -> tuple[int, int] | None:
 
 
 def request_ms(before: DiskTotals | None, after: DiskTotals | None) -> tuple[float | None, float | None]:
-    """How long a read and a write took, on the mean; None where there was none, or nothing is known."""
+    """The mean time of a read and of a write; None if there was none, or it is unknown."""
     if before is None or after is None:
         return None, None
     reads, writes = growth(before.reads, after.reads), growth(before.writes, after.writes)
@@ -116,7 +116,7 @@ def request_ms(before: DiskTotals | None, after: DiskTotals | None) -> tuple[flo
 
 
 def core_percents(before: tuple[CpuTime, ...], after: tuple[CpuTime, ...]) -> tuple[float, ...]:
-    """How busy each core was; nothing while cores come and go."""
+    """The usage of each core; empty if the number of cores changed."""
     if len(before) != len(after):
         return ()
     shares = [share_percent(old, new) for old, new in zip(before, after, strict=True)]
@@ -124,19 +124,19 @@ def core_percents(before: tuple[CpuTime, ...], after: tuple[CpuTime, ...]) -> tu
 
 
 def share_percent(before: CpuTime, after: CpuTime) -> float | None:
-    """How much of the machine was busy, 0 to 100."""
+    """Usage of the machine, 0 to 100."""
     share = ratio(growth(before.busy, after.busy), growth(before.total, after.total))
     return None if share is None else min(100.0, 100.0 * share)
 
 
 def steal_percent(before: CpuTime, after: CpuTime) -> float:
-    """How much of the machine the hypervisor gave to other guests, 0 to 100."""
+    """Share of the machine that the hypervisor gave to other guests, 0 to 100."""
     share = ratio(growth(before.steal, after.steal), growth(before.total, after.total))
     return 100.0 * (share or 0.0)
 
 
 def throttled_percent(before: GroupLimits, after: GroupLimits, seconds: float) -> float:
-    """How much of the time the control group was held back, 0 to 100; 0 where it is not known."""
+    """Share of the time that the control group was throttled, 0 to 100; 0 if unknown."""
     if before.throttled_seconds is None or after.throttled_seconds is None:
         return 0.0
     share = ratio(growth(before.throttled_seconds, after.throttled_seconds), seconds)
@@ -144,7 +144,7 @@ def throttled_percent(before: GroupLimits, after: GroupLimits, seconds: float) -
 
 
 def cpu_percents(before: HostTotals, after: HostTotals, core_seconds: float) -> dict[int, float]:
-    """The share of the whole machine each process had. One that was not there before is left out."""
+    """Each process's share of the whole machine. A process that is new in the interval is omitted."""
     grown = {pid: growth(before.processes.get(pid), used) for pid, used in after.processes.items()}
     return {
         pid: min(100.0, 100.0 * seconds / core_seconds)

@@ -1,7 +1,7 @@
-"""The limits of a control group: processors, memory, and how long the former held its threads back.
+"""Control group limits: processors, memory, and the time that threads were throttled.
 
-A group is limited by the groups around it as well: the least of all levels holds. Version 2 of control groups
-is read everywhere; of version 1 the limits that a container sees as its own.
+A group is limited by its ancestors as well: the minimum of all levels applies. Version 2 of control groups
+is fully supported; of version 1, only the limits that a container sees as its own.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,11 +15,11 @@ OWN_CGROUP = Path("/proc/self/cgroup")
 CPU_MAX, MEMORY_MAX, CPU_STAT = "cpu.max", "memory.max", "cpu.stat"
 THROTTLED = "throttled_usec"
 UNLIMITED_BYTES = 1 << 60
-"""Version 1 writes a number beyond this where memory has no limit."""
+"""Version 1 reports a number above this if memory has no limit."""
 
 
 class GroupLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """`cpu_cores` and `memory_bytes` are None without a limit, `throttled_seconds` where it is not known."""
+    """`cpu_cores` and `memory_bytes` are None without a limit, `throttled_seconds` if unknown."""
 
     cpu_cores: float | None = None
     memory_bytes: int | None = None
@@ -33,13 +33,13 @@ def group_path(lines: Iterable[str]) -> str:
 
 
 def group_levels(path: str) -> list[str]:
-    """The path and those of all groups around it, the root ("") last."""
+    """The path and those of all its ancestors, the root ("") last."""
     parts = [part for part in path.split("/") if part]
     return ["".join(f"/{part}" for part in parts[:count]) for count in range(len(parts), -1, -1)]
 
 
 def parse_limits(files: Mapping[str, str], path: str, root: str = str(CGROUP)) -> GroupLimits:
-    """The limits of the group at `path`, from the files' contents by their paths."""
+    """The limits of the group at `path`; `files` maps paths to contents."""
     levels = [f"{root}{level}" for level in group_levels(path)]
     cpu = [_cores(files.get(f"{level}/{CPU_MAX}", "")) for level in levels]
     memory = [_number(files.get(f"{level}/{MEMORY_MAX}", "")) for level in levels]
@@ -68,13 +68,13 @@ def own_limits(own: Path = OWN_CGROUP, root: Path = CGROUP) -> GroupLimits:
 
 
 def throttled_seconds(own: Path = OWN_CGROUP, root: Path = CGROUP) -> float | None:
-    """How long the CPU limit of our control group (version 2) held it back so far; None if not known."""
+    """The time that our control group (version 2) was throttled by its CPU limit so far; None if unknown."""
     path = group_path(_text(own).splitlines())
     return _throttled(_text(root / path.lstrip("/") / CPU_STAT)) if path else None
 
 
 def _cores(text: str) -> float | None:
-    """`cpu.max`: quota and period, or max and period."""
+    """Parse `cpu.max`: quota and period, or `max` and period."""
     quota, _, period = text.strip().partition(" ")
     if not quota.isdecimal() or not period.isdecimal() or not int(period):
         return None

@@ -1,8 +1,8 @@
 """Context switches and storage I/O of one process.
 
-/proc/PID/status counts the switches of the main thread only, so those of all threads are read and added up. A
-thread that ended between two readings takes its last switches with it. /proc/PID/io is readable for the
-process' own user and for root.
+/proc/PID/status counts the switches of the main thread only, so those of all threads are read and added up.
+The last switches of a thread that ended between two readings are lost. /proc/PID/io is readable for the
+process's own user and for root.
 """
 
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 PROC = Path("/proc")
 MOST_THREADS = 512
-"""With more threads, reading them all would cost more than the figure is worth."""
+"""With more threads, reading them costs more than the figure is worth."""
 
 STATUS_BYTES = 8192
 
@@ -19,7 +19,7 @@ Switches = dict[int, tuple[int, int]]
 
 
 def thread_switches(pid: int, proc: Path = PROC) -> Switches | None:
-    """The switches of each thread of a process; None where they cannot be read."""
+    """The switches of each thread of a process; None if they cannot be read."""
     tasks = proc / str(pid) / "task"
     try:
         threads = os.listdir(tasks)
@@ -33,7 +33,7 @@ def thread_switches(pid: int, proc: Path = PROC) -> Switches | None:
 
 
 def _switches(status: str) -> tuple[int, int] | None:
-    """They are the last two lines of the file."""
+    """The switches in the last two lines of the file."""
     try:
         file = os.open(status, os.O_RDONLY)
     except OSError:
@@ -50,7 +50,7 @@ def _switches(status: str) -> tuple[int, int] | None:
 
 
 def storage_bytes(pid: int, proc: Path = PROC) -> tuple[int, int] | None:
-    """Bytes that a process has read from storage and written to it; None where they cannot be read."""
+    """Bytes that a process has read from storage and written to it; None if they cannot be read."""
     try:
         lines = (proc / str(pid) / "io").read_text().splitlines()
         figures = dict(line.split(": ", 1) for line in lines)
@@ -60,7 +60,7 @@ def storage_bytes(pid: int, proc: Path = PROC) -> tuple[int, int] | None:
 
 
 def grown_switches(before: Switches | None, after: Switches | None) -> tuple[int | None, int | None]:
-    """The switches between two readings; a new thread has made all of its own in between."""
+    """The switches between two readings; those of a new thread count in full."""
     if before is None or after is None:
         return None, None
     pairs = [(before.get(thread, (0, 0)), now) for thread, now in after.items()]
@@ -73,7 +73,7 @@ def grown_switches(before: Switches | None, after: Switches | None) -> tuple[int
 def grown_pair(
     before: tuple[int, int] | None, after: tuple[int, int] | None
 ) -> tuple[int | None, int | None]:
-    """By how much two totals grew; None where one is missing or went back."""
+    """The increase of two totals; None if one is missing or decreased."""
     if before is None or after is None or after[0] < before[0] or after[1] < before[1]:
         return None, None
     return after[0] - before[0], after[1] - before[1]

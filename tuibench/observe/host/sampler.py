@@ -1,6 +1,6 @@
 """Samples this host: processor time split between the server, tuibench and the rest; memory, disks, network.
 
-Rates are differences of the system's own totals over the measured interval.
+Rates are differences of the system's totals over the measured interval.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,9 +20,9 @@ from tuibench.observe.host.totals import ProcessTimes, core_cpu_times, cpu_time,
 class HostSampler:
     """Reads the host's figures. Synchronous: a sample takes about a millisecond.
 
-    `server` is None where the server runs on another host. `own_pids` names tuibench's processes at the
-    moment: session, workers, guardian, viewers. The first totals are taken at once, so the first sample has
-    rates since then.
+    `server` is None if the server runs on another host. `own_pids` returns the pids of tuibench's current
+    processes: session, workers, guardian, viewers. The first totals are read at once, so the first sample has
+    rates.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class HostSampler:
         self._last = self._totals(set(own_pids()))
 
     def follow(self, server: ServerProcess) -> None:
-        """Takes this for the server's process from now on, as after a restart."""
+        """Replace the server's process, as after a restart."""
         self._server = server
 
     def sample(self) -> HostSample | None:
-        """The host since the last call; None if that was so recent that no processor time has passed."""
+        """The host since the last call; None if no processor time has passed since then."""
         own = set(self._own_pids())
         after = self._totals(own)
         found = host_sample(

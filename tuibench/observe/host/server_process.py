@@ -1,7 +1,7 @@
-"""Which process of this host is the server: by its pid file, else its unix socket, else its listening port.
+"""Finds the server's process on this host: by its pid file, its unix socket, or its listening port.
 
-Never by its name, for packagers wrap it. What is found must prove itself where that can be read: a pid file
-may hold a number of another container, and a port may be held by a proxy.
+The name is not used, because packages wrap the program. A found process is verified if possible: a pid file
+may contain the pid of another container, and a proxy may listen on a port.
 """
 
 import os
@@ -19,24 +19,24 @@ import psutil
 from tuibench.model.server import ServerInfo
 
 AGE_TOLERANCE_SECONDS = 30.0
-"""By how much a process' age and the server's uptime may differ: slow starts, a corrected clock."""
+"""Tolerated difference between a process's age and the server's uptime: slow starts, clock corrections."""
 
 _CREDENTIALS = struct.Struct("3i")
 _PEER_TIMEOUT_SECONDS = 0.5
 
 
 class ServerProcess(msgspec.Struct, frozen=True, kw_only=True):
-    """The server's process; `pid` is None if it was not found, and then `note` says why."""
+    """The server's process; if it was not found, `pid` is None and `note` is the reason."""
 
     pid: int | None
     note: str = ""
 
 
 def find_server_process(info: ServerInfo) -> ServerProcess:
-    """Looks for the server's process. `info` must be fresh: its uptime is compared with the process' age.
+    """Find the server's process. `info` must be fresh: its uptime is compared with the process's age.
 
-    Takes some milliseconds, tens of them on a host with thousands of processes: for a start and a restart,
-    not for every tick.
+    Takes milliseconds, tens of them on a host with thousands of processes: for use at a start and a restart,
+    not in every tick.
     """
     if not info.is_local:
         return ServerProcess(pid=None, note="the server runs on another host")
@@ -50,9 +50,9 @@ def find_server_process(info: ServerInfo) -> ServerProcess:
 
 
 def is_server_process(pid: int, info: ServerInfo) -> bool:
-    """True if the process works in the server's data directory, where every server goes at its start.
+    """True if the process works in the server's data directory, as every server does from its start.
 
-    Of somebody else's process this cannot be read; then it must be as old as the server is up.
+    The working directory of another user's process cannot be read; then its age must match the uptime.
     """
     try:
         process = psutil.Process(pid)
@@ -80,7 +80,7 @@ def _by_pid_file(info: ServerInfo) -> Iterator[int]:
 
 
 def _by_socket(info: ServerInfo) -> Iterator[int]:
-    """Who listens on the socket: asked of the kernel's tables, else of the socket itself."""
+    """The listener of the socket: from the kernel's tables, else from the socket itself."""
     if not info.socket:
         return
     owners = {found.pid for found in _connections("unix") if found.pid and found.laddr == info.socket}
@@ -91,7 +91,7 @@ def _by_socket(info: ServerInfo) -> Iterator[int]:
 
 
 def _socket_peer(path: str) -> Iterator[int]:
-    """The pid of a socket's listener, which the kernel tells anybody who may connect to it.
+    """The pid of a socket's listener, which the kernel reports to every peer of it.
 
     The server counts this as one aborted connect.
     """
@@ -114,7 +114,7 @@ def _by_port(info: ServerInfo) -> Iterator[int]:
 
 
 def _connections(kind: str) -> Sequence[Any]:
-    """All connections of a kind; those of other users come without a pid, or not at all."""
+    """All connections of a kind; those of other users have no pid, or are missing."""
     try:
         return psutil.net_connections(kind)
     except (psutil.Error, OSError):

@@ -1,12 +1,12 @@
-"""Processor time, cumulative: of the machine, and of processes that come and go; the memory of one.
+"""Cumulative totals of this host: processor time of the machine and of processes, memory, disks, network.
 
-Which disks and network cards are counted, so that no byte is counted twice.
+Disks and network cards are selected so that no byte is counted twice.
 
-A partition, a logical volume or a RAID array passes on what its disks do; a bridge what its cards do. Counted
-are the devices with hardware behind them; where there are none (a container), all that are no loopback.
+A partition, a logical volume or a RAID array duplicates the I/O of its disks; a bridge that of its cards.
+Only devices with hardware behind them are counted; if there are none (a container), all except loopbacks.
 
-The loopback's own traffic is left out: it counts each byte as sent and as received, and a load over the unix
-socket is not in it at all. The server's Bytes_sent and Bytes_received say what the load moves.
+Loopback traffic is excluded: each byte counts as both sent and received, and a load over the unix socket does
+not use it at all. The server's Bytes_sent and Bytes_received measure the load's traffic.
 """
 
 from collections.abc import Collection, Iterable
@@ -17,9 +17,9 @@ import psutil
 
 
 class CpuTime(NamedTuple):
-    """Seconds of all cores since boot. `busy` is all but idle and waiting for disks.
+    """Seconds of all cores since boot. `busy` is all except idle and iowait.
 
-    Time stolen by a hypervisor is busy: the machine did not have it.
+    Steal time is busy: it was not available to the machine.
     """
 
     busy: float
@@ -32,32 +32,32 @@ def cpu_time() -> CpuTime:
 
 
 def core_cpu_times() -> tuple[CpuTime, ...]:
-    """The same of each core."""
+    """The processor time of each core."""
     return tuple(_time_of(core) for core in psutil.cpu_times(percpu=True))
 
 
 def _time_of(read: Any) -> CpuTime:
     times = read._asdict()
-    # Linux counts guests' time in user and nice as well.
+    # Linux includes guest time in user and nice.
     total = sum(times.values()) - times.get("guest", 0.0) - times.get("guest_nice", 0.0)
     busy = total - times["idle"] - times.get("iowait", 0.0)
     return CpuTime(busy, total, times.get("steal", 0.0))
 
 
 class ProcessTimes:
-    """Processor seconds by pid. Handles are kept, so that a look at a process costs one small read."""
+    """Processor seconds by pid. Handles are kept, so that a reading costs one small read per process."""
 
     def __init__(self) -> None:
         self._handles: dict[int, psutil.Process] = {}
 
     def read(self, pids: Iterable[int]) -> dict[int, float]:
-        """Seconds used so far by those of the processes that live and can be read."""
+        """Seconds used so far by those of the processes that are alive and readable."""
         known = {pid: self._seconds(pid) for pid in set(pids)}
         self._handles = {pid: handle for pid, handle in self._handles.items() if known.get(pid) is not None}
         return {pid: seconds for pid, seconds in known.items() if seconds is not None}
 
     def resident_bytes(self, pid: int) -> int | None:
-        """The memory that a process holds now; None if it has ended or cannot be read."""
+        """The resident set of a process; None if it has ended or cannot be read."""
         try:
             return int((self._handles.get(pid) or psutil.Process(pid)).memory_info().rss)
         except (psutil.Error, OSError):
@@ -80,7 +80,7 @@ _LOOPBACKS = ("lo", "loop", "ram", "zram")
 
 
 class DiskTotals(NamedTuple):
-    """What the disks have done since boot; the milliseconds are those of all requests together."""
+    """Disk totals since boot; the milliseconds are sums over all requests."""
 
     read_bytes: int
     written_bytes: int
@@ -91,7 +91,7 @@ class DiskTotals(NamedTuple):
 
 
 def disk_totals() -> DiskTotals | None:
-    """Of all disks that count; None where the system does not say."""
+    """The totals of all counted disks; None if unavailable."""
     disks = psutil.disk_io_counters(perdisk=True, nowrap=False) or {}
     wanted = [disks[name] for name in counted_devices(disks, BLOCK)]
     if not wanted:
@@ -116,7 +116,7 @@ def net_bytes() -> tuple[int, int] | None:
 
 
 def counted_devices(names: Iterable[str], folder: Path) -> list[str]:
-    """Those of the devices that count. `folder` is where the kernel lists whole devices, if it is Linux."""
+    """The counted devices. `folder` is the kernel's list of whole devices on Linux."""
     real = [name for name in names if name.rstrip("0123456789") not in _LOOPBACKS]
     if not folder.is_dir():
         return real
@@ -125,7 +125,7 @@ def counted_devices(names: Iterable[str], folder: Path) -> list[str]:
 
 
 def counted_among(names: Iterable[str], whole: Collection[str], with_hardware: Collection[str]) -> list[str]:
-    """The same from lists of the whole devices and of those with hardware behind them; both may be empty."""
+    """The counted devices, from the whole devices and those with hardware behind them; both may be empty."""
     real = [name for name in names if name.rstrip("0123456789") not in _LOOPBACKS]
     chosen = [name for name in real if name in whole] if whole else real
     return [name for name in chosen if name in with_hardware] or chosen

@@ -1,1 +1,1 @@
-"""Replicas of a server: where they are, and how far they are behind."""
+"""Replication: the replicas of a server, and their lag."""

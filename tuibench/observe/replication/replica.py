@@ -1,4 +1,4 @@
-"""What a replica knows: how long it is behind, where it is in the source's log, and whether it works.
+"""Replication status of a replica: its lag, its position in the source's log, and the state of its applier.
 
 MySQL and MariaDB have the same columns under old and new names. Of several channels the worst counts.
 """
@@ -30,8 +30,8 @@ APPLIER_STATE = ("Replica_SQL_Running_State", "Slave_SQL_Running_State")
 
 
 class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """`lag_seconds` is None while the replica does not know it; `state` is what the applier does,
-    in the server's words, or the error that stopped it.
+    """`lag_seconds` is None while the replica does not know it; `state` is the applier's state in the
+    server's words, or the error that stopped it.
     """
 
     lag_seconds: float | None
@@ -41,7 +41,7 @@ class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplicaReader:
-    """A connection to one replica. Methods never raise for what the server does, and never wait for long."""
+    """A connection to one replica. Methods never raise for server errors, and never wait for long."""
 
     def __init__(self, target: Target, clock: Clock, connect: Connect = log_in) -> None:
         self._connect = connect
@@ -56,12 +56,12 @@ class ReplicaReader:
 
     @property
     def last_error(self) -> str:
-        """Why the last reading failed."""
+        """The reason why the last reading failed."""
         return self._refusal or self._connection.last_error
 
     async def read(self) -> ReplicaStatus | None:
-        """The replica now; None where it could not be read (see `last_error`). A refused login is not tried
-        again.
+        """The current status; None if it could not be read (see `last_error`). A refused login is not
+        retried.
         """
         return None if self._refusal else await self._connection.run(_read_status)
 
@@ -91,7 +91,7 @@ async def _read_status(connection: Connection) -> ReplicaStatus:
 
 
 def parse_status(rows: Sequence[Mapping[str, Any]]) -> ReplicaStatus:
-    """The state of the channel that is worst. Raises RunError for a server that replicates nothing."""
+    """The state of the worst channel. Raises RunError for a server that replicates nothing."""
     if not rows:
         raise RunError("this server is no replica")
     return max((_channel(row) for row in rows), key=_badness)

@@ -1,4 +1,4 @@
-"""What the source knows: its replicas' addresses, and the end of its binary log.
+"""Replication data of the source: its replicas' addresses, and the end of its binary log.
 
 SHOW REPLICAS has the address that a replica reports (`report_host`, usually empty); the processlist has
 the host that its connection comes from.
@@ -13,21 +13,21 @@ from tuibench.mysql.connection import Connection
 REPLICAS_SQL = ("SHOW REPLICAS", "SHOW SLAVE HOSTS")
 POSITION_SQL = ("SHOW BINARY LOG STATUS", "SHOW MASTER STATUS")
 FILES_SQL = ("SHOW BINARY LOGS",)
-"""The new words first, then those of older servers and of MariaDB."""
+"""The current syntax first, then that of older servers and of MariaDB."""
 
 PROCESSES_SQL = "SELECT HOST FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'"
 NO_ADDRESS = "it reports no address (report_host): name it, --replica=HOST:PORT"
 
 
 class LogPosition(NamedTuple):
-    """A place in a binary log."""
+    """A position in a binary log."""
 
     file: str
     position: int
 
 
 class FoundReplica(NamedTuple):
-    """A replica that is attached. Without an address `host` is empty and `name` is its server id."""
+    """A connected replica. Without an address `host` is empty and `name` is its server id."""
 
     name: str
     host: str
@@ -35,7 +35,7 @@ class FoundReplica(NamedTuple):
 
 
 async def first_answered(connection: Connection, texts: Sequence[str]) -> list[dict[str, Any]] | None:
-    """The rows of the first statement that the server knows and allows; None if it refuses all."""
+    """The rows of the first statement that the server supports and allows; None if it refuses all."""
     for sql in texts:
         try:
             return await connection.query_named(sql)
@@ -47,16 +47,17 @@ async def first_answered(connection: Connection, texts: Sequence[str]) -> list[d
 
 
 async def attached_replicas(connection: Connection) -> tuple[FoundReplica, ...]:
-    """The replicas that are registered, with their addresses as far as they can be known."""
+    """The registered replicas, with their addresses as far as known."""
     rows = await first_answered(connection, REPLICAS_SQL) or []
     clients = await first_answered(connection, (PROCESSES_SQL,)) or []
     return found_replicas(rows, [str(row.get("HOST", "")) for row in clients])
 
 
 def found_replicas(rows: Sequence[Mapping[str, Any]], clients: Sequence[str]) -> tuple[FoundReplica, ...]:
-    """From the rows of SHOW REPLICAS and the hosts of the connections that fetch the binary log.
+    """The replicas, from the rows of SHOW REPLICAS and the hosts of the connections that fetch the binary
+    log.
 
-    A replica without an address of its own is where those connections come from, if that is one host.
+    A replica without an address gets the host of those connections, if it is the only one.
     """
     hosts = {client.rpartition(":")[0] or client for client in clients}
     only = hosts.pop() if len(hosts) == 1 else ""
@@ -71,7 +72,7 @@ def found_replicas(rows: Sequence[Mapping[str, Any]], clients: Sequence[str]) ->
 
 
 async def log_end(connection: Connection) -> LogPosition | None:
-    """The end of the source's binary log; None where there is none, or it is not told."""
+    """The end of the source's binary log; None if there is none, or it is unavailable."""
     rows = await first_answered(connection, POSITION_SQL)
     if not rows:
         return None
@@ -79,8 +80,8 @@ async def log_end(connection: Connection) -> LogPosition | None:
 
 
 async def bytes_between(connection: Connection, replayed: LogPosition, end: LogPosition) -> int | None:
-    """What the source has written since a replica's position; sizes of files are asked for where it is in an
-    earlier one.
+    """Bytes that the source has written since a replica's position; file sizes are queried if the position is
+    in an earlier file.
     """
     if replayed.file == end.file:
         return max(0, end.position - replayed.position)
@@ -89,7 +90,7 @@ async def bytes_between(connection: Connection, replayed: LogPosition, end: LogP
 
 
 def behind(replayed: LogPosition, end: LogPosition, sizes: Mapping[str, int]) -> int | None:
-    """The bytes from one position to another over whole files; None where a file is not known."""
+    """The bytes from one position to another across files; None if a file is unknown."""
     names = list(sizes)
     if replayed.file not in sizes or end.file not in sizes:
         return None

@@ -1,1 +1,1 @@
-"""The server's status and variables over a connection of their own."""
+"""The server's status and variables, read over a separate connection."""

@@ -1,4 +1,4 @@
-"""Reads statement digests, and facts of the columns that they name, for a profile of a server's traffic."""
+"""Reads statement digests, and the columns that they name, for a profile of a server's traffic."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from tuibench.workload.traffic.digests import ColumnFacts, sample_text
 
 SAMPLE_ROWS = 100
 PREPARE, EXECUTE = "PREPARE ", "EXECUTE "
-"""MySQL writes these before the text of a prepared statement; its executions are those that count."""
+"""Prefixes of a prepared statement's text on MySQL; its executions are counted."""
 
 _DIGESTS = """
 SELECT DIGEST, DIGEST_TEXT, COUNT_STAR, UNIX_TIMESTAMP(FIRST_SEEN), UNIX_TIMESTAMP(LAST_SEEN)
@@ -27,22 +27,22 @@ _EXECUTIONS = """
 SELECT COUNT_STAR FROM performance_schema.events_statements_summary_global_by_event_name
 WHERE EVENT_NAME = 'statement/com/Execute' AND @@version LIKE '%MariaDB%'
 """
-"""MariaDB keeps no digests of statements that are executed by the binary protocol."""
+"""Executions by the binary protocol: MariaDB keeps no digests of them."""
 
 INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 
 class DigestCount(NamedTuple):
-    """A digest, and how many of its statements there were."""
+    """A digest and the number of its statements."""
 
     text: str
     times: int
 
 
 class DigestStatistics(NamedTuple):
-    """The digests of a database, most frequent first, and in how many seconds they were counted.
+    """The digests of a database, most frequent first, and the seconds in which they were counted.
 
-    `unseen` is the number of executions, in all databases, that the server keeps no digest of.
+    `unseen` is the number of executions, in all databases, without a digest.
     """
 
     digests: tuple[DigestCount, ...]
@@ -60,9 +60,9 @@ class _Row(NamedTuple):
 async def read_digests(
     connection: Connection, database: str, seconds: float, clock: Clock
 ) -> DigestStatistics:
-    """The digests of the next seconds; with 0 those of the server's statistics so far.
+    """The digests of the next `seconds`; with 0 those of the server's statistics so far.
 
-    Raises RunError if the server keeps none.
+    Raises RunError if the server keeps no digests.
     """
     before = await _read(connection, database) if seconds else {}
     unseen_before = await _executions_without_digest(connection) if seconds else 0
@@ -143,7 +143,7 @@ async def _facts(
 async def _span(
     connection: Connection, table: str, column: str, kind: str, key: str, samples: Sequence[str]
 ) -> tuple[int | None, int | None]:
-    """The smallest and the largest integer: of the whole column where an index tells, else of some rows."""
+    """The smallest and the largest integer: of the whole column if it has an index, else of some rows."""
     if kind not in INTEGERS:
         return None, None
     if key:
@@ -158,7 +158,7 @@ async def _span(
 
 
 def checked_database(database: str) -> str:
-    """The database whose traffic is meant. Raises UsageError without one."""
+    """The database whose traffic is read. Raises UsageError without one."""
     if not database:
         raise UsageError("whose traffic: a database is needed", "-D NAME names it")
     return database

@@ -1,7 +1,7 @@
 """Connection of a sampler: one job at a time, with a timeout shorter than a tick.
 
-A job that outlasts its budget stays in flight and is collected by a later call, so a slow answer costs a gap
-and not the connection: under a full max_connections there might be no second one.
+A job that exceeds its timeout stays in flight and is collected by a later call, so a slow response costs a
+gap and not the connection: with max_connections exhausted, a new login might fail.
 """
 
 import asyncio
@@ -29,9 +29,9 @@ async def log_in(target: Target) -> Connection:
 
 
 class MonitoringConnection:
-    """A connection that comes back by itself.
+    """A connection that reconnects by itself.
 
-    `last_error` says in words why the last job failed, and is empty after one that did not. `logins` counts
+    `last_error` is the reason why the last job failed, and is empty after a success. `logins` counts
     the connections made so far.
     """
 
@@ -59,17 +59,17 @@ class MonitoringConnection:
 
     @property
     def statements(self) -> int:
-        """How many statements went over all connections of this line."""
+        """The number of statements sent over all connections of this object."""
         current = self._connection.statements if self._connection else 0
         return self._closed_statements + current
 
     @property
     def connection_ids(self) -> set[int]:
-        """The server's id of the connection, if there is one."""
+        """The server's id of the connection, if it is open."""
         return {self._connection.thread_id} if self._connection else set()
 
     async def run(self, job: Job[T]) -> T | None:
-        """The job's result; None if it failed or was not done within the budget (see `last_error`).
+        """The job's result; None if it failed or timed out (see `last_error`).
 
         A job still in flight from an earlier call is waited for first; its result is returned
         if it is the same job.
@@ -88,7 +88,7 @@ class MonitoringConnection:
                 return result
 
     async def close(self) -> None:
-        """Says goodbye, which the server counts as one more statement; drops what is still in flight."""
+        """Quit, which the server counts as one more statement; discard the job in flight."""
         if self._task:
             self._cancel()
             self._drop()
@@ -133,7 +133,7 @@ class MonitoringConnection:
             self._task = None
 
     def _drop(self) -> None:
-        """Forgets a connection that is of no use any more."""
+        """Discard a connection that is no longer usable."""
         if self._connection:
             self._closed_statements += self._connection.statements
             self._connection.abort()

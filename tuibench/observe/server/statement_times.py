@@ -1,4 +1,4 @@
-"""Statement times measured by the server: cumulative, from the best source that it has.
+"""Statement times measured by the server: cumulative, from the best source available.
 
 | server | source | gives |
 |---|---|---|
@@ -6,7 +6,8 @@
 | MariaDB with the plugin | QUERY_RESPONSE_TIME | the distribution, in buckets a factor of 10 wide |
 | MariaDB with performance_schema | events_statements_summary_global_by_event_name | the average |
 
-Nothing is switched on for it. A source that refuses the login is not asked again, and the reason is kept.
+The server's configuration is not changed. A source that refuses the login is not queried again; the reason is
+kept.
 """
 
 import time
@@ -22,16 +23,16 @@ from tuibench.mysql.connection import Row
 
 PS_PER_US, US_PER_SECOND = 1_000_000, 1_000_000
 LONGEST_US = 10**10
-"""The last bucket of each source has no end."""
+"""The last bucket of each source has no upper bound."""
 
 QUERY_RESPONSE_TIME_STATS = "query_response_time_stats"
 
 
 class StatementTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """Cumulative times at one moment. `buckets` counts statements by the upper end of their bucket in µs,
-    None where there is no distribution. `note` names the source, or says why there is none.
+    """Cumulative times at one moment. `buckets` counts statements by the upper bound of their bucket in µs,
+    None without a distribution. `note` names the source, or is the reason why there is none.
 
-    `own_us` are the durations of the session's own statements that were added since the last reading.
+    `own_us` are the durations of the session's own statements since the last reading.
     """
 
     count: int = 0
@@ -51,7 +52,7 @@ class TimedInterval(NamedTuple):
 
 
 def times_between(before: StatementTimes | None, after: StatementTimes) -> TimedInterval:
-    """What was measured between two readings, without the session's own statements."""
+    """The interval between two readings, without the session's own statements."""
     if before is None or not (before.is_known and after.is_known):
         return TimedInterval(None, None, after.note)
     count = after.count - before.count - len(after.own_us)
@@ -70,7 +71,8 @@ def times_between(before: StatementTimes | None, after: StatementTimes) -> Timed
 def _without(grown: dict[int, int], own_us: Iterable[int]) -> dict[int, int]:
     """The buckets without the session's own statements.
 
-    The server measures a little less than the client: each is taken from the highest bucket that can hold it.
+    The server measures a little less than the client: each is subtracted from the highest bucket that can
+    hold it.
     """
     left = {end: times for end, times in grown.items() if times}
     for duration in sorted(own_us, reverse=True):
@@ -85,7 +87,9 @@ def _without(grown: dict[int, int], own_us: Iterable[int]) -> dict[int, int]:
 
 
 def _histogram(buckets: Mapping[int, int], total_us: float) -> Histogram:
-    """The buckets at their upper ends; the sum is the server's own where it lies within the buckets."""
+    """The buckets as a histogram at their upper bounds; the sum is the server's own if it is within the
+    buckets.
+    """
     if not buckets:
         return Histogram()
     counts: dict[int, int] = {}
@@ -97,13 +101,13 @@ def _histogram(buckets: Mapping[int, int], total_us: float) -> Histogram:
 
 
 class Queries(Protocol):
-    """What statements are sent over."""
+    """A connection that executes statements."""
 
     async def query(self, sql: str) -> Sequence[Row]: ...
 
 
 class TimedQueries(NamedTuple):
-    """A connection whose statements are timed."""
+    """A connection with timed statements."""
 
     connection: Queries
     timer: "QueryTimer"
@@ -124,7 +128,7 @@ class QueryTimer:
         return TimedQueries(connection, self)
 
     async def measure(self, connection: Queries, sql: str) -> Sequence[Row]:
-        """Sends one statement, and takes its time."""
+        """Send one statement and record its duration."""
         since_ns = time.perf_counter_ns()
         try:
             return await connection.query(sql)
@@ -133,13 +137,13 @@ class QueryTimer:
             self._durations_us.append((time.perf_counter_ns() - since_ns) // 1000)
 
     def take(self) -> tuple[int, ...]:
-        """The durations since this was last asked for."""
+        """The durations since the last call."""
         taken, self._durations_us = self._durations_us, []
         return tuple(taken)
 
 
 class TimesSource(Protocol):
-    """One place where a server keeps statement times."""
+    """A server table of statement times."""
 
     sql: str
     note: str
@@ -148,7 +152,7 @@ class TimesSource(Protocol):
 
 
 class HistogramSource:
-    """MySQL's global statement histogram. It has no sum: that of the buckets' middles is used."""
+    """MySQL's global statement histogram. It has no sum: that of the buckets' midpoints is used."""
 
     sql = (
         "SELECT BUCKET_TIMER_LOW, BUCKET_TIMER_HIGH, COUNT_BUCKET "
@@ -201,7 +205,7 @@ def _is_number(text: str) -> bool:
 
 
 def choose_source(variables: Mapping[str, str]) -> TimesSource | str:
-    """The best source of a server with these variables, or why there is none."""
+    """The best source of a server with these variables, or the reason why there is none."""
     has_schema = variables.get(ServerVariable.PERFORMANCE_SCHEMA) == "ON"
     if variables.get(QUERY_RESPONSE_TIME_STATS) == "ON":
         return ResponseTimeSource()
@@ -222,7 +226,7 @@ class StatementTimesReader:
         self._refusal = ""
 
     async def read(self, connection: Queries, variables: Mapping[str, str]) -> StatementTimes:
-        """The times now; what is not known is said in `note`."""
+        """The current times; `note` describes what is unknown."""
         own_us = self._timer.take()
         source = self._refusal or choose_source(variables)
         if isinstance(source, str):
@@ -241,7 +245,7 @@ NO_SUCH_TABLE, UNKNOWN_TABLE = 1146, 1109
 
 
 def refusal_reason(error: SQLError) -> str:
-    """Why a source cannot be read: it does not exist, or the login may not."""
+    """Why a source cannot be read: it does not exist, or the login has no privilege."""
     if error.code in (NO_SUCH_TABLE, UNKNOWN_TABLE):
         return "this server has no statement histograms"
     return "statement times need SELECT on performance_schema"

@@ -22,13 +22,13 @@ from tuibench.observe.server.statement_times import StatementTimes, times_betwee
 from tuibench.observe.server.traffic import OwnStatements, Traffic, traffic_in
 
 RESTART_SLACK_SECONDS = 2.0
-"""Uptime is in whole seconds on a clock that may be corrected: it may lag ours by this much."""
+"""Tolerated lag of Uptime behind our clock: it has whole seconds, and the server's clock may be corrected."""
 
 
 class StatusReading(msgspec.Struct, frozen=True, kw_only=True):
-    """What SHOW GLOBAL STATUS said at `at_ns` of the monotonic clock.
+    """Result of SHOW GLOBAL STATUS at `at_ns` of the monotonic clock.
 
-    `connection` numbers the connection it came over, `identity` names the server instance.
+    `connection` is the number of the connection used, `identity` names the server instance.
     `own_statements` and `transactions` are our own totals at that moment. For a session without load `own`
     is all that the session has sent, and `times` are the server's statement times; None with a load.
     """
@@ -47,12 +47,12 @@ class StatusReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerObservation(msgspec.Struct, frozen=True, kw_only=True):
-    """One sample of the server, and what was noticed while taking it.
+    """One sample of the server, and events detected with it.
 
-    `sample` is None for a gap; then `last_error` says why. `restarted` and `counters_reset` are True
+    `sample` is None for a gap; then `last_error` is the reason. `restarted` and `counters_reset` are True
     once, in the first sample after it. `own_statements` is the sampler's total that the counters of `sample`
-    include, for the reconciliation. `traffic` is what the server's clients did since the sample before, None
-    where a load is measured instead, and where there are no rates.
+    include, for the reconciliation. `traffic` is that of the server's clients since the previous sample, None
+    if a load is measured instead, and if there are no rates.
     """
 
     sample: ServerSample | None
@@ -64,7 +64,7 @@ class ServerObservation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def observation_between(before: StatusReading | None, after: StatusReading) -> ServerObservation:
-    """The sample that `after` makes, with rates since `before`."""
+    """The sample of `after`, with rates since `before`."""
     restarted = before is not None and has_restarted(before, after)
     interval = None if before is None or restarted else _interval(before, after)
     reset = before is not None and interval is not None and was_reset(before, after, interval)
@@ -89,11 +89,11 @@ def _traffic(
 
 
 def has_restarted(before: StatusReading, after: StatusReading) -> bool:
-    """True if this is another life of the server, or another server.
+    """True after a restart, or if it is another server.
 
-    One sign alone proves nothing: the server's clock may be set back, a connection may be killed, counters
-    may be reset; and a proxy keeps our connection over a restart. Two signs do. A life shorter than the slack
-    may show one only, and pass for counters that were reset.
+    One sign alone is not proof: the server's clock may be set back, a connection may be killed, counters may
+    be reset; and a proxy keeps our connection over a restart. Two signs are. An uptime shorter than the slack
+    may show only one, and be taken for a reset of the counters.
     """
     if before.identity != after.identity:
         return True
@@ -107,12 +107,14 @@ def has_restarted(before: StatusReading, after: StatusReading) -> bool:
 
 
 def was_reset(before: StatusReading, after: StatusReading, interval: CounterInterval) -> bool:
-    """True after FLUSH STATUS: it moves the flush age against the uptime, or a counter went back."""
+    """True after FLUSH STATUS: the time since the flush is shorter than the uptime, or a counter
+    decreased.
+    """
     return interval.reset or _flushed_at(after) > _flushed_at(before)
 
 
 def _flushed_at(reading: StatusReading) -> int:
-    """When the counters were last reset, in seconds of the server's life. Both ages are of one moment."""
+    """The time of the last reset of the counters, in seconds of uptime. Both values are of one moment."""
     uptime = reading.status[Counter.UPTIME]
     return uptime - reading.status.get(Counter.FLUSH_AGE, uptime)
 

@@ -1,16 +1,14 @@
-"""Sampling of the server: one SHOW GLOBAL STATUS per tick, over a connection of its own.
+"""Sampling of the server: one SHOW GLOBAL STATUS per tick, over a separate connection.
 
-Whatever else is asked in a tick is asked before it: the status must have counted all that we sent.
+All other queries of a tick are sent before it, so that the status has counted every statement of ours.
 
-What MySQL tells of InnoDB only in a table of its own: the history list's length, and deadlocks.
+InnoDB: MySQL has the history list's length and deadlocks in information_schema.innodb_metrics only. Reading
+that table takes about as long as the whole status, so it is read every few ticks. MariaDB has both in its
+status.
 
-Reading that table takes about as long as the whole status, so it is asked every few ticks. MariaDB has both
-in its status.
-
-How often MySQL syncs its binary log, and how much it writes there: its status has no counter for either.
-
-The performance schema sums up the operations on the binary log's files; those that are neither reads nor
-writes are its syncs, and a few for each file that is begun. MariaDB's status tells groups and bytes itself.
+Binary log: MySQL's status has no counter of its syncs and bytes. The performance schema counts the operations
+on the binary log's files; those that are neither reads nor writes are syncs, plus a few for each new file.
+MariaDB has group commits and bytes in its status.
 """
 
 from collections.abc import Iterable, Mapping
@@ -45,13 +43,13 @@ INNODB_METRICS_SQL = (
     f"WHERE name IN {tuple(INNODB_METRICS)}"
 )
 INNODB_EVERY_TICKS = 5
-"""Ticks from one question to the next; what was told last stands meanwhile."""
+"""Ticks between two queries; the last values are used meanwhile."""
 
 PROCESS_NEEDED = "needs the PROCESS privilege"
 
 
 class InnodbMetrics:
-    """Asks a MySQL server; a login that may not is not asked again, and `untold` says why."""
+    """Queries a MySQL server; not again after a missing privilege, with the reason in `untold`."""
 
     def __init__(self) -> None:
         self.untold: dict[str, str] = {}
@@ -59,7 +57,7 @@ class InnodbMetrics:
         self._ticks = 0
 
     async def read(self, connection: Queries, variables: Mapping[str, str]) -> dict[str, int]:
-        """Both figures, under names of our own; empty where they cannot be had."""
+        """Both figures, under tuibench's own names; empty if unavailable."""
         if self.untold or "mariadb" in variables.get("version", "").lower():
             return {}
         if self._ticks % INNODB_EVERY_TICKS == 0:
@@ -86,13 +84,13 @@ BINLOG_REQUIRES = {ServerVariable.PERFORMANCE_SCHEMA: "ON", ServerVariable.LOG_B
 
 
 class BinlogCounters:
-    """Asks the performance schema where there is one; a login that may not is not asked again."""
+    """Queries the performance schema if there is one; not again after a missing privilege."""
 
     def __init__(self) -> None:
         self._is_refused = False
 
     async def counters(self, connection: Queries, variables: Mapping[str, str]) -> dict[str, int]:
-        """The counters, under names of our own; empty where they cannot be had."""
+        """The counters, under tuibench's own names; empty if unavailable."""
         if self._is_refused or any(variables.get(name) != value for name, value in BINLOG_REQUIRES.items()):
             return {}
         try:
@@ -118,15 +116,15 @@ GROUP_SQL = (
 
 
 class GroupQueues:
-    """The queues of a member of a group (MySQL group replication). Where no group is configured, and where a
-    login may not, nothing is asked again.
+    """The queues of a group member (MySQL group replication). Without a configured group, and after a missing
+    privilege, nothing is queried again.
     """
 
     def __init__(self) -> None:
         self._is_refused = False
 
     async def gauges(self, connection: Queries, variables: Mapping[str, str]) -> dict[str, int]:
-        """Both queues; empty on a server that is no member."""
+        """Both queues; empty on a server that is not a member."""
         if self._is_refused or not variables.get(ServerVariable.GROUP_NAME):
             return {}
         try:
@@ -147,17 +145,17 @@ VARIABLES_SQL = "SHOW GLOBAL VARIABLES"
 
 TIMEOUT_SHARE = 0.8
 MAX_TIMEOUT_SECONDS = 2.0
-"""A call waits for the server at most this share of a tick, and at most so long."""
+"""Limits of a call's wait for the server: share of a tick, and seconds."""
 
 GIVE_UP_SECONDS = 15.0
-"""After so long without an answer the connection is given up and made anew."""
+"""Seconds without a response after which the connection is replaced."""
 
 
 class StatusSampler:
-    """Reads status and variables. Its methods never raise for what the server does, and never wait for long.
+    """Reads status and variables. Its methods never raise for server errors, and never wait for long.
 
-    `interval_seconds` is the tick. Nothing is sent before the first call. `with_traffic` measures the
-    server's own traffic, too, for a session without load.
+    `interval_seconds` is the tick. Nothing is sent before the first call. `with_traffic` also measures the
+    server's own traffic, for a session without load.
     """
 
     def __init__(
@@ -188,7 +186,7 @@ class StatusSampler:
 
     @property
     def own_statements(self) -> int:
-        """All statements this sampler has sent, over all its connections."""
+        """The number of statements sent over all connections of this sampler."""
         return self._connection.statements
 
     @property
@@ -198,16 +196,17 @@ class StatusSampler:
 
     @property
     def last_error(self) -> str:
-        """Why the last call got no answer, in words; empty if it got one."""
+        """Why the last call got no response; empty if it got one."""
         return self._connection.last_error
 
     async def sample(
         self, transactions_total: int | None = None, other_statements: int = 0
     ) -> ServerObservation:
-        """The server now, with rates since the last reading, however long ago that was.
+        """The current status, with rates since the last reading, however long ago.
 
-        `transactions_total` is how many transactions the load has committed so far; without it there is no
-        figure per transaction. `other_statements` are those that the session sent over other connections.
+        `transactions_total` is the number of transactions that the load has committed so far; without it
+        there is no figure per transaction. `other_statements` are those that the session sent over other
+        connections.
         """
         reading = await self._connection.run(self._read)
         if reading is None:
@@ -220,11 +219,11 @@ class StatusSampler:
         return observation_between(before, reading)
 
     async def variables(self) -> dict[str, str] | None:
-        """All global variables; None if the server gave no answer."""
+        """All global variables; None without a response."""
         return await self._connection.run(self._read_variables)
 
     async def info(self) -> ServerInfo | None:
-        """Who the server is now, to be asked again after a restart; None if it gave no answer."""
+        """The server's identity, to be read again after a restart; None without a response."""
         return await self._connection.run(server_info)
 
     async def close(self) -> None:
@@ -257,7 +256,7 @@ class StatusSampler:
         )
 
     async def _read_variables(self, connection: Connection) -> dict[str, str]:
-        """All of them; none from a server of another make that does not know the statement."""
+        """All of them; empty for a server that does not support the statement."""
         try:
             variables: dict[str, str] = dict(await self._timer.on(connection).query(VARIABLES_SQL))
         except SQLError as error:

@@ -1,4 +1,4 @@
-"""The server's own traffic: what its clients did between two readings of the status.
+"""The server's own traffic: the statements of its clients between two readings of the status.
 
 All clients are counted together. The session's own statements are subtracted: all of them from the queries,
 its SELECT statements from the reads.
@@ -17,14 +17,14 @@ from tuibench.observe.server.statement_times import TimedInterval
 
 
 class OwnStatements(NamedTuple):
-    """What the session itself had sent by a reading: all statements, and the SELECT statements among them."""
+    """Statements that the session had sent at a reading: all, and SELECT only."""
 
     statements: int = 0
     selects: int = 0
 
 
 class Traffic(msgspec.Struct, frozen=True, kw_only=True):
-    """One interval in whole numbers. `latency` is None where the server keeps no distribution of times."""
+    """The counts of one interval. `latency` is None if the server keeps no distribution of times."""
 
     seconds: float
     commits: int = 0
@@ -61,7 +61,7 @@ class Traffic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def traffic_in(interval: CounterInterval, own: OwnStatements, times: TimedInterval) -> Traffic:
-    """What the clients did in an interval; `own` is what the session itself sent in it."""
+    """The clients' traffic of an interval; `own` is what the session itself sent in it."""
     deltas = interval.deltas
     return Traffic(
         seconds=interval.seconds,

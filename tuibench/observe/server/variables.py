@@ -25,7 +25,7 @@ VOLATILE_VARIABLES = (
     "warning_count",
     "wsrep_last_*",
 )
-"""Patterns of variables that tell what the server did, not how it is set."""
+"""Patterns of variables that report the server's activity, not its configuration."""
 
 ALIASES = {
     "log_slow_min_examined_row_limit": "min_examined_row_limit",
@@ -36,11 +36,11 @@ ALIASES = {
     "tx_isolation": "transaction_isolation",
     "tx_read_only": "transaction_read_only",
 }
-"""Second names that some servers list beside the first: one change is told once, under the first name."""
+"""Second names that some servers list beside the first: a change is reported once, under the first name."""
 
 
 class VariableChange(NamedTuple):
-    """A variable that has another value now."""
+    """A variable with a changed value."""
 
     name: str
     before: str
@@ -50,9 +50,9 @@ class VariableChange(NamedTuple):
 def variable_changes(
     before: Mapping[str, str], after: Mapping[str, str], ours: Mapping[str, str] | None = None
 ) -> tuple[VariableChange, ...]:
-    """The settings that differ, by name. A variable that came or went (a plugin) is none of them.
+    """The settings that differ, by name. A variable that was added or removed (a plugin) is ignored.
 
-    `ours` holds values that we set meanwhile, as the server reads them back: they are no news.
+    `ours` holds values that we set meanwhile, as the server reads them back: they are not reported.
     """
     known = ours or {}
     return tuple(
@@ -66,5 +66,5 @@ def variable_changes(
 
 
 def is_volatile(name: str) -> bool:
-    """True for a variable whose changes nobody made."""
+    """True for a variable that changes by itself."""
     return any(fnmatchcase(name, pattern) for pattern in VOLATILE_VARIABLES)

@@ -1,1 +1,1 @@
-"""Comparison of recorded runs, in figures and as text."""
+"""Comparison of recorded runs, as figures and as text."""

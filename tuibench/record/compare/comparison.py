@@ -1,4 +1,4 @@
-"""Comparison of recorded runs with the first: differences in conditions, doubts, figures."""
+"""Comparison of recorded runs with the first one: differences in conditions, doubts, figures."""
 
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -41,7 +41,7 @@ PASSED_OVER = (
     "variables.gtid_*",
     "variables.timestamp",
 )
-"""Fields that differ in every run, or contain only paths."""
+"""Fields to ignore: they differ in every run, or contain only paths."""
 
 ABSENT = "–"
 STATEMENTS = "statements"
@@ -58,7 +58,7 @@ STEERED = CHANGE_KINDS - {EventKind.MARK}
 
 
 def compare_runs(sides: Sequence[Side], bounds: Sequence[RelativeThreshold] = ()) -> RunComparison:
-    """All of it; each side is a run or several, and the first is what the others are compared with."""
+    """Compare all sides with the first one; each side is one or more runs."""
     every = run_names([run for side in sides for run in side])
     names = side_names(sides, every)
     ticks = [[[_ticks(run) for run in start] for start in by_start(side)] for side in sides]
@@ -90,20 +90,20 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[RelativeThreshold] = ()
 
 
 def _stalls(side: Side) -> str:
-    """When the runs of a side stood still."""
+    """The stalls of the runs of a side."""
     found = [run.summary.steadiness for run in side]
     texts = [stalls_line(each).partition(": ")[2] for each in found if each is not None and each.stalls]
     return "; ".join(texts) or "none"
 
 
 def _slowest(side: Side) -> str:
-    """What the slowest transaction of a side did."""
+    """The slowest transaction of a side."""
     every = slowest_of((slow for run in side for slow in run.summary.slowest), 1)
     return slow_text(every[0]) if every else ABSENT
 
 
 def side_names(sides: Sequence[Side], every: Sequence[str]) -> tuple[str, ...]:
-    """Each side by the names of its runs."""
+    """The name of each side, made of the names of its runs."""
     names = iter(every)
     return tuple(", ".join(islice(names, len(side))) for side in sides)
 
@@ -113,13 +113,13 @@ def _ticks(run: Run) -> TickSeries:
 
 
 def _single_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
-    """Figures of which each run has one."""
+    """Figures with one value per run."""
     yield from steadiness_rows(runs)
     yield from operation_cost_rows(runs)
 
 
 def operation_cost_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
-    """What an operation cost in each run: a transaction, or a query where no run had transactions."""
+    """The cost of an operation in each run: of a transaction, or of a query if no run had transactions."""
     costs = [run.summary.operation_cost for run in runs]
     is_transaction = any(cost.per_transaction for cost in costs)
     kind = "transaction" if is_transaction else "query"
@@ -138,7 +138,7 @@ def operation_cost_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
 
 
 def steadiness_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
-    """How steady the runs were; one figure for each of them, so there is no interval and no verdict."""
+    """Steadiness of the runs; one value per run, so there is no interval and no verdict."""
     for name, title, unit, better, read in STEADINESS:
         values = [None if (found := run.summary.steadiness) is None else read(found) for run in runs]
         yield ComparisonRow(
@@ -158,7 +158,7 @@ def _unjudged(first: float | None, value: float | None) -> Contrast:
 
 
 def run_names(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Each run by its name; those that are called the same (in two places) are numbered."""
+    """The names of the runs; equal names (in two places) are numbered."""
     ids = [run.id for run in runs]
     return tuple(
         name if ids.count(name) == 1 else f"{name} ({ids[: place + 1].count(name)})"
@@ -167,7 +167,7 @@ def run_names(runs: Sequence[Run]) -> tuple[str, ...]:
 
 
 def contrast_ticks(run: Run) -> Iterator[TickTotals]:
-    """What each measured tick adds to the figures."""
+    """The contribution of each measured tick to the figures."""
     samples = {sample.elapsed_seconds: sample for sample in run.measured}
     for at, interval in run.intervals():
         sample = samples[at]
@@ -194,11 +194,11 @@ def _server_cpu_ms(sample: Sample, seconds: float) -> float | None:
     return host.cpu_server / 100 * host.cores * seconds * 1e3
 
 
-# What was not the same
+# Differences in conditions
 
 
 def setup_differences(runs: Sequence[Run]) -> Iterator[SetupDifference]:
-    """Each value of plan, server, host and program that is another in some run."""
+    """Each value of plan, server, host and program that differs between runs."""
     tables = [dict(_facts(run)) for run in runs]
     for path in dict.fromkeys(path for table in tables for path in table):
         values = tuple(table.get(path, ABSENT) for table in tables)
@@ -208,13 +208,15 @@ def setup_differences(runs: Sequence[Run]) -> Iterator[SetupDifference]:
 
 
 def _telling(found: list[SetupDifference]) -> tuple[SetupDifference, ...]:
-    """Other options make other statements, which says nothing more: they count where nothing else differs."""
+    """Without differences that follow from others: different options cause different statements, so the
+    statements count only if nothing else in the plan differs.
+    """
     of_plan = [one for one in found if one.group == "plan" and one.path != STATEMENTS]
     return tuple(one for one in found if one.path != STATEMENTS or not of_plan)
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
-    """Everything about a run that may move its result, by its path."""
+    """Everything about a run that may affect its result, with its path."""
     plan, environment = run.plan, run.environment
     yield from _flat("plan", {**msgspec.to_builtins(plan.plan), "options": plan.options or plan.plan.options})
     yield "plan.data", plan.data_set or ABSENT
@@ -240,13 +242,13 @@ def _flat(path: str, value: Any) -> Iterator[tuple[str, str]]:
         yield path, ABSENT if value in (None, "") else str(value)
 
 
-# What speaks against it
+# Doubts about the comparison
 
 
 def comparability_warnings(
     sides: Sequence[Side], names: Sequence[str], rows: Sequence[ComparisonRow]
 ) -> Iterator[str]:
-    """Why the figures may not be comparable, whatever they say."""
+    """The reasons why the runs may not be comparable."""
     for run, name in zip((run for side in sides for run in side), names, strict=True):
         if run.unreadable_lines:
             yield f"{name}: {run.unreadable_lines} lines of its record could not be read"

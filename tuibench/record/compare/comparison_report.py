@@ -1,4 +1,4 @@
-"""A comparison as text for the terminal and as Markdown."""
+"""Text and Markdown of a comparison of runs."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ TextRows = list[tuple[str, ...]]
 
 
 def comparison_text(found: RunComparison) -> str:
-    """For the terminal, ending in a newline."""
+    """The text for the terminal, ending in a newline."""
     letters = run_letters(found)
     parts = [*(f"{letter}  {side}" for letter, side in zip(letters, side_titles(found), strict=True)), ""]
     parts += [f"note: {doubt}" for doubt in found.doubts]
@@ -37,7 +37,7 @@ def comparison_text(found: RunComparison) -> str:
 
 
 def comparison_markdown(found: RunComparison) -> str:
-    """The same for a page, ending in a newline."""
+    """The Markdown, ending in a newline."""
     letters = run_letters(found)
     parts = ["# Comparison", ""]
     parts += [f"- **{letter}**: `{side}`" for letter, side in zip(letters, side_titles(found), strict=True)]
@@ -56,7 +56,7 @@ def comparison_markdown(found: RunComparison) -> str:
 
 
 def _moments(found: RunComparison) -> list[tuple[str, tuple[str, ...]]]:
-    """What happened in single seconds, a text for each side; no stalls where no side had one."""
+    """Stalls and slowest transactions, a text for each side; without stalls if no side had one."""
     told = []
     if any(text != "none" for text in found.stalls):
         told.append(("stalls, below a tenth of the level's median TPS", found.stalls))
@@ -66,7 +66,7 @@ def _moments(found: RunComparison) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def side_titles(found: RunComparison) -> list[str]:
-    """The runs of each side, and their starts of the server where those are several."""
+    """The runs of each side, with the number of server starts if there are several."""
     return [
         f"{runs} ({starts} starts)" if starts > 1 else runs
         for runs, starts in zip(found.runs, found.starts, strict=True)
@@ -74,12 +74,12 @@ def side_titles(found: RunComparison) -> list[str]:
 
 
 def run_letters(found: RunComparison) -> list[str]:
-    """What runs are called in the tables."""
+    """The letters of the runs in the tables."""
     return [chr(ord("A") + place) if place < 26 else f"#{place + 1}" for place in range(len(found.runs))]
 
 
 def difference_table(found: RunComparison, longest: int = 0) -> TextRows:
-    """A row for each value that differs; `longest` is how many characters of it are shown, 0 for all."""
+    """A row for each value that differs; `longest` is the maximum number of characters shown, 0 for all."""
     if not found.differences:
         return []
     rows = [(f"{one.group}: {one.path}", *_told(one, longest)) for one in found.differences]
@@ -87,7 +87,7 @@ def difference_table(found: RunComparison, longest: int = 0) -> TextRows:
 
 
 def relative_table(found: RunComparison) -> TextRows:
-    """A row for each figure: the first run's, 1.00, and what the others are of it."""
+    """A row for each figure: the first run's, 1.00, and the ratios of the others to it."""
     letters = run_letters(found)
     heading = ("", letters[0], *(f"{letter}/{letters[0]}" for letter in letters))
     return [heading, *(_relative(row) for row in found.rows if has_figure(row))]
@@ -101,7 +101,7 @@ def verdict_table(found: RunComparison, place: int) -> TextRows:
 
 
 def has_figure(row: ComparisonRow) -> bool:
-    """A figure that no run has has no row."""
+    """True if any run has the figure."""
     return row.first is not None or any(other.value is not None for other in row.others)
 
 
@@ -110,7 +110,7 @@ def row_title(row: ComparisonRow) -> str:
 
 
 def figure_text(number: float | None) -> str:
-    """A figure in three or four significant digits, or a dash."""
+    """A figure with three or four significant digits, or a dash."""
     if number is None:
         return units.DASH
     if number >= 1000 or number == 0:
@@ -119,7 +119,7 @@ def figure_text(number: float | None) -> str:
 
 
 def ratio_text(other: Contrast) -> str:
-    """What it is of the first run's, marked where that may be chance or cannot be told."""
+    """The ratio to the first run's figure, marked if it may be chance or there is no verdict."""
     if other.relative is None:
         return units.DASH
     return f"{other.relative:.2f}{SIGNS.get(other.verdict, '  ')}"
@@ -161,7 +161,7 @@ def _told(one: SetupDifference, longest: int) -> list[str]:
 
 
 def _aligned(table: TextRows, words: int) -> list[str]:
-    """Columns side by side; the first `words` of them to the left, numbers to the right."""
+    """Aligned columns; the first `words` of them to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [
         "  "
@@ -174,7 +174,7 @@ def _aligned(table: TextRows, words: int) -> list[str]:
 
 
 def _piped(table: Sequence[tuple[str, ...]], words: int) -> list[str]:
-    """A Markdown table; with `words`, all columns but so many are numbers."""
+    """A Markdown table; with `words`, all columns after the first `words` are numbers."""
     heading, *rows = table
     rule = ["---" if not words or place < words else "---:" for place in range(len(heading))]
     return [_pipes(heading), _pipes(rule), *(_pipes(row) for row in rows)]

@@ -1,8 +1,8 @@
 """Grouping of runs by the server start that they were measured on.
 
-Runs on one start are one observation of that start's level, so a verdict on two groups takes several starts
-on either side (`across_starts`). Two single runs on the same start are compared by the noise of their own
-ticks.
+Runs on one start are one observation of that start's level, so a verdict on two groups requires several
+starts on either side (`across_starts`). Two single runs on the same start are compared by the noise of their
+own ticks.
 """
 
 import math
@@ -18,15 +18,15 @@ from tuibench.record.files.run import Run
 
 TOLERANCE = 0.05
 ROUNDING_SECONDS = 5.0
-"""The uptime is in whole seconds and read a little before or after the run's start is noted."""
+"""The uptime is in whole seconds, and read slightly before or after the start time of the run."""
 
 Side = Sequence[Run]
 SideTicks = Sequence[Sequence[TickSeries]]
-"""For each start its runs' ticks."""
+"""For each start, the ticks of its runs."""
 
 
 def by_start(side: Side) -> list[list[Run]]:
-    """The runs of each start, in the order of time."""
+    """The runs of each start, in time order."""
     found: list[list[Run]] = []
     for run in sorted(side, key=_started):
         same = next((runs for runs in found if is_same_start(runs[0], run)), None)
@@ -38,13 +38,13 @@ def by_start(side: Side) -> list[list[Run]]:
 
 
 def is_same_start(one: Run, other: Run) -> bool:
-    """Whether two runs were measured on one server process."""
+    """True if two runs were measured on one server process."""
     is_same_server = one.plan.server.identity == other.plan.server.identity
     return is_same_server and abs(_started(one)[1] - _started(other)[1]) <= ROUNDING_SECONDS
 
 
 def side_value(metric: Metric, side: SideTicks) -> float | None:
-    """The level of a side: the mean of its starts; None where a run did not measure it."""
+    """The level of a side: the mean of its starts; None if a run did not measure it."""
     levels = _levels(metric, side)
     if levels is None:
         return None
@@ -53,7 +53,9 @@ def side_value(metric: Metric, side: SideTicks) -> float | None:
 
 
 def compare_sides(metric: Metric, first: SideTicks, other: SideTicks, *, is_one_start: bool) -> Contrast:
-    """The figure of another side against that of the first; `is_one_start` if all runs were on one start."""
+    """Compare the figure of another side with that of the first; `is_one_start` if all runs were on one
+    start.
+    """
     if sum(map(len, first)) == sum(map(len, other)) == 1:
         found = compare_metric(metric, first[0][0], other[0][0])
         return (
@@ -77,7 +79,7 @@ def compare_sides(metric: Metric, first: SideTicks, other: SideTicks, *, is_one_
 
 
 def start_warnings(sides: Sequence[Side], names: Sequence[str]) -> Iterator[str]:
-    """Where start-to-start differences are unknown, and so there is no verdict."""
+    """The warning that start-to-start differences are unknown, and so there is no verdict."""
     for side, name in zip(sides[1:], names[1:], strict=True):
         is_one = len(by_start([*sides[0], *side])) == 1
         is_single = min(len(by_start(sides[0])), len(by_start(side))) == 1

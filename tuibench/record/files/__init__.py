@@ -1,1 +1,1 @@
-"""The files of a run or sweep: written, read, looked up, and reconstructed after a crash."""
+"""Files of a run or sweep: writing, reading, lookup, and reconstruction after a crash."""

@@ -1,15 +1,13 @@
-"""The latencies of a run in HdrHistogram's interval log, version 1.3, and its payloads as histograms.
+"""HdrHistogram interval log, version 1.3, with the latencies of a run: writer and reader.
 
 Lines without a tag are the response times of all transactions, one line for each tick of the measured load;
 `Tag=service` are the service times of an open loop, `Tag=transaction:NAME` the response times of one kind of
-transaction, if there are several. Values are µs, the maximum beside them is in ms.
+transaction, if there are several. Values are µs; the maximum in its own column is in ms.
 
-The payloads are encoded and decoded by hdrhistogram (V2, compressed, base64), which is imported with
-the first of them. Its array of counts has our buckets, so it is filled directly: recording value by
-value would block the session's loop. Lines are parsed here: the library's reader decodes every payload,
-needed or not, and raises at a line that a crash has cut.
-
-Histograms as the figures of a summary, in milliseconds.
+The payloads are encoded and decoded by hdrhistogram (V2, compressed, base64), which is imported with the
+first of them. Its array of counts has the same buckets as `metrics.histogram`, so it is filled directly:
+recording value by value would block the session's loop. Lines are parsed here: the library's reader decodes
+every payload, needed or not, and raises at a line that a crash has truncated.
 """
 
 import binascii
@@ -25,7 +23,7 @@ from tuibench.metrics.histogram import US_PER_MS, Histogram, bucket_index, bucke
 from tuibench.model.results.summary import KindTotals, StatementTotals
 
 HIGHEST_US = 3_600_000_000
-"""An hour; what took longer is kept as an hour."""
+"""An hour: longer times are stored as an hour."""
 SIGNIFICANT_DIGITS = 3
 _LAST_BUCKET = bucket_index(HIGHEST_US)
 
@@ -47,8 +45,8 @@ def decode_histogram(
 ) -> Histogram:
     """The histogram of a payload with three significant digits.
 
-    The encoding holds neither sum nor ends exactly; without them they are those of the buckets.
-    Raises RunError for what is none.
+    The encoding contains neither the exact sum nor the exact minimum and maximum; unless given, they are
+    those of the buckets. Raises RunError for an invalid payload.
     """
     from hdrh.codec import HdrCookieException, HdrHistogramSettingsException, HdrLengthException
 
@@ -101,12 +99,12 @@ class LogLine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def histogram(self) -> Histogram:
-        """Its latencies; the greatest is exact, the smallest and the sum are those of the buckets."""
+        """The latencies of the interval; the maximum is exact, minimum and sum are those of the buckets."""
         return decode_histogram(self.payload, max_us=self.max_us)
 
 
 def log_header(base_seconds: float) -> str:
-    """The head of a log whose times are counted from `base_seconds` (Unix time)."""
+    """The head of a log whose times are relative to `base_seconds` (Unix time)."""
     when = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(base_seconds))
     return (
         "#[Latencies in microseconds, written by tuibench]\n"
@@ -118,7 +116,7 @@ def log_header(base_seconds: float) -> str:
 
 
 def log_lines(start_seconds: float, seconds: float, histograms: Mapping[str, Histogram]) -> str:
-    """One interval, a line for each tag; those with a tag are left out where they are empty."""
+    """One interval, a line for each tag; empty histograms with a tag are omitted."""
     told = ((tag, each) for tag, each in histograms.items() if each.count or tag == RESPONSE)
     return "".join(_line(start_seconds, seconds, tag, histogram) for tag, histogram in told)
 
@@ -132,7 +130,7 @@ def by_tag(
 
 
 def parse_log(text: Iterable[str]) -> Iterator[LogLine]:
-    """The intervals of a log, in their order; what is no whole interval is passed over."""
+    """The intervals of a log, in order; incomplete ones are skipped."""
     for line in text:
         found = _parsed(line)
         if found is not None:
@@ -169,7 +167,7 @@ def statement_totals(histogram: Histogram) -> StatementTotals:
 
 
 def kind_totals(histogram: Histogram, *, retries: int = 0, rolled_back: int = 0) -> KindTotals:
-    """One kind of transaction: its latencies, and what else was counted of it."""
+    """One kind of transaction: its latencies and other counts."""
     p50, p90, p95, p99 = _milliseconds(histogram, 50, 90, 95, 99)
     return KindTotals(
         count=histogram.count,

@@ -1,4 +1,4 @@
-"""Loading of a run directory as a `Run`, without a server."""
+"""Loads a run directory as a `Run`, without a server."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from tuibench.record.files.ticks import SampleLine, TickReader
 
 
 def load_run(directory: Path) -> Run:
-    """Reads a run. Raises RunError when there is none, or its plan cannot be read."""
+    """Load a run. Raises RunError if there is none, or its plan cannot be read."""
     plan = reader.read_document(directory / PLAN, PlanRecord)
     if plan is None:
         raise RunError(f"there is no recorded run in {directory}", "tuibench runs list says which there are")
@@ -51,7 +51,7 @@ def load_run(directory: Path) -> Run:
 
 
 def zero_of(samples: tuple[Sample, ...], events: tuple[Event, ...], plan: PlanRecord) -> float:
-    """The wall clock at second 0 of the measured load; the start of the session if it never began."""
+    """The wall clock at second 0 of the measured load; the start of the session if the load never started."""
     told = next((event for event in reversed(events) if event.elapsed_seconds), None)
     newest = samples[-1] if samples else None
     if newest is not None:
@@ -81,7 +81,7 @@ def _states(lines: Iterator[StatusLine], zero: float) -> tuple[StatusAt, ...]:
 def rebuild_costs(
     samples: Sequence[Sample], events: Sequence[Event], states: Sequence[tuple[float, Status]]
 ) -> tuple[tuple[CommitCost, ...], ...]:
-    """The cost of commits up to each sample, as the session reported it."""
+    """The cost of commits up to each sample, as reported by the session."""
     ledger = CostLedger()
     changes = [event.elapsed_seconds for event in events if event.kind in COST_CHANGE_KINDS]
     found: list[tuple[CommitCost, ...]] = []

@@ -1,6 +1,6 @@
-"""Reading of the files of a run directory in any state that a crash can leave.
+"""Reads the files of a run directory in any state that a crash can leave.
 
-A last line that was cut short is passed over; so is any other that cannot be read, and counted.
+A truncated last line is skipped; so is any other unreadable line, which is counted.
 """
 
 import fcntl
@@ -20,12 +20,14 @@ T = TypeVar("T")
 
 
 class JsonLines(msgspec.Struct):
-    """What stood in a file of lines: the `unreadable` ones are those in its midst that could not be read."""
+    """The content of a file of lines; `unreadable` counts the unreadable ones before the last."""
 
     unreadable: int = 0
 
     def of(self, path: Path, kind: type[T]) -> Iterator[T]:
-        """Each line as a `kind`. A file that is not there has none. Raises RunError if it may not be read."""
+        """Decode each line as a `kind`. A missing file has no lines. Raises RunError without permission to
+        read it.
+        """
         decoder = msgspec.json.Decoder(kind)
         for line in _whole_lines(path):
             try:
@@ -35,7 +37,7 @@ class JsonLines(msgspec.Struct):
 
 
 def read_document(path: Path, kind: type[T]) -> T | None:
-    """A file of one JSON value; None if it is not there. Raises RunError for one that cannot be read."""
+    """Read a file of one JSON value; None if it is missing. Raises RunError if it cannot be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
@@ -47,7 +49,7 @@ def read_document(path: Path, kind: type[T]) -> T | None:
 
 
 def read_histograms(directory: Path) -> Iterator[LogLine]:
-    """The intervals of a run's latencies, in their order."""
+    """The intervals of a run's latencies, in order."""
     try:
         with (directory / HISTOGRAMS).open(encoding="ascii", errors="replace") as stream:
             yield from hdr_log.parse_log(stream)
@@ -58,7 +60,7 @@ def read_histograms(directory: Path) -> Iterator[LogLine]:
 
 
 def is_being_written(directory: Path, locked: str = SAMPLES) -> bool:
-    """True while the process lives that writes this record, and holds the lock of this file of it."""
+    """True while the process that writes this record is alive and holds the lock of this file."""
     try:
         with (directory / locked).open("rb") as stream:
             fcntl.flock(stream.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -70,7 +72,7 @@ def is_being_written(directory: Path, locked: str = SAMPLES) -> bool:
 
 
 def list_directory(folder: Path) -> list[Path]:
-    """What is in a folder, by name; nothing if it is not there. Raises RunError if it may not be read."""
+    """The names in a folder; empty if it is missing. Raises RunError without permission to read it."""
     try:
         return sorted(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):

@@ -1,7 +1,7 @@
-"""Summary of an interrupted or running run, reconstructed from samples and latencies.
+"""Reconstruction of the summary of an interrupted or running run from samples and latencies.
 
-It lacks what only the session knew: how fair the connections were to each other, the server's last counters,
-and what was in flight. Its percentiles are exact, but for single statements.
+It lacks the session's own data: fairness of the connections, the server's last counters,
+and transactions in flight. Its percentiles are exact, except those of single statements.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ _ROUNDING_SECONDS = 0.0015
 
 
 def empty_summary(plan: PlanRecord) -> Summary:
-    """The summary of a run of which nothing is known but its plan."""
+    """The summary of a run of which only the plan is known."""
     return Summary(
         session=plan.session,
         profile=plan.plan.profile,
@@ -77,7 +77,7 @@ def empty_summary(plan: PlanRecord) -> Summary:
 
 
 def summary_from_samples(run: Run) -> Summary:
-    """The figures of a run, from its samples since the last reset."""
+    """The summary of a run, from its samples since the last reset."""
     since = max((event.elapsed_seconds for event in run.events if event.kind is EventKind.RESET), default=0.0)
     ticks = [
         (sample, counts)
@@ -179,7 +179,7 @@ def _totals(counts: Sequence[TickCounts], seconds: float) -> dict[str, object]:
 
 
 def _merged(lines: Iterator[LogLine]) -> dict[str, Histogram]:
-    """All latencies of each tag; their sums are known better elsewhere."""
+    """All latencies of each tag; their exact sums are in the samples."""
     found: dict[str, Histogram] = {}
     for line in lines:
         each = decode_histogram(line.payload, sum_us=0, max_us=line.max_us)
@@ -188,7 +188,9 @@ def _merged(lines: Iterator[LogLine]) -> dict[str, Histogram]:
 
 
 def _statements(ticks: Iterable[Mapping[str, Latency]]) -> dict[str, StatementTotals]:
-    """Counts and maxima are exact, percentiles are the means of the ticks', by their counts."""
+    """Totals of each statement: counts and maxima are exact, percentiles are means of the ticks', weighted
+    by count.
+    """
     found: dict[str, list[Latency]] = {}
     for tick in ticks:
         for name, latency in tick.items():
@@ -208,7 +210,7 @@ def _mean(ticks: Sequence[Latency]) -> StatementTotals:
 
 
 def _growth(samples: Sequence[Sample]) -> dict[str, int]:
-    """By how much the server's counters grew from the first sample to the last; none after a restart."""
+    """The growth of the server's counters from the first sample to the last; empty after a restart."""
     readings = [sample.server.counters for sample in samples if sample.server]
     if not readings:
         return {}

@@ -1,7 +1,8 @@
-"""The run directory, written as the run goes: whole lines, flushed at every tick, synced after every event.
+"""Writer of the run directory during the run: complete lines, flushed at every tick, synced after every
+event.
 
-A crash of the program loses the tick under way at most. What cannot be written any more (a full disk) ends
-the record, which is reported once, and not the run.
+A crash of the program loses the current tick at most. A write error (a full disk) ends
+the record, which is reported once, but not the run.
 """
 
 import contextlib
@@ -35,11 +36,11 @@ STREAMS = (SAMPLES, EVENTS, STATUS, REPORTS, HISTOGRAMS)
 
 DIGITS = 6
 EXACT = frozenset({"at", "elapsed_seconds", "seconds", "rate"})
-"""What sysbench's lines are made from; other fractions of a sample are written with fewer digits."""
+"""Fields that sysbench's lines are made from; other fractions of a sample are written with fewer digits."""
 
 
 class TickDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tick holds beyond its sample: exact counts, and all latencies.
+    """Data of a tick beyond its sample: exact counts, and all latencies.
 
     `by_transaction` is empty for a profile with one kind of transaction, `service` in a closed loop.
     """
@@ -52,11 +53,11 @@ class TickDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _ignore(_: str) -> None:
-    """Ignores the failure."""
+    """Ignore the failure."""
 
 
 class RunRecorder:
-    """Writes one run directory. `on_failure` is called once, with the reason why writing fails."""
+    """Writes one run directory. `on_failure` is called once, with the reason of a write error."""
 
     def __init__(self, directory: Path, on_failure: Callable[[str], object] = _ignore) -> None:
         self.directory = directory
@@ -70,7 +71,7 @@ class RunRecorder:
         self._synced: Future[None] | None = None
 
     def open(self, record: PlanRecord, environment: Environment | None = None) -> None:
-        """Makes the directory, writes plan and environment. Raises RunError when that is not possible."""
+        """Create the directory, write plan and environment. Raises RunError if that is not possible."""
         try:
             paths.ensure_private(self.directory)
             self._streams = {name: files.private(self.directory / name, "xb") for name in STREAMS}
@@ -85,7 +86,7 @@ class RunRecorder:
             ) from error
 
     def sample(self, sample: Sample, detail: TickDetail | None = None) -> None:
-        """A tick. Its latencies are written once the load is measured; a warm-up's are not."""
+        """Write a tick, with latencies if the load is measured; not during a warm-up."""
         if not self._streams:
             return
         counts = detail.counts if detail else TickCounts()
@@ -97,17 +98,17 @@ class RunRecorder:
             self._histograms(sample.elapsed_seconds, detail)
 
     def remainder(self, detail: TickDetail) -> None:
-        """What came in after the last tick; it is in the summary, so the log of latencies has it, too."""
+        """Write the latencies after the last tick, which the summary includes, too."""
         if self._base_seconds is not None and detail.response.count:
             self._histograms(self._end_seconds + detail.seconds, detail)
 
     def event(self, event: Event) -> None:
-        """Writes an event; when this returns, it and everything before it is passed to the disk."""
+        """Write an event; it and everything before it is synced to the disk in the background."""
         self._append(EVENTS, event)
         self._sync_soon()
 
     def status(self, at: float, status: Status) -> None:
-        """What holds now; written as far as it has changed. `at` is by the wall clock."""
+        """Write the changed parts of the status. `at` is wall clock time."""
         if not self._streams:
             return
         changes = status_changes(self._status, status)
@@ -116,19 +117,19 @@ class RunRecorder:
             self._status = status
 
     def report(self, report: FullReport, latencies: Histogram | None = None, *, last: bool = False) -> None:
-        """The full report of a checkpoint, or the last one, which has its latencies with it."""
+        """Write the full report of a checkpoint, or the last one with its latencies."""
         told = encode_histogram(latencies) if latencies is not None else ""
         self._append(REPORTS, ReportLine(report=report, latency_histogram=told, last=last))
 
     def summary(self, summary: Summary) -> None:
-        """Writes the summary, the last file of a run: in one piece or not at all."""
+        """Write the summary, the last file of a run, atomically."""
         try:
             self._write(SUMMARY, summary)
         except OSError as error:
             self._fail(error)
 
     def close(self) -> None:
-        """All of it is on the disk afterwards."""
+        """Sync all files to the disk and close them."""
         self._syncing.shutdown()
         with contextlib.suppress(OSError):
             self._sync()
@@ -170,7 +171,7 @@ class RunRecorder:
                 stream.close()
 
     def _sync_soon(self) -> None:
-        """Writes in the background: the disk may be busy with the server's work."""
+        """Sync in the background: the disk may be busy with the server's work."""
         if self._streams and (self._synced is None or self._synced.done()):
             self._synced = self._syncing.submit(self._sync)
 
@@ -180,7 +181,7 @@ class RunRecorder:
                 os.fsync(stream.fileno())
 
     def _write(self, name: str, value: msgspec.Struct) -> None:
-        """The whole file, or none of it."""
+        """Write a file atomically."""
         draft = self.directory / f".{name}"
         try:
             with files.private(draft, "wb") as stream:
@@ -195,7 +196,7 @@ class RunRecorder:
 
 
 def pretty_json(value: msgspec.Struct) -> bytes:
-    """JSON for people and programs: indented, with no control characters, ending in a newline."""
+    """Indented JSON without control characters, ending in a newline."""
     written = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     return sanitize.json_text(written).encode() + b"\n"
 
@@ -207,13 +208,13 @@ def _lock(stream: IO[bytes]) -> None:
 
 
 def _short(value: float) -> float:
-    """A fraction in a few digits, or none if it has none."""
+    """Round a fraction to a few digits, or to an integer if it is whole."""
     short = float(f"{value:.0f}" if abs(value) >= 10**DIGITS else f"{value:.{DIGITS}g}")
     return int(short) if short.is_integer() else short
 
 
 def _rounded(value: Any, name: str = "") -> Any:
-    """Plain data with its fractions as short as they may be."""
+    """Plain data with rounded fractions."""
     if isinstance(value, float):
         return value if name in EXACT else _short(value)
     if isinstance(value, dict):

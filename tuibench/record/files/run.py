@@ -1,6 +1,7 @@
 """A recorded run as one value: the source of reports, comparisons and replays. `loading.load_run` reads it.
 
-Samples, events and states are in memory; latency histograms are many and are read from the file on demand.
+Samples, events and states are in memory; latency histograms are read from the file on demand, because
+there are many.
 """
 
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ from tuibench.record.sysbench_report import IntervalCounts
 def rebuild_interval(
     figures: LoadSample | TrafficSample, counts: TickCounts, line: LogLine
 ) -> IntervalCounts:
-    """A tick as it was printed, to the last digit."""
+    """The interval of a tick, identical to the printed one."""
     latency = figures.latency
     load = figures if isinstance(figures, LoadSample) else None
     return IntervalCounts(
@@ -50,7 +51,7 @@ def rebuild_interval(
 
 
 class StatusAt(msgspec.Struct, frozen=True, kw_only=True):
-    """What held from a moment on; `elapsed_seconds` counts from the start of the measured load."""
+    """The status from a moment on; `elapsed_seconds` counts from the start of the measured load."""
 
     elapsed_seconds: float
     status: Status
@@ -61,8 +62,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     `samples` begin with the warm-up, whose `elapsed_seconds` are 0 or less; `counts` has an entry for each of
     them. `summary` is the run's own, or with `cut_short` one made from the samples, because the session ended
-    without one (or still runs: see `is_live`). `environment` is None where its file is missing. `costs`
-    has what commits had cost by the time of each sample.
+    without one (or is still running: see `is_live`). `environment` is None if its file is missing. `costs`
+    has the cost of commits up to each sample.
     """
 
     directory: Path
@@ -81,7 +82,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """Its name: that of its directory, which may have been renamed since."""
+        """The run's name: that of its directory, which may have been renamed."""
         return self.directory.name
 
     @property
@@ -90,7 +91,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(sample for sample in self.samples if sample.elapsed_seconds > 0)
 
     def histograms(self) -> Iterator[LogLine]:
-        """The latencies of each tick, under the tags of `hdrlog`."""
+        """The latencies of each tick, under the tags of `hdr_log`."""
         return reader.read_histograms(self.directory)
 
     def latencies(self) -> Histogram:
@@ -98,7 +99,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return _whole(self.summary)
 
     def intervals(self) -> Iterator[tuple[float, IntervalCounts]]:
-        """Each measured tick as it was printed: its end in seconds, counts and response times."""
+        """Each measured tick as printed: its end in seconds, counts and response times."""
         ticks = ((s, c) for s, c in zip(self.samples, self.counts, strict=True) if s.elapsed_seconds > 0)
         untagged = (line for line in self.histograms() if line.tag == hdr_log.RESPONSE)
         for (sample, counts), line in zip(ticks, untagged, strict=False):

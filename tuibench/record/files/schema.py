@@ -1,7 +1,7 @@
 """Line formats of a run directory.
 
-    status.jsonl    StatusLine   what held from then on: only what had changed
-    reports.jsonl   ReportLine   the full report at each checkpoint, and at the end
+status.jsonl    StatusLine   the status from then on: changes only
+reports.jsonl   ReportLine   the full report at each checkpoint, and at the end
 
 The lines of samples.jsonl are in `ticks`; their exact counts are here.
 """
@@ -111,12 +111,12 @@ class ReportLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _fields(struct: msgspec.Struct) -> dict[str, Any]:
-    """The fields of a struct with their values, the inner ones as they are."""
+    """The fields of a struct with their values; inner structs are not converted."""
     return asdict(struct)
 
 
 def status_changes(before: Status | None, now: Status) -> dict[str, Any]:
-    """The fields of a StatusLine that differ in `now`; none if nothing has changed."""
+    """The fields of a StatusLine that differ in `now`; empty if nothing has changed."""
     changed = {
         name: value
         for name, value in _fields(now).items()

@@ -1,8 +1,6 @@
-"""All recorded runs and sweeps: progress of each, and lookup by name.
+"""Store of all recorded runs and sweeps: list, lookup by name, removal.
 
-A cell of a sweep is a run as well, called SWEEP/CELL.
-
-The folder of recorded runs: lists them, finds one, removes one.
+A cell of a sweep is a run as well, named SWEEP/CELL.
 """
 
 import shutil
@@ -58,7 +56,7 @@ class RecordedEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _SummaryFigures(msgspec.Struct):
-    """As much of a summary as the list shows."""
+    """The fields of a summary that the list shows."""
 
     threads: int
     seconds: float
@@ -75,14 +73,14 @@ def list_runs() -> list[RecordedEntry]:
 
 
 def run_ids() -> list[str]:
-    """The runs by their names."""
+    """The names of all runs."""
     return [directory.name for directory in _directories()]
 
 
 def find_run_directory(wanted: str) -> Path:
-    """The directory of the run meant: a path, an id, a unique beginning or part of one, or `latest`.
+    """Find the directory of a run by path, id, unique beginning or part of an id, or `latest`.
 
-    Raises UsageError when there is none, with the nearest, or when several are meant.
+    Raises UsageError if there is none, with the nearest name, or if several match.
     """
     if isfile(Path(wanted) / PLAN):
         return Path(wanted)
@@ -104,7 +102,7 @@ def find_run_directory(wanted: str) -> Path:
 
 
 def describe_run(directory: Path) -> RecordedEntry:
-    """What the list says of a run. A damaged record does not hide the others."""
+    """The list entry of a run. A damaged record does not hide the others."""
     known = RecordedEntry(id=directory.name, directory=str(directory), bytes=_run_size(directory))
     try:
         plan = reader.read_document(directory / PLAN, PlanRecord)
@@ -125,7 +123,7 @@ def describe_run(directory: Path) -> RecordedEntry:
 
 
 def remove_run(directory: Path) -> None:
-    """Deletes a run. Raises RunError while it is being written, or if it may not be removed."""
+    """Delete a run. Raises RunError while it is being written, or if it cannot be removed."""
     if reader.is_being_written(directory):
         raise RunError(f"{directory.name} is still being written", "stop it first: tuibench ctl ID stop")
     try:
@@ -147,7 +145,9 @@ def _ended(line: RecordedEntry, figures: _SummaryFigures) -> RecordedEntry:
 
 
 def _unended(line: RecordedEntry, directory: Path) -> RecordedEntry:
-    """Counted from its samples; a percentile of the whole would take too long for a list."""
+    """The entry of an unfinished run, from its samples; a percentile of the whole run would take too long
+    for a list.
+    """
     samples = [
         (sample, sample.load)
         for sample in reader.JsonLines().of(directory / SAMPLES, SampleLine)
@@ -170,7 +170,7 @@ def _directories() -> Iterator[Path]:
 
 
 def _by_start(known: dict[str, Path]) -> list[str]:
-    """The ids, the one that started last at the end."""
+    """The ids in the order of their starts."""
     times = {name: describe_run(directory).started_at or 0.0 for name, directory in known.items()}
     return sorted(times, key=lambda name: (times[name], name))
 
@@ -190,17 +190,17 @@ def list_recorded() -> list[RecordedEntry]:
 
 
 def recorded_ids() -> list[str]:
-    """Runs and sweeps by their names, as they can be asked for."""
+    """The names of all runs and sweeps."""
     return [*run_ids(), *(each.name for each in _sweeps())]
 
 
 def describe_recorded(directory: Path) -> RecordedEntry:
-    """What the list says of a run or a sweep."""
+    """The list entry of a run or a sweep."""
     return describe_sweep(directory) if is_sweep(directory) else describe_run(directory)
 
 
 def describe_sweep(directory: Path) -> RecordedEntry:
-    """What the list says of a sweep. A damaged record does not hide the others."""
+    """The list entry of a sweep. A damaged record does not hide the others."""
     known = RecordedEntry(
         id=directory.name, kind="sweep", directory=str(directory), bytes=_sweep_size(directory)
     )
@@ -223,9 +223,9 @@ def describe_sweep(directory: Path) -> RecordedEntry:
 
 
 def find_recorded(wanted: str) -> Path:
-    """The folder of the run or sweep meant: a path, an id or a unique part of one, SWEEP/CELL, `latest`.
+    """Find the folder of a run or sweep by path, id or unique part of an id, SWEEP/CELL, or `latest`.
 
-    Raises UsageError when there is none, or when several are meant.
+    Raises UsageError if there is none, or if several match.
     """
     if is_sweep(Path(wanted)):
         return Path(wanted)
@@ -236,7 +236,7 @@ def find_recorded(wanted: str) -> Path:
 
 
 def find_run(wanted: str) -> Path:
-    """Likewise, where it must be a run; a cell of a sweep is one."""
+    """Like `find_recorded`, for runs only; a cell of a sweep is a run."""
     if isfile(Path(wanted) / PLAN):
         return Path(wanted)
     name, slash, cell = wanted.partition("/")
@@ -261,7 +261,7 @@ def _cell(sweep: Path, wanted: str) -> Path:
 
 
 def remove_recorded(directory: Path) -> None:
-    """Deletes a run or a sweep. Raises RunError while it is being written."""
+    """Delete a run or a sweep. Raises RunError while it is being written."""
     if not is_sweep(directory):
         remove_run(directory)
         return
@@ -274,12 +274,12 @@ def remove_recorded(directory: Path) -> None:
 
 
 def is_being_run(directory: Path) -> bool:
-    """True while the process lives that runs this sweep."""
+    """True while the process that runs this sweep is alive."""
     return reader.is_being_written(directory, RESULTS)
 
 
 def has_tables(sweep: Sweep) -> bool:
-    """True if tables that the sweep made are still on its server."""
+    """True if tables that the sweep created are still on its server."""
     return any(one.prepared for one in sweep.data)
 
 

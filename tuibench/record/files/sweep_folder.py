@@ -1,7 +1,7 @@
 """Directory of a sweep: `sweep.json` contains the plan, `results.jsonl` a line for each finished cell.
 
-Each cell has the record of its run in a separate folder beside them. A line that a crash has torn counts
-for nothing: its cell is run again.
+Each cell has the record of its run in a separate folder beside them. A line that a crash has truncated is
+ignored: its cell is run again.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ _lines: msgspec.json.Decoder[SweepLine] = msgspec.json.Decoder(SweepLine)
 
 
 def load_sweep(directory: Path) -> Sweep:
-    """The sweep in a folder, as far as it has come. Raises UsageError if there is none."""
+    """Load the sweep in a folder, finished or not. Raises UsageError if there is none."""
     return _sweep(_record(directory), directory)
 
 
@@ -35,7 +35,7 @@ def is_sweep(directory: Path) -> bool:
 
 
 class SweepFolder:
-    """A sweep that is being run: `sweep` is what has become of it so far."""
+    """The folder of a running sweep: `sweep` is its state so far."""
 
     def __init__(self, directory: Path, sweep: Sweep, results: IO[bytes]) -> None:
         self.directory = directory
@@ -44,7 +44,7 @@ class SweepFolder:
 
     @classmethod
     def create(cls, directory: Path, record: SweepRecord) -> "SweepFolder":
-        """A new folder. Raises RunError when it cannot be made."""
+        """Create a folder. Raises RunError if that is not possible."""
         try:
             paths.ensure_private(directory)
             with files.private(directory / RECORD, "wb") as stream:
@@ -58,20 +58,20 @@ class SweepFolder:
 
     @classmethod
     def resume(cls, directory: Path) -> "SweepFolder":
-        """Resumes a sweep. Raises UsageError if there is none, or it is already running."""
+        """Resume a sweep. Raises UsageError if there is none, or it is already running."""
         record = _record(directory)
         results = _locked(directory)
         _drop_torn_line(directory / RESULTS, results)
         return cls(directory, _sweep(record, directory), results)
 
     def add(self, line: SweepLine) -> None:
-        """Writes it down, and counts it in."""
+        """Write a line, and add it to the sweep."""
         self._results.write(msgspec.json.encode(line) + b"\n")
         self._results.flush()
         self.sweep = _with(self.sweep, line)
 
     def discard(self) -> None:
-        """Removes the folder of a sweep that never began."""
+        """Remove the folder of a sweep that never started."""
         self.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -142,7 +142,7 @@ def _locked(directory: Path) -> IO[bytes]:
 
 
 def _drop_torn_line(path: Path, results: IO[bytes]) -> None:
-    """Ends a line that a crash has left torn, so that the next one begins on its own."""
+    """Terminate a line that a crash has truncated, so that the next one is separate."""
     written = path.read_bytes()
     if written and not written.endswith(b"\n"):
         results.write(b"\n")

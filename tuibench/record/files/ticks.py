@@ -1,11 +1,11 @@
 """Compact encoding of a tick in `samples.jsonl`.
 
 Names are written once: those of statements and transactions before their first rows, those of counters and
-gauges with their first values, those of the server's and the host's other figures never. What follows from
-the counts of the tick is left out. No line needs a later one; one that is lost costs itself, and counters
-until they are written in full again.
+gauges with their first values, those of the server's and the host's other figures never. Values that follow
+from the counts of the tick are omitted. No line needs a later one; a lost line loses its own tick, and
+counters until they are written in full again.
 
-Figures in few bytes: a latency as a row without names, and figures by name as differences.
+Latencies are rows without names, and figures by name are differences.
 """
 
 import math
@@ -33,12 +33,14 @@ from tuibench.model.measurements.sample import (
 from tuibench.record.files.schema import LoadHostLine, TickCounts
 
 LatencyRow = tuple[int, ...]
-"""A `Latency`: count, then µs: min, avg, p50, p95, p99, p99.9, max. Those missing at its end are as the last
-one told. Empty if there was nothing."""
+"""A `Latency`: count, then µs: min, avg, p50, p95, p99, p99.9, max. Values missing at its end equal the last
+one written. Empty without a latency.
+"""
 
 SlowRow = tuple[int, int, int, tuple[LatencyRow, ...]]
-"""A `SlowTransaction`: the place of its name, its response and service time in µs, and of each of its
-statements the place of the name, the count, µs, the longest in µs, and the error."""
+"""A `SlowTransaction`: the index of its name, its response and service time in µs, and for each of its
+statements the index of the name, the count, µs, the longest in µs, and the error.
+"""
 
 _FIGURES = ("min", "avg", "p50", "p95", "p99", "p999", "max")
 
@@ -47,14 +49,14 @@ EncodedFigures = dict[str, int] | tuple[int, ...]
 
 
 class DeltaCodec:
-    """Figures by name, in full or as differences; cumulative ones in full where they fell."""
+    """Codec of figures by name, in full or as differences; cumulative ones in full after a decrease."""
 
     def __init__(self, *, falls: bool = True) -> None:
         self._falls = falls
         self._known: dict[str, int] | None = None
 
     def encoded(self, now: dict[str, int]) -> EncodedFigures:
-        """What is to be written."""
+        """Encode the next values."""
         before, self._known = self._known, now
         if before is None or before.keys() != now.keys():
             return now
@@ -65,7 +67,7 @@ class DeltaCodec:
         return changes
 
     def decoded(self, encoded: EncodedFigures) -> dict[str, int]:
-        """What holds after it was read; nothing as long as the names are not known."""
+        """Decode the next values; empty while the names are unknown."""
         if isinstance(encoded, dict):
             self._known = encoded
         elif self._known is None or len(self._known) != len(encoded):
@@ -79,7 +81,7 @@ class DeltaCodec:
 
 
 def encode_latency(latency: Latency | None) -> LatencyRow:
-    """A latency without its names, as short as may be."""
+    """Encode a latency as a row without names, as short as possible."""
     if latency is None:
         return ()
     figures = [round(getattr(latency, name) * US_PER_MS) for name in _FIGURES]
@@ -89,7 +91,7 @@ def encode_latency(latency: Latency | None) -> LatencyRow:
 
 
 def decode_latency(row: LatencyRow) -> Latency | None:
-    """The figures of a row; None if it is empty or has other figures."""
+    """Decode a row; None if it is empty or has other figures."""
     if not 2 <= len(row) <= 1 + len(_FIGURES):
         return None
     count, *encoded = row
@@ -115,13 +117,13 @@ _COUNTED: dict[str, Callable[[TickCounts], int]] = {
     "errors_per_second": lambda counts: counts.failures,
     "reconnects_per_second": lambda counts: counts.reconnects,
 }
-"""What is a count by the seconds, unless a worker had been silent."""
+"""Rates that equal a count divided by the seconds, unless a worker had been silent."""
 
 _AS_THEY_ARE = (
     "threads", "connections", "rate", "backlog", "seconds", "client_delay_ms", "transactions_total",
     "worker_cpu", "lag_p99_ms",
 )  # fmt: skip
-"""Numbers that are 0 where they are absent."""
+"""Numbers that are 0 if absent."""
 
 
 class LoadLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -199,7 +201,7 @@ class SampleLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TickWriter:
-    """Samples in, lines out. It remembers what a reader of the lines so far knows."""
+    """Encodes samples as lines. It keeps the state of a reader of the lines so far."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
@@ -208,7 +210,7 @@ class TickWriter:
         self._latency_note = ""
 
     def line(self, sample: Sample, counts: TickCounts) -> SampleLine:
-        """The next tick as it is written."""
+        """Encode the next tick."""
         return SampleLine(
             number=sample.number,
             at=sample.at,
@@ -285,7 +287,7 @@ class TickWriter:
 
 
 class TickReader:
-    """Lines in, in their order; samples out."""
+    """Decodes lines, in order, to samples."""
 
     def __init__(self) -> None:
         self._names: tuple[str, ...] = ()
@@ -294,7 +296,7 @@ class TickReader:
         self._latency_note = ""
 
     def sample(self, line: SampleLine) -> Sample:
-        """The sample of the next line."""
+        """Decode the next line."""
         return Sample(
             number=line.number,
             at=line.at,
@@ -338,7 +340,7 @@ class TickReader:
         )
 
     def _slowest(self, row: SlowRow, elapsed_seconds: float) -> tuple[SlowTransaction, ...]:
-        """Empty where the line with the name is lost."""
+        """The slowest transaction; empty if the line with the name is lost."""
         place, response_us, service_us, statements = row
         if max([place, *(each[0] for each in statements)]) >= len(self._names):
             return ()

@@ -1,6 +1,6 @@
-"""The log of a screening, `tune.jsonl` in the folder of its run: a head, then a line for each block.
+"""Log of a screening, `tune.jsonl` in the folder of its run: a head, then a line for each block.
 
-It is written as the screening goes, so that one that was cut short, by kill -9, too, is continued with
+It is written during the screening, so that an interrupted one, even by kill -9, is continued with
 `--resume`.
 """
 
@@ -17,7 +17,7 @@ TUNE_LOG = "tune.jsonl"
 
 
 class TuneLog:
-    """Appends blocks; `begin` writes the head and the blocks that were taken over."""
+    """Appends blocks; `begin` writes the head and the blocks of the resumed run."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / TUNE_LOG
@@ -33,7 +33,7 @@ class TuneLog:
 
 
 def read_tune_log(directory: Path) -> tuple[TuneLogHead, tuple[TuneBlock, ...]]:
-    """Head and blocks; a last line that was cut off is left out. Raises UsageError if there is no log."""
+    """Read head and blocks; a truncated last line is skipped. Raises UsageError if there is no log."""
     path = directory / TUNE_LOG
     try:
         lines = path.read_bytes().split(b"\n")

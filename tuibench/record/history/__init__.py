@@ -1,1 +1,1 @@
-"""The recorded runs of one plan over time."""
+"""History: the recorded runs of one plan over time."""

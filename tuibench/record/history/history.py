@@ -1,7 +1,7 @@
-"""The level of one plan's recorded runs over time: changes of level, and a regression since some run.
+"""History of one plan: the level of its recorded runs over time, changes of level, and a regression.
 
 One plan is the statements, options and load of the newest run of a profile, on the same server address: runs
-that differ in any of these are another history.
+that differ in any of these belong to another history.
 """
 
 import math
@@ -20,7 +20,7 @@ from tuibench.record.files.recorder import PLAN, SUMMARY
 from tuibench.record.files.schema import PlanRecord
 
 SHIFT = 0.05
-"""The change that the search for a regression is tuned to find."""
+"""The change that the search for a regression is tuned to detect."""
 
 Figure = Literal["tps", "p95_ms"]
 FIGURES: dict[Figure, Callable[[Summary], float | None]] = {
@@ -28,11 +28,11 @@ FIGURES: dict[Figure, Callable[[Summary], float | None]] = {
     "p95_ms": lambda summary: summary.latency_ms.p95 if summary.latency_ms else None,
 }
 NOT_THE_PLAN = ("seed", "seconds", "report_seconds", "histogram", "checkpoints", "percentiles")
-"""Fields of a plan that do not change what a second of the load is."""
+"""Fields of a plan that do not affect a second of the load."""
 
 
 class RecordedRun(msgspec.Struct, frozen=True):
-    """What the history reads of a run."""
+    """The data of a run that the history uses."""
 
     id: str
     plan: PlanRecord
@@ -40,7 +40,7 @@ class RecordedRun(msgspec.Struct, frozen=True):
 
 
 def recorded_runs(profile: str) -> list[RecordedRun]:
-    """The finished runs of a profile, the oldest first; runs that were cut short or failed are left out."""
+    """The finished runs of a profile, the oldest first; interrupted and failed runs are omitted."""
     found = []
     for entry in store.list_runs():
         if entry.profile != profile or entry.outcome != "done":
@@ -54,7 +54,7 @@ def recorded_runs(profile: str) -> list[RecordedRun]:
 
 
 def history(profile: str, runs: Sequence[RecordedRun], figure: Figure, since: str = "") -> History:
-    """The history of the plan of the newest run. Raises UsageError for a `since` that is none of its runs."""
+    """The history of the newest run's plan. Raises UsageError if `since` is not one of its runs."""
     wanted = _plan_key(runs[-1]) if runs else ()
     same = [run for run in runs if _plan_key(run) == wanted]
     kept = [

@@ -1,6 +1,6 @@
-"""The history of a plan as a picture: a point for each run, the levels between changes, the regression.
+"""SVG chart of the history of a plan: a point for each run, the levels between changes, the regression.
 
-A single SVG file that browsers and wikis show; it refers to nothing outside.
+A self-contained SVG file for browsers and wikis.
 """
 
 import math
@@ -28,7 +28,7 @@ STYLE = """
 
 
 def history_chart(found: History) -> str:
-    """The picture; ends in a newline. A history without runs is a title with the reason."""
+    """The SVG, ending in a newline. A history without runs is a title with the reason."""
     children = [
         tag("style", Markup(STYLE)),
         tag("rect", width=WIDTH, height=HEIGHT, fill="#fff"),

@@ -1,4 +1,4 @@
-"""The history of a plan as text: a line for each run with a bar, and what changed where."""
+"""Text of the history of a plan: a line for each run with a bar, and the changes."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ TITLES = {"tps": "TPS", "p95_ms": "p95 ms"}
 
 
 def history_text(found: History) -> str:
-    """For the terminal, ending in a newline."""
+    """The text for the terminal, ending in a newline."""
     lines = [f"{found.profile}: {TITLES[found.figure]} of {len(found.runs)} runs of one plan", ""]
     lines += _chart(found)
     lines += [""] * bool(found.runs)

@@ -1,5 +1,4 @@
 """HTML report of a run in one self-contained file: markup, SVG charts, sections.
 
-Nothing in it is fetched: style, script and pictures are inside. Colours follow the reader's dark or light
-mode.
+Style, script and charts are embedded. Colours follow the reader's dark or light mode.
 """

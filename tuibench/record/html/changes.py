@@ -1,4 +1,4 @@
-"""Section of the changes during a run and their effects."""
+"""HTML section of the changes during a run and their effects."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ LESS_IS_BETTER = frozenset({EffectFigure.P95, EffectFigure.FSYNCS, EffectFigure.
 
 
 def changes_section(run: Run) -> Markup:
-    """Each change with what it did; then all events."""
+    """Each change with its effect; then all events."""
     effects = {effect.markers[-1]: effect for effect in run.summary.effects}
     numbered = [event for event in run.events if event.kind in CHANGE_KINDS and event.marker is not None]
     cards = [_card(event, effects[event.marker]) for event in numbered if event.marker in effects]
@@ -103,7 +103,7 @@ def _verdict(one: Comparison) -> Markup:
 
 
 def ab_test_section(run: Run) -> Markup | None:
-    """The results of two values in turn, if there are any."""
+    """The results of A/B tests, if there are any."""
     results = run.summary.ab_tests
     return join_markup(*map(_ab_test, results)) if results else None
 

@@ -13,13 +13,13 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 92, 24, 22
 LABEL_HEIGHT = 13
 SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400)
 TIME_WIDTH = 84
-"""Room for one label of the time axis."""
+"""Width of one label of the time axis."""
 
 LOG_STEPS = (1, 2, 5)
 
 
 class ChartMark(NamedTuple):
-    """A change: when, its number, and what it was."""
+    """A change: its time, number and text."""
 
     at: float
     number: int
@@ -27,7 +27,7 @@ class ChartMark(NamedTuple):
 
 
 class ChartSpan(NamedTuple):
-    """The time axis: from when to when, where measuring began, and the changes on the way."""
+    """The time axis: its ends, the start of measuring, and the changes."""
 
     start: float
     end: float
@@ -36,7 +36,7 @@ class ChartSpan(NamedTuple):
 
 
 class ChartStyle(NamedTuple):
-    """How a chart looks: its size, how values are written, and whether they are stacked or logarithmic."""
+    """Style of a chart: size, format of values, stacked, logarithmic."""
 
     width: int = 1000
     height: int = 210
@@ -47,7 +47,7 @@ class ChartStyle(NamedTuple):
 
 
 class ChartScale:
-    """From figures to places on the picture."""
+    """Conversion of figures to coordinates."""
 
     def __init__(self, span: ChartSpan, look: ChartStyle, series: Sequence[Series]) -> None:
         self._span, self._look = span, look
@@ -70,7 +70,7 @@ class ChartScale:
 
     @property
     def ticks(self) -> list[float]:
-        """Values to draw a line at."""
+        """Values of the grid lines."""
         if not self._look.logarithmic:
             parts = units.axis_parts(self.top)
             return [self.top * part / parts for part in range(parts + 1)]
@@ -81,7 +81,7 @@ class ChartScale:
 
 
 def time_chart(span: ChartSpan, look: ChartStyle, series: Sequence[Series], label: str) -> Markup:
-    """The picture; `label` is its description for screen readers."""
+    """The SVG; `label` is its description for screen readers."""
     scale = ChartScale(span, look, series)
     order = range(len(series), 0, -1) if look.stacked else range(1, len(series) + 1)
     return tag(
@@ -141,7 +141,7 @@ def _times(scale: ChartScale, span: ChartSpan) -> Markup:
 
 
 def time_step(seconds: float, most: int) -> float:
-    """Seconds from one label of the axis to the next, with so many at most."""
+    """Seconds between labels of the axis, with at most this many labels."""
     return next((float(step) for step in SECONDS if seconds / step <= most), float(SECONDS[-1]))
 
 
@@ -172,7 +172,7 @@ def _has_band(one: Series) -> bool:
 
 
 def _stretches(values: Sequence[float | None]) -> list[range]:
-    """The places of values without a gap between them."""
+    """The coordinates of values without a gap between them."""
     edges = [-1, *(place for place, value in enumerate(values) if value is None), len(values)]
     return [range(low + 1, high) for low, high in pairwise(edges) if high - low > 1]
 
@@ -218,7 +218,7 @@ def _mark(scale: ChartScale, mark: ChartMark) -> Markup:
 
 
 def _names(scale: ChartScale, series: Sequence[Series]) -> Markup:
-    """Each line's name at its end, moved apart where they would lie over each other."""
+    """Each line's name at its end, moved apart where they would overlap."""
     ends = [(number, one, _last(one)) for number, one in enumerate(series, 1)]
     wanted = sorted((scale.y(value), number, one.name) for number, one, value in ends if value is not None)
     placed: list[Markup] = []
@@ -235,6 +235,6 @@ def _last(one: Series) -> float | None:
 
 
 def _floor(series: Sequence[Series], top: float) -> float:
-    """Where a logarithmic axis begins: the power of ten below the smallest value."""
+    """The lower end of a logarithmic axis: the power of ten below the smallest value."""
     lowest = min((low for one in series for low in one.lows if low), default=top / 10)
     return min(10.0 ** math.floor(math.log10(lowest)), top / 10)

@@ -1,8 +1,7 @@
-"""Charts of a report: a table of their lines and the sample fields that they show.
+"""Charts of an HTML report: a table of their lines and sample fields, and their rendering with captions and
+tooltips.
 
-Draws the charts of a report: each with its caption, its names and what the pointer reads off it.
-
-A chart with nothing but gaps is left out; so is one of mishaps when there were none.
+A chart with no values is omitted; so is one of errors and the like if there were none.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,7 @@ Write = Callable[[float | None], str]
 
 
 class PlotLine(NamedTuple):
-    """One line: a figure of each sample, or how a counter grew; `dashed` for what was asked for."""
+    """One line: a figure of each sample, or the growth of a counter; `dashed` for a requested value."""
 
     name: str
     figure: SampleValue = lambda sample: None
@@ -28,9 +27,9 @@ class PlotLine(NamedTuple):
 
 
 class Plot(NamedTuple):
-    """One chart. Those without a `group` are large, others stand in pairs under its name.
+    """One chart. Those without a `group` are large, others are in pairs under its name.
 
-    One that is `rare` is left out when all is zero.
+    A `rare` chart is omitted if all its values are zero.
     """
 
     id: str
@@ -50,7 +49,7 @@ def load_value(read: Callable[[LoadSample], float | None]) -> SampleValue:
 
 
 def throughput_value(read: Callable[[LoadSample | TrafficSample], float | None]) -> SampleValue:
-    """A figure that a load and a server's own traffic both have."""
+    """A figure that both a load and a server's own traffic have."""
     return lambda sample: None if sample.throughput is None else read(sample.throughput)
 
 
@@ -76,7 +75,7 @@ def _memory(value: float | None) -> str:
 
 
 def _spaced(value: float) -> str:
-    """A number, and a blank before its unit where no prefix has brought one."""
+    """A number, with a blank before its unit unless a prefix has added one."""
     text = units.si(value)
     return f"{text} " if text[-1].isdigit() else text
 
@@ -282,7 +281,7 @@ MEAN = "on average"
 
 
 class DrawnChart(NamedTuple):
-    """A chart that is there: its picture with its caption, and what the pointer reads off it."""
+    """A rendered chart: its SVG with its caption, and the data of its tooltips."""
 
     figure: Markup
     group: str
@@ -290,7 +289,7 @@ class DrawnChart(NamedTuple):
 
 
 def draw_charts(axis: TimeAxis, span: ChartSpan) -> Iterator[tuple[str, DrawnChart]]:
-    """Every chart that there is something to see in, by its id."""
+    """Every chart with visible values, by its id."""
     for plot in PLOTS:
         lines = [_series(axis, line) for line in plot.lines]
         series = [one for one in lines if not one.is_empty]

@@ -17,7 +17,7 @@ DECADE_STEPS = (1, 2, 5)
 
 
 class _Axis:
-    """From latencies in ms to places on the picture."""
+    """Conversion of latencies in ms to coordinates."""
 
     def __init__(self, latencies: Histogram) -> None:
         self.low = max(latencies.min_us, 1) / US_PER_MS / MARGIN
@@ -36,7 +36,7 @@ class _Axis:
 
 
 def latency_chart(latencies: Histogram) -> Markup | None:
-    """The picture; None for nothing."""
+    """The SVG; None without latencies."""
     if not latencies.count:
         return None
     axis = _Axis(latencies)
@@ -65,7 +65,7 @@ def latency_chart(latencies: Histogram) -> Markup | None:
 
 
 def _bars(latencies: Histogram, axis: _Axis) -> list[int]:
-    """How many latencies fall into each bar; all bars are equally wide on the logarithmic axis."""
+    """The number of latencies of each bar; all bars are equally wide on the logarithmic axis."""
     found = [0] * BARS
     for bucket, times in latencies.counts.items():
         ms = min(bucket_upper_bound(bucket), latencies.max_us) / US_PER_MS
@@ -89,7 +89,7 @@ def _bar(place: int, share: float) -> Markup:
 
 
 def _ranks(latencies: Histogram, axis: _Axis) -> Markup:
-    """Each percentile as a line with its value, moved to the right where two would lie over each other."""
+    """Each percentile as a line with its value, moved to the right where two would overlap."""
     values = [us / US_PER_MS for us in latencies.percentiles(RANKS)]
     taken: list[float] = []
     return join_markup(
@@ -98,7 +98,7 @@ def _ranks(latencies: Histogram, axis: _Axis) -> Markup:
 
 
 def _row(x: float, taken: list[float]) -> int:
-    """In which row of labels there is room: `taken` is where each row's last label ends."""
+    """The first row of labels with room: `taken` is the end of each row's last label."""
     row = next((place for place, end in enumerate(taken) if x >= end), len(taken))
     taken[row : row + 1] = [x + LABEL_WIDTH]
     return row

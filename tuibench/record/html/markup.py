@@ -1,7 +1,4 @@
-"""HTML as a text type that escapes everything that is not markup.
-
-Tables of a report: of two columns with names, or of rows with figures.
-"""
+"""HTML as a text type that escapes everything that is not markup, and tables of a report."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -21,7 +18,7 @@ Child = str | Markup | Iterable["Child"] | None
 
 
 def tag(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
-    """An element. `class_` is `class`, other underscores are hyphens; None and False are left out."""
+    """An element. `class_` is `class`, other underscores are hyphens; None and False are omitted."""
     told = "".join(_attribute(key, value) for key, value in attributes.items())
     inside = join_markup(*children)
     if not children and name in VOID:
@@ -30,7 +27,7 @@ def tag(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
 
 
 def join_markup(*children: Child) -> Markup:
-    """Several pieces one after the other."""
+    """Concatenate several pieces."""
     return Markup("".join(_piece(child) for child in children))
 
 
@@ -61,7 +58,7 @@ Cells = Sequence[Child]
 
 
 def property_table(rows: Iterable[tuple[str, str]]) -> Markup:
-    """What is what; rows without a value are left out."""
+    """A table of names and values; rows without a value are omitted."""
     return tag(
         "table",
         [
@@ -76,7 +73,7 @@ def property_table(rows: Iterable[tuple[str, str]]) -> Markup:
 def figure_table(
     heading: Sequence[str], rows: Iterable[Cells], *, words: int = 1, wide: bool = True
 ) -> Markup:
-    """Figures in columns, to the right; the first `words` columns are words."""
+    """A table of figures, aligned to the right; the first `words` columns are words."""
     kinds = [None if place < words else "number" for place in range(len(heading))]
     head = [tag("th", title, class_=kind, scope="col") for title, kind in zip(heading, kinds, strict=True)]
     body = [

@@ -1,4 +1,4 @@
-"""The whole report as one file: sections in their order, charts on one time axis, style and script inside."""
+"""HTML page of a report: sections in order, charts on one time axis, embedded style and script."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -24,7 +24,7 @@ HINT = (
 
 
 def html_report(run: Run) -> str:
-    """The report, ending in a newline. Nothing in it refers to anything outside."""
+    """The self-contained report, ending in a newline."""
     axis = TimeAxis(run.samples) if run.samples else None
     span = _span(run, axis) if axis is not None else None
     pictures = dict(draw_charts(axis, span)) if axis is not None and span is not None else {}
@@ -43,13 +43,13 @@ def html_report(run: Run) -> str:
 
 
 def html_page(title: str, *body: Child) -> str:
-    """A page around a body, with our style; ends in a newline."""
+    """A page with the given body and the common style; ends in a newline."""
     page = tag("html", _head(title), tag("body", *body), lang="en")
     return f"<!doctype html>\n{page}\n"
 
 
 def _sections(run: Run, pictures: dict[str, DrawnChart]) -> Iterator[tuple[str, Markup | None]]:
-    """From what a reader wants to know first to what is needed to repeat the run."""
+    """The sections, from the main results to the commands that repeat the run."""
     yield "Over time", _charts(pictures)
     yield "Changes", changes.changes_section(run)
     yield "A against B", changes.ab_test_section(run)
@@ -65,7 +65,7 @@ def _sections(run: Run, pictures: dict[str, DrawnChart]) -> Iterator[tuple[str, 
 
 
 def _charts(pictures: dict[str, DrawnChart]) -> Markup | None:
-    """Large ones below each other, small ones in pairs under the names of their groups."""
+    """Large charts below each other, small ones in pairs under the names of their groups."""
     if not pictures:
         return None
     groups: dict[str, list[Markup]] = {}
@@ -100,7 +100,7 @@ def _head(title: str) -> Markup:
 
 
 def _script(axis: TimeAxis | None, span: ChartSpan | None, pictures: dict[str, DrawnChart]) -> Markup | None:
-    """What the pointer reads off the charts, and how."""
+    """The data and the script of the tooltips."""
     if axis is None or span is None:
         return None
     values = {
@@ -118,7 +118,7 @@ def _script(axis: TimeAxis | None, span: ChartSpan | None, pictures: dict[str, D
 
 @cache
 def read_resource(name: str) -> str:
-    """A file that stands beside this one."""
+    """A file in the folder of this module."""
     return files("tuibench.record.html").joinpath(name).read_text(encoding="utf-8")
 
 

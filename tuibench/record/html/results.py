@@ -1,7 +1,4 @@
-"""Section of a run's figures and their analysis.
-
-The top of a report: what it is of, the main figures, and warnings about them.
-"""
+"""HTML section of a run's figures and their analysis, with the report's header: main figures and warnings."""
 
 from collections.abc import Iterator, Mapping
 
@@ -21,7 +18,7 @@ from tuibench.units import count, decimal, hms, local_time, milliseconds, plural
 
 
 def results_section(run: Run) -> Markup:
-    """The run in figures."""
+    """The figures of the run."""
     summary = run.summary
     seconds = summary.seconds or 1.0
     totals = [
@@ -58,7 +55,7 @@ def results_section(run: Run) -> Markup:
 
 
 def _operation_cost(run: Run) -> Markup | None:
-    """What a transaction and a query cost."""
+    """The cost of a transaction and of a query."""
     cost = run.summary.operation_cost
     rows = [
         (
@@ -129,7 +126,7 @@ def report_header(run: Run) -> Markup:
 
 
 def _load_words(run: Run) -> str:
-    """The tables and the threads, or that there was no load."""
+    """The tables and the threads, or the absence of a load."""
     plan = run.plan.plan
     if plan.is_watch:
         return "the server's own traffic"
@@ -167,7 +164,7 @@ def _tile(title: str, value: str, more: str) -> Markup:
 
 
 def verdict_section(run: Run) -> Markup | None:
-    """What the run has shown, in a sentence or a few: a probe's answer, an A/B test's, the effects."""
+    """The conclusion of the run in a few sentences: the result of a probe, an A/B test, the effects."""
     sentences = list(_verdict_sentences(run))
     return tag("ul", [tag("li", text) for text in sentences], class_="verdict") if sentences else None
 
@@ -182,7 +179,7 @@ def _verdict_sentences(run: Run) -> Iterator[str]:
 
 
 def slowest_section(run: Run) -> Markup | None:
-    """The slowest transactions of the run, and where their time went."""
+    """The slowest transactions of the run, with the time of their statements."""
     slowest = run.summary.slowest
     if not slowest:
         return None
@@ -195,7 +192,7 @@ def slowest_section(run: Run) -> Markup | None:
 
 
 def warnings_section(run: Run) -> Markup:
-    """What speaks against the figures, before anything else is said."""
+    """The warnings about the figures, at the top of the report."""
     told = list(run.summary.warnings)
     if run.unreadable_lines:
         told.append(f"{run.unreadable_lines} lines of the record cannot be read")
@@ -207,7 +204,7 @@ def warnings_section(run: Run) -> Markup:
 
 
 def report_footer(run: Run) -> str:
-    """What the file says of itself at its end."""
+    """The footer: the file's origin."""
     return (
         f"Written by tuibench {run.plan.version or ''} from the record of run {run.id}. "
         f"Times on the charts count from the start of the measured load; "

@@ -1,4 +1,4 @@
-"""Section of a probe's result: sentences, chart and steps."""
+"""HTML section of a probe's result: sentences, chart and steps."""
 
 from collections.abc import Sequence
 
@@ -32,12 +32,12 @@ def saturation_section(run: Run) -> Markup | None:
 
 
 def _in_order(steps: Sequence[ProbeStep]) -> list[ProbeStep]:
-    """Up and between by level, then those of the way back."""
+    """Steps on the way up and in between by level, then those on the way back down."""
     return sorted(steps, key=lambda step: (step.purpose is StepPurpose.BACK, step.level))
 
 
 def _charts(found: ProbeResult) -> Markup | None:
-    """Throughput and p95 against the levels, side by side."""
+    """Throughput and p95 by level, side by side."""
     steps = [step for step in _in_order(found.steps) if step.purpose in ON_THE_WAY]
     if not steps:
         return None

@@ -9,7 +9,7 @@ from tuibench.metrics.series.rates import growth, ratio
 from tuibench.model.measurements.sample import Sample
 
 MOST_POINTS = 600
-"""A chart is about that many pixels wide: more points would only be drawn over each other."""
+"""A chart is about this many pixels wide: more points would overlap."""
 
 SampleValue = Callable[[Sample], float | None]
 
@@ -17,7 +17,7 @@ SampleValue = Callable[[Sample], float | None]
 class Series(NamedTuple):
     """One line: its mean at each of the axis' times, and the lowest and highest there; None is a gap.
 
-    `kind` is line, or area for one that is stacked on those before it; `dashed` is for what was asked for.
+    `kind` is line, or area for one that is stacked on those before it; `dashed` is for a requested value.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Series(NamedTuple):
 
     @property
     def is_zero(self) -> bool:
-        """True when there is nothing to see."""
+        """True if nothing would be visible."""
         return not any(self.highs)
 
     @property
@@ -70,12 +70,12 @@ class TimeAxis:
         )
 
     def growth(self, name: str, counter: str) -> Series:
-        """How fast a counter of the server grew, a second."""
+        """The growth of a counter of the server, per second."""
         return self.series(name, _growth([sample for slot in self._slots for sample in slot], counter))
 
 
 def _growth(samples: Sequence[Sample], counter: str) -> SampleValue:
-    """How fast a counter of the server grew, by the number of each sample."""
+    """The growth of a counter of the server per second, by the index of each sample."""
     seen = [
         (one, one.server.counters[counter])
         for one in samples
@@ -89,7 +89,7 @@ def _growth(samples: Sequence[Sample], counter: str) -> SampleValue:
 
 
 def stack_series(parts: Sequence[Series]) -> list[Series]:
-    """Each series on top of those before it."""
+    """Stack each series on the sum of those before it."""
     below = [0.0] * (len(parts[0].means) if parts else 0)
     found = []
     for part in parts:

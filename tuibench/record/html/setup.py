@@ -1,4 +1,4 @@
-"""Section of the environment, the plan and the commands that repeat a run."""
+"""HTML section of the environment, the plan and the commands that repeat a run."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,7 +14,7 @@ from tuibench.units import binary_size, count
 
 
 def environment_section(run: Run) -> Markup:
-    """Server, host, network, and the variables that matter most; the rest is folded."""
+    """Server, host, network, and the most important variables; the others are folded."""
     seen, server = run.environment, run.plan.server
     rows = [
         ("server", f"{server.flavour} {server.version_text}"),
@@ -74,7 +74,7 @@ WATCH_METHOD = (
 
 
 def method_section(run: Run) -> Markup:
-    """What was run, how it was driven and how measured."""
+    """The plan, the load and the method of measuring."""
     plan = run.plan.plan
     if plan.is_watch:
         return tag("p", WATCH_METHOD, class_="note")
@@ -135,7 +135,7 @@ def _said(value: object) -> str:
 
 
 def commands_section(run: Run) -> Markup:
-    """What to type to have it again."""
+    """The commands that repeat the run."""
     told = reproduction_commands(run)
     parts = [line for line in (told.prepare, told.tuibench) if line]
     by_hand = [tag("li", text) for text in told.by_hand]

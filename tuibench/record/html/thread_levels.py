@@ -1,4 +1,4 @@
-"""The figures of a run for each number of threads that it had; an average over several says nothing."""
+"""Figures of a run for each number of threads, because an average over several is meaningless."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -10,7 +10,7 @@ from tuibench.record.html.markup import Markup, figure_table
 from tuibench.units import count, decimal, pluralize
 
 LEAST_SECONDS = 3.0
-"""Of a level; the steps of a ramp are shorter."""
+"""The minimum length of a level; the steps of a ramp are shorter."""
 
 
 class ThreadLevel(NamedTuple):
@@ -24,7 +24,7 @@ class ThreadLevel(NamedTuple):
 
 
 def thread_levels(run: Run) -> list[ThreadLevel]:
-    """In the order of time; a level that the run came back to is there again."""
+    """The levels in time order; a repeated number of threads is a level of its own."""
     ticks = [(sample.elapsed_seconds, sample.load) for sample in run.measured if sample.load is not None]
     stretches = (list(each) for _, each in groupby(ticks, lambda tick: tick[1].threads))
     return [level for each in stretches if (level := _level(each)).seconds >= LEAST_SECONDS]
@@ -47,7 +47,7 @@ def has_several(levels: list[ThreadLevel]) -> bool:
 
 
 def level_tiles(levels: list[ThreadLevel]) -> Iterator[tuple[str, str, str]]:
-    """The level with the most transactions a second, instead of averages over all of them."""
+    """The level with the most transactions per second, instead of averages over all of them."""
     best = max(levels, key=lambda level: level.tps)
     words = f"with {pluralize(best.threads, 'thread')}, for {best.seconds:.0f} s"
     yield "most transactions a second", decimal(best.tps, 1), words
@@ -56,7 +56,7 @@ def level_tiles(levels: list[ThreadLevel]) -> Iterator[tuple[str, str, str]]:
 
 
 def level_table(levels: list[ThreadLevel]) -> Markup | None:
-    """A row for each level; nothing for a run with one number of threads."""
+    """A row for each level; None for a run with one number of threads."""
     if not has_several(levels):
         return None
     rows = [

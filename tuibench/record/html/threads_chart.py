@@ -1,4 +1,4 @@
-"""A chart of a figure against threads as SVG: a line for each variant of a sweep, with 95 % intervals.
+"""SVG chart of a figure against threads: a line for each variant of a sweep, with 95 % intervals.
 
 The numbers of threads are at equal distances, whatever their values.
 """
@@ -12,7 +12,7 @@ from tuibench.model.results.sweep import Mean
 from tuibench.record.html.markup import Markup, join_markup, tag
 
 LARGE, SMALL = 1000, 490
-"""Widths: of a picture that has the page for itself, and of one of a pair."""
+"""Widths of a chart over the whole page, and of one of a pair."""
 
 HEIGHT = 230
 LEFT, RIGHT, TOP, BOTTOM = 58, 24, 14, 24
@@ -22,14 +22,14 @@ COLOURS = 6
 
 
 class ThreadsLine(NamedTuple):
-    """What one variant measured, by threads; a number of threads that is missing is a gap."""
+    """The figures of one variant, by threads; a missing number of threads is a gap."""
 
     name: str
     means: Mapping[int, Mean]
 
 
 class ThreadsScale(NamedTuple):
-    """Where figures lie on the picture."""
+    """Conversion of figures to coordinates."""
 
     width: int
     threads: Sequence[int]
@@ -55,7 +55,7 @@ def threads_chart(
     *,
     width: int = LARGE,
 ) -> Markup:
-    """The figure with its title and key."""
+    """The chart with its title and legend."""
     place = ThreadsScale(width, threads, units.axis_maximum(max(map(_highest, lines), default=0.0)))
     parts = units.axis_parts(place.top)
     picture = tag(
@@ -74,7 +74,7 @@ def threads_chart(
 
 
 def colour(number: int) -> int:
-    """The stylesheet's number of a line's colour, counted from 0."""
+    """The number of a line's colour in the stylesheet, from 0."""
     return number % COLOURS + 1
 
 
@@ -83,7 +83,7 @@ def _highest(line: ThreadsLine) -> float:
 
 
 def _edges(mean: Mean) -> tuple[float, float]:
-    """Of the interval; an interval wider than the mean itself would flatten the chart, and is cut there."""
+    """The ends of the interval; one wider than the mean itself would flatten the chart, and is cut there."""
     half = min(mean.half_width or 0.0, mean.mean)
     return mean.mean - half, mean.mean + half
 

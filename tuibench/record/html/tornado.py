@@ -1,4 +1,4 @@
-"""The tornado chart of a screening: a bar for each candidate, its interval and its estimate around zero."""
+"""Tornado chart of a screening: a bar for each candidate, its interval and its estimate around zero."""
 
 from tuibench.metrics.inference.ab_tests.tornado import HEADINGS, change_text, in_order, scale
 from tuibench.metrics.inference.wording import FIGURE_NAMES, difference_text
@@ -18,7 +18,7 @@ COLOURS = {
 
 
 def tornado_section(run: Run) -> Markup | None:
-    """The chart, a table with both figures, and the answer as text; None for a run without a screening."""
+    """The chart, a table with both figures, and the result as text; None for a run without a screening."""
     result = run.summary.tune
     if result is None:
         return None

@@ -1,10 +1,9 @@
-"""Snapshot of a session from which a metrics page is made.
+"""Prometheus metrics of a session: tables of counters and gauges, and the snapshot that they are read from.
 
-The cumulative metrics: those of the load, and those of the server that describe a load.
+A table has one line per metric: name, meaning, and its source in a sample. Cumulative metrics are those of
+the load, and those of the server that describe a load.
 
-The metrics that go up and down, one line each: name, meaning, and where in a sample it is read.
-
-Names end in their unit: seconds, bytes, ratio (0 to 1). What was not measured is absent, never zero.
+Names end in their unit: seconds, bytes, ratio (0 to 1). An unmeasured value is absent, never zero.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,10 +21,10 @@ from tuibench.model.server import ServerInfo
 
 
 class RunTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything since measuring began, whatever the operator lets the figures count from.
+    """Totals since the start of measuring, unaffected by a reset of the figures.
 
     `errors` are failed statements by the server's error number. `response` are the latencies of each kind of
-    transaction by its name, `service` those from the real start of all of them, empty in a closed loop.
+    transaction by its name, `service` those from the actual start of all of them, empty in a closed loop.
     """
 
     completed: int = 0
@@ -42,7 +41,7 @@ class RunTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrafficTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server's clients have done since a session without load began."""
+    """Totals of the server's clients since the start of a session without load."""
 
     reads: int
     writes: int
@@ -54,8 +53,8 @@ class MetricsSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """One moment. `sample` is the newest, None before the first; `events` are counted by their kind.
 
     `where` describes the target, `started_at` the Unix time at which the session began. Either `totals` or
-    `traffic` is None: a session has a load, or watches the server's own traffic. `use` is what its operations
-    used so far.
+    `traffic` is None: a session has a load, or watches the server's own traffic. `use` is the use of
+    resources by its operations so far.
     """
 
     version: str
@@ -73,7 +72,7 @@ class MetricsSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResourceCounter(NamedTuple):
-    """One metric of what operations used; `labels` distinguish the members of one family."""
+    """One metric of resources used by operations; `labels` distinguish the members of one family."""
 
     name: str
     help: str
@@ -96,11 +95,12 @@ RESOURCE_COUNTERS = (
     ResourceCounter(*_STORAGE, Resource.DISK_WRITTEN_BYTES, labels=(("direction", "written"),)),
 )
 """Divided by the growth of transactions or queries, they are the cost of an operation. The server's own
-counters tell of the rest."""
+counters are exported separately.
+"""
 
 
 class LoadCounter(NamedTuple):
-    """One metric of the load. The name is without the `_total` that every counter ends in."""
+    """One metric of the load. The name is without the `_total` suffix of every counter."""
 
     name: str
     help: str
@@ -125,7 +125,7 @@ QUERY_COUNTERS: dict[str, Callable[[RunTotals], int]] = {
 
 
 def exported_counters() -> Iterator[tuple[Counter, str]]:
-    """The server's counters that are exported, each with its help text."""
+    """The server's exported counters, each with its help text."""
     for counter in Counter:
         if facts := counter.facts if counter.facts.metric else None:
             only = f" ({facts.flavour})" if facts.flavour else ""
@@ -229,7 +229,7 @@ SERVER_GAUGES: tuple[Gauge[ServerSample], ...] = (
 )
 
 CLIENT = "client_"
-"""Before the names of the client's host, where the server is on another one."""
+"""Prefix of the client's host metrics, if the server is on another host."""
 
 HOST_GAUGES: tuple[Gauge[HostSample], ...] = (
     Gauge("host_cpus", "Processors of the host.", lambda host: host.cores),
@@ -262,4 +262,4 @@ CPU_OWNERS: tuple[Gauge[HostSample], ...] = (
     Gauge("tuibench", "", lambda host: _percent(host.cpu_tuibench)),
     Gauge("rest", "", lambda host: _percent(host.cpu_rest)),
 )
-"""Whose share of the host's processor time it is; they add up to what is used of it."""
+"""The owners of the host's processor time; their shares add up to the time used."""

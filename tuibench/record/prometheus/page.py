@@ -1,12 +1,12 @@
-"""Metrics page: metric families in a fixed order, in the requested format.
+"""Prometheus metrics page: metric families in a fixed order, in the requested format.
 
-All names begin with `tuibench_`. Which metrics there are does not depend on the load, but for what this
-server does not count and what was not measured.
+All names begin with `tuibench_`. The set of metrics does not depend on the load, except for counters that
+this server does not have and values that were not measured.
 
-Latency histograms in Prometheus' classic form: fixed bounds in seconds, cumulated counts, exact sum.
+Latency histograms have Prometheus' classic form: fixed bounds in seconds, cumulative counts, exact sum.
 
-Six bounds to a decade keep a quantile that is interpolated between two of them within a third of the truth,
-and mostly within a tenth. They never change, so that runs can be added up and compared.
+With six bounds per decade, an interpolated quantile is within a third of the true value,
+and mostly within a tenth. The bounds never change, so that runs can be added up and compared.
 """
 
 from bisect import bisect_left
@@ -46,7 +46,7 @@ Buckets = list[tuple[str, float]]
 
 
 def cumulated(histogram: Histogram) -> Buckets:
-    """The count up to each bound, `+Inf` last."""
+    """The cumulative count up to each bound, `+Inf` last."""
     counts = [0] * (len(BOUNDS) + 1)
     for bucket, times in histogram.counts.items():
         counts[bisect_left(_BOUNDS_US, bucket_upper_bound(bucket))] += times
@@ -55,7 +55,7 @@ def cumulated(histogram: Histogram) -> Buckets:
 
 
 def sum_seconds(histogram: Histogram) -> float:
-    """All latencies added up."""
+    """The sum of all latencies."""
     return histogram.sum_us / 1e6
 
 
@@ -64,14 +64,14 @@ Part = TypeVar("Part")
 
 
 class MetricsPage(NamedTuple):
-    """The body, and what its HTTP header says it is."""
+    """The body, and its content type for the HTTP header."""
 
     body: bytes
     content_type: str
 
 
 def render_page(snapshot: MetricsSnapshot, accept: str = "") -> MetricsPage:
-    """The page, as OpenMetrics if `accept` (the header of the request) requests that, else as plain text."""
+    """Render the page, as OpenMetrics if `accept` (the request's header) asks for it, else as plain text."""
     encode, content_type = choose_encoder(accept)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Fixed(metric_families(snapshot)))
@@ -79,7 +79,7 @@ def render_page(snapshot: MetricsSnapshot, accept: str = "") -> MetricsPage:
 
 
 class _Fixed(Collector):
-    """Families that are known already, without control characters in the values of labels."""
+    """A collector of ready families, without control characters in label values."""
 
     def __init__(self, found: Iterable[Metric]) -> None:
         self._found = list(found)
@@ -95,7 +95,7 @@ def _harmless(sample: Sample) -> Sample:
 
 
 def metric_families(snapshot: MetricsSnapshot) -> Iterator[Metric]:
-    """All metrics of a moment."""
+    """All metrics of a snapshot."""
     yield from _identity(snapshot)
     if snapshot.totals is not None:
         yield from _load(snapshot.totals)
@@ -120,7 +120,7 @@ def metric_families(snapshot: MetricsSnapshot) -> Iterator[Metric]:
 
 
 def _host(host: HostSample | None, prefix: str) -> Iterator[Metric]:
-    """A host's figures; nothing where they are not known."""
+    """A host's figures; unknown ones are absent."""
     if host is None:
         return
     yield from _read(metrics.HOST_GAUGES, host, prefix)
@@ -174,7 +174,7 @@ def _load(totals: RunTotals) -> Iterator[Metric]:
 
 
 def _resources(use: ResourceUse) -> Iterator[Metric]:
-    """What operations used; what is not known is absent."""
+    """The resources used by operations; unknown ones are absent."""
     families: dict[str, CounterMetricFamily] = {}
     for counter in metrics.RESOURCE_COUNTERS:
         if counter.resource not in use.used:

@@ -1,6 +1,5 @@
-"""Additions below sysbench's summary: the profile's headline, the result of a trial or a probe.
-
-The headline of a run and its kinds of transactions as text, below sysbench's summary.
+"""Additions below sysbench's summary: the profile's headline and transactions, the result of a trial or a
+probe.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,9 @@ COLUMNS = ("completed", "rollbacks", "retries", "p50", "p90", "p95", "p99", "max
 
 
 def headline_text(summary: Summary) -> str:
-    """The figure, what it is of the ideal, and a table of the transactions; empty without a headline."""
+    """The headline figure, its share of the ideal, and a table of the transactions; empty without a
+    headline.
+    """
     if summary.headline is None:
         return ""
     return "\n".join([*_figure(summary.headline), "", *kinds_lines(summary.by_transaction), "", ""])
@@ -46,7 +47,7 @@ def kinds_lines(kinds: Mapping[str, KindTotals]) -> Iterator[str]:
 
 
 def connections_lines(connections: ConnectionTotals | None) -> Iterator[str]:
-    """Users, idle connections and logins, as far as the load had them."""
+    """Users, idle connections and logins, if the load had them."""
     if connections is None:
         return
     yield "Connections:"
@@ -70,7 +71,7 @@ def _spread(latency: Latency | None) -> str:
 
 
 def addenda(summary: Summary) -> str:
-    """All of it; empty for a run that has none."""
+    """All additions; empty for a run without any."""
     trial = "".join(map(trial_text, summary.ab_tests))
     tune = "\n" + tune_text(summary.tune) if summary.tune else ""
     connections = "".join(line + "\n" for line in connections_lines(summary.connection_load))

@@ -23,14 +23,14 @@ FEWEST_TICKS = 5
 
 
 class Chapter(NamedTuple):
-    """One heading, and what is to be said under it."""
+    """One heading with its sentences."""
 
     heading: str
     sentences: tuple[str, ...]
 
 
 def analysis(run: Run) -> tuple[Chapter, ...]:
-    """All that can be said; nothing for a run that measured nothing."""
+    """All chapters; empty for a run that measured nothing."""
     if not run.summary.transactions.total:
         return (Chapter("Result", ("No transaction was committed, so there is nothing to analyse.",)),)
     bottleneck = diagnose(run_evidence(run))
@@ -57,7 +57,7 @@ def run_evidence(run: Run) -> Evidence:
 
 
 def statement_shares(loads: Iterable[LoadSample]) -> dict[str, float]:
-    """Each statement's share (0 to 1) of the time of all statements, the greatest first."""
+    """Each statement's share (0 to 1) of the time of all statements, the largest first."""
     times: collections.Counter[str] = collections.Counter()
     for load in loads:
         for name, latency in load.statements.items():
@@ -218,7 +218,7 @@ CAVEATS: tuple[tuple[Callable[[Run], bool], str], ...] = (
         "Part of the latency was simulated: it shows what a client far away would get.",
     ),
 )
-"""Limits of what a run shows, and when they apply."""
+"""Limits of the results of a run, with their conditions."""
 
 
 def join_words(parts: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Effects, trials and costs as text, the same on screen, on stderr and in the record."""
+"""Text of effects, trials and costs, the same on screen, on stderr and in the record."""
 
 from collections.abc import Callable, Iterable
 
@@ -43,20 +43,20 @@ def effect_text(effect: Effect) -> str:
 
 
 def effect_line(effect: Effect) -> str:
-    """The same with its change, for a summary."""
+    """The text of an effect with its change, for a summary."""
     numbers = ", ".join(map(str, effect.markers))
     windows = f"{effect.window_seconds:.0f} s each, {effect.settling_seconds:.0f} s to settle"
     return f"effect of {numbers} ({effect.change}): {effect_text(effect)} ({windows})"
 
 
 def cost_line(cost: CommitCost) -> str:
-    """What a commit cost under one value."""
+    """The cost of a commit under one value."""
     told = cost_parts(cost)
     return f"cost of a commit with {cost.setting}={cost.value}: {', '.join(told) or 'not counted here'}"
 
 
 def cost_parts(cost: CommitCost) -> list[str]:
-    """Each figure that is known, with its unit."""
+    """Each known figure, with its unit."""
     known = (
         (cost.log_fsyncs, "log fsyncs", units.small_number),
         (cost.log_bytes, "redo", units.binary_size),
@@ -77,7 +77,7 @@ _COST_FIGURES: tuple[tuple[str, Callable[[CommitCost], float | None], Callable[[
 
 
 def cost_table(costs: Iterable[CommitCost]) -> list[str]:
-    """What a commit cost under each value, as a table without the columns that nothing is known of."""
+    """The cost of a commit under each value, as a table without the columns that are unknown throughout."""
     known = [cost for cost in costs if cost.transactions]
     shown = [each for each in _COST_FIGURES if any(each[1](cost) is not None for cost in known)]
     if not known or not shown:
@@ -96,7 +96,7 @@ _HEADING = ("", "A", "B", "difference", "95 % interval", "verdict")
 
 
 def trial_sentence(result: AbTestResult) -> str:
-    """The whole result: which value against which, and what it does."""
+    """The result of a trial: both values, and the effect."""
     most = "at most " if result.is_sequential else ""
     pairs = f"{len(result.pairs)} of {most}{result.cycles} cycles"
     against = f"{result.subject} {result.b} against {result.a}"
@@ -107,7 +107,7 @@ def trial_sentence(result: AbTestResult) -> str:
 
 
 def with_sentence(result: AbTestResult) -> AbTestResult:
-    """The result, said in its own `sentence`, too."""
+    """The result with its `sentence` set."""
     return msgspec.structs.replace(result, sentence=trial_sentence(result))
 
 
@@ -126,7 +126,7 @@ def trial_text(result: AbTestResult) -> str:
 
 
 def _more(result: AbTestResult) -> str:
-    """How much longer a test takes that ends with its verdict."""
+    """The estimated remaining time of a test that ends with its verdict."""
     if not result.is_sequential or result.verdict is not Verdict.CANNOT_TELL:
         return ""
     if result.more_seconds is None:
@@ -135,14 +135,14 @@ def _more(result: AbTestResult) -> str:
 
 
 def _duration_text(minutes: float) -> str:
-    """In two digits: 0.8 more minutes, 12 more minutes, 3 more hours."""
+    """A duration with two digits: 0.8 more minutes, 12 more minutes, 3 more hours."""
     if minutes < MINUTES_TO_HOURS:
         return f"{max(minutes, 0.1):.2g} more minutes" if minutes < 10 else f"{minutes:.0f} more minutes"
     return f"{minutes / 60:,.0f} more hours"
 
 
 def _so_far(result: AbTestResult) -> str:
-    """The rates seen until now, without any claim."""
+    """The rates measured so far, without a verdict."""
     figure = EffectFigure.TPS
     if any(figure not in side for sides in _sides(result) for side in sides):
         figure = EffectFigure.QPS

@@ -1,4 +1,4 @@
-"""A run as Markdown, for an issue or a chat: warnings first, what was run and where, figures, changes."""
+"""Markdown report of a run, for an issue or a chat: warnings first, plan, environment, figures, changes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -80,7 +80,7 @@ def _environment(run: Run, seen: Environment) -> Iterator[tuple[str, str]]:
 
 
 def _load_results(figures: Summary) -> Iterator[Row]:
-    """What only a load knows."""
+    """Figures that only a load has."""
     yield "errors", count(figures.errors.total), decimal(figures.errors.total / (figures.seconds or 1))
     yield "retries", count(figures.retries), ""
     yield "reconnects", count(figures.reconnects), ""
@@ -109,7 +109,7 @@ def _latencies(run: Run) -> Iterator[str]:
 
 
 def _cost(run: Run) -> Iterator[str]:
-    """What a transaction and a query cost."""
+    """The cost of a transaction and of a query."""
     cost = run.summary.operation_cost
     rows = [
         (
@@ -169,5 +169,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """One line that neither ends a cell of a table nor becomes an element, a link or a picture."""
+    """Escape a text for one line, so that it neither ends a table cell nor becomes an element, a link or
+    an image.
+    """
     return sanitize.markdown_text(text)

@@ -1,7 +1,7 @@
-"""mysqlslap's report and CSV, label for label; and the lines that it lacks.
+"""mysqlslap's report and CSV, label for label, and additional lines.
 
-Scripts parse the first two; formats are those of mysqlslap 1.0 (MariaDB 10.11). Times are cut off after the
-millisecond, as they are there.
+Scripts parse the first two; formats are those of mysqlslap 1.0 (MariaDB 10.11). Times are truncated to
+milliseconds, as in mysqlslap.
 """
 
 from tuibench.model.counters import Counter
@@ -9,7 +9,7 @@ from tuibench.model.results.summary import OWN_QUERIES, SlapBenchmark
 
 MS_PER_SECOND = 1000
 GENERATED_BY_DEFAULT = "mixed"
-"""What mysqlslap's CSV says of a user's own queries, too."""
+"""mysqlslap's CSV has this for a user's own queries, too."""
 
 FIGURES = (
     (Counter.COM_SELECT, "selects"),
@@ -48,7 +48,7 @@ def slap_csv_row(done: SlapBenchmark) -> str:
 
 
 def slap_extra_lines(done: SlapBenchmark) -> list[str]:
-    """What mysqlslap does not report: throughput, percentiles, errors, and what the server counted."""
+    """Figures that mysqlslap does not report: throughput, percentiles, errors, and server counters."""
     queries = done.queries
     who = f"{done.clients} clients" + (f", {done.engine}" if done.engine else "")
     lines = [
@@ -70,7 +70,7 @@ def slap_extra_lines(done: SlapBenchmark) -> list[str]:
 
 
 def _times(done: SlapBenchmark) -> tuple[str, str, str]:
-    """Average, minimum and maximum, each cut to whole milliseconds as mysqlslap reckons."""
+    """Average, minimum and maximum, each truncated to whole milliseconds as in mysqlslap."""
     each = [int(seconds * MS_PER_SECOND) for seconds in done.seconds]
     average = sum(each) // len(each)
     return _written(average), _written(min(each)), _written(max(each))

@@ -10,9 +10,9 @@ from tuibench.units import DASH, count, decimal, milliseconds, signed
 HEADER = ("TPS", "± 95 %", "QPS", "p95", "errors", "")
 WIDTHS = (10, 11, 10, 9, 11, 9)
 LOW = "low"
-"""The confidence with which no saturation point is claimed."""
+"""The confidence below which no saturation point is claimed."""
 SMALL_PERCENT = 10.0
-"""A change that is within this for certain is none worth talking of."""
+"""A change that is certainly within this is not reported."""
 
 REASONS = {
     ProbeEnd.SLO: "the objectives are missed before the server is saturated",
@@ -42,7 +42,7 @@ def probe_text(result: ProbeResult) -> str:
 
 
 def probe_table(result: ProbeResult) -> list[str]:
-    """A line for each step: up and between by level, then those of the way back."""
+    """A line for each step: on the way up and in between by level, then those on the way back down."""
     name = "rate/s" if result.order.by is Quantity.RATE else "threads"
     lines = [_row((name, *HEADER))]
     on_the_way = [step for step in result.steps if step.purpose is not StepPurpose.BACK]
@@ -52,7 +52,7 @@ def probe_table(result: ProbeResult) -> list[str]:
 
 
 def step_line(order: ProbeOrder, step: ProbeStep) -> str:
-    """One step for the progress: `16 threads: 2,104 TPS ±1.2 %, p95 9.8 ms, in 5.0 s`."""
+    """One step for progress output: `16 threads: 2,104 TPS ±1.2 %, p95 9.8 ms, in 5.0 s`."""
     known = f" ±{100 * step.half_width:.1f} %" if step.half_width is not None else ""
     missed = "".join(f", missed {each}" for each in step.missed)
     steady = "" if step.is_stable else ", not stable"
@@ -65,7 +65,7 @@ def step_line(order: ProbeOrder, step: ProbeStep) -> str:
 
 
 def probe_lines(result: ProbeResult) -> tuple[str, ...]:
-    """What was found, a sentence or two a line."""
+    """The findings, one or two sentences per line."""
     return tuple(
         line
         for lines in (
@@ -82,7 +82,7 @@ def probe_lines(result: ProbeResult) -> tuple[str, ...]:
 
 
 def fit_line(fit: UslFit) -> str:
-    """The curve in figures, or why there is none."""
+    """The parameters of the curve, or why there is none."""
     if fit.refusal:
         return f"USL: no fit: {fit.refusal}"
     peak = (
@@ -119,7 +119,7 @@ def _saturation(result: ProbeResult) -> Iterator[str]:
 
 
 def _durability(result: ProbeResult) -> Iterator[str]:
-    """What a commit waited for while it was measured."""
+    """The durability settings during the probe."""
     if result.durability:
         values = ", ".join(f"{name}={value}" for name, value in result.durability.items())
         yield f"Measured with {values}."

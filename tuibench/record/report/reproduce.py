@@ -1,8 +1,6 @@
-"""The commands that repeat a recorded run: ours, and sysbench's where it has the same test.
+"""Commands that repeat a recorded run: tuibench's, and sysbench's if it has the same test.
 
 Changes during the run are shown as the commands that repeat them, with their times.
-
-The parts of recommended command lines: for tuibench, and for sysbench where it has the same test.
 """
 
 import shlex
@@ -33,10 +31,10 @@ SYSBENCH_TESTS = frozenset(
         "select_random_ranges",
     }
 )
-"""Profiles that sysbench has, too, under the same names."""
+"""Profiles that sysbench has under the same names."""
 
 PASSWORD = '"$MYSQL_PWD"'  # noqa: S105
-"""Where a password belongs: never itself."""
+"""The placeholder of a password, which is never printed."""
 
 
 def server_arguments(target: Target, prefix: str) -> list[str]:
@@ -51,12 +49,12 @@ def server_arguments(target: Target, prefix: str) -> list[str]:
 
 
 def load_arguments(plan: RunPlan) -> Sequence[str]:
-    """Which load: a profile, or ad-hoc SQL."""
+    """The arguments for the load: a profile, or ad-hoc SQL."""
     return plan.sql_words or (plan.profile,)
 
 
 def option_arguments(options: Mapping[str, OptionValue]) -> list[str]:
-    """A profile's options."""
+    """The options of a profile."""
     return [f"--{name.replace('_', '-')}={_value(value)}" for name, value in options.items()]
 
 
@@ -67,7 +65,7 @@ def _value(value: OptionValue) -> str:
 
 
 def shell_line(words: Sequence[str]) -> str:
-    """One line for a shell; a variable stays one."""
+    """A command line quoted for a shell; a variable is not quoted."""
     return " ".join(word if PASSWORD in word else shlex.quote(word) for word in words)
 
 
@@ -77,7 +75,7 @@ STEERED = frozenset(
 
 
 class ReproductionCommands(NamedTuple):
-    """`prepare` is None without tables to make, `sysbench` for what it has no test of.
+    """`prepare` is None without tables to create, `sysbench` if it does not have the test.
 
     `by_hand` describes changes during the run.
     """
@@ -89,7 +87,7 @@ class ReproductionCommands(NamedTuple):
 
 
 def _of_cluster(field: str, default: object) -> Callable[[RunPlan], str | None]:
-    """The value of an option of several hosts, None without them or where it is the default."""
+    """The value of an option of several hosts; None without them or if it is the default."""
 
     def value(plan: RunPlan) -> str | None:
         given = getattr(plan.cluster, field) if plan.cluster else default
@@ -99,7 +97,7 @@ def _of_cluster(field: str, default: object) -> Callable[[RunPlan], str | None]:
 
 
 class RunOption(NamedTuple):
-    """One option of `run`: its value in a plan, None where that is the default."""
+    """One option of `run`: its value in a plan, None for the default."""
 
     name: str
     value: Callable[[RunPlan], str | None]
@@ -143,7 +141,7 @@ OPTIONS = (
 LEVEL_AND_TIME = frozenset(
     {"threads", "time", "events", "warmup-time", "rate", "plan", "rand-seed", "interval"}
 )
-"""What a formal run has of its own: how much load, and for how long."""
+"""The options that differ in a formal run: the load and its duration."""
 
 
 def run_arguments(
@@ -164,7 +162,7 @@ def run_arguments(
 
 
 def reproduction_commands(run: Run) -> ReproductionCommands:
-    """What to type to have this run again."""
+    """The commands that repeat this run."""
     plan, target = run.plan.plan, run.plan.target
     ours, theirs = run_arguments(plan), run_arguments(plan, of_sysbench=True)
     own = option_arguments(plan.options)

@@ -1,4 +1,4 @@
-"""The statements of a session as a text table."""
+"""Text table of the statements of a session."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ WIDTH = 12
 
 
 def statements_text(report: StatementReport) -> str:
-    """A line for each statement, those that took the most time first; then what could not be read."""
+    """A line for each statement, those with the most time first; then the gaps."""
     lines = [*_lines(report), *(f"{DASH} {gap}" for gap in report.gaps)]
     return "\n".join(sanitize.text(line) for line in lines)
 

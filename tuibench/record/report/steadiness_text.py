@@ -5,7 +5,7 @@ from tuibench.model.measurements.steadiness import Stall, StallConditions, Stead
 
 STALLS_SHOWN = 5
 NOTABLE_AGE_PERCENT = 50.0
-"""Of the redo log; a younger checkpoint holds nothing up."""
+"""Percent of the redo log; a younger checkpoint does not delay anything."""
 
 
 def steadiness_line(found: Steadiness) -> str:
@@ -18,7 +18,7 @@ def steadiness_line(found: Steadiness) -> str:
 
 
 def stalls_line(found: Steadiness) -> str:
-    """When nothing much was done; empty without a stall."""
+    """The stalls; empty without one."""
     if not found.stalls:
         return ""
     longest = sorted(found.stalls, key=lambda stall: -stall.seconds)[:STALLS_SHOWN]
@@ -31,7 +31,7 @@ def stalls_line(found: Steadiness) -> str:
 
 
 def conditions_text(found: StallConditions) -> str:
-    """What the server did during a stall; what is zero, or as always, is left out."""
+    """The server's activity during a stall; zero and normal values are omitted."""
     if not found.is_answered:
         return "the server did not answer"
     age = found.checkpoint_age_percent
@@ -50,7 +50,7 @@ def conditions_text(found: StallConditions) -> str:
 
 
 def stall_event_text(stall: Stall) -> str:
-    """A stall that is over, for the list of events."""
+    """A completed stall, for the list of events."""
     words = conditions_text(stall.conditions) if stall.conditions is not None else ""
     return f"stall of {stall.seconds:.1f} s at {stall.tps:,.1f} TPS{': ' * bool(words)}{words}"
 

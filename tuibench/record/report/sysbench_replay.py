@@ -24,9 +24,9 @@ from tuibench.record.sysbench_report import (
 
 
 def sysbench_text(run: Run) -> Iterator[str]:
-    """The whole of stdout, piece by piece: head, interval lines, checkpoints, the summary.
+    """All of stdout, piece by piece: head, interval lines, checkpoints, the summary.
 
-    Of a session without load, what `tuibench watch --format text` prints.
+    For a session without load, the output of `tuibench watch --format text`.
     """
     if run.plan.plan.is_watch:
         percentile = _first(run.plan.plan.percentiles)
@@ -41,7 +41,7 @@ def sysbench_text(run: Run) -> Iterator[str]:
 
 
 def final_report(run: Run) -> str:
-    """The summary as the terminal showed it; of a run that was cut short, the one made from its samples."""
+    """The summary as printed on the terminal; for an interrupted run, the one made from its samples."""
     if run.plan.plan.is_watch:
         return watch_text(run.summary)
     plan, last = run.plan.plan, next((line for line in run.reports if line.last), None)
@@ -77,13 +77,13 @@ def _lines(run: Run) -> Iterator[str]:
 
 
 def _reached(checkpoints: list[tuple[int, FullReport]], elapsed_seconds: float) -> Iterator[str]:
-    """The reports that were due by then, which are printed before the line of the same time."""
+    """The reports due by this time; they are printed before the line of the same time."""
     while checkpoints and checkpoints[0][0] <= elapsed_seconds:
         yield checkpoint_text(checkpoints.pop(0)[1])
 
 
 def _report_latencies(run: Run, last: ReportLine | None) -> Histogram:
-    """Those of the last report, which begins at the last checkpoint."""
+    """The latencies of the last report, which begins at the last checkpoint."""
     if last is None or not last.latency_histogram:
         return run.latencies()
     latency = last.report.latency
@@ -91,5 +91,5 @@ def _report_latencies(run: Run, last: ReportLine | None) -> Histogram:
 
 
 def _first(percentiles: tuple[float, ...]) -> float:
-    """The percentile of the interval lines; 0 is none."""
+    """The percentile of the interval lines; 0 for none."""
     return percentiles[0] if percentiles else 0.0

@@ -1,4 +1,4 @@
-"""A table of words and numbers, written for a terminal, as Markdown or as CSV."""
+"""Table of words and numbers, as text for a terminal, Markdown or CSV."""
 
 import csv
 import io
@@ -9,7 +9,9 @@ from tuibench import sanitize
 
 
 class TextTable(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows under a header; the first `words` columns are words, the rest numbers. `notes` stand below."""
+    """Rows under a header; the first `words` columns are words, the others numbers. `notes` are printed
+    below.
+    """
 
     title: str
     header: tuple[str, ...]
@@ -39,7 +41,7 @@ def table_markdown(grid: TextTable) -> str:
 
 
 def to_csv(header: tuple[str, ...], rows: tuple[tuple[object, ...], ...]) -> str:
-    """CSV with a header; what is None stays empty. Ends in a newline."""
+    """CSV with a header; None is empty. Ends in a newline."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(header)

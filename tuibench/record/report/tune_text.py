@@ -1,4 +1,6 @@
-"""A screening of settings as text: a tornado chart, what each candidate does, and the lines to keep it."""
+"""Text of a screening of settings: a tornado chart, the effect of each candidate, and the lines to make it
+permanent.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -15,7 +17,7 @@ METHOD = (
 
 
 def tune_text(result: TuneResult) -> str:
-    """All of it; ends in a line's end."""
+    """The whole text, ending in a newline."""
     lines = [*_head(result), *_tornado(result), *_together(result), *_keep(result), *_left_out(result)]
     return "\n".join(lines) + "\n"
 
@@ -118,7 +120,7 @@ def _left_out(result: TuneResult) -> Iterable[str]:
 
 
 def candidate_line(one: CandidateResult, result: TuneResult) -> str:
-    """A candidate that has a verdict, for the log of a run."""
+    """A candidate with a verdict, for the log of a run."""
     found = one.comparison(result.plan.primary)
     effect = f": {FIGURE_NAMES[result.plan.primary]} {difference_text(found)}" if found else ""
     return f"{change_text(one.candidate)}: {one.verdict}{effect}"

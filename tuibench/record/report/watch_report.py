@@ -1,4 +1,4 @@
-"""The summary of a session without load, as text and as the report of `tuibench watch`."""
+"""Report and text of a session without load, as printed by `tuibench watch`."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from tuibench.record.sysbench_report import IntervalCounts
 
 
 def watch_report(summary: Summary) -> WatchReport:
-    """The figures of a session without load. The summary must be that of one."""
+    """The report of a session without load. The summary must be that of such a session."""
     seconds = summary.seconds or 1e-9
     queries, watched = summary.queries, watched_totals(summary)
 
@@ -48,7 +48,7 @@ def watch_report(summary: Summary) -> WatchReport:
 
 
 def watched_totals(summary: Summary) -> WatchedTotals:
-    """What is known of the traffic; nothing in a summary made from samples."""
+    """The totals of the traffic; empty in a summary made from samples."""
     return summary.watched or WatchedTotals(
         rollbacks=0,
         threads_running_avg=None,
@@ -59,7 +59,7 @@ def watched_totals(summary: Summary) -> WatchedTotals:
 
 
 def watch_text(summary: Summary) -> str:
-    """The same as text, ending in a newline."""
+    """The text, ending in a newline."""
     trial = "".join(map(trial_text, summary.ab_tests))
     tune = "\n" + tune_text(summary.tune) if summary.tune else ""
     return "\n".join([*_lines(watch_report(summary)), ""]) + trial + tune
@@ -99,7 +99,7 @@ def _latency_lines(report: WatchReport) -> Iterator[str]:
 
 
 def watch_line(elapsed_seconds: float, interval: IntervalCounts, percentile: float) -> str:
-    """The line of an interval, after sysbench's: threads are those that run in the server."""
+    """The line of an interval, similar to sysbench's: threads are those that run in the server."""
     seconds = interval.seconds or 1.0
     queries = interval.reads + interval.writes + interval.others
     latency = units.DASH

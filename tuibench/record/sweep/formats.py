@@ -1,6 +1,6 @@
-"""Output formats of a sweep, by the names that the command line uses.
+"""Output formats of a sweep, by the names of the command line.
 
-A sweep for programs: JSON with all that is known, CSV with a row a combination or a row a run.
+For programs: JSON with all data, CSV with a row per combination or per run.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ class SweepExport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sweep_json(sweep: Sweep) -> str:
-    """Everything; ends in a newline."""
+    """The whole sweep as JSON; ends in a newline."""
     export = SweepExport(
         record=sweep.record,
         results=sweep.results,
@@ -47,7 +47,7 @@ def sweep_json(sweep: Sweep) -> str:
 
 
 def sweep_points_csv(sweep: Sweep) -> str:
-    """A row a combination: the mean of each figure and half of its 95 % interval, empty where not known."""
+    """A row per combination: the mean of each figure and half of its 95 % interval, empty if unknown."""
     header = ("case", "settings", "threads", "runs", "headline_name", "client_limited")
     columns = (part for name in FIGURES for part in (name, f"{name}_ci95"))
     rows = [_point_row(point) for point in sweep_points(sweep.record.plan, sweep.results)]
@@ -70,7 +70,7 @@ def _point_row(point: SweepPoint) -> tuple[object, ...]:
 
 
 def sweep_runs_csv(sweep: Sweep) -> str:
-    """A row a run that counts, in plain units: bytes, milliseconds, percent."""
+    """A row per run that counts, in plain units: bytes, milliseconds, percent."""
     header = (
         "case",
         "settings",
@@ -115,23 +115,23 @@ TABLES: dict[str, Callable[[Sweep], Sequence[TextTable]]] = {
     RELATIVE: lambda sweep: (relative.variants_table(sweep),),
 }
 AS_CSV = {SUMMARY: sweep_points_csv, RUNS: sweep_runs_csv}
-"""Tables that programs read have plain units; the rest are written as they are shown."""
+"""Tables for programs have plain units; the others have formatted values."""
 
 DOCUMENTS: dict[str, Callable[[Sweep], str]] = {"json": sweep_json, "html": sweep_html}
-"""Forms that hold all tables."""
+"""Formats that contain all tables."""
 
 FORMATS = ("text", "markdown", "csv", "json", "html")
 
 
 def check_format(table: str, form: str) -> None:
-    """Raises UsageError for a table or a form that does not exist."""
+    """Raises UsageError for an unknown table or format."""
     for option, word, known in (("--table", table, tuple(TABLES)), ("--format", form, FORMATS)):
         if word not in known:
             raise UsageError(f"{option}: '{word}' is unknown", suggestions.did_you_mean(word, known))
 
 
 def sweep_text(sweep: Sweep, table: str = SUMMARY, form: str = "text") -> str:
-    """One sweep's table; ends in a newline. JSON and HTML hold everything, whatever the table."""
+    """One sweep's table; ends in a newline. JSON and HTML contain everything, whatever the table."""
     check_format(table, form)
     if form in DOCUMENTS:
         return DOCUMENTS[form](sweep)
@@ -162,13 +162,13 @@ VERSIONS_FORMATS: dict[str, Callable[[Sweep], str]] = {
 
 
 def versions_text(sweep: Sweep, form: str = "text") -> str:
-    """Server programs against each other; ends in a newline."""
+    """A comparison of server programs; ends in a newline."""
     check_format(SUMMARY, form)
     return VERSIONS_FORMATS[form](sweep)
 
 
 def tables_text(grids: Sequence[TextTable], form: str) -> str:
-    """Tables one below the other."""
+    """The tables, one below the other."""
     if form == "csv":
         return "\n".join(to_csv(grid.header, grid.rows) for grid in grids)
     write = table_markdown if form == "markdown" else table_text

@@ -1,4 +1,4 @@
-"""A sweep as one HTML file: its tables, and charts of the figures against threads."""
+"""HTML page of a sweep: its tables, and charts of the figures against threads."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,11 +22,11 @@ PAIRED: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("server_cpu_us_per_transaction", "server CPU of a transaction (µs)", units.si),
     ("client_cpu_us_per_transaction", "client CPU of a transaction (µs)", units.si),
 )
-"""Figures that have a small chart, in pairs."""
+"""Figures with a small chart, in pairs."""
 
 
 def sweep_html(sweep: Sweep) -> str:
-    """The page, ending in a newline. Nothing in it refers to anything outside."""
+    """The self-contained page, ending in a newline."""
     server = sweep.record.surroundings.server
     content = tag(
         "main",
@@ -51,7 +51,7 @@ def _subtitle(sweep: Sweep) -> str:
 
 
 def case_section(sweep: Sweep, case: SweepCase) -> Markup | None:
-    """The tables and charts of a case; None as long as nothing is known."""
+    """The tables and charts of a case; None without results."""
     known = sweep_points(sweep.record.plan, sweep.results)
     own = [point for point in known if point.case.name == case.name]
     if not own:

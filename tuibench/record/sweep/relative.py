@@ -1,6 +1,6 @@
 """Relative tables: the first column is 1.00, the others are ratios to it.
 
-Of several sweeps the columns are their servers, of one sweep its variants. A row is a case at a number of
+For several sweeps the columns are their servers, for one sweep its variants. A row is a case at a number of
 threads.
 """
 
@@ -18,11 +18,11 @@ OVERLAPPING = "~"
 NOTE = f"{OVERLAPPING} the 95 % intervals of both overlap: that may be chance"
 
 MAY_DIFFER = ("base.seed", "prepare", "cleanup", "order")
-"""What does not keep two sweeps from being compared."""
+"""Differences that do not prevent a comparison of two sweeps."""
 
 
 class RowKey(NamedTuple):
-    """A row: `variant` is empty where the variants are the columns."""
+    """A row: `variant` is empty if the variants are the columns."""
 
     case: str
     variant: str
@@ -30,7 +30,7 @@ class RowKey(NamedTuple):
 
 
 def servers_table(sweeps: Sequence[Sweep]) -> TextTable:
-    """Sweeps of the same plan against each other: one column a server."""
+    """Sweeps of the same plan compared: one column per server."""
     columns = [
         {
             RowKey(one.case.name, variant_label(one.variant), one.threads): one.figures["headline"]
@@ -42,7 +42,7 @@ def servers_table(sweeps: Sequence[Sweep]) -> TextTable:
 
 
 def variants_table(sweep: Sweep) -> TextTable:
-    """The variants of one sweep against its first."""
+    """The variants of one sweep relative to its first."""
     plan, known = sweep.record.plan, sweep_points(sweep.record.plan, sweep.results)
     columns = [
         {
@@ -86,14 +86,14 @@ def _cell(columns: Sequence[dict[RowKey, Mean]], key: RowKey, place: int) -> str
 
 
 def _overlap(one: Mean, other: Mean) -> bool:
-    """True if the intervals have a value in common; single runs have no interval."""
+    """True if the intervals overlap; single runs have no interval."""
     if one.half_width is None or other.half_width is None:
         return False
     return abs(one.mean - other.mean) <= one.half_width + other.half_width
 
 
 def _names(sweeps: Sequence[Sweep]) -> list[str]:
-    """Each server by flavour and version; several alike are numbered."""
+    """Each server by flavour and version; equal names are numbered."""
     servers = [sweep.record.surroundings.server for sweep in sweeps]
     names = [f"{server.flavour} {server.version}" for server in servers]
     return [
@@ -103,7 +103,7 @@ def _names(sweeps: Sequence[Sweep]) -> list[str]:
 
 
 def _unlike(sweeps: Sequence[Sweep]) -> list[str]:
-    """What else differs between the sweeps: the ratio is then not of the servers alone."""
+    """Other differences between the sweeps: the ratio does not depend on the servers alone."""
     first = sweeps[0].record.plan
     return [
         f"sweep {number} is unlike the first: {difference}"

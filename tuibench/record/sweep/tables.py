@@ -1,6 +1,7 @@
 """Tables of a sweep: the headline figure against threads for each variant, and related figures.
 
-One row a run, with what else moves the result: machine, network, binary log, size of the data.
+The table of runs has one row per run, with the conditions that affect the result: machine, network, binary
+log, size of the data.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ from tuibench.model.results.sweep import TPS, CellResult, Mean, Sweep, SweepCase
 from tuibench.record.report.text_table import TextTable
 
 AS_IT_STANDS = "as it stands"
-"""The variant without any settings, where it needs a name."""
+"""The name of the variant without any settings, if it needs one."""
 
 SIDE_FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("tps", TPS, lambda value: rate_text(value)),
@@ -33,25 +34,25 @@ SIDE_FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
         for resource in Resource
     ),
 )
-"""A figure of each run, what it is called, and how its mean is written."""
+"""A figure of each run, its title, and the format of its mean."""
 
 LIMITED_MARK = "*"
 DECIMALS_BELOW = 100
-"""Rates below it are shown with decimals."""
+"""Rates below this are shown with decimals."""
 
 
 def rate_text(value: float) -> str:
-    """A rate with three digits that count, or all before the point."""
+    """A rate with three significant digits, or all digits before the decimal point."""
     return f"{value:,.0f}" if value >= DECIMALS_BELOW else f"{value:.3g}"
 
 
 def summary_tables(sweep: Sweep) -> tuple[TextTable, ...]:
-    """Those of each case, one after the other."""
+    """The tables of all cases."""
     return tuple(grid for case in sweep.record.plan.cases for grid in case_tables(sweep, case))
 
 
 def case_tables(sweep: Sweep, case: SweepCase) -> Iterator[TextTable]:
-    """The headline table of a case, then one table for each variant; none as long as nothing is known."""
+    """The headline table of a case, then one table for each variant; empty without results."""
     plan = sweep.record.plan
     known = [point for point in sweep_points(plan, sweep.results) if point.case.name == case.name]
     if not known:
@@ -97,7 +98,7 @@ def _headline(
 
 
 def shared_settings(variants: Sequence[SweepVariant]) -> list[str]:
-    """The settings of all variants alike, which is why none of them is called by them."""
+    """The settings common to all variants, which are therefore not part of their names."""
     first = variants[0]
     alike = {
         name: value
@@ -164,7 +165,7 @@ WITHOUT_BINLOG = {"off", "0", "false", "no"}
 
 
 def runs_table(sweep: Sweep) -> TextTable:
-    """The runs that count, in the order they ended. What is the same in all of them has no column before."""
+    """The runs that count, in the order of their ends. A value common to all of them has no column."""
     plan = sweep.record.plan
     shown = {
         "Profile": len(plan.cases) > 1,
@@ -183,7 +184,7 @@ def runs_table(sweep: Sweep) -> TextTable:
 
 
 def _columns(sweep: Sweep) -> tuple[str, ...]:
-    """TPS is called by the name that the profiles have for what they are about."""
+    """The columns of the table. TPS has the title of the profiles' headline figure."""
     names = " or ".join(dict.fromkeys(result.headline for result in sweep.done))
     return tuple(names or TPS if column == TPS else column for column in COLUMNS)
 
@@ -210,13 +211,13 @@ def _row(sweep: Sweep, result: CellResult) -> tuple[str, ...]:
 
 
 def ping_ms(sweep: Sweep) -> float | None:
-    """A round trip, with the make-believe network of the plan; None if it is not known."""
+    """The round trip including the plan's simulated delay; None if unknown."""
     known = sweep.record.surroundings.ping_ms
     return None if known is None else known + sweep.record.plan.base.client_delay_ms
 
 
 def has_binlog(sweep: Sweep, variant: SweepVariant) -> bool:
-    """True if what the load writes goes to the binary log."""
+    """True if the writes of the load go to the binary log."""
     told = variant.settings.get("sql_log_bin", "on").lower()
     return sweep.record.surroundings.binlog and told not in WITHOUT_BINLOG
 

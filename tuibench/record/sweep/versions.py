@@ -1,6 +1,7 @@
-"""Server programs relative to the first: each test with its interval over the starts, and one table.
+"""Comparison of server programs relative to the first: each test with its interval over the starts, and one
+table.
 
-A start is one observation (`across_starts`). The geometric mean of all tests is taken within each start.
+A start is one observation (`across_starts`). The geometric mean of all tests is calculated within each start.
 """
 
 import math
@@ -35,7 +36,9 @@ Levels = dict[int, float]
 
 
 def version_comparisons(sweep: Sweep) -> tuple[VersionComparison, ...]:
-    """Every build in every test; the geometric means come last, of builds that have measured every test."""
+    """Compare every build in every test; the geometric means come last, of builds that have measured every
+    test.
+    """
     setup = _setup(sweep)
     levels = _levels(sweep)
     first, *others = [build.name for build in setup.builds]
@@ -72,7 +75,7 @@ def _setup(sweep: Sweep) -> VersionsSetup:
 
 
 def _levels(sweep: Sweep) -> dict[tuple[str, int, str], Levels]:
-    """By test, threads and build, in the order of the plan."""
+    """Levels by test, threads and build, in the order of the plan."""
     plan = sweep.record.plan
     found: dict[tuple[str, int, str], Levels] = {
         (case.name, threads, variant.name): {}
@@ -88,7 +91,7 @@ def _levels(sweep: Sweep) -> dict[tuple[str, int, str], Levels]:
 
 
 def _geometric_means(tests: Sequence[Levels]) -> Levels:
-    """Of the starts in which every test was measured."""
+    """Geometric means of the starts in which every test was measured."""
     starts = set.intersection(*(set(levels) for levels in tests)) if tests else set()
     return {
         start: math.exp(fmean(math.log(levels[start]) for levels in tests))
@@ -126,7 +129,7 @@ def _ratios(interval: Interval) -> Iterator[float]:
 
 
 def versions_table(sweep: Sweep) -> TextTable:
-    """A row a test, a column a build; the first has its figure beside its 1."""
+    """A row per test, a column per build; the first has its figure beside its 1."""
     builds = _setup(sweep).builds
     comparisons = version_comparisons(sweep)
     found = {(one.case, one.threads, one.build): one for one in comparisons}
@@ -153,7 +156,7 @@ def _row(
 
 
 def comparison_cell(one: VersionComparison | None, is_first: bool = False) -> str:
-    """0.87 (0.82..0.93), with a mark if it is no difference; the first build's figure itself."""
+    """0.87 (0.82..0.93), with a mark if it is not significant; for the first build the figure itself."""
     if one is None:
         return units.DASH
     if is_first:
@@ -167,7 +170,7 @@ def comparison_cell(one: VersionComparison | None, is_first: bool = False) -> st
 
 
 def interval_text(low: float, high: float) -> str:
-    """0.82..0.93; what is far beyond all others says nothing."""
+    """0.82..0.93; an upper bound beyond `FAR` is shown as >FAR."""
     return f"{low:.2f}..{high:.2f}" if high < FAR else f"{low:.2f}..>{FAR}"
 
 
@@ -193,7 +196,7 @@ def _notes(sweep: Sweep, comparisons: Sequence[VersionComparison], starts: int) 
 
 
 def versions_csv(sweep: Sweep) -> str:
-    """A row a test and build; the geometric mean has no test."""
+    """A row per test and build; the geometric mean has no test."""
     header = (
         "test",
         "threads",

@@ -1,4 +1,4 @@
-"""A comparison of server programs as one HTML file: the table of ratios, its picture, and every test."""
+"""HTML page of a comparison of server programs: the table of ratios, its chart, and every test."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from tuibench.record.sweep.versions import (
 WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM = 1000, 300, 24, 10, 22, 24
 DOT = 4
 STEPS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
-"""Distances of the chart's grid."""
+"""Intervals of the chart's grid."""
 
 MOST_GRID_LINES = 12
 ROOM = 1.5
@@ -30,7 +30,7 @@ ROOM = 1.5
 
 
 def versions_html(sweep: Sweep) -> str:
-    """The page, ending in a newline. Nothing in it refers to anything outside."""
+    """The self-contained page, ending in a newline."""
     setup = sweep.record.versions
     assert setup is not None  # noqa: S101
     names = [build.name for build in setup.builds]
@@ -91,9 +91,9 @@ def _settings_section(setup: VersionsSetup, names: Sequence[str]) -> Markup | No
 
 
 class RatioScale:
-    """Where ratios lie on the picture: on a linear axis that contains 1 and all ratios.
+    """Conversion of ratios to coordinates: a linear axis that contains 1 and all ratios.
 
-    It contains all intervals, too, unless they are far longer.
+    It contains all intervals, too, unless they are much longer.
     """
 
     def __init__(self, found: Sequence[VersionComparison]) -> None:
@@ -117,7 +117,7 @@ class RatioScale:
 
 
 def ratio_chart(sweep: Sweep, setup: VersionsSetup) -> Markup | None:
-    """A row a test, a dot with its interval for each build; None as long as nothing is compared."""
+    """A row per test, a dot with its interval for each build; None without comparisons."""
     others = [build.name for build in setup.builds[1:]]
     found = [one for one in version_comparisons(sweep) if one.build in others and one.relative is not None]
     if not found:

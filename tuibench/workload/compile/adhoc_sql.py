@@ -75,7 +75,7 @@ def adhoc_profile_text(
 
 
 def parse_parameter(text: str) -> tuple[str, str]:
-    """Splits `id=1..100`. Raises UsageError if it is not a name and a value."""
+    """Split `id=1..100`. Raises UsageError if it is not a name with a value."""
     name, equals, value = text.partition("=")
     name, value = name.strip().removeprefix(":"), value.strip()
     if not equals or not value or not is_variable_name(name):
@@ -150,7 +150,7 @@ def _transaction(text: AdhocTransaction, known: Mapping[str, _Parameter]) -> _Tr
 def _strip_begin_and_end(
     text: AdhocTransaction, found: list[tuple[int, str]]
 ) -> tuple[bool, str, list[tuple[int, str]]]:
-    """Whether BEGIN and COMMIT enclose the statements, the final word, and the statements between."""
+    """True if BEGIN and COMMIT enclose the statements, the final word, and the statements between."""
     explicit, ending, inner = False, "", found
     if _BEGIN.fullmatch(found[0][1]):
         end = _END.fullmatch(found[-1][1])

@@ -72,7 +72,7 @@ def _frame_statement(name: str, sql: str) -> Statement:
 
 
 BEGIN = ProgramStep(repeat=1, let={}, statements=(_frame_statement("begin", "START TRANSACTION"),))
-"""Not BEGIN: MariaDB with sql_mode=ORACLE takes it for the beginning of a block."""
+"""Not BEGIN: MariaDB with sql_mode=ORACLE parses it as the start of a block."""
 
 COMMIT = ProgramStep(repeat=1, let={}, statements=(_frame_statement("commit", "COMMIT"),))
 ROLLBACK = _frame_statement("rollback", "ROLLBACK")
@@ -187,7 +187,7 @@ class StepCompiler:
         return repeat
 
     def _bind(self, texts: tuple[str, ...]) -> Bind:
-        """Keeps a variable as a name: a lookup is faster than the evaluation of an expression."""
+        """Keep a variable as a name: a lookup is faster than the evaluation of an expression."""
         known = self._values.is_known
         return tuple(
             text if is_variable_name(text) and not known(text) else self._values.expression(text)
@@ -236,7 +236,7 @@ def check_profile(profile: Profile, source: str) -> None:
 
 
 def compile_profile(profile: Profile, given: Mapping[str, object]) -> Program:
-    """Compiles a checked profile with options, as text or typed values; names may use `-` or `_`.
+    """Compile a checked profile with options, as text or typed values; names may use `-` or `_`.
 
     The option `threads` is the planned number of connections: some profiles divide tables or keys among them.
     Raises UsageError for an unknown option, an invalid value, and options that leave no statements.

@@ -58,7 +58,7 @@ class ValueChecker:
             self._errors.fail(path, f"'{text}' is a {found}, not a {wanted}")
 
     def define(self, path: str, name: str, scope: dict[str, ExpressionType], kind: ExpressionType) -> None:
-        """Defines a variable from here on."""
+        """Define a variable from here on."""
         if name in self._known:
             self._errors.fail(path, f"'{name}' is an option, a list or a predefined name, and cannot be set")
         if not _IDENTIFIER.fullmatch(name) or name in RESERVED_WORDS:

@@ -67,7 +67,7 @@ class ValueCompiler:
         return bool(self._values[name])
 
     def is_known(self, name: str) -> bool:
-        """Whether the name is an option or list, which is replaced by its value."""
+        """True if the name is an option or list, which is replaced by its value."""
         return name in self._known
 
     def expression(self, text: str) -> Expression:

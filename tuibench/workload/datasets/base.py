@@ -100,7 +100,7 @@ class DataSet(Protocol):
         ...
 
     def is_table_name(self, table: str) -> bool:
-        """Whether the name is that of a table of this kind of data set, of any size."""
+        """True if the name is that of a table of this kind of data set, of any size."""
         ...
 
     def columns(self, table: str) -> dict[str, str]:

@@ -68,7 +68,7 @@ class RandomCharacters:
 
 
 def _encryptor(key: bytes) -> "CipherContext":
-    """AES in counter mode. A process that makes no rows does not import the library."""
+    """AES in counter mode. A process that generates no rows does not import the library."""
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
     from cryptography.hazmat.primitives.ciphers.modes import CTR
@@ -117,7 +117,7 @@ class DigitRows:
             self.row_bytes += self._place(part, self.row_bytes)
 
     def _place(self, part: RowField, place: int) -> int:
-        """Adds the part's constant bytes; returns its width."""
+        """Add the part's constant bytes; return its width."""
         match part:
             case ConstantField(bytes=constant):
                 self._fixed.update(enumerate(constant, place))

@@ -21,7 +21,7 @@ KeyDraw = Callable[[], int]
 
 
 def key_draw(distribution: Distribution, low: int, high: int, stream: Random) -> KeyDraw:
-    """Generates integers from `low` to `high`, inclusive."""
+    """Generate integers from `low` to `high`, inclusive."""
     match distribution:
         case Uniform():
             return _uniform(low, high, stream)

@@ -63,7 +63,7 @@ class DrawSource:
         self._given: dict[str, Expression] = {CONNECTION: Constant(connection)}
 
     def resolve(self, expression: Expression) -> Expression:
-        """The expression with this connection's number."""
+        """Substitute this connection's number in the expression."""
         return fold_constants(substitute(expression, self._given))
 
     def function(self, expression: Expression, places: Mapping[str, int]) -> Evaluate:

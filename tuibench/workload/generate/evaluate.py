@@ -117,7 +117,7 @@ def fold_constants(expression: Expression) -> Expression:
 
 
 def _short_circuit(expression: Operation) -> Expression:
-    """Folds `a and false`, `true and a` and the like."""
+    """Fold `a and false`, `true and a` and the like."""
     if expression.operator not in ("and", "or"):
         return expression
     settling = expression.operator == "or"

@@ -97,7 +97,7 @@ class TurnSequence:
         return self._turns.ending[done - self._count]
 
     def needs_reconnect(self) -> bool:
-        """Whether the connection must log in again before the next one; True once per reconnect."""
+        """True if the connection must log in again before the next one; True once per reconnect."""
         turns, done = self._turns, self._done
         if (
             not turns.reconnect_at
@@ -173,23 +173,25 @@ class Generator:
         self.pauses = Pauses(program, seed, connection)
 
     def set_weights(self, weights: Sequence[float]) -> None:
-        """Sets the weights of the transactions. Discards the rest of a deck; turns are not changed."""
+        """Set the weights of the transactions. Discard the rest of a deck; turns are not changed."""
         turns = self._turns
         self.draw = turns.take if turns is not None else _chooser(weights, self._numbers, deck=self._deck)
 
     def uninterrupted(self) -> Iterable[None]:
-        """An item for each transaction that may follow at once, without a wait, a reconnect, or the end."""
+        """An item for each transaction that may follow immediately, without a wait, a reconnect, or the
+        end.
+        """
         if self.pauses.are_any:
             return repeat(None, 1)
         return repeat(None) if self._turns is None else repeat(None, self._turns.uninterrupted)
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether this connection has completed its turns."""
+        """True if this connection has completed its turns."""
         return self._turns is not None and self._turns.is_exhausted
 
     def needs_reconnect(self) -> bool:
-        """Whether a reconnect is required before the next transaction; True once."""
+        """True if a reconnect is required before the next transaction; True once."""
         return self._turns is not None and self._turns.needs_reconnect()
 
     def start_interactive(self, which: int) -> Conversation:
@@ -211,7 +213,7 @@ def _replay_calls(calls: Iterable[Call]) -> Conversation:
 def _with_run_errors(
     start: Callable[[], Conversation], profile: str, transaction: str
 ) -> Callable[[], Conversation]:
-    """Converts errors of incompatible values into errors of the profile."""
+    """Convert errors of incompatible values into errors of the profile."""
 
     def guarded() -> Conversation:
         try:
@@ -226,7 +228,7 @@ def _with_run_errors(
 
 
 def _chooser(weights: Sequence[float], numbers: Random, *, deck: bool) -> Callable[[], int]:
-    """The function that selects the next transaction. A single kind uses no random number."""
+    """The function that selects the next transaction. A single kind consumes no random number."""
     if len(weights) == 1:
         return lambda: 0
     if deck:
@@ -242,7 +244,7 @@ def _chooser(weights: Sequence[float], numbers: Random, *, deck: bool) -> Callab
 
 
 def _deck_dealer(cards: list[int], numbers: Random) -> Callable[[], int]:
-    """Deals a complete deck before it is shuffled again (Fisher and Yates)."""
+    """Deal a complete deck before it is shuffled again (Fisher and Yates)."""
     left: list[int] = []
     random = numbers.random
 

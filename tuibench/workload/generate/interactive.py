@@ -151,7 +151,7 @@ class _StepBuilder:
         return lambda row: 0
 
     def _loop(self, step: ProgramStep) -> _Loop:
-        """Iterates over the repetitions and sets the variables of each."""
+        """Iterate over the repetitions and set the variables of each."""
         if step.each is not None:
             items = self._source.function(step.each, self._places)
             loop = _item_loop(items, [self._places[name] for name in step.names])
@@ -172,7 +172,7 @@ def _counted_loop(count: Evaluate) -> _Loop:
 
 
 def _item_loop(items: Evaluate, columns: list[int]) -> _Loop:
-    """Assigns each item to its variables: a row by columns, any other value to the single variable."""
+    """Assign each item to its variables: a row by columns, any other value to the single variable."""
 
     def loop(row: VariableRow) -> Iterator[None]:
         for item in items(row):

@@ -30,7 +30,7 @@ def nurand_constant(seed: int, value: Nurand) -> int:
 
 
 def nurand_draw(value: Nurand, c: int, stream: Random) -> Callable[[], int]:
-    """Generates (((random(0, a) | random(low, high)) + c) mod (high - low + 1)) + low."""
+    """Generate (((random(0, a) | random(low, high)) + c) mod (high - low + 1)) + low."""
     random, low, keys, numbers = stream.random, value.low, value.high - value.low + 1, value.a + 1
     return lambda: ((int(random() * numbers) | low + int(random() * keys)) + c) % keys + low
 
@@ -49,7 +49,7 @@ def permute32(number: int) -> int:
 
 
 def unique_draw(seed: int, connection: int, connections: int) -> Callable[[], int]:
-    """Generates the numbers of one connection, -2³¹ to 2³¹ - 1."""
+    """Generate the numbers of one connection, -2³¹ to 2³¹ - 1."""
     start = Random(f"tuibench:{seed}:unique")
     first, offset = start.getrandbits(32), start.getrandbits(32)
     if connection < connections:
@@ -73,7 +73,7 @@ EXTRA_BITS = 24
 
 
 def digit_groups_draw(groups: int, stream: Random) -> Callable[[], str]:
-    """Generates `groups` groups of eleven digits separated by `-`: 119 characters for c, 59 for pad.
+    """Generate `groups` groups of eleven digits separated by `-`: 119 characters for c, 59 for pad.
 
     The last digits of one large random number are used (the first are not uniform), and every twelfth is
     overwritten. This takes about 1.5 µs for c; digit by digit takes ten times as long.

@@ -65,7 +65,7 @@ def _is_varying(statement: Statement) -> bool:
 
 
 def _is_single_without_values(statements: tuple[Statement, ...]) -> bool:
-    """Whether there is exactly one, without values."""
+    """True if there is exactly one, without values."""
     return len(statements) == 1 and not statements[0].bind and statements[0].part is None
 
 

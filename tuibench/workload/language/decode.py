@@ -18,7 +18,7 @@ _FREE_KEY = "[...]"
 
 
 def decode_profile(text: str, source: str) -> Profile:
-    """Decodes a profile. Raises UsageError with `source`, the key and the expected value."""
+    """Decode a profile. Raises UsageError with `source`, the key and the expected value."""
     try:
         raw = tomllib.loads(text)
     except RecursionError:

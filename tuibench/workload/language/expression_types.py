@@ -46,7 +46,7 @@ def option_type(option: ProfileOption) -> ExpressionType:
 
 
 def type_of(expression: Expression, scope: TypeScope) -> ExpressionType:
-    """The type of its value. Raises UsageError for unknown names and incompatible types."""
+    """The type of an expression's value. Raises UsageError for unknown names and incompatible types."""
     match expression:
         case Constant(value=value):
             return _type_of_value(value)

@@ -62,7 +62,7 @@ Expression = Constant | DecimalConstant | Variable | Operation | Conditional | L
 
 
 def subexpressions(expression: Expression) -> tuple[Expression, ...]:
-    """Its operands."""
+    """The operands of an expression."""
     match expression:
         case Operation(operands=inner) | ListExpression(of=inner):
             return inner
@@ -101,7 +101,7 @@ def substitute(expression: Expression, known: Mapping[str, Expression]) -> Expre
 
 
 def is_constant(expression: Expression) -> bool:
-    """Whether it is constant: it contains no names."""
+    """True if it is constant: it contains no names."""
     return next(variable_names(expression), None) is None
 
 
@@ -147,14 +147,14 @@ _TOKEN = re.compile(
 
 
 def parse_expression(text: str) -> Expression:
-    """Parses an expression. Raises UsageError for a syntax error."""
+    """Parse an expression. Raises UsageError for a syntax error."""
     if len(text) > MAX_CHARACTERS:
         raise UsageError(f"an expression has at most {MAX_CHARACTERS:,} characters")
     return _ExpressionParser(_tokenize(text.strip())).whole()
 
 
 def is_variable_name(text: str) -> bool:
-    """Whether a text is a single name."""
+    """True if a text is a single name."""
     return re.fullmatch(r"[a-z_][a-z0-9_]*", text) is not None and text not in RESERVED_WORDS
 
 
@@ -196,7 +196,7 @@ class _ExpressionParser:
         return UsageError(f"'{word}' is unexpected in the expression")
 
     def _take(self, word: str) -> bool:
-        """Consumes this token if it is next."""
+        """Consume this token if it is next."""
         taken = self._next[0] in ("name", "sign") and self._next[1] == word
         self._place += taken
         return taken

@@ -22,7 +22,7 @@ class ProfileErrorReporter:
 
     @contextmanager
     def at(self, path: str) -> Iterator[None]:
-        """Adds file and key path to errors raised in the block."""
+        """Add file and key path to errors raised in the block."""
         try:
             yield
         except UsageError as error:

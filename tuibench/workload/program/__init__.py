@@ -1,1 +1,1 @@
-"""Compiled programs: transactions, steps, statements, values, and the SQL text they hold."""
+"""Compiled programs: transactions, steps, statements, values, and their SQL text."""

@@ -77,7 +77,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def captures(self) -> bool:
-        """Whether its rows are captured."""
+        """True if its rows are captured."""
         return bool(self.capture or self.rows)
 
 
@@ -117,7 +117,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def interactive(self) -> bool:
-        """Whether later statements depend on captured rows."""
+        """True if later statements depend on captured rows."""
         return any(statement.captures for step in all_steps(self.steps) for statement in step.statements)
 
 
@@ -160,7 +160,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def interactive(self) -> bool:
-        """Whether any transaction is interactive."""
+        """True if any transaction is interactive."""
         return any(transaction.interactive for transaction in self.transactions)
 
 

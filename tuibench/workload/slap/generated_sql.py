@@ -115,7 +115,7 @@ def _queries(
 
 
 def _drawn(columns: SlapColumns, stream: Random) -> Iterator[tuple[str, str]]:
-    """Each column with a random value as SQL."""
+    """Each column with a random value, as SQL."""
     for name in columns.names:
         if name.startswith("intcol"):
             yield name, str(stream.randint(0, LARGEST_INTEGER))

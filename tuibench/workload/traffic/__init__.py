@@ -1,1 +1,1 @@
-"""From observed traffic to a profile: statements with their mix, and the ranges of their values."""
+"""Profiles from observed traffic: statements with their mix, and the ranges of their values."""

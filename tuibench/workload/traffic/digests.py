@@ -1,7 +1,8 @@
-"""Statement digests as models: a digest has no values, so they come from the columns it compares or sets.
+"""Models of statements from digests: a digest has no values, so they come from the columns it compares or
+sets.
 
-What a `?` stands for is read from its surroundings: the column before a comparison, the columns of an INSERT,
-a LIMIT. Where that does not tell, the statement is left out, with the reason.
+The meaning of a `?` follows from its context: the column before a comparison, the columns of an INSERT,
+a LIMIT. Without a known meaning, the statement is omitted, with the reason.
 """
 
 from collections.abc import Mapping
@@ -23,10 +24,10 @@ from tuibench.workload.traffic.value_models import (
 )
 
 ASSUMED_RANGE = 99
-"""BETWEEN ? AND ?: how much larger the second number is."""
+"""BETWEEN ? AND ?: assumed difference of the two numbers."""
 
 ASSUMED_LIST = 10
-"""IN (...): how many values."""
+"""IN (...): assumed number of values."""
 
 ASSUMED_LIMIT = 10
 _INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
@@ -43,7 +44,7 @@ _KEYWORDS = frozenset(
 
 
 class ColumnFacts(NamedTuple):
-    """What is known of a column: type, and some values. `is_key` if an INSERT must not repeat a value."""
+    """Known facts of a column: type, and some values. `is_key` if an INSERT must not repeat a value."""
 
     data_type: str
     length: int = 0
@@ -57,7 +58,7 @@ Tables = Mapping[str, Mapping[str, ColumnFacts]]
 
 
 class UnknownValueError(Exception):
-    """A placeholder whose values nothing tells."""
+    """A placeholder whose values are unknown."""
 
 
 def tables_named(digest: str) -> list[str]:
@@ -72,12 +73,12 @@ def tables_named(digest: str) -> list[str]:
 
 
 def plain_name(name: str) -> str:
-    """A name without its schema or table, and without quotes."""
+    """The name without its schema or table, and without quotes."""
     return name.rsplit(".", 1)[-1].strip("`").lower()
 
 
 def model_of_digest(digest: str, tables: Tables) -> StatementModel:
-    """The model of a digest's statements. Raises UnknownValueError with the reason if there is none."""
+    """The model of a digest's statements. Raises UnknownValueError with the reason if a value is unknown."""
     tokens = [token for token in tokens_of(digest) if token.kind != "space"]
     if [token.text for token in tokens[-3:]] == ["."] * 3:
         raise UnknownValueError("the server has cut its text off")
@@ -123,13 +124,13 @@ class _DigestReader:
         return self._tokens[place].text.upper() if place >= 0 else ""
 
     def _is_function(self, place: int) -> bool:
-        """Whether a name may be a function's: no space is allowed behind it."""
+        """True if a name may be a function's: no space is allowed after it."""
         token = self._tokens[max(place, 0)]
         is_word = token.kind == "name" and not token.text.startswith("`")
         return is_word and token.text.upper() not in _KEYWORDS
 
     def _write(self, text: str, after: str = " ") -> None:
-        """Writes a token, with `after` between it and the one before."""
+        """Write a token, separated by `after` from the previous one."""
         joined = self._fragments[-1]
         self._fragments[-1] = f"{joined}{after}{text}" if joined or self._slots else text
 
@@ -142,7 +143,7 @@ class _DigestReader:
         return [token.text for token in self._tokens[place : place + 5]] == ["(", ".", ".", ".", ")"]
 
     def _omitted_list(self, before: str) -> None:
-        """`(...)`: the values of an IN list, or of a row or more of an INSERT."""
+        """`(...)`: the values of an IN list, or of one or more rows of an INSERT."""
         if before in ("VALUES", "VALUE"):
             for number, name in enumerate(self._inserted_columns()):
                 self._write("(" if number == 0 else ",")
@@ -156,7 +157,7 @@ class _DigestReader:
         self._write(")")
 
     def _inserted_columns(self) -> list[str]:
-        """The columns between the table's name and VALUES; all of the table's if there are none."""
+        """The columns between the table's name and VALUES; all columns of the table without a list."""
         words = [token.text for token in self._tokens]
         upper = [word.upper() for word in words]
         end = next(place for place, word in enumerate(upper) if word in ("VALUES", "VALUE"))
@@ -219,7 +220,7 @@ class _DigestReader:
 
 
 def column_model(facts: ColumnFacts, *, is_new: bool = False) -> ValueModel:
-    """Values of a column: `is_new` for those that an INSERT writes."""
+    """The values of a column: `is_new` for those that an INSERT writes."""
     if facts.data_type in _INTEGERS:
         if is_new and facts.is_key:
             return UniqueNumber()
@@ -241,7 +242,7 @@ def column_model(facts: ColumnFacts, *, is_new: bool = False) -> ValueModel:
 
 
 def sample_text(value: object) -> str | None:
-    """A value as a text of a list; None for what is none."""
+    """A value as an item of a list of texts; None for an unsuitable value."""
     if value is None or isinstance(value, bytes | bytearray | memoryview):
         return None
     if isinstance(value, Decimal):

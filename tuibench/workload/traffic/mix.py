@@ -1,4 +1,4 @@
-"""The mix of observed transactions: each kind with its count, and samples of its values."""
+"""Mix of observed transactions: each kind with its count, and samples of its values."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from tuibench.workload.traffic.templates import Observed, Template, Value, obser
 from tuibench.workload.traffic.value_models import Constant, Related, ValueModel, model_of, relation
 
 MAX_SAMPLES = 1000
-"""Observations of a kind that are kept; more are sampled evenly."""
+"""Observations kept per kind; more are sampled evenly."""
 
 MAX_KINDS = 5000
 LOOK_BACK = 8
-"""Earlier slots that a value is compared with."""
+"""The number of earlier slots that a value is compared with."""
 
 
 class SlotModel(NamedTuple):
@@ -34,7 +34,7 @@ class StatementModel(NamedTuple):
 
 
 class TransactionModel(NamedTuple):
-    """One kind of transaction: how often it was seen, and what it consists of."""
+    """One kind of transaction: its count, and its statements."""
 
     times: int
     explicit: bool
@@ -45,7 +45,9 @@ _Key = tuple[bool, tuple[Template, ...]]
 
 
 class TrafficMix:
-    """Transactions in, models out. `skipped` counts statements that a profile cannot have, by verb."""
+    """Collects transactions and builds their models. `skipped` counts statements that a profile cannot
+    contain, by verb.
+    """
 
     def __init__(self) -> None:
         self.skipped: Counter[str] = Counter()
@@ -55,7 +57,7 @@ class TrafficMix:
         self._random = Random(0)
 
     def add(self, statements: Sequence[str], *, explicit: bool) -> None:
-        """Takes a transaction in; statements that a profile cannot have are left out of it."""
+        """Add a transaction; statements that a profile cannot contain are omitted."""
         observed = tuple(observe(sql) for sql in statements if self._can_have(sql))
         if not observed:
             return
@@ -72,11 +74,11 @@ class TrafficMix:
 
     @staticmethod
     def is_wanted(sql: str) -> bool:
-        """Whether it is a statement that reads or writes rows."""
+        """True for a statement that reads or writes rows."""
         return statement_class(sql) is not StatementClass.OTHER
 
     def _can_have(self, sql: str) -> bool:
-        """Whether a profile can have it: braces and marks have a meaning there."""
+        """True if a profile can contain it: braces and question marks have a meaning there."""
         if self.is_wanted(sql) and not any(
             sign in fragment for fragment in observe(sql).template.fragments for sign in "{}?"
         ):
@@ -85,7 +87,7 @@ class TrafficMix:
         return False
 
     def kinds(self, most: int) -> list[TransactionModel]:
-        """The most frequent kinds, in that order."""
+        """The most frequent kinds, most frequent first."""
         return [
             TransactionModel(count, key[0], _models(self._samples[key]))
             for key, count in self._counts.most_common(most)
@@ -93,7 +95,7 @@ class TrafficMix:
 
 
 def _models(samples: Sequence[tuple[Observed, ...]]) -> tuple[StatementModel, ...]:
-    """The models of a transaction's statements; a value may follow from one before it."""
+    """The models of a transaction's statements; a value may depend on an earlier one."""
     earlier: list[tuple[int, list[Value]]] = []
     number = 0
     made = []

@@ -1,4 +1,4 @@
-"""Writes observed traffic as a profile: TOML that people can read and change."""
+"""Writer of profiles from observed traffic: TOML for reading and editing."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9_]+")
 
 
 class ObservedTraffic(NamedTuple):
-    """What a profile is made of. `notes` are comments at its head."""
+    """The content of a profile. `notes` are comments at its head."""
 
     name: str
     summary: str
@@ -53,7 +53,7 @@ def profile_text(traffic: ObservedTraffic) -> str:
 
 
 class _Writer:
-    """Writes transactions; `lists` are those that their values are picked from."""
+    """Writes transactions; `lists` are the value lists used."""
 
     def __init__(self) -> None:
         self.lists: dict[str, str] = {}
@@ -73,7 +73,7 @@ class _Writer:
         return "\n".join(lines) + "\n"
 
     def statement_name(self, sql: str, parts: Sequence[str]) -> str:
-        """A name for a statement, the same for the same SQL and repeated parts."""
+        """A name for a statement: equal for equal SQL and repeated parts."""
         key = "\n".join((sql, *parts))
         if key not in self._names:
             verb = sql.split()[0].lower().strip("(")
@@ -91,7 +91,7 @@ class _Writer:
 
 
 class _Body:
-    """The one step of a transaction: its variables, then its statements."""
+    """The single step of a transaction: its variables, then its statements."""
 
     def __init__(self, writer: _Writer) -> None:
         self.lets: list[str] = []
@@ -126,7 +126,7 @@ class _Body:
         return lines + parts
 
     def _list(self, name: str, slot: SlotModel) -> Iterator[str]:
-        """The part of a statement that is repeated."""
+        """The repeated part of a statement."""
         lets: list[str] = []
         pieces, bind = slot.row.split("?"), []
         sql = pieces[0]
@@ -144,7 +144,7 @@ class _Body:
             yield f"parts.{name}.bind = [{', '.join(map(toml_text, bind))}]"
 
     def _bound(self, model: ValueModel, name: str, lets: list[str]) -> str:
-        """What is bound to a slot; its variable is added to `lets`."""
+        """The value bound to a slot; its variable is added to `lets`."""
         match model:
             case IntegerRange(low, high):
                 lets.append(f'let.{name} = {{ make = "uniform", low = {low}, high = {high} }}')
@@ -176,7 +176,7 @@ def _number_text(number: int | Decimal) -> str:
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """The name, with a number if it is taken; it is taken then."""
+    """A unique name: the name itself, or with a number appended; it is reserved."""
     found, number = name, 2
     while found in taken:
         found, number = f"{name}_{number}", number + 1

@@ -1,7 +1,8 @@
 """Reads the slow query log of MySQL and MariaDB: statements by connection, grouped to transactions.
 
-With `long_query_time=0` the log has all statements, BEGIN and COMMIT included, and the values of prepared
-ones. A transaction is what a connection sent from BEGIN to COMMIT; everything else commits by itself.
+With `long_query_time=0` the log has all statements, including BEGIN and COMMIT, and the values of prepared
+ones. A transaction is what a connection sent from BEGIN to COMMIT; every other statement is a transaction of
+its own.
 """
 
 import re
@@ -18,7 +19,7 @@ _SERVER_START = re.compile(r".*, Version: .* started with:|Tcp port: |Time\s+Id\
 
 
 class LoggedStatement(NamedTuple):
-    """One statement of the log. `connection` is 0 and `at` is None where the log does not tell."""
+    """One statement of the log. `connection` is 0 and `at` is None if the log does not contain it."""
 
     connection: int
     at: int | None
@@ -27,14 +28,14 @@ class LoggedStatement(NamedTuple):
 
 
 class LoggedTransaction(NamedTuple):
-    """Statements of one connection; `explicit` if they stood between BEGIN and COMMIT."""
+    """Statements of one connection; `explicit` if BEGIN and COMMIT enclosed them."""
 
     statements: tuple[str, ...]
     explicit: bool
 
 
 def statements(lines: Iterable[str]) -> Iterator[LoggedStatement]:
-    """The statements of a log, in its order. What is no slow query log has none."""
+    """The statements of a log, in its order; none if it is not a slow query log."""
     connection, at, database = 0, None, ""
     sql: list[str] = []
     has_begun = False
@@ -63,14 +64,16 @@ def _joined(lines: list[str]) -> str:
 
 
 class TransactionGrouper:
-    """Statements in, transactions out. Those that end in ROLLBACK are left out; `rolled_back` counts them."""
+    """Groups statements to transactions. Those that end in ROLLBACK are omitted; `rolled_back` counts
+    them.
+    """
 
     def __init__(self) -> None:
         self.rolled_back = 0
         self._open: dict[int, list[str]] = {}
 
     def add(self, statement: LoggedStatement) -> LoggedTransaction | None:
-        """The transaction that this statement completes, if it does."""
+        """The transaction that this statement completes, if any."""
         connection, sql = statement.connection, statement.sql
         if _BEGIN.match(sql):
             self._open[connection] = []

@@ -1,6 +1,6 @@
-"""Statements as templates: SQL whose literals are slots, so that statements that differ in values are one.
+"""Statement templates: SQL with slots for literals, so that statements that differ in values only are one.
 
-The literals of an IN list are one slot, and so are the rows of an INSERT of several. Literals that cannot be
+The literals of an IN list are one slot, and so are the rows of a multi-row INSERT. Literals that cannot be
 parameters (after `->`, AS, COLLATE, a character set) stay in the SQL.
 """
 
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 _KEPT_AFTER = frozenset({"->", "->>", "AS", "COLLATE", "CHARSET", "INTERVAL", "DATE", "TIME", "TIMESTAMP"})
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "Z": "\x1a", "b": "\b"}
 MAX_TEXT = 2000
-"""Longer texts are cut: a value list is to stay readable."""
+"""Longer texts are truncated, so that value lists stay readable."""
 
 
 class Token(NamedTuple):
@@ -36,7 +36,7 @@ class Token(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """A place for a value; with `row` a list of rows of this SQL with one place for each `?`."""
+    """A placeholder for a value; with `row`, for a list of rows of this SQL with one value for each `?`."""
 
     row: str = ""
     width: int = 1
@@ -50,7 +50,7 @@ class Template(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The template in one line, for people."""
+        """The template in one line, for display."""
         return "?".join(self.fragments)
 
 
@@ -62,7 +62,7 @@ class Observed(NamedTuple):
 
 
 def tokens_of(sql: str) -> list[Token]:
-    """The tokens without comments; spaces between tokens are single."""
+    """The tokens without comments; single spaces between them."""
     found: list[Token] = []
     for match in _TOKEN.finditer(sql.strip().rstrip(";").strip()):
         kind = str(match.lastgroup)
@@ -87,7 +87,7 @@ def observe(sql: str) -> Observed:
 
 
 class _Builder:
-    """Puts fragments and slots together, token by token."""
+    """Assembles fragments and slots, token by token."""
 
     def __init__(self) -> None:
         self._fragments = [""]
@@ -99,7 +99,7 @@ class _Builder:
         return Observed(Template(tuple(self._fragments), tuple(self._slots)), tuple(self._values))
 
     def take(self, tokens: Sequence[Token], place: int) -> int:
-        """Takes the token at a place, or the list that begins there; returns the place behind it."""
+        """Take the token at an index, or the list that begins there; returns the index after it."""
         token = tokens[place]
         word = token.text.upper()
         if self._before in ("IN", "VALUES", "VALUE") and token.text == "(":
@@ -124,7 +124,9 @@ class _Builder:
         self._before = "?"
 
     def _take_list(self, tokens: Sequence[Token], place: int) -> int:
-        """Takes a list of literals, or of rows of them; the place behind it, `place` if it is none."""
+        """Take a list of literals, or of rows of literals; returns the index after it, or `place` if there
+        is no list.
+        """
         if self._before == "IN":
             end = _closing(tokens, place)
             inner = [each for each in tokens[place + 1 : end] if each.kind != "space" and each.text != ","]
@@ -160,7 +162,7 @@ class _Builder:
 
 
 def _row_text(tokens: Sequence[Token]) -> str:
-    """The SQL of a row, with one space after each comma whatever it was."""
+    """The SQL of a row, with one space after each comma."""
     kept = (
         token
         for place, token in enumerate(tokens)
@@ -170,7 +172,7 @@ def _row_text(tokens: Sequence[Token]) -> str:
 
 
 def _closing(tokens: Sequence[Token], place: int) -> int:
-    """The place of the parenthesis that closes the one at `place`; the last token if there is none."""
+    """The index of the parenthesis that closes the one at `place`; the last token if there is none."""
     depth = 0
     for at in range(place, len(tokens)):
         depth += (tokens[at].text == "(") - (tokens[at].text == ")")

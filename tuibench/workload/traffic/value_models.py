@@ -1,4 +1,4 @@
-"""What the values of a slot are like: always the same, a range, some texts, another value plus a number."""
+"""Models of a slot's values: a constant, a range, a list, an earlier value plus a number."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -8,13 +8,13 @@ from typing import NamedTuple
 from tuibench.workload.traffic.templates import Value
 
 MAX_LISTED = 100
-"""Values of a list; more would only make the file long."""
+"""Maximum values of a list, to limit the size of the file."""
 
 FEW_SHARE = 0.3
-"""With fewer different values than this share of all, their frequency matters: the profile has a list."""
+"""With fewer distinct values than this share of all, their frequency matters: the profile has a list."""
 
 MIN_RELATED = 3
-"""Observations that a relation between two values needs."""
+"""The least observations for a relation between two values."""
 
 MAX_INTEGER = 2**63 - 1
 
@@ -37,7 +37,7 @@ class DecimalSpan(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """One of these, each as often as it stands in the list."""
+    """One of these values, with the frequency that it has in the list."""
 
     values: tuple[int | str, ...]
 
@@ -50,7 +50,7 @@ class Related(NamedTuple):
 
 
 class UniqueNumber(NamedTuple):
-    """A number that was never used, for a key."""
+    """A new number each time, for a key."""
 
 
 class RandomDigits(NamedTuple):
@@ -63,7 +63,7 @@ ValueModel = Constant | IntegerRange | DecimalSpan | Listed | Related | UniqueNu
 
 
 def model_of(values: Sequence[Value]) -> ValueModel:
-    """The model of the values of one slot; there is at least one."""
+    """The model of a slot's values; at least one is required."""
     if any(isinstance(value, str) for value in values):
         return Listed(tuple(str(value) for value in _spread(values)))
     numbers = [value for value in values if not isinstance(value, str)]
@@ -84,14 +84,14 @@ def _places(value: int | Decimal) -> int:
 
 
 def _spread(values: Sequence[Value]) -> Sequence[Value]:
-    """At most so many of the values, evenly chosen from all of them."""
+    """At most `MAX_LISTED` of the values, evenly chosen."""
     if len(values) <= MAX_LISTED:
         return values
     return [values[number * len(values) // MAX_LISTED] for number in range(MAX_LISTED)]
 
 
 def relation(earlier: Sequence[Value], values: Sequence[Value]) -> int | None:
-    """How much larger a value always is than the one of an earlier slot; None if that differs."""
+    """The constant difference between a value and that of an earlier slot; None if it varies."""
     pairs = list(zip(earlier, values, strict=True))
     if len(pairs) < MIN_RELATED:
         return None

@@ -1,9 +1,9 @@
-"""The windows of an A/B test: which value is due when, and which slots of a window count.
+"""Windows of an A/B test: the schedule of the two values, and the slots of a window that count.
 
-    A B | B A | A B | …     one cycle between two bars
+A B | B A | A B | …     one cycle between two bars
 
-A fair coin, seeded by the plan, decides for each cycle which value comes first (`sequential`). After a change
-a window's slots are discarded until the rest of it is at rest (see `settling`), at most half of them.
+A fair coin, seeded by the plan, decides the order in each cycle (`sequential`). After a change, a window's
+slots are discarded until the remaining ones have settled (see `settling`), at most half of them.
 """
 
 import math
@@ -19,7 +19,7 @@ from tuibench.model.measurements.operation_cost import OperationCost
 
 ROUNDING_SECONDS = 1e-3
 FEWEST_SLOTS = 3
-"""A window that was cut to fewer by a change that took its time is of no use."""
+"""A window with fewer slots, because the change took long, is not used."""
 
 
 class TrialWindow:
@@ -35,7 +35,7 @@ class TrialWindow:
         self.why: list[str] = []
 
     def spoil(self, why: str) -> None:
-        """What is measured in it is not its value's doing, for this reason."""
+        """Exclude the window, for this reason."""
         self.disturbed = True
         if why not in self.why:
             self.why.append(why)
@@ -47,7 +47,7 @@ class TrialWindow:
 
 
 class TrialWindows:
-    """All windows of a trial, filled as time goes by. The first begins at second `start_seconds`."""
+    """All windows of a trial, filled during the test. The first begins at second `start_seconds`."""
 
     def __init__(self, trial: AbTestPlan, start_seconds: float = 0.0) -> None:
         self.trial = trial
@@ -59,45 +59,45 @@ class TrialWindows:
         ]
 
     def at(self, elapsed_seconds: float) -> TrialWindow | None:
-        """The window that a moment belongs to; None after the last one."""
+        """The window at a moment; None after the last one."""
         place = math.floor(self._since_start(elapsed_seconds) / self.trial.window_seconds)
         return self.all[place] if 0 <= place < len(self.all) else None
 
     def add_slot(self, slot: Slot) -> None:
-        """A slot belongs to the window that its middle lies in, if it began after the value was set."""
+        """Add a slot to the window that contains its middle, if it began after the value was set."""
         window = self.at(slot.end_seconds - slot.seconds / 2)
         if window is not None and slot.start_seconds >= window.changed_at:
             window.slots.append(slot)
 
     def disturb(self, slot: Slot, why: str) -> None:
-        """The windows that a slot reaches into are of no use, for this reason."""
+        """Exclude the windows that overlap a slot, for this reason."""
         for window in (self.at(slot.start_seconds), self.at(slot.end_seconds - 2 * ROUNDING_SECONDS)):
             if window is not None:
                 window.spoil(why)
 
     def disturbances(self, until_seconds: float) -> tuple[str, ...]:
-        """Why cycles that are over were left out, each reason once."""
+        """The reasons why completed cycles were excluded, without duplicates."""
         over = self.all[: 2 * self.over(until_seconds)]
         return tuple(dict.fromkeys(why for window in over for why in window.why))
 
     def pairs(self, until_seconds: float) -> tuple[AbTestPair, ...]:
-        """The cycles that are over and were not disturbed."""
+        """The completed cycles without disturbance."""
         cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))
         over = cycles[: self.over(until_seconds)]
         return tuple(self._pair(first, second) for first, second in over if is_usable(first, second))
 
     def cost(self, value: str, until_seconds: float) -> OperationCost | None:
-        """What an operation cost under a value, in the cycles that count."""
+        """The cost of an operation under a value, in the cycles that count."""
         cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))[: self.over(until_seconds)]
         windows = [window for pair in cycles if is_usable(*pair) for window in pair]
         return window_cost(slot for window in windows if window.value == value for slot in window.settled)
 
     def left_out(self, until_seconds: float) -> int:
-        """How many cycles are over, but of no use."""
+        """The number of completed cycles that were excluded."""
         return self.over(until_seconds) - len(self.pairs(until_seconds))
 
     def over(self, until_seconds: float) -> int:
-        """How many cycles are over."""
+        """The number of completed cycles."""
         done = int(self._since_start(until_seconds) / (2 * self.trial.window_seconds))
         return min(max(done, 0), self.trial.cycles)
 
@@ -117,12 +117,12 @@ class TrialWindows:
 
 
 def is_usable(*windows: TrialWindow) -> bool:
-    """True if nobody disturbed them and enough was measured."""
+    """True for undisturbed windows with enough slots."""
     return all(not window.disturbed and len(window.slots) >= FEWEST_SLOTS for window in windows)
 
 
 def settling_slots(slots: Sequence[Slot]) -> int:
-    """How many slots to discard after a change."""
+    """The number of slots to discard after a change."""
     rates = [slot.throughput for slot in slots]
     latencies = [slot.own_p95_ms or 0.0 for slot in slots]
     half = len(slots) // 2

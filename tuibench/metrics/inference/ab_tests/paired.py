@@ -1,20 +1,21 @@
 """Result of an A/B test: the paired difference of B and A, with the drift of the run removed.
 
-While a test goes on, and wherever it is stopped, the answer is that of the confidence sequences
-(`sequential`). A test of a fixed number of cycles that has come to its planned end has a narrower interval,
-which holds there and only there:
+During a test, and after an early stop, the result is that of the confidence sequences (`sequential`). A test
+of a fixed number of cycles that has reached its planned end has a narrower interval, which is valid only
+there:
 
-Windows lie side by side, A B | B A | A B | …, and each is compared with its neighbour only, so that what is
-slow (a cache that fills, other work on the host) falls out. From one window to the next a figure's logarithm
+Windows are adjacent, A B | B A | A B | …, and each is compared with its neighbour only, so that slow changes
+(a cache that fills, other work on the host) cancel out. From one window to the next a figure's logarithm
 grows by
 
-    d = δ·x + γ + noise,    x = 1 from A to B, −1 from B to A, 0 between two windows of the same value
+d = δ·x + γ + noise,    x = 1 from A to B, −1 from B to A, 0 between two windows of the same value
 
-γ is the drift, and least squares gives δ. Neighbours of the same value help twice: they tell the drift, and
-how much windows differ when nothing was changed. A window has two neighbours, so their differences are not
+γ is the drift, and least squares gives δ. Neighbours of the same value help twice: they estimate the drift,
+and the difference of windows without a change. A window has two neighbours, so their differences are not
 independent: with noise from window to window (MA(1), ρ = −½) the residual variance is as uncertain as that of
-1.5 times fewer differences, and Student's t is taken with so many degrees of freedom fewer. In simulation the
-95 % interval then holds the truth in 95 to 97 of 100 cases, in white noise as in a random walk.
+1.5 times fewer differences, and Student's t is used with the degrees of freedom reduced accordingly. In
+simulation the 95 % interval then contains the true value in 95 to 97 of 100 cases, in white noise as in a
+random walk.
 """
 
 import math
@@ -28,7 +29,7 @@ from tuibench.metrics.inference.verdict import Interval
 from tuibench.model.experiments.effect import AbTestPair, Comparison, EffectFigure, Verdict
 
 FEWEST_PAIRS = 4
-"""With fewer, what is left for judging the noise gives an interval that says nothing."""
+"""With fewer pairs, too few degrees of freedom remain for a useful interval."""
 
 SHARED_WINDOWS = 1.5
 STEPS = {"AB": 1, "BA": -1, "AA": 0, "BB": 0}
@@ -38,7 +39,7 @@ Transform = Callable[[float], float]
 
 
 class WindowDifference(NamedTuple):
-    """From one window to the next: x of the model above, and the difference."""
+    """The difference between two adjacent windows, and x of the model above."""
 
     x: int
     difference: float
@@ -54,7 +55,7 @@ class Estimate(NamedTuple):
 def compare_pairs(
     pairs: Sequence[AbTestPair], *, tolerance: float = 0.0, primary: EffectFigure = EffectFigure.TPS
 ) -> tuple[Comparison, ...]:
-    """Every figure that all pairs have, at the planned end; none if there are too few pairs."""
+    """The comparison of every figure that all pairs have, at the planned end; empty with too few pairs."""
     if len(pairs) < FEWEST_PAIRS:
         return ()
     figures = figure_levels(pairs, primary)
@@ -65,7 +66,7 @@ def compare_pairs(
 def compare_so_far(
     pairs: Sequence[AbTestPair], *, tolerance: float = 0.0, primary: EffectFigure = EffectFigure.TPS
 ) -> tuple[Comparison, ...]:
-    """Every figure that has an interval by now; it holds whenever it is looked at."""
+    """The comparison of every figure that has an interval so far; valid at any time."""
     found = (
         (figure, sequential.progress(figure_pairs(pairs, figure), alpha=alpha, tolerance=tolerance))
         for figure, alpha in figure_levels(pairs, primary).items()
@@ -80,7 +81,7 @@ def compare_so_far(
 def pairs_needed(
     pairs: Sequence[AbTestPair], *, tolerance: float, primary: EffectFigure = EffectFigure.TPS
 ) -> int | None:
-    """How many more pairs lead to a verdict on the primary figure; None while that is unknown."""
+    """The estimated number of further pairs until a verdict on the primary figure; None while unknown."""
     levels = figure_levels(pairs, primary)
     if primary not in levels:
         return None
@@ -89,7 +90,7 @@ def pairs_needed(
 
 
 def figure_levels(pairs: Sequence[AbTestPair], primary: EffectFigure) -> dict[EffectFigure, float]:
-    """The figures that all pairs have, each with its part of the error rate of the whole test."""
+    """The figures that all pairs have, each with its share of the error rate of the whole test."""
     figures = [
         figure for figure in EffectFigure if all(figure in pair.a and figure in pair.b for pair in pairs)
     ]
@@ -106,7 +107,7 @@ def figure_pairs(pairs: Sequence[AbTestPair], figure: EffectFigure) -> list[sequ
 def window_differences(
     pairs: Sequence[AbTestPair], figure: EffectFigure, level: Transform
 ) -> list[WindowDifference]:
-    """All differences of neighbours, in the order of time; a cycle that was left out interrupts them."""
+    """The differences of all neighbours, in time order; an excluded cycle interrupts them."""
     found: list[WindowDifference] = []
     before: tuple[int, str, float] | None = None
     for pair in pairs:
@@ -154,7 +155,9 @@ def figure_comparison(
     verdict: Verdict,
     tolerance: float,
 ) -> Comparison:
-    """`before` is the level under A; there is no relative difference to nothing."""
+    """The comparison of one figure. `before` is the level under A; without a level there is no relative
+    difference.
+    """
     a, b = [pair.a[figure] for pair in pairs], [pair.b[figure] for pair in pairs]
     level = math.exp(math.fsum(map(math.log, a)) / len(a)) if min(a) > 0 else math.fsum(a) / len(a)
     unit = level or math.fsum(b) / len(b) or 1.0

@@ -1,16 +1,16 @@
-"""Many A/B comparisons at once: which of them have a verdict, and which to measure next.
+"""Screening of many A/B comparisons: verdicts with false discovery rate control, and what to measure next.
 
 Each candidate has a confidence sequence of its own (`sequential`), all against one baseline. With forty of
-them at 95 %, two would be wrong; so the level at which an interval is read depends on how many verdicts
-there are (e-BY: Xu, Wang and Ramdas, "Post-selection inference for e-value based confidence intervals", 2022;
+them at 95 %, two would be wrong; so the level of an interval depends on the number of verdicts
+(e-BY: Xu, Wang and Ramdas, "Post-selection inference for e-value based confidence intervals", 2022;
 for tests it is e-BH: Wang and Ramdas, JRSS B 84, 2022):
 
-    with K candidates, k of them have a verdict if k intervals at level 1 − q k/K have one; the largest such k
+with K candidates, k of them have a verdict if k intervals at level 1 − q k/K have one; the largest such k
 
 Of all verdicts (higher, lower, equal) at most a share q is false on average, the false discovery rate. An
-interval of a confidence sequence at level 1 − a misses the truth only if an e-value exceeds 1/a. So the
-guarantee needs no independence between candidates that share a baseline, and holds whenever it is looked at,
-whichever candidates are measured next. K is the number of candidates at the beginning.
+interval of a confidence sequence at level 1 − a misses the true value only if an e-value exceeds 1/a. So the
+guarantee needs no independence between candidates that share a baseline, and holds at any time,
+whichever candidates are measured next. K is the initial number of candidates.
 """
 
 import math
@@ -29,13 +29,14 @@ from tuibench.metrics.inference.verdict import Interval
 from tuibench.model.experiments.effect import Verdict
 
 FIRST_PAIRS = 4
-"""Every candidate gets so many before any gets more."""
+"""Pairs that every candidate gets before any gets more."""
 
 
 class Look(NamedTuple):
-    """What is known of one candidate. `level` is the error rate at which its interval is read.
+    """The state of one candidate. `level` is the error rate of its interval.
 
-    `needed` estimates how many more pairs a verdict takes; None while that is unknown, or if none comes.
+    `needed` estimates the number of further pairs until a verdict; None while unknown, or without one in
+    reach.
     """
 
     interval: Interval
@@ -46,7 +47,7 @@ class Look(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """A candidate's pairs, summed up: mean and deviation of the differences on their scale."""
+    """Running sums of a candidate's pairs: mean and deviation of the differences on their scale."""
 
     scale: Scale
     pairs: int
@@ -86,8 +87,8 @@ def screen(
 ) -> dict[int, Look]:
     """The verdict on each candidate; at most the share `rate` of them is false.
 
-    `tolerance` is the share within which a candidate equals the baseline, `of` the number of candidates at
-    the beginning.
+    `tolerance` is the share within which a candidate equals the baseline, `of` the initial number of
+    candidates.
     """
     sums = {number: Sums.of(pairs) for number, pairs in candidates.items()}
     most = max(len(sums), of or 0, 1)
@@ -110,7 +111,7 @@ def _look(sums: Sums, level: float, tolerance: float) -> Look:
 def next_candidates(
     looks: Mapping[int, Look], count: int, *, tolerance: float, is_higher_better: bool = True
 ) -> list[int]:
-    """Those to measure next: first all of them a few times, then those that are nearest to a verdict.
+    """The candidates to measure next: first all of them a few times, then those closest to a verdict.
 
     Candidates that cannot be better than the baseline come last; one place is for the one measured least.
     """

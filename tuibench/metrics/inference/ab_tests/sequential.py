@@ -1,27 +1,27 @@
-"""A/B differences that may be watched: confidence sequences, which hold at all times at once.
+"""Sequential A/B tests: confidence sequences, which are valid at all times simultaneously.
 
 A trial runs windows in pairs, one with A and one with B. A fair coin, independent of everything measured,
-decides which comes first (`random_orders`). The unit of analysis is the pair's difference of logarithms,
+decides the order (`random_orders`). The unit of analysis is the pair's difference of logarithms,
 B − A. Because of the coin, the noise of that difference is symmetric around zero whatever the load does
 meanwhile: a drift, a random walk, a step or a flushing cycle makes the interval wider, and gives no verdict.
 
-How the interval is made:
+Construction of the interval:
 
-- Drift. What is known of the second window against the first, from the pairs before this one, is subtracted
-  before the coin's sign is applied. It was fixed before the coin was thrown, so the symmetry remains. Where
-  no drift is evident nothing is subtracted (the estimate is shrunk by its own t value).
+- Drift. The expected growth from the first window to the second, estimated from the pairs before this one, is
+  subtracted before the coin's sign is applied. It was fixed before the coin was thrown, so the symmetry
+  remains. Without evidence of a drift nothing is subtracted (the estimate is shrunk by its own t value).
 - Confidence sequence. For Gaussian differences of unknown mean δ and variance, with the prior
   δ/σ ~ N(0, 1/φ) and the right Haar prior on σ, the Bayes factor against any δ is a test martingale. By
   Ville's inequality it exceeds 1/α at any time with probability at most α. The δ that are not rejected are
 
-      mean ± s/√n · sqrt(ν (1 − q) / (q − r)),    r = φ/(φ + n), ν = n − 1, q = (α √r)^(2/n)
+  mean ± s/√n · sqrt(ν (1 − q) / (q − r)),    r = φ/(φ + n), ν = n − 1, q = (α √r)^(2/n)
 
   and all of them as long as q ≤ r. This holds exactly from the first pairs on, unlike asymptotic sequences.
   Lai, "On confidence sequences" (Annals of Statistics 4, 1976); Lindon, Ham, Tingley and Bojinov,
   "Anytime-valid linear models" (arXiv 2210.08589); Wang and Ramdas, "Anytime-valid t-tests and confidence
   sequences for Gaussian means with unknown variance" (2024). Self-normalised sums of symmetric variables
-  have lighter tails than Gaussian ones (Efron, JASA 64, 1969), so outliers do not break it.
-- Several figures. The error rate of a trial is shared between its figures (`levels`): all intervals of all
+  have lighter tails than Gaussian ones (Efron, JASA 64, 1969), so outliers do not invalidate it.
+- Several figures. The error rate of a trial is divided among its figures (`levels`): all intervals of all
   figures hold together with probability 1 − α.
 """
 
@@ -35,24 +35,24 @@ from tuibench.metrics.inference.verdict import Interval
 from tuibench.model.experiments.effect import Verdict
 
 ALPHA = 0.05
-"""The probability that a trial says anything false, over all its figures and as long as it is watched."""
+"""The probability of any false statement in a trial, over all its figures and its whole duration."""
 
 PRIMARY_SHARE = 0.8
-"""Of α, for the figure that stops the trial."""
+"""Share of α for the figure that stops the trial."""
 
 PHI = 0.5
-"""Makes the sequence tightest for differences that five to thirty pairs can show."""
+"""Makes the sequence tightest for differences that five to thirty pairs can detect."""
 
 FEWEST_PAIRS = 3
 MOST_PAIRS = 1_000_000
-"""More than that is never."""
+"""The limit of estimates: more pairs count as never."""
 
 
 Figure = TypeVar("Figure", bound=str)
 
 
 class Pair(NamedTuple):
-    """Two windows beside each other: the figure under A and under B, and whether A came first."""
+    """Two adjacent windows: the figure under A and under B, and whether A came first."""
 
     a: float
     b: float
@@ -60,9 +60,10 @@ class Pair(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """A figure of a trial so far.
+    """The state of a figure in a trial.
 
-    `pairs_needed` estimates how many more pairs a verdict takes: 0 with a verdict, None while unknown.
+    `pairs_needed` estimates the number of further pairs until a verdict: 0 with a verdict, None while
+    unknown.
     """
 
     interval: Interval
@@ -72,7 +73,7 @@ class Progress(NamedTuple):
 
 
 def random_orders(count: int, seed: int) -> list[bool]:
-    """For each pair whether A comes first, by a fair coin."""
+    """True for each pair in which A comes first, by a fair coin."""
     rng = random.Random(seed)
     return [rng.random() < 0.5 for _ in range(count)]
 
@@ -89,10 +90,10 @@ def levels(figures: Sequence[Figure], primary: Figure, alpha: float = ALPHA) -> 
 def progress(
     pairs: Sequence[Pair], *, alpha: float, tolerance: float = 0.0, is_estimated: bool = True
 ) -> Progress:
-    """What the pairs of a figure say, in the order in which they were measured.
+    """The result of a figure's pairs, in the order of measurement.
 
-    `tolerance` is the share within which A and B count as equal. Whether to estimate `pairs_needed` is up to
-    the caller: it takes most of the time.
+    `tolerance` is the share within which A and B count as equal. Estimating `pairs_needed` is optional,
+    because it takes most of the time.
     """
     observed = differences(pairs)
     count = len(observed)
@@ -111,9 +112,9 @@ def progress(
 
 
 def differences(pairs: Sequence[Pair]) -> list[float]:
-    """B − A of each pair, with what was known of the drift before it subtracted.
+    """B − A of each pair, with the drift estimated from earlier pairs subtracted.
 
-    Differences of logarithms; where a figure was zero in some window (fsyncs with a durability of 0), shares
+    Differences of logarithms; if a figure was zero in some window (fsyncs with a durability of 0), shares
     of the mean level under A instead.
     """
     level = _scale(pairs)
@@ -127,7 +128,7 @@ def differences(pairs: Sequence[Pair]) -> list[float]:
 
 
 def half_width(count: int, deviation: float, alpha: float, phi: float = PHI) -> float:
-    """Half the width of the confidence sequence after `count` pairs; infinite while nothing can be said."""
+    """Half the width of the confidence sequence after `count` pairs; infinite while there is no bound."""
     if count < 2:
         return math.inf
     ratio = phi / (phi + count)
@@ -138,7 +139,9 @@ def half_width(count: int, deviation: float, alpha: float, phi: float = PHI) -> 
 
 
 def pairs_until(mean: float, deviation: float, *, alpha: float, tolerance: float, done: int) -> int | None:
-    """How many more pairs lead to a verdict if mean and deviation stay as they are; None if none does."""
+    """The number of further pairs until a verdict, at constant mean and deviation; None if none is
+    reached.
+    """
 
     def is_decided(count: int) -> bool:
         interval = Interval.around(mean, half_width(count, deviation, alpha))
@@ -164,7 +167,7 @@ def _scale(pairs: Sequence[Pair]) -> Scale:
 
 
 class _Drift:
-    """Growth from a pair's first window to its second that has nothing to do with A and B.
+    """Growth from a pair's first window to its second that is independent of A and B.
 
     Least squares of the growth on a constant and the order, in running sums.
     """

@@ -1,14 +1,14 @@
-"""The tornado chart of a screening, for any medium: order of the candidates, scale, bars of characters."""
+"""Tornado chart of a screening, for any output: order of the candidates, scale, bars of characters."""
 
 from tuibench import units
 from tuibench.model.experiments.effect import Comparison
 from tuibench.model.experiments.tune import Candidate, CandidateResult, TuneResult, TuneVerdict
 
 BAR_CELLS = 41
-"""Odd, so that zero has a cell of its own."""
+"""Odd, so that zero has its own cell."""
 
 MOST_PERCENT = 400.0
-"""Bars end here: the figures beside them are exact."""
+"""The longest bar; the figures beside the bars are exact."""
 
 HEADINGS = {
     TuneVerdict.BETTER: "Better",
@@ -35,7 +35,7 @@ def _percent(comparison: Comparison | None) -> float:
 
 
 def scale(result: TuneResult) -> float:
-    """The percentage at the ends of the chart: a round number beyond all verdicts' intervals."""
+    """The percentage at the ends of the chart: a round number above all verdicts' intervals."""
     decided = (TuneVerdict.BETTER, TuneVerdict.WORSE, TuneVerdict.NO_EFFECT)
     edges = [
         abs(edge)

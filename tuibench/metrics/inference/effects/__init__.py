@@ -1,1 +1,1 @@
-"""What a change did: windows before and after it, attribution, and levels that move by themselves."""
+"""Effects of changes: windows before and after a change, attribution, and levels that move by themselves."""

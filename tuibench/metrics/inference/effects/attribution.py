@@ -1,16 +1,17 @@
-"""What a change did, by the time before and after it; or that this cannot be attributed to the change.
+"""Attribution of a difference to a change, by an interrupted time series, or the reason why it is not
+possible.
 
-An interrupted time series: one value a tick, as a logarithm,
+One value per tick, as a logarithm:
 
-    y(t) = a + b·t + δ·[t is after the change] + u(t)
+y(t) = a + b·t + δ·[t is after the change] + u(t)
 
-so that a trend goes on after the change as before it, and δ is what it did. The errors u are autocorrelated.
-Their φ is estimated from the residuals of the ticks and of blocks of ticks, corrected for its bias (Kendall,
-Biometrika 41, 1954) and raised by a part of its standard error; the widest of these intervals is taken.
-Interrupted time series: Wagner et al., Journal of Clinical Pharmacy and Therapeutics 27 (2002).
+so that a trend continues after the change, and δ is the effect of the change. The errors u are
+autocorrelated. Their φ is estimated from the residuals of the ticks and of blocks of ticks, corrected for its
+bias (Kendall, Biometrika 41, 1954) and raised by a part of its standard error; the widest of these intervals
+is used. Interrupted time series: Wagner et al., Journal of Clinical Pharmacy and Therapeutics 27 (2002).
 
-Before and after are told apart by time alone, so anything else that happened then counts as the change's
-doing. A difference is attributed only if the level did not move like that by itself: it must exceed
+Before and after differ in time only, so anything else that happened at the change is attributed to it, too.
+A difference is attributed only if the level did not move as much by itself: it must exceed
 `MARGIN` times the largest difference that two such windows showed before the change (`moving.swing`), and
 there must be no step right beside the change. Otherwise there is no verdict, and the movement is named. A/B
 trials (`sequential`) do not have this limit.
@@ -29,29 +30,33 @@ from tuibench.model.experiments.effect import MovementKind, Verdict
 LEVEL = 0.05
 FEWEST_BEFORE, FEWEST_AFTER = 6, 6
 MOST_BEFORE = 120
-"""Ticks before a change that say how the level moves."""
+"""Ticks before a change from which the movement of the level is estimated."""
 
 MARGIN = 1.5
 BLOCKS = (1, 4)
-"""Ticks in a block: wandering under noise shows in longer ones."""
+"""Ticks per block: longer blocks reveal a wandering level under noise."""
 
 FEWEST_BLOCKS = 16
 CAUTION = 0.3
-"""How many of its standard errors φ is raised by."""
+"""The number of standard errors that φ is raised by."""
 
 LARGEST_PHI = 0.97
 PLAIN_ERRORS = 3.0
-"""A difference of plain means that looks so certain, and is not, is explained by how the level moved."""
+"""Plain standard errors from which a difference seems certain; if it is not, the movement of the level is the
+explanation.
+"""
 
 FLOOR = 0.05
-"""A tick below this share of the median counts as so much: a standstill has no logarithm."""
+"""The least tick, as a share of the median: zero has no logarithm."""
 
 EXPLAINED, STEP_ERRORS = 0.6, 3.0
-"""A step beside the change counts as its cause if it is so much of the difference and of its own error."""
+"""The least height of a step beside the change that explains the difference: a share of the difference, and a
+multiple of its own error.
+"""
 
 
 class Attribution(NamedTuple):
-    """The difference with its interval. `movement` is set where it cannot be attributed to the change.
+    """The difference with its interval. `movement` is set if it cannot be attributed to the change.
 
     The place of a step is in ticks from the change, negative before it.
     """
@@ -62,7 +67,7 @@ class Attribution(NamedTuple):
 
 
 def logarithms(before: Sequence[float], after: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Levels as logarithms; what is next to nothing counts as `FLOOR` of the lower side's median."""
+    """Levels as logarithms; values near zero count as `FLOOR` of the lower side's median."""
     medians = [middle for middle in (median(before), median(after)) if middle > 0]
     least = FLOOR * min(medians) if medians else 1.0
     old, new = ([math.log(max(value, least)) for value in values] for values in (before, after))
@@ -72,7 +77,7 @@ def logarithms(before: Sequence[float], after: Sequence[float]) -> tuple[list[fl
 def attribute(
     before: Sequence[float], after: Sequence[float], gap: int, *, tolerance: float = 0.0
 ) -> Attribution:
-    """Compares the ticks before a change with those after it, both as logarithms.
+    """Compare the ticks before a change with those after it, both as logarithms.
 
     `gap` ticks between them belong to neither: the change itself, and settling.
     """
@@ -102,7 +107,7 @@ def attribute(
 
 
 def difference(before: Sequence[float], after: Sequence[float], gap: int) -> Interval:
-    """δ of the model above, with the widest of the intervals that the block lengths give."""
+    """δ of the model above, with the widest of the intervals of all block lengths."""
     intervals = [
         _regressed(_blocks(before[::-1], block)[::-1], _blocks(after, block), gap / block)
         for block in BLOCKS
@@ -134,7 +139,7 @@ def _regressed(before: Sequence[float], after: Sequence[float], gap: float) -> I
 
 
 def _phi(residuals: Sequence[float], join: int, parameters: int) -> float:
-    """Lag-one autocorrelation, corrected for bias and raised; the join is no lag."""
+    """Lag-one autocorrelation, corrected for bias and raised; the pair across the gap is not included."""
     count = len(residuals)
     squares = _dot(residuals, residuals)
     if squares <= 0:
@@ -161,7 +166,7 @@ def _quadratic(weights: Sequence[float], times: Sequence[float], phi: float) -> 
 
 
 def _orthonormal(columns: Sequence[list[float]]) -> list[list[float]]:
-    """Gram and Schmidt."""
+    """Gram-Schmidt orthonormalisation."""
     basis: list[list[float]] = []
     for column in columns:
         rest = column
@@ -176,7 +181,7 @@ def _orthonormal(columns: Sequence[list[float]]) -> list[list[float]]:
 def _step_beside(
     before: Sequence[float], after: Sequence[float], gap: int, observed: float
 ) -> Movement | None:
-    """A step in one of the windows that is beyond its noise and makes up most of the observed difference."""
+    """A step in one of the windows that exceeds its noise and explains most of the observed difference."""
     for values, start in ((after, gap), (before, -len(before))):
         place, height, explained = best_step(values, fewest=1)
         mean, count = _mean(values), len(values)
@@ -193,12 +198,12 @@ def _movement(before: Sequence[float], window: int, gap: int) -> Movement:
 
 
 def _plain_error(before: Sequence[float], after: Sequence[float]) -> float:
-    """The standard error of the difference of means of levels that do not move, for independent ticks."""
+    """The standard error of the difference of means of constant levels, for independent ticks."""
     return math.sqrt(variance(before) / len(before) + variance(after) / len(after))
 
 
 def _blocks(values: Sequence[float], length: int) -> list[float]:
-    """Means of whole blocks, from the first value on."""
+    """Means of complete blocks, from the first value on."""
     return [
         math.fsum(values[start : start + length]) / length
         for start in range(0, len(values) - length + 1, length)

@@ -1,11 +1,11 @@
-"""What a change did: each figure before and after it, the difference with its interval, and the verdict.
+"""Effect of a change: each figure before and after it, the difference with its interval, and the verdict.
 
 Levels are those of two equal windows. The difference, its interval and whether it can be attributed to the
-change come from every tick before the change (`attribution`), on a logarithmic scale; where a figure is zero
+change come from every tick before the change (`attribution`), on a logarithmic scale; if a figure is zero
 on either side (fsyncs with a durability of 0), on a linear one.
 
-TPS and fsyncs per transaction are ratios of sums. The p95 of a window is that of its merged histograms; where
-there are none, it is the mean of the slots' own p95, weighted by their transactions.
+TPS and fsyncs per transaction are ratios of sums. The p95 of a window is that of its merged histograms;
+without histograms, it is the mean of the slots' own p95, weighted by their transactions.
 """
 
 import math
@@ -26,16 +26,16 @@ from tuibench.model.experiments.effect import Comparison, EffectFigure, LevelMov
 
 SlotWindow = Sequence[Slot]
 TOLERANCE_PERCENT = 5.0
-"""A change that is known to have done less than that left the figure equal."""
+"""A change that is known to have a smaller effect left the figure equal."""
 
 HOST_SHIFT = 10.0
-"""Points of the host's CPU that others must use more, or less, to count."""
+"""The least change of other programs' share of the host's CPU, in points, that counts."""
 
 HOST_MARGIN = 2.0
 
 
 def compare_windows(history: SlotWindow, after: SlotWindow) -> tuple[Comparison, ...]:
-    """All figures that both sides have.
+    """Compare all figures that both sides have.
 
     `history` is everything measured before the change; its end, as long as `after`, is the window before.
     """
@@ -52,10 +52,10 @@ def compare_windows(history: SlotWindow, after: SlotWindow) -> tuple[Comparison,
 
 
 def _unless_host(one: Comparison, before: SlotWindow, after: SlotWindow) -> Comparison:
-    """The comparison, unless it may come from what others used of the host's CPU.
+    """The comparison, with the movement set if it may result from other programs' CPU usage.
 
-    If others use 30 % and then 10 %, there is 90 : 70 as much left: a difference is attributed to the change
-    only if its logarithm is more than `HOST_MARGIN` times that.
+    If others use 30 % and then 10 %, the available CPU changes by 90 : 70: a difference is attributed to the
+    change only if its logarithm is more than `HOST_MARGIN` times that.
     """
     old, new = _foreign_cpu(before), _foreign_cpu(after)
     if old is None or new is None or abs(new - old) < HOST_SHIFT or one.verdict is Verdict.CANNOT_TELL:
@@ -92,7 +92,7 @@ def window_figures(window: SlotWindow) -> dict[EffectFigure, float]:
 
 
 def p95_of(window: SlotWindow) -> float | None:
-    """The window's p95 in milliseconds; None when nothing finished."""
+    """The window's p95 in milliseconds; None if no transaction finished."""
     histograms = [slot.latency for slot in window if slot.latency is not None and slot.latency.count]
     if histograms:
         return Ranks(histograms).at_ms(P95)
@@ -102,7 +102,7 @@ def p95_of(window: SlotWindow) -> float | None:
 
 
 def _series(figure: EffectFigure, slots: SlotWindow) -> list[float]:
-    """The figure slot by slot; slots in which it was not measured are left out."""
+    """The figure by slot; slots without it are omitted."""
     if figure is EffectFigure.TPS:
         return [slot.tps for slot in slots]
     if figure is EffectFigure.QPS:

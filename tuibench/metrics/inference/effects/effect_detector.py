@@ -1,10 +1,10 @@
-"""From slots and changes to effects, as the run goes: which windows are compared, and when they are complete.
+"""Detection of effects during a run: from slots and changes to complete pairs of windows.
 
-What was measured before a change ends where the change begins and does not reach across an earlier one, nor
-into the time that one took to settle; its end is the window before. The window after it is as long and begins
-where the load has settled (see `settling`), at least one slot and at most half a minute later. A change that
-comes before that is measured together with the one it follows. The slot in which a change falls belongs to
-neither side.
+The history of a change ends at the change and does not extend before an earlier one, nor into the time that
+the earlier one took to settle; its end is the window before. The window after is of the same length and
+begins when the load has settled (see `settling`), at least one slot and at most half a minute later. A change
+that comes before that is measured together with the previous one. The slot of a change belongs to neither
+side.
 """
 
 import math
@@ -19,14 +19,14 @@ from tuibench.model.experiments.effect import Effect
 
 WINDOW_SECONDS = 12.0
 FEWEST_SLOTS, USUAL_SLOTS, MOST_SLOTS = 6, 12, 24
-"""A window: never below the first, and `WINDOW_SECONDS` if that is between the other two."""
+"""Slots of a window: at least the first; `WINDOW_SECONDS` if that is between the other two."""
 
 LONGEST_SETTLING_SECONDS = 30.0
 LEAST_SETTLING_SLOTS = 1
 
 
 class PendingEffect:
-    """A change whose effect is still being measured."""
+    """A change whose effect is not complete yet."""
 
     def __init__(self, before: list[Slot]) -> None:
         self.before = before
@@ -36,7 +36,7 @@ class PendingEffect:
         self.after: list[Slot] = []
 
     def add(self, marker: int, text: str, at_seconds: float) -> None:
-        """One more change: what came after the last one is no use."""
+        """Add a further change: the slots since the last one are discarded."""
         self.markers = (*self.markers, marker)
         self.texts.append(text)
         self.at_seconds = at_seconds
@@ -44,7 +44,7 @@ class PendingEffect:
 
 
 class EffectDetector:
-    """Slots and changes in, in the order of time; effects out."""
+    """Converts slots and changes, in time order, to effects."""
 
     def __init__(self, interval_seconds: float) -> None:
         wanted = math.ceil(WINDOW_SECONDS / interval_seconds)
@@ -57,7 +57,7 @@ class EffectDetector:
         self._pending: PendingEffect | None = None
 
     def slot(self, slot: Slot) -> Effect | None:
-        """One more tick; the effect that it completes, if any."""
+        """Add a tick; returns the effect that it completes, if any."""
         pending = self._pending
         if pending is None:
             self._calm = [*self._calm[1 - self._most_calm :], slot]
@@ -72,7 +72,7 @@ class EffectDetector:
         return self._complete(pending, window, start)
 
     def change(self, marker: int, text: str, *, began_seconds: float, at_seconds: float) -> Effect | None:
-        """Something changed between these two times; the effect of the one before, if it is complete now."""
+        """Add a change between these two times; returns the effect of the previous one, if it is complete."""
         effect = self._complete_early()
         if self._pending is None:
             self._pending = PendingEffect(self._before(began_seconds))
@@ -84,14 +84,14 @@ class EffectDetector:
 
     @property
     def pending(self) -> tuple[int, str] | None:
-        """The change whose effect is being measured, by its last marker and its words."""
+        """The change whose effect is being measured: its last marker and its text."""
         pending = self._pending
         return (pending.markers[-1], "; ".join(pending.texts)) if pending is not None else None
 
     def boundary(self, since_seconds: float | None = None) -> Effect | None:
-        """A pause, a restart: no window reaches across it.
+        """Add a boundary, such as a pause or a restart, that no window crosses.
 
-        Slots that end after `since_seconds` may hold its beginning, and are left out.
+        Slots that end after `since_seconds` may contain its beginning, and are discarded.
         """
         if self._pending is not None and since_seconds is not None:
             self._pending.after = [slot for slot in self._pending.after if slot.end_seconds <= since_seconds]
@@ -100,14 +100,14 @@ class EffectDetector:
         return effect
 
     def _before(self, began_seconds: float) -> list[Slot]:
-        """The newest slots before a time, from where they were first at rest."""
+        """The newest slots before a time, from the first settled one on."""
         calm = [slot for slot in self._calm if slot.end_seconds <= began_seconds]
         window = max(min(self.window, len(calm)), 1)
         start = _settling_slots(calm, window, len(calm), least=0)
         return calm[start or 0 :][-MOST_BEFORE:]
 
     def _complete_early(self) -> Effect | None:
-        """What can be said already; None leaves a pending change as it is."""
+        """The effect as far as it is known; None if the pending change remains pending."""
         pending = self._pending
         if pending is None:
             return None
@@ -117,7 +117,7 @@ class EffectDetector:
         return self._complete(pending, window, _settling_slots(pending.after, window, self.longest_settling))
 
     def _complete(self, pending: PendingEffect, window: int, start: int | None) -> Effect:
-        """`start` is where the second window begins; None if the load never came to rest."""
+        """`start` is the beginning of the second window; None if the load never settled."""
         self._pending = None
         first = len(pending.after) - window if start is None else start
         after = pending.after[first : first + window]
@@ -138,7 +138,7 @@ class EffectDetector:
 def _settling_slots(
     slots: Sequence[Slot], window: int, most: int, least: int = LEAST_SETTLING_SLOTS
 ) -> int | None:
-    """At rest are those slots in which neither throughput nor p95 is under way."""
+    """The slots to discard, until neither throughput nor p95 has a trend."""
     rates = [slot.throughput for slot in slots]
     latencies = [slot.own_p95_ms or 0.0 for slot in slots]
     return settled_at((rates, latencies), window, least=least, most=most)

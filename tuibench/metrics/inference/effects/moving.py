@@ -1,8 +1,8 @@
 """Detection of a level that moves by itself: trend, step, sawtooth, wandering.
 
-The yardstick is a placebo: two windows of the length that is going to be compared are slid over the series,
-and the largest difference they show is what the level does by itself (`swing`). What kind of movement that is
-follows from which simple shape explains it best.
+The measure is a placebo: two windows of the length to be compared are moved over the series, and their
+largest difference is the level's own movement (`swing`). The kind of movement is the simple shape that
+explains the series best.
 """
 
 import math
@@ -13,18 +13,18 @@ from typing import NamedTuple
 from tuibench.model.experiments.effect import MovementKind
 
 STEP_SHARE, TREND_SHARE = 0.6, 0.5
-"""Of the variation: a step or a straight line that explains so much is what the movement is called."""
+"""Shares of the variation that a step or a straight line must explain to name the movement."""
 
 FEWEST_AT_EDGE = 3
-"""Values on either side of a step."""
+"""The least number of values on either side of a step."""
 
 PERIOD_CORRELATION = 0.3
 SHORTEST_PERIOD = 6
 
 
 class Movement(NamedTuple):
-    """`size` is the slope per value of a trend, the height of a step, else the swing, all as differences of
-    logarithms; `place` is the first value after a step, or the length of a sawtooth's period.
+    """`size` is the slope per value of a trend, the height of a step, otherwise the swing, all as differences
+    of logarithms; `place` is the first value after a step, or the length of a sawtooth's period.
     """
 
     kind: MovementKind
@@ -34,7 +34,7 @@ class Movement(NamedTuple):
 
 def swing(values: Sequence[float], window: int, gap: int) -> float:
     """The largest difference of two windows with a gap between them, anywhere in the series; 0 if it is too
-    short for any.
+    short.
     """
     means = _moving_means(values, window)
     return max(
@@ -44,7 +44,7 @@ def swing(values: Sequence[float], window: int, gap: int) -> float:
 
 
 def movement(values: Sequence[float], window: int, gap: int) -> Movement:
-    """The name of what the series does, whether or not it is more than noise."""
+    """The kind of movement of the series, significant or not."""
     total = _squares(values)
     place, height, explained = best_step(values)
     slope, by_line = _line(values)
@@ -60,8 +60,9 @@ def movement(values: Sequence[float], window: int, gap: int) -> Movement:
 
 
 def best_step(values: Sequence[float], fewest: int = FEWEST_AT_EDGE) -> tuple[int, float, float]:
-    """Where one step divides the series best, its height, and how much of the squares it explains;
-    at least `fewest` values are on either side."""
+    """The best single step: its place, its height, and the share of the sum of squares that it explains;
+    at least `fewest` values are on either side.
+    """
     count, whole = len(values), math.fsum(values)
     best, left = (fewest, 0.0, -1.0), 0.0
     for place, value in enumerate(values[:-1], 1):
@@ -85,7 +86,7 @@ def _squares(values: Sequence[float]) -> float:
 
 
 def _line(values: Sequence[float]) -> tuple[float, float]:
-    """The slope of the least-squares line, and how much of the squares it explains."""
+    """The slope of the least-squares line, and the share of the sum of squares that it explains."""
     count, middle = len(values), (len(values) - 1) / 2
     spread = (count**3 - count) / 12
     slope = (
@@ -95,7 +96,7 @@ def _line(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _period(values: Sequence[float]) -> int | None:
-    """The lag at which the series is most like itself, after it was unlike itself at a shorter one."""
+    """The lag of the largest autocorrelation after a negative one at a shorter lag."""
     mean = math.fsum(values) / len(values)
     off = [value - mean for value in values]
     squares = math.fsum(value * value for value in off)

@@ -1,1 +1,1 @@
-"""The figures of another host, over ssh or from a node_exporter."""
+"""Figures of a remote host, over ssh or from a node_exporter."""

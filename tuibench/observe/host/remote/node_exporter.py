@@ -1,6 +1,6 @@
-"""Reads another host from its node_exporter: a request for each reading, of the collectors that are needed.
+"""Reads a remote host from its node_exporter: one request per reading, limited to the collectors needed.
 
-A node_exporter knows the host, not its processes: the server's share of it stays unknown.
+A node_exporter has host figures but no processes: the server's share is unknown.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _PASS_ON = re.compile(
     r"(lo|loop|ram|zram|dm-|md|sr|veth|docker|br-|virbr|bond|team|tun|tap|cali|flannel|cni)[\d\w.-]*"
 )
-"""Devices that pass on what others do, or nothing of the host's own."""
+"""Devices that duplicate the traffic of others, or are not real devices."""
 
 
 class Figure(NamedTuple):
@@ -42,7 +42,7 @@ class Figure(NamedTuple):
 
 
 class NodeExporterSource(HostSource):
-    """`timeout_seconds` is how long an answer may take."""
+    """`timeout_seconds` limits each request."""
 
     def __init__(self, address: HostAddress, timeout_seconds: float) -> None:
         self._address = address
@@ -63,13 +63,15 @@ class NodeExporterSource(HostSource):
         return HostReading(totals, len(totals.cores), None, NOTE)
 
     def follow(self, server: ServerInfo) -> None:
-        """The host remains the same."""
+        """Nothing to do: the host remains the same."""
 
     async def close(self) -> None:
-        """Nothing is open between readings."""
+        """Nothing to do: no connection is open between readings."""
 
     def _get(self) -> str:
-        """The page. An exporter that lacks one of the collectors refuses the query: then all is asked for."""
+        """The page. An exporter without one of the collectors refuses the query: then all collectors are
+        requested.
+        """
         try:
             return self._get_url(self._address.url + self._query)
         except HTTPError as error:
@@ -84,7 +86,7 @@ class NodeExporterSource(HostSource):
 
 
 def parse_figures(page: str) -> Iterator[Figure]:
-    """The lines of node_exporter's own metrics; others are left out."""
+    """The lines of node_exporter's own metrics; others are ignored."""
     for line in page.splitlines():
         if match := _LINE.match(line):
             name, labels, value = match.groups()
@@ -95,7 +97,7 @@ def parse_figures(page: str) -> Iterator[Figure]:
 
 
 def parse_page(page: str) -> HostTotals | None:
-    """The totals of a page, by that host's own clock; None where the processors or the time are missing."""
+    """The totals of a page, by that host's own clock; None if the processors or the time are missing."""
     figures = list(parse_figures(page))
     plain = {figure.name: figure.value for figure in figures if not figure.labels}
     at = plain.get("node_time_seconds")
@@ -114,7 +116,7 @@ def parse_page(page: str) -> HostTotals | None:
 
 
 def _cores(figures: list[Figure]) -> list[CpuTime]:
-    """By the cores' numbers; guests' time is not among these modes."""
+    """Processor times by core number; these modes do not include guest time."""
     modes: dict[str, dict[str, float]] = {}
     for figure in figures:
         if figure.name == "node_cpu_seconds_total" and "mode" in figure.labels:
@@ -150,7 +152,7 @@ def _by_device(figures: list[Figure], name: str) -> dict[str, float]:
 
 
 def _own_devices(names: dict[str, float]) -> set[str]:
-    """Devices of the host itself; where there are none, all but loopbacks."""
+    """Devices of the host itself; if there are none, all except loopbacks."""
     own = {name for name in names if not _PASS_ON.fullmatch(name)}
     return own or {name for name in names if not name.startswith(("lo", "ram", "zram"))}
 

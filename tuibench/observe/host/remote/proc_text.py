@@ -1,10 +1,10 @@
-"""What a Linux host answers over ssh: the shell command that prints it, and the totals it is parsed to.
+"""/proc of a remote Linux host over ssh: the shell command that prints it, and the parser of its output.
 
-The command is one line of POSIX shell without single quotes, as it is put into them for any login shell. It
-has nothing in it that comes from a server: paths are sent to it as data, a line for each request. It answers
-with the lines `begin N`, then PATH:LINE of every file, then `end N`.
+The command is one line of POSIX shell without single quotes, because it is quoted in them for any login
+shell. It contains nothing that comes from a server: paths are sent to it as data, a line for each request.
+The output of a request is the line `begin N`, then PATH:LINE for every line of every file, then `end N`.
 
-The first answer holds the facts that do not change: devices, units, processes that may be the server.
+The first output holds the constant facts: devices, units, candidate processes of the server.
 """
 
 import msgspec
@@ -26,7 +26,7 @@ from tuibench.observe.host.server_process import AGE_TOLERANCE_SECONDS
 from tuibench.observe.host.totals import CpuTime, DiskTotals, counted_among
 
 PROGRAMS = "mysqld|mariadbd|tidb-server"
-"""What the command line of a server contains, also where it is started by a loader or a wrapper."""
+"""Parts of a server's command line, including one started by a loader or a wrapper."""
 
 COMMAND = (
     "LC_ALL=C; export LC_ALL; IFS= read -r pidfile; "
@@ -46,18 +46,18 @@ COMMAND = (
     f"set -- $threads/*/status; test $# -le {MOST_THREADS} && grep -sHE ctxt_switches $*; "
     "echo end $number; done"
 )
-"""Two small processes for each request; the thread's files are read where there are not too many."""
+"""Two small processes per request; thread files are read only if there are not too many."""
 
 HOST_FILES = ("/proc/uptime", "/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc/net/dev")
 NO_THREADS = "/nowhere"
 KIB = 1024
 SECTOR_BYTES = 512
 CPU_FIELDS = 8
-"""user, nice, system, idle, iowait, irq, softirq, steal; guests are in user and nice already."""
+"""user, nice, system, idle, iowait, irq, softirq, steal; user and nice include guest time."""
 
 
 class RemoteFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What does not change from reading to reading; `note` says why the server's process is not known."""
+    """Constant facts of the host; `note` is the reason why the server's process is unknown."""
 
     ticks_per_second: int = 100
     page_bytes: int = 4096
@@ -78,7 +78,7 @@ class _Candidate(msgspec.Struct, frozen=True):
 
 
 def by_file(lines: list[str]) -> dict[str, list[str]]:
-    """The lines of each file, by its path."""
+    """The lines of each file, by path."""
     found: dict[str, list[str]] = {}
     for line in lines:
         path, _, text = line.partition(":")
@@ -88,7 +88,7 @@ def by_file(lines: list[str]) -> dict[str, list[str]]:
 
 
 def parse_facts(lines: list[str], server: ServerInfo) -> RemoteFacts:
-    """The facts of a host, and which of its processes is the server."""
+    """The facts of a host, including the server's process."""
     named = {
         name: value.strip()
         for name, _, value in (line.partition(":") for line in lines if not line.startswith("/"))
@@ -129,7 +129,9 @@ def _candidates(lines: list[str], ticks: int) -> list[_Candidate]:
 def _choose(
     candidates: list[_Candidate], pid_file: int | None, server: ServerInfo
 ) -> tuple[_Candidate | None, str]:
-    """The server among the processes: it works in the data directory, or is as old as the server is up."""
+    """The server among the candidates: the process that works in the data directory, or whose age is the
+    server's uptime.
+    """
     datadir = server.datadir.rstrip("/")
     by_folder = [each for each in candidates if datadir and each.folder.rstrip("/") == datadir]
     by_age = [
@@ -149,7 +151,7 @@ def _choose(
 
 
 def request_line(number: int, facts: RemoteFacts) -> str:
-    """What is to be read: the threads' folder, then the files."""
+    """The request: the threads' folder, then the files."""
     files = list(HOST_FILES)
     threads = NO_THREADS
     if facts.server_pid is not None:
@@ -164,7 +166,7 @@ def request_line(number: int, facts: RemoteFacts) -> str:
 
 
 def parse_totals(lines: list[str], facts: RemoteFacts) -> HostTotals | None:
-    """The totals of an answer, by that host's own clock; None if it is not complete."""
+    """The totals of a response, by that host's own clock; None if it is incomplete."""
     files = by_file(lines)
     uptime = _first_number(files.get("/proc/uptime", [""])[0])
     machine, cores = _cpu_times(files.get("/proc/stat", []), facts.ticks_per_second)
@@ -208,7 +210,7 @@ def _cpu_time(values: list[float]) -> CpuTime:
 
 
 def _memory(lines: list[str]) -> MemoryUse | None:
-    """Older kernels do not say what is available: then it is what is free, and the caches."""
+    """Memory use. Older kernels do not report available memory: then it is free memory plus caches."""
     kib = {name: _first_number(value) or 0.0 for name, _, value in (line.partition(":") for line in lines)}
     if "MemTotal" not in kib:
         return None
@@ -223,7 +225,7 @@ def _memory(lines: list[str]) -> MemoryUse | None:
 
 
 def _disks(lines: list[str], facts: RemoteFacts) -> DiskTotals | None:
-    """Fields of diskstats: reads, -, sectors, ms, then the same of writes."""
+    """Disk totals. Fields of diskstats: reads, -, sectors, ms, then the same for writes."""
     rows = {fields[2]: fields[3:] for fields in map(str.split, lines) if len(fields) >= 11}
     wanted = [
         [int(value) for value in rows[name][:8]]
@@ -262,7 +264,7 @@ def _process_seconds(stat: str, ticks: int) -> float | None:
 
 
 def _stat_fields(stat: str) -> list[str]:
-    """The fields after the name, which may contain spaces and brackets."""
+    """The fields after the name, which may contain spaces and parentheses."""
     return stat.rpartition(")")[2].split()
 
 
@@ -284,7 +286,7 @@ def _storage(lines: list[str]) -> tuple[int, int] | None:
 
 
 def _devices(paths: str) -> tuple[str, ...]:
-    """The names in /sys/block/sda/device; a pattern that matched nothing is left as it was."""
+    """The names in /sys/block/sda/device; an unmatched pattern stays unexpanded."""
     names = (path.split("/")[-2] for path in paths.split() if path.count("/") >= 3)
     return tuple(name for name in names if name != "*")
 

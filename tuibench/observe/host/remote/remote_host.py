@@ -1,7 +1,8 @@
-"""Samples another host beside the ticks of a session: a gap with a reason where a reading fails or is late.
+"""Sampling of a remote host in parallel with a session's ticks; a failed or late reading is a gap with a
+reason.
 
-A reading is begun at the start of a tick and collected at its end, so that it takes no time of its own. One
-that is late is collected by a later tick. After a failure the next attempt waits longer each time.
+A reading starts at the beginning of a tick and is collected at its end, so that it does not delay the tick. A
+late reading is collected by a later tick. The delay before the next attempt grows with each failure.
 """
 
 import asyncio
@@ -21,14 +22,14 @@ from tuibench.observe.host.remote.ssh import SshSource
 
 ANSWER_SECONDS = 5.0
 CONNECT_SECONDS = 15.0
-"""How long a reading may take that opens a connection."""
+"""Timeout of a reading that opens a connection."""
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 1.0, 30.0
 PATIENCE_SHARE, LEAST_PATIENCE_SECONDS = 0.5, 0.5
 FIRST_NOTE = "the next sample has its figures"
 
 
 class RemoteHost:
-    """One host. `begin` never waits; `finish` waits a part of a tick at most."""
+    """One host. `begin` never waits; `finish` waits for a part of a tick at most."""
 
     def __init__(self, source: HostSource, origin: str, clock: Clock, interval_seconds: float) -> None:
         self._source = source
@@ -45,22 +46,24 @@ class RemoteHost:
 
     @classmethod
     def of(cls, text: str, server: ServerInfo, clock: Clock, interval_seconds: float) -> "RemoteHost":
-        """For the value of `--host-metrics`. Nothing is sent yet. Raises UsageError for one that is none."""
+        """Create for a value of `--host-metrics`, without sending anything. Raises UsageError if it is
+        invalid.
+        """
         address = parse_host_metrics(text)
         return cls(_source_of(address, server), text, clock, interval_seconds)
 
     def follow(self, server: ServerInfo) -> None:
-        """The server was restarted."""
+        """Find the server's process again after a restart."""
         self._last = None
         self._source.follow(server)
 
     def begin(self) -> None:
-        """Starts a reading, unless one is under way or the host is to be left alone for a while."""
+        """Start a reading, unless one is in progress or the delay after a failure has not passed."""
         if self._task is None and self._clock.now_ns() >= self._retry_at_ns:
             self._task = asyncio.create_task(self._read(), name="host metrics")
 
     async def finish(self, patience_seconds: float | None = None) -> NamedSample:
-        """The sample of the reading begun, or why there is none."""
+        """The sample of the current reading, or the reason why there is none."""
         task = self._task
         if task is None:
             return NamedSample(None, self._note, failed=True)
@@ -77,7 +80,7 @@ class RemoteHost:
         return self._sample(reading)
 
     async def close(self) -> None:
-        """Ends a reading under way, and the connection."""
+        """Cancel a reading in progress and close the connection."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
@@ -112,7 +115,7 @@ class RemoteHost:
 
 
 def _source_of(address: HostAddress, server: ServerInfo) -> HostSource:
-    """An HTTP client is imported only where a node_exporter is asked."""
+    """Create the source. The HTTP client is imported only for a node_exporter."""
     if not address.url:
         return SshSource(address, server)
     from tuibench.observe.host.remote.node_exporter import NodeExporterSource

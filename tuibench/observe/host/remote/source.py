@@ -1,4 +1,4 @@
-"""Where the figures of the server's host come from: the value of `--host-metrics`, and what reads it.
+"""Source of a remote host's figures: parser of `--host-metrics`, and the protocol of a reader.
 
 ssh:USER@db1            the system's ssh; nothing is installed there
 http://db1:9100/metrics a node_exporter
@@ -31,7 +31,7 @@ class HostAddress(NamedTuple):
 
 
 class HostReading(NamedTuple):
-    """Totals of a host; `note` says why the server's process is not among them."""
+    """Totals of a host; `note` is the reason why the server's process is not included."""
 
     totals: HostTotals
     cores: int
@@ -40,23 +40,23 @@ class HostReading(NamedTuple):
 
 
 class HostSourceError(Exception):
-    """The figures cannot be read at the moment; the message is the reason, in words."""
+    """The figures cannot be read at the moment; the message is the reason."""
 
 
 class HostSource(Protocol):
-    """Reads a host. After an error the next reading begins from scratch."""
+    """Reads a host. After an error the next reading starts from scratch."""
 
     async def read(self) -> HostReading:
         """One reading. Raises HostSourceError."""
 
     def follow(self, server: ServerInfo) -> None:
-        """The server was restarted: its process is another one."""
+        """Find the server's process again after a restart."""
 
     async def close(self) -> None: ...
 
 
 def parse_host_metrics(text: str) -> HostAddress:
-    """The address meant. Raises UsageError for one that is none."""
+    """Parse `--host-metrics`. Raises UsageError for an invalid value."""
     scheme, _, rest = text.partition(":")
     if scheme in HTTP:
         return _exporter(text)
@@ -84,7 +84,7 @@ def _exporter(text: str) -> HostAddress:
 
 
 class NamedSample(NamedTuple):
-    """A sample of a remote host, or the reason that there is none; `failed` if it could not be read."""
+    """A sample of a remote host, or the reason for its absence; `failed` if it could not be read."""
 
     sample: HostSample | None
     note: str = ""

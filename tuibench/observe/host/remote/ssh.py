@@ -1,7 +1,7 @@
-"""Reads another Linux host over the system's ssh: one long-lived command that answers a line with figures.
+"""Reads a remote Linux host over the system's ssh: one long-running command that prints figures on request.
 
-Keys, jump hosts and known hosts are those of ~/.ssh: ssh runs with BatchMode, so it never asks. The command
-ends when its input is closed, also after the death of this process.
+Keys, jump hosts and known hosts are those of ~/.ssh: ssh runs with BatchMode, so it never prompts. The
+command ends when its input is closed, including by the end of this process.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ END_SECONDS = 1.0
 
 
 class SshSource(HostSource):
-    """One connection; a reading after it was lost opens another one."""
+    """One connection; the next reading after its loss opens another one."""
 
     def __init__(self, address: HostAddress, server: ServerInfo) -> None:
         self._address = address
@@ -46,7 +46,7 @@ class SshSource(HostSource):
         return ["ssh", *SSH_OPTIONS, *port, *user, "--", address.host, f"exec sh -c '{COMMAND}'"]
 
     async def read(self) -> HostReading:
-        """One reading. Raises HostSourceError, with what ssh said."""
+        """One reading. Raises HostSourceError with the error message of ssh."""
         try:
             process = await self._connected()
             self._number += 1
@@ -65,14 +65,14 @@ class SshSource(HostSource):
         return HostReading(totals, len(totals.cores) or 1, facts.server_pid, note)
 
     def follow(self, server: ServerInfo) -> None:
-        """The process is looked for again, by another connection."""
+        """Find the server's process again, over a new connection."""
         self._server = server
         process, self._process = self._process, None
         if process is not None and process.stdin is not None:
             process.stdin.close()
 
     async def close(self) -> None:
-        """Ends the command; kills ssh if it does not end by itself."""
+        """End the command; kill ssh if it does not exit by itself."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -96,7 +96,7 @@ class SshSource(HostSource):
         return self._process
 
     async def _ask(self, process: Process, request: str, number: int) -> list[str]:
-        """The lines of the answer to a request. Raises OSError where the connection is lost."""
+        """The lines of a response. Raises OSError if the connection is lost."""
         if process.stdin is None or process.stdout is None:
             raise OSError("ssh has no pipes")
         process.stdin.write(request.encode())
@@ -114,7 +114,7 @@ class SshSource(HostSource):
             lines.append(text)
 
     async def _reason(self, otherwise: str) -> str:
-        """Why the connection was lost: the last line that ssh wrote to stderr; ends it."""
+        """The reason for a lost connection: the last line that ssh wrote to stderr; ends ssh."""
         process = self._process
         await self.close()
         said = b""

@@ -1,1 +1,1 @@
-"""Data sets that are declared as tables of columns: YCSB, TATP, SmallBank, insert benchmark."""
+"""Data sets declared as tables of columns: YCSB, TATP, SmallBank, insert benchmark."""

@@ -1,4 +1,4 @@
-"""The insert benchmark's tables pi1…N: a sale a row, and three secondary indexes."""
+"""Tables of the insert benchmark, pi1…N: one sale per row, and three secondary indexes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ TABLE_NAME = re.compile(r"pi([1-9][0-9]*)")
 
 
 def _date(values: RowValues, rows: range) -> ColumnValues:
-    """Times of one day, rising with the rows."""
+    """Times of one day, increasing with the row number."""
     return [b"2025-01-%02d %02d:%02d:%02d" % _time_of(row) for row in rows]
 
 
@@ -101,7 +101,7 @@ class InsertBenchmark(DeclaredDataSet, frozen=True, kw_only=True):
         return bool(TABLE_NAME.fullmatch(table))
 
     def size_checks(self) -> dict[str, SizeCheck]:
-        """The rows are counted by their keys: a load deletes the oldest as it inserts."""
+        """Queries for the number of rows, counted by key: a load deletes the oldest rows while it inserts."""
         wanted = 0 if self.is_empty else self.scale
         return {
             name: SizeCheck(

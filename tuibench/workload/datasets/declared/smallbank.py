@@ -1,4 +1,4 @@
-"""SmallBank's tables: accounts, and for each a savings and a checking account."""
+"""Tables of SmallBank: accounts, each with a savings and a checking account."""
 
 from collections.abc import Mapping
 from typing import ClassVar

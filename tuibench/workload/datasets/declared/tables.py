@@ -1,7 +1,7 @@
-"""Data sets declared as tables of columns, each column with the function that makes its values.
+"""Data sets declared as tables of columns, each column with a function that generates its values.
 
-The size is one option, the scale: records, subscribers, accounts. Every table has a number of rows that
-follows from it. Rows are numbered from 1, and a column makes the values of a range of rows at once.
+The size is one option, the scale: records, subscribers, accounts. The number of rows of every table follows
+from it. Rows are numbered from 1, and a column generates the values of a range of rows at once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,11 +46,11 @@ class RowValues:
 
 
 MakeColumn = Callable[[RowValues, range], ColumnValues]
-"""Makes the values of a column for rows with these numbers."""
+"""Generates the values of a column for rows with these numbers."""
 
 
 class Column(NamedTuple):
-    """One column: its type without NOT NULL, and what makes its values."""
+    """One column: its type without NOT NULL, and the function that generates its values."""
 
     sql_type: str
     make: MakeColumn
@@ -106,9 +106,9 @@ class TableRows:
 
 
 class DeclaredDataSet(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables of one run. A subclass has its tables, and the option that is its scale.
+    """The tables of one run. A subclass defines its tables, and the option that is its scale.
 
-    `SIZED` is the column of the first table whose largest value is the scale, `WHAT` what the scale counts.
+    `SIZED` is the column of the first table whose largest value is the scale, `WHAT` the unit of the scale.
     """
 
     scale: int
@@ -122,7 +122,7 @@ class DeclaredDataSet(msgspec.Struct, frozen=True, kw_only=True):
     SIZED: ClassVar[tuple[str, str]] = ("", "")
 
     def tables(self) -> Mapping[str, Table]:
-        """The tables by name, in the order of their creation."""
+        """The tables by name, in creation order."""
         raise NotImplementedError
 
     @classmethod
@@ -196,7 +196,7 @@ def engine_option() -> dict[str, ProfileOption]:
 
 
 def named(*tables: str) -> str:
-    """The SQL condition that is true for these names of tables."""
+    """The SQL condition for tables with these names."""
     return (
         f"t.table_name IN ({', '.join(map(repr, tables))})"
         if len(tables) > 1

@@ -1,6 +1,6 @@
-"""TATP's tables: subscribers, their access rights, their special facilities, and call forwardings.
+"""Tables of TATP: subscribers, access rights, special facilities, call forwardings.
 
-A subscriber has one to four kinds of access and of facilities, a facility none to three forwardings, by fixed
+A subscriber has one to four access types and facilities, a facility zero to three forwardings, in fixed
 cycles: the same numbers of rows for every seed, and exactly the specification's means of 2.5, 2.5 and 1.5.
 """
 
@@ -27,21 +27,23 @@ HOURS_BETWEEN = 8
 
 
 class Child(NamedTuple):
-    """A row that belongs to a parent: the parent's number from 1, and which of its rows it is, from 0."""
+    """A row that belongs to a parent: the parent's number from 1, and its position among the parent's
+    rows, from 0.
+    """
 
     parent: int
     place: int
 
 
 class ChildCycle:
-    """Rows per parent in a fixed cycle, such as 1, 2, 3, 4 and again."""
+    """Rows per parent in a fixed cycle, such as 1, 2, 3, 4, repeated."""
 
     def __init__(self, *children: int) -> None:
         self._children = children
         self._places = [(parent, place) for parent, count in enumerate(children) for place in range(count)]
 
     def rows(self, parents: int) -> int:
-        """How many rows so many parents have."""
+        """The number of rows of this many parents."""
         whole, rest = divmod(parents, len(self._children))
         return whole * len(self._places) + sum(self._children[:rest])
 
@@ -57,7 +59,7 @@ OF_FACILITY = ChildCycle(0, 1, 2, 3)
 
 
 def _kind(subscriber: int, place: int) -> int:
-    """The type of a subscriber's access or facility: 1 to 4, each once, beginning anywhere."""
+    """The type of a subscriber's access or facility: 1 to 4, each once, from any start."""
     return (subscriber // KINDS + place) % KINDS + 1
 
 

@@ -1,7 +1,7 @@
-"""YCSB's table: a key and ten fields of 100 bytes.
+"""Table of YCSB: a key and ten fields of 100 bytes.
 
-The key is an AUTO_INCREMENT number, so that inserts of several connections need no agreement and the newest
-row is the one with the largest key. Profiles scatter popular keys over the table, as YCSB does by a hash.
+The key is an AUTO_INCREMENT number, so that concurrent inserts need no coordination and the newest
+row has the largest key. Profiles scatter popular keys over the table, as YCSB does by a hash.
 """
 
 from collections.abc import Mapping

@@ -20,7 +20,7 @@ def last_name(number: int) -> bytes:
 
 
 def last_name_number_draw(customers: int, loaded_c: int, stream: Random) -> Callable[[], int]:
-    """Generates the name numbers of customers after the first thousand; small districts have fewer names."""
+    """Generate the name numbers of customers after the first thousand; small districts have fewer names."""
     value = Nurand(LAST_NAME_A, 0, min(customers, LAST_NAMES) - 1, loaded_c)
     return nurand_draw(value, loaded_c, stream)
 

@@ -113,7 +113,7 @@ def _order_line(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
 
 
 def _split_range(numbers: range, border: int) -> Iterator[range]:
-    """The numbers below the border and those from it on; empty parts are omitted."""
+    """The numbers below the border, and the others; empty parts are omitted."""
     for part in (
         range(numbers.start, min(numbers.stop, border)),
         range(max(numbers.start, border), numbers.stop),
