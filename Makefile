@@ -37,8 +37,8 @@ help:
 demo: setup-demo
 	@$(BIN)/tuibench demo $(ARGS)
 
-test: setup-test native
-	@$(MAKE) --no-print-directory lint
+test: setup-test
+	@$(MAKE) --no-print-directory -j2 native lint
 	@$(BIN)/python .ci/all_tests.py $(ONE_TEST) $(ARGS)
 
 # Everything: also the tests marked whole, TPC-C at full size, and the oldest dependencies.
@@ -66,7 +66,7 @@ docs:
 
 # The native engine; skipped without a Rust compiler.
 native:
-	@if command -v cargo >/dev/null; then cd native && cargo fmt --check && \
+	+@if command -v cargo >/dev/null; then cd native && cargo fmt --check && \
 	    cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet --no-default-features; \
 	    else echo "cargo is not installed: skipping the native engine"; fi
 

@@ -91,6 +91,7 @@ async def test_a_viewer_sees_who_is_there_who_waits_and_kills_it(tables: Private
     assert summary.outcome == "stopped"
 
 
+@pytest.mark.one_flavour
 async def test_watching_is_counted_as_our_own_sampling(tables: PrivateServer) -> None:
     """The server's Questions are ours to the last one, though a viewer watched, left, and came back."""
     async with watched(session_spec(tables.target, threads=2, delay_ms=FULL_SPEED_MS)) as watcher:

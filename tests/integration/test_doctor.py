@@ -117,6 +117,7 @@ async def test_the_remedies_are_what_the_server_takes(tables: PrivateServer, poo
     )
 
 
+@pytest.mark.one_flavour
 def test_the_command_and_its_exit_codes(tables: PrivateServer) -> None:
     ready = tuibench("doctor", "oltp_read_write", *OPTIONS, "--format=json", target=tables.target)
     assert ready.code == 0, ready.err
@@ -144,6 +145,7 @@ def test_a_run_is_stopped_by_what_makes_it_wrong_and_told_of_the_rest(tables: Pr
     assert summary["reconciliation"]["foreign"] == 0
 
 
+@pytest.mark.one_flavour
 async def test_a_server_that_is_lived_on_is_left_alone_until_yes(
     tables: PrivateServer, tuibench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ async def test_a_preset_is_answered_told_and_in_force(tables: PrivateServer, wat
     assert journal_path(watcher.hello.session).exists()
 
 
+@pytest.mark.one_flavour
 async def test_one_setting_is_changed_and_a_wrong_one_refused(
     tables: PrivateServer, watcher: Watcher
 ) -> None:
@@ -101,6 +102,7 @@ async def test_one_setting_is_changed_and_a_wrong_one_refused(
 # Threads, pause and marks
 
 
+@pytest.mark.one_flavour
 async def test_threads_follow_while_the_others_go_on(tables: PrivateServer, watcher: Watcher) -> None:
     def connected(threads: int) -> bool:
         last = watcher.samples[-1]
@@ -131,6 +133,7 @@ async def test_threads_follow_while_the_others_go_on(tables: PrivateServer, watc
     assert watcher.status.threads == 3
 
 
+@pytest.mark.one_flavour
 async def test_what_the_server_lets_in_goes_on(tables: PrivateServer, watcher: Watcher) -> None:
     admin = await connect(tables.target)
     ((most,),) = await admin.query("SELECT @@max_connections")
@@ -166,6 +169,7 @@ async def test_nothing_runs_while_paused(any_watcher: Watcher) -> None:
     assert (await watcher.end()).summary.outcome == "stopped"
 
 
+@pytest.mark.one_flavour
 async def test_figures_that_begin_anew_balance_again(tables: PrivateServer, watcher: Watcher) -> None:
     """Client and server count from the same transaction, though the load was never away."""
     await watcher.submit(SetThreads(8))
@@ -216,6 +220,7 @@ async def test_all_viewers_hear_the_same(any_watcher: Watcher) -> None:
     await second.close()
 
 
+@pytest.mark.one_flavour
 async def test_a_session_outlives_its_viewer_by_the_grace_only(
     any_tables: PrivateServer, tuibench_home: Path
 ) -> None:

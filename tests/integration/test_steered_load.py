@@ -70,6 +70,7 @@ def far_away(watcher: Watcher) -> list[Latency]:
     return [kinds["writing"] for kinds in delayed if "writing" in kinds]
 
 
+@pytest.mark.one_flavour
 async def test_the_mix_and_the_network_are_changed_while_the_load_runs(
     tables: PrivateServer, tmp_path: Path
 ) -> None:
@@ -153,6 +154,7 @@ def _value(watcher: Watcher, name: str) -> str:
     return next(state.value for state in watcher.status.settings if state.name == name)
 
 
+@pytest.mark.one_flavour
 async def test_a_run_follows_its_plan_and_ends_with_it(tables: PrivateServer) -> None:
     options = ("--tables=2", "--table-size=500", "--plan=2:1s,5:1s,1..2/1.5s")
     done = await asyncio.to_thread(tuibench, "run", "oltp_point_select", *options, target=tables.target)
@@ -163,6 +165,7 @@ async def test_a_run_follows_its_plan_and_ends_with_it(tables: PrivateServer) ->
     assert "the server counted the same" in done.err
 
 
+@pytest.mark.one_flavour
 async def test_a_plan_is_taken_over_by_hand_and_goes_on(tables: PrivateServer) -> None:
     async with watched(session_spec(tables.target, "oltp_point_select")) as watcher:
         await watcher.submit(SetPlan(parse_schedule("3:1s,6:1h")))
