@@ -76,7 +76,7 @@ def threads_of(session: str) -> int:
 
 def test_a_page_shows_the_screen_and_steers_only_if_it_may(session: str) -> None:
     with started("web", session, "--port=0") as process:
-        shown = asyncio.run(typed(address_told(process), "+", "look, not steer"))
+        shown = asyncio.run(typed(address_told(process), "+", "is read-only"))
         assert "MariaDB" in shown or "MySQL" in shown
         process.send_signal(signal.SIGINT)
         finished(process)
