@@ -43,7 +43,7 @@ test: setup-test
 
 # Everything: also the tests marked whole, TPC-C at full size, and the oldest dependencies.
 test-all: test faults test-lowest tpcc
-	@$(STEP) "tests that make test leaves out" $(ONE_TEST) $(BIN)/pytest -q -m whole tests/integration $(ARGS)
+	@$(STEP) "tests that make test leaves out" $(ONE_TEST) $(BIN)/pytest -q -m whole tests/integration tests/tui $(ARGS)
 
 test-lowest: setup-test
 	@$(STEP) "tests with the oldest dependencies" \

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterator
 from typing import IO
 
-UNIT = ("--dist", "worksteal", "tests/unit", "tests/tui")
+UNIT = ("--dist", "worksteal", "-m", "not whole", "tests/unit", "tests/tui")
 # Three modules at a time, each with its own servers; tests/integration/conftest.py orders them.
 SERVERS = (
     "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder", "-m", "not whole",

@@ -44,6 +44,7 @@ async def variables(target: Target) -> dict[str, str]:
     return {str(name): str(value) for name, value in rows if not str(name).startswith(moving)}
 
 
+@pytest.mark.one_flavour
 async def test_a_screening_measures_every_value_and_restores_all(tables: PrivateServer, home: Path) -> None:
     before = await variables(tables.target)
     done = tune(tables, home, ONLY, "--allow-risk", *SHORT)

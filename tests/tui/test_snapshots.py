@@ -49,7 +49,24 @@ def test_every_screen_is_in_the_table() -> None:
     assert SCREENS.keys() == KINDS.keys()
 
 
-@pytest.mark.parametrize(("screen", "size", "terminal"), TABLE, ids=["-".join(row) for row in TABLE])
+def in_every_test(size: str, terminal: str) -> bool:
+    return terminal == "dark" or size == "80x24"
+
+
+CASES = [
+    pytest.param(
+        screen,
+        size,
+        terminal,
+        id=f"{screen}-{size}-{terminal}",
+        marks=() if in_every_test(size, terminal) else pytest.mark.whole,
+    )
+    for screen, size, terminal in TABLE
+]
+"""`make test` draws the wide screens in colours only, `make test-all` on every terminal."""
+
+
+@pytest.mark.parametrize(("screen", "size", "terminal"), CASES)
 def test_screen(
     screen: str,
     size: str,
