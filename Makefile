@@ -78,7 +78,7 @@ bench: setup-test
 	$(BIN)/python -m tests.bench $(ARGS)
 
 chaos: setup-test
-	$(BIN)/python -m tests.integration.chaos $(ARGS)
+	$(BIN)/python -m tests.integration.tuning.chaos $(ARGS)
 
 faults: setup-test
 	$(BIN)/pytest -p no:xdist tests/faults $(ARGS)
@@ -87,10 +87,10 @@ soak: setup-test
 	$(BIN)/python -m tests.faults.soak $(ARGS)
 
 tpcc: setup-test
-	$(BIN)/python -m tests.integration.tpcc_full $(ARGS)
+	$(BIN)/python -m tests.integration.workload.tpcc_full $(ARGS)
 
 screenshots: setup-test
-	$(BIN)/python -m tests.tui.pictures screenshots $(ARGS)
+	$(BIN)/python -m tests.tui.pictures.screenshots screenshots $(ARGS)
 
 format: setup-test
 	$(BIN)/ruff format

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import msgspec
 import psutil
 
-from tests.tui import script
-from tests.tui.driving import LARGE, Viewer, viewer
-from tests.tui.probed import OVER
-from tests.tui.sessions import ACTIVITY
+from tests.tui.support import script
+from tests.tui.support.driving import LARGE, Viewer, viewer
+from tests.tui.support.probed import OVER
+from tests.tui.support.sessions import ACTIVITY
 from tuibench.model.measurements.sample import Sample
 from tuibench.tui.screens.tabs import SCREEN_TABS
 

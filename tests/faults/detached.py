@@ -9,8 +9,8 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from tests.faults.load import DELAY_MS, INTERVAL_SECONDS, THREADS, FaultLoad
-from tests.integration.support import reach
-from tests.integration.support_session import Watcher
+from tests.integration.support.commands import reach
+from tests.integration.support.session_process import Watcher
 from tuibench import paths
 from tuibench.model.target import Target
 from tuibench.session.service import registry

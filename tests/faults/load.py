@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.integration.support import ours
-from tests.integration.support_session import Watcher, session_spec, watched
+from tests.integration.support.commands import ours
+from tests.integration.support.session_process import Watcher, session_spec, watched
 from tuibench.model.command import Stop
 from tuibench.model.measurements.sample import LoadSample, Sample
 from tuibench.model.plan import EngineChoice, OnError, OptionValue

@@ -27,9 +27,9 @@ import msgspec
 import psutil
 
 from tests.faults.load import THREADS, fault_spec
-from tests.integration import sbtest
-from tests.integration.support import ours
-from tests.integration.support_session import Watcher, join, watched
+from tests.integration.support import sbtest
+from tests.integration.support.commands import ours
+from tests.integration.support.session_process import Watcher, join, watched
 from tuibench import paths
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer

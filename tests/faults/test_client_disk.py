@@ -15,8 +15,8 @@ from tests.faults.small_disk import (
     can_mount,
     small_disk,
 )
-from tests.integration.support import ask, tuibench
-from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE
+from tests.integration.support.commands import ask, tuibench
+from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.command import ApplyPreset

@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from tests.faults.load import GUARDIAN, WORKER, Report, fault_spec, loaded, pid_of
-from tests.integration.support import ask, assert_nothing_left
-from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE
+from tests.integration.support.commands import ask, assert_nothing_left
+from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError
 from tuibench.model.command import ApplyPreset

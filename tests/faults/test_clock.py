@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.detached import detached
-from tests.integration.support import assert_nothing_left
+from tests.integration.support.commands import assert_nothing_left
 from tuibench.demo.server import PrivateServer
 from tuibench.record.files.loading import load_run
 

@@ -20,10 +20,10 @@ import pytest
 from msgspec.structs import replace
 
 from tests.faults.load import WORKER, FaultLoad, Report, fault_spec, loaded
-from tests.integration.dask_hosts import dask_hosts, needs_dask
-from tests.integration.processes import until
-from tests.integration.support import ask, assert_nothing_left, eventually_asked, ours
-from tests.integration.support_session import DURABILITY, DURABLE, UNSAFE
+from tests.integration.load.cluster.dask_hosts import dask_hosts, needs_dask
+from tests.integration.support.commands import ask, assert_nothing_left, eventually_asked, ours
+from tests.integration.support.processes import until
+from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE
 from tuibench.demo.server import PrivateServer
 from tuibench.model.cluster.host import HostState
 from tuibench.model.cluster.plan import ClusterPlan

@@ -11,7 +11,7 @@ from tests.faults.detached import detached
 from tests.faults.load import THREADS, Report, fault_spec, loaded
 from tests.faults.network import Network, can_make_networks, network
 from tests.faults.proxy import Proxy
-from tests.integration.support import assert_nothing_left
+from tests.integration.support.commands import assert_nothing_left
 from tuibench.demo.server import PrivateServer
 from tuibench.model.target import Target
 

@@ -5,11 +5,11 @@ import pytest
 
 from tests.faults.load import THREADS, Report, fault_spec, loaded
 from tests.faults.proxy import Proxy
-from tests.integration import sbtest
 from tests.integration.conftest import Binaries, binary_or_skip
-from tests.integration.shared import Starter
-from tests.integration.support import ask
-from tests.integration.support_session import DURABILITY, DURABLE
+from tests.integration.support import sbtest
+from tests.integration.support.commands import ask
+from tests.integration.support.session_process import DURABILITY, DURABLE
+from tests.integration.support.shared import Starter
 from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.command import ApplyPreset
 from tuibench.model.event import EventKind

@@ -4,8 +4,8 @@ import pytest
 
 from tests.faults.load import ENGINES, Report, fault_spec, loaded
 from tests.faults.small_disk import MIB, can_mount, small_disk
-from tests.integration import sbtest
-from tests.integration.shared import FRUGAL, Templates
+from tests.integration.support import sbtest
+from tests.integration.support.shared import FRUGAL, Templates
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables.prepare import prepare_tables

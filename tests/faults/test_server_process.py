@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.faults.load import ENGINES, INTERVAL_SECONDS, Report, fault_spec, loaded
-from tests.integration import sbtest
-from tests.integration.processes import gone, until
-from tests.integration.support import ask, assert_nothing_left
-from tests.integration.support_session import DURABILITY, DURABLE
+from tests.integration.support import sbtest
+from tests.integration.support.commands import ask, assert_nothing_left
+from tests.integration.support.processes import gone, until
+from tests.integration.support.session_process import DURABILITY, DURABLE
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.command import ApplyPreset

@@ -23,8 +23,8 @@ from tests.faults.load import (
     loaded,
     pid_of,
 )
-from tests.integration import sbtest
-from tests.integration.support import ask
+from tests.integration.support import sbtest
+from tests.integration.support.commands import ask
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError
 from tuibench.load.tables.prepare import prepare_tables

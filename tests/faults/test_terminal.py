@@ -1,6 +1,6 @@
 """Terminals that fail the viewer: one cell in size, without abilities, not read from. The run continues.
 
-A terminal that is closed: tests/integration/test_viewers.
+A terminal that is closed: tests/integration/tui/test_viewers.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import asyncio
 import pytest
 
 from tests.faults.load import fault_spec, loaded
-from tests.integration.terminal import Terminal, ends, terminal
+from tests.integration.support.terminal import Terminal, ends, terminal
 from tuibench.demo.server import PrivateServer
 
 SAMPLES = 8

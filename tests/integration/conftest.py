@@ -37,8 +37,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration import sbtest
-from tests.integration.shared import SharedServers, Starter, Templates, Visits
+from tests.integration.support import sbtest
+from tests.integration.support.shared import SharedServers, Starter, Templates, Visits
 from tuibench.demo import binaries
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration import shared
-from tests.integration.processes import gone
-from tests.integration.shared import SharedServers, Starter, Templates, Visits
-from tests.integration.support import ask
+from tests.integration.support import shared
+from tests.integration.support.commands import ask
+from tests.integration.support.processes import gone
+from tests.integration.support.shared import SharedServers, Starter, Templates, Visits
 from tuibench.demo.binaries import Binary
 from tuibench.mysql.connection import connect
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from textual.css.stylesheet import Stylesheet
 
-from tests.tui.instant import instant
+from tests.tui.support.instant import instant
 
 
 @pytest.fixture(scope="session", autouse=True)

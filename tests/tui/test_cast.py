@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui import script
+from tests.tui.support import script
 from tuibench.cli.commands.replay import parse_size
 from tuibench.errors import UsageError
 from tuibench.tui.cast import LAST_PICTURE_SECONDS, CastWriter, write_cast

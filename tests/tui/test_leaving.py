@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-from tests.tui import script
-from tests.tui.driving import viewer
-from tests.tui.fake import FakeClient
+from tests.tui.support import script
+from tests.tui.support.driving import viewer
+from tests.tui.support.fake import FakeClient
 from tuibench.cli.options.screen_options import ScreenOptions
 from tuibench.errors import RunError, UsageError
 from tuibench.model.command import Stop

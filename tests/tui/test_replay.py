@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from textual.pilot import Pilot
 
-from tests.tui.driving import LARGE, SMALL
+from tests.tui.support.driving import LARGE, SMALL
 from tests.unit.record.written import written
 from tuibench.model.message import REPLAY_REFUSAL
 from tuibench.record.files.loading import load_run

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.tui import script
-from tests.tui.driving import LARGE, SMALL, Viewer
-from tests.tui.fake import FakeClient
+from tests.tui.support import script
+from tests.tui.support.driving import LARGE, SMALL, Viewer
+from tests.tui.support.fake import FakeClient
 from tuibench.model.command import ApplyPreset
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.scenes.player import ScenePlayer

@@ -10,9 +10,9 @@ from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tests.tui import start
-from tests.tui.driving import LARGE, SMALL
-from tests.tui.start import FakeBackstage
+from tests.tui.support import start
+from tests.tui.support.driving import LARGE, SMALL
+from tests.tui.support.start import FakeBackstage
 from tuibench.errors import ServerUnavailableError
 from tuibench.tui.start.controller import ServerCheck
 from tuibench.tui.start.screen import StartApp, StartScreen

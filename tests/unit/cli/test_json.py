@@ -10,7 +10,7 @@ from tests import sweeps
 from tests.examples import LATENCY, SERVER, sample, summary
 from tests.paths import DATA
 from tests.schemas import SCHEMAS
-from tests.tui.statements import REPORT
+from tests.tui.support.statements import REPORT
 from tests.unit.cli.commands.test_check import VERDICTS
 from tests.unit.cli.program import Program
 from tests.unit.cli.served import serving

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.tui import script
+from tests.tui.support import script
 from tests.unit.model.test_counters import PACKAGE, literals
 from tests.unit.record.steady import steady
 from tests.unit.tui.views import text

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.tui import script
+from tests.tui.support import script
 from tuibench.cli.options.scene_options import SceneOptions
 from tuibench.errors import UsageError
 from tuibench.model.command import ApplyPreset, RestoreSettings, SetThreads, SetWeights, StartProbe

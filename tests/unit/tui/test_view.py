@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tests.tui import script
+from tests.tui.support import script
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState
 from tuibench.tui.commands.chart_view import toggle_freeze

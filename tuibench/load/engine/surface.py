@@ -1,7 +1,7 @@
 """The interface of an engine: runs a program on the connections of a worker process, and reports.
 
 There are two: `asyncio.engine` is portable and the reference, `native.engine` runs transactions on threads in
-Rust. `tests/integration/conformance` runs the same tests on both.
+Rust. `tests/integration/load/conformance` runs the same tests on both.
 """
 
 import asyncio

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tests.examples import hello, status
-from tests.tui.script import PLAN
+from tests.tui.support.script import PLAN
 from tuibench.cli.commands.ctl import verbs
 from tuibench.cli.commands.ctl.status import session_status, status_text
 from tuibench.errors import UsageError

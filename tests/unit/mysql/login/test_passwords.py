@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.processes import gone, until
+from tests.integration.support.processes import gone, until
 from tuibench.errors import ServerUnavailableError
 from tuibench.model.target import Target
 from tuibench.mysql.login.passwords import PasswordCache, password_cache, run_password_command

@@ -1,7 +1,7 @@
 """What stands below a run's summary."""
 
 from tests.examples import summary
-from tests.tui.probed import OVER
+from tests.tui.support.probed import OVER
 from tuibench.record.report.addenda import addenda
 
 

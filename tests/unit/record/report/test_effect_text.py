@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.tui.script import COSTS, EFFECT
+from tests.tui.support.script import COSTS, EFFECT
 from tuibench import units
 from tuibench.model.experiments.effect import AbTestPair, AbTestResult, Comparison, EffectFigure, Verdict
 from tuibench.model.measurements.operation_cost import OperationCost, Resource

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from tests.tui.statements import REPORT
+from tests.tui.support.statements import REPORT
 from tuibench.record.report.statement_text import statements_text
 
 

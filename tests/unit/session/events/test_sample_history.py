@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tests.examples import LATENCY, load_part, sample
-from tests.tui.script import server_part
+from tests.tui.support.script import server_part
 from tuibench.model.measurements.sample import Sample
 from tuibench.session.events.event_log import SampleHistory
 

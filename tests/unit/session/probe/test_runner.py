@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from tests.tui import script
+from tests.tui.support import script
 from tests.unit.session.simulated_session import PlayedFleet, PlayedSampler, simulate_session
 from tests.unit.session.worker_reports import report
 from tuibench.diagnosis.rules import CLIENT_LIMITED

@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
-from tests.tui.script import HOST as CLIENT
+from tests.tui.support.script import HOST as CLIENT
 from tests.unit.observe.fakes import FakeClock
 from tests.unit.observe.host.remote.test_proc_text import SERVER
 from tuibench.errors import RunError, UsageError

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tui import script
+from tests.tui.support import script
 from tuibench.model.measurements.sample import ReplicaSample, Sample
 from tuibench.tui.charts.figures.table import (
     AXIS_CELLS,

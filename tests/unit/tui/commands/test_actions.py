@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from textual.geometry import Size
 
-from tests.tui import script
-from tests.tui.driving import SMALL
+from tests.tui.support import script
+from tests.tui.support.driving import SMALL
 from tuibench.errors import UsageError
 from tuibench.model.message import ReplayState, RunState
 from tuibench.tui.app import TuibenchApp

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tests.tui import script
+from tests.tui.support import script
 from tuibench.model.event import Event, EventKind
 from tuibench.tui.charts.time_grid import ZOOMS
 from tuibench.tui.commands.chart_view import (

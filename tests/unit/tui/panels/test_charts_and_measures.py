@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tests.tui import script
+from tests.tui.support import script
 from tests.unit.tui.views import role_of, short_story, text
 from tuibench.model.event import Event, EventKind
 from tuibench.model.measurements.headline import Headline

@@ -1,6 +1,6 @@
 """What is copied: the figures of now, or of the cursor's column."""
 
-from tests.tui import script
+from tests.tui.support import script
 from tuibench.tui.commands.chart_view import move_cursor
 from tuibench.tui.panels.clipboard import figures_text
 from tuibench.tui.text.drawing import clock_axis_text

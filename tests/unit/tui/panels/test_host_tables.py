@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tests.tui import script
+from tests.tui.support import script
 from tuibench.tui.panels.host import core_bars, core_bars_height, host_sections
 from tuibench.tui.panels.plots.cpu_chart import cpu_chart
 from tuibench.tui.panels.trend import TrendRow, stack_sections

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tests.tui import script
+from tests.tui.support import script
 from tests.unit.tui.views import text, with_host, with_server, without
 from tuibench.model.measurements.sample import ServerSample
 from tuibench.tui.panels.host import host_panel, host_strip

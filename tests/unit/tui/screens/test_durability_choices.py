@@ -1,6 +1,6 @@
 """The durability choices, and what each would ask."""
 
-from tests.tui import script
+from tests.tui.support import script
 from tuibench.model.command import ApplyPreset, ChangeSetting
 from tuibench.tui.screens.confirm import RESTORED_NOTE
 from tuibench.tui.screens.durability import ORIGINAL_VALUE_NOTE, durability_choices

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tests.tui import script
+from tests.tui.support import script
 from tests.unit.tui.views import role_of, text
 from tuibench.model.message import RunState, Status
 from tuibench.tui.panels.bars.footer import footer, message_line

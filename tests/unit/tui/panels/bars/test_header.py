@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tests.tui import script
+from tests.tui.support import script
 from tests.unit.tui.views import role_of, text, without
 from tuibench.model.message import RunState
 from tuibench.model.schedule import PlanPhase

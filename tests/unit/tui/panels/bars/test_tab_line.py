@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.tui import script
+from tests.tui.support import script
 from tuibench.tui.panels.bars.header import TabLabel, tab_line
 from tuibench.tui.text.spans import TextLine, plain_text
 from tuibench.tui.view import View, initial_view

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tui import script
-from tests.tui.probed import UNDER_WAY
+from tests.tui.support import script
+from tests.tui.support.probed import UNDER_WAY
 from tests.unit.tui.views import text
 from tuibench.model.event import Event, EventKind
 from tuibench.model.measurements.sample import Sample

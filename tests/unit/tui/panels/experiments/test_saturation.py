@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from tests.tui import script
-from tests.tui.probed import OVER, UNDER_WAY
+from tests.tui.support import script
+from tests.tui.support.probed import OVER, UNDER_WAY
 from tuibench.model.experiments.probe import ProbeState
 from tuibench.record.report.probe_text import probe_lines
 from tuibench.tui.panels.experiments import saturation

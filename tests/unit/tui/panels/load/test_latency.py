@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tests.tui import script
+from tests.tui.support import script
 from tuibench.metrics.histogram import coarse_bucket
 from tuibench.model.measurements.sample import CoarseHistogram, Latency
 from tuibench.tui.commands.chart_view import move_cursor

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tests.tui import script
+from tests.tui.support import script
 from tuibench.tui.panels.load.slowest import side_statements, slowest_panel
 from tuibench.tui.text.spans import TextLine
 from tuibench.tui.view import View, initial_view

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tests.tui import script
+from tests.tui.support import script
 from tests.unit.tui.views import role_of, text
 from tuibench.model.experiments.effect import CommitCosts, LevelMovement, MovementKind, Verdict
 from tuibench.tui.panels.effect import effect_card

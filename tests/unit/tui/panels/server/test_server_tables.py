@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tests.tui import script
+from tests.tui.support import script
 from tuibench.model.measurements.sample import Sample
 from tuibench.tui.charts.figures import server as server_figures
 from tuibench.tui.charts.figures.server import (

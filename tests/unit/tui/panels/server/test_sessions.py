@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tui.sessions import ACTIVITY, session
+from tests.tui.support.sessions import ACTIVITY, session
 from tuibench.model.measurements.activity import Activity
 from tuibench.tui.panels.selection import Selection, first_visible
 from tuibench.tui.panels.server import sessions as panels

@@ -1,0 +1,123 @@
+"""`tuibench demo` without a screen: it works from nothing, and nothing of it is left, however it ends."""
+
+import re
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.integration.support.commands import assert_nothing_left, finished, started, tuibench
+from tests.integration.support.processes import first_interval_line, gone, until
+from tuibench.demo.layout import PREFIX
+from tuibench.model.server import Flavour
+
+SMALL = ("--tables=1", "--table-size=1000", "--client-delay=5ms")
+INTERVAL_LINE = re.compile(r"\[ (\d+)s \] thds: 8 tps: (\d+\.\d\d) ")
+SUPERVISOR = "tuibench.demo.supervisor"
+
+
+@pytest.fixture
+def env(base: Path, server_binaries: Mapping[Flavour, object]) -> dict[str, str]:
+    """The demo makes its server in a folder that must be empty afterwards."""
+    if not server_binaries:
+        pytest.skip("no server program here")
+    return {"TMPDIR": str(base)}
+
+
+class Demo:
+    """A demo whose load runs, and all that must go with it."""
+
+    def __init__(self, process: "subprocess.Popen[str]", base: Path) -> None:
+        assert process.stdout is not None
+        self.process = process
+        self.first_line = first_interval_line(process.stdout)
+        children = psutil.Process(process.pid).children(recursive=True)
+        (supervisor,) = [child for child in children if SUPERVISOR in child.cmdline()]
+        self.pids = [child.pid for child in (*children, *supervisor.children())]
+        (self.directory,) = base.glob(f"{PREFIX}*")
+
+    def assert_gone(self, home: Path) -> None:
+        assert until(lambda: all(gone(pid) for pid in self.pids))
+        assert until(lambda: not self.directory.exists())
+        assert_nothing_left(home)
+
+
+@pytest.fixture
+def demo(base: Path, env: dict[str, str]) -> Iterator[Demo]:
+    """A demo without an end."""
+    with started("demo", "--headless", "--time=0", *SMALL, env=env) as process:
+        try:
+            yield Demo(process, base)
+        finally:
+            process.kill()
+
+
+def test_a_demo_from_nothing_to_nothing(base: Path, env: dict[str, str], tuibench_home: Path) -> None:
+    """Without a terminal it needs no --headless."""
+    done = tuibench("demo", "--time=2", *SMALL, env=env)
+    assert done.code == 0, done.err
+    lines = INTERVAL_LINE.findall(done.out)
+    assert [second for second, _ in lines] == ["1", "2"]
+    assert all(float(tps) > 0 for _, tps in lines)
+    assert "SQL statistics:" in done.out
+    assert "the server counted the same" in done.err
+    assert not list(base.iterdir())
+    assert_nothing_left(tuibench_home)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_demo_with_its_summary(
+    demo: Demo, tuibench_home: Path, number: signal.Signals
+) -> None:
+    assert INTERVAL_LINE.match(demo.first_line)
+    demo.process.send_signal(number)
+    done = finished(demo.process)
+    assert done.code == 130
+    assert "SQL statistics:" in done.out
+    assert "Traceback" not in done.err
+    assert not demo.directory.exists()
+    demo.assert_gone(tuibench_home)
+
+
+def test_a_killed_demo_takes_everything_along(demo: Demo, tuibench_home: Path) -> None:
+    demo.process.kill()
+    demo.assert_gone(tuibench_home)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_demo_that_is_ended_while_it_starts_leaves_nothing(
+    base: Path, env: dict[str, str], tuibench_home: Path, number: signal.Signals
+) -> None:
+    with started("demo", "--headless", *SMALL, env=env) as process:
+        assert until(lambda: bool(list(base.glob(f"{PREFIX}*/data/*"))))
+        process.send_signal(number)
+        done = finished(process)
+    assert done.code == (-number if number is signal.SIGKILL else 130)
+    assert "Traceback" not in done.err
+    assert until(lambda: not list(base.iterdir()))
+    assert_nothing_left(tuibench_home)
+
+
+def test_a_kept_server_says_how_to_end_it(base: Path, env: dict[str, str]) -> None:
+    done = tuibench("demo", "--headless", "--time=1", "--keep", *SMALL, env=env)
+    told = re.search(r"--defaults-file=(\S+)\n(?:.*\n)*.*kill (\d+) ", done.err)
+    assert told, done.err
+    options, supervisor = Path(told.group(1)), psutil.Process(int(told.group(2)))
+    try:
+        assert done.code == 0, done.err
+        again = tuibench("run", "oltp_read_only", "--time=1", *SMALL, f"--defaults-file={options}")
+        assert again.code == 0, again.err
+    finally:
+        supervisor.terminate()
+        assert until(lambda: not options.parent.exists())
+        assert until(lambda: gone(supervisor.pid))
+
+
+def test_a_wrong_option_starts_no_server(base: Path, env: dict[str, str]) -> None:
+    done = tuibench("demo", "--headless", "--table-sizes=1000", env=env)
+    assert done.code == 2
+    (line,) = done.err.splitlines()
+    assert "(did you mean '--table-size'?)" in line

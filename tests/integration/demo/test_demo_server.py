@@ -1,0 +1,291 @@
+"""The private server: what it offers, and that nothing of it is left, whoever is killed."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+from msgspec.structs import replace
+
+from tests.integration.demo.owner import Owned
+from tests.integration.support.processes import gone, stays, until
+from tests.integration.support.shared import Starter
+from tuibench.demo.binaries import Binary
+from tuibench.demo.my_cnf import read_server_options
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import RunError, ServerUnavailableError
+from tuibench.model.server import ServerLimits
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Row, connect
+
+CAT = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+
+
+def holder(server: PrivateServer) -> "subprocess.Popen[bytes]":
+    """A second owner: a process that does nothing but hold the server's pipe."""
+    return subprocess.Popen(CAT, stdin=subprocess.PIPE, pass_fds=[server.watch_fd])
+
+
+async def ask(target: Target, sql: str) -> list[Row]:
+    connection = await connect(target)
+    try:
+        return list(await connection.query(sql))
+    finally:
+        await connection.close()
+
+
+# What it offers
+
+
+async def test_durable_with_a_binary_log(server: PrivateServer) -> None:
+    asked = "SELECT @@log_bin, @@sync_binlog, @@innodb_flush_log_at_trx_commit, @@table_open_cache"
+    assert await ask(server.target, asked) == [(1, 1, 1, 2000)]
+
+
+async def test_room_for_thousands_of_connections(server: PrivateServer) -> None:
+    ((connections, statements),) = await ask(
+        server.target, "SELECT @@max_connections, @@max_prepared_stmt_count"
+    )
+    assert (connections, statements) == (4000, 1048576)
+
+
+async def test_login_over_socket_and_tcp(server: PrivateServer) -> None:
+    assert await ask(server.target, "SELECT CURRENT_USER(), DATABASE()") == [("tuibench@localhost", "sbtest")]
+    assert await ask(server.tcp_target, "SELECT CURRENT_USER(), DATABASE()") == [
+        ("tuibench@127.0.0.1", "sbtest")
+    ]
+
+
+@pytest.mark.parametrize("where", ["target", "tcp_target"])
+@pytest.mark.parametrize(
+    ("user", "password"), [("tuibench", ""), ("tuibench", "wrong"), ("root", ""), ("", "")]
+)
+async def test_nobody_else_gets_in(server: PrivateServer, where: str, user: str, password: str) -> None:
+    with pytest.raises(ServerUnavailableError, match="refuses"):
+        await connect(replace(getattr(server, where), user=user, password=password), use_database=False)
+
+
+async def test_may_change_settings_and_make_users(server: PrivateServer) -> None:
+    await ask(server.target, "SET GLOBAL sync_binlog = 1")
+    await ask(server.target, "CREATE USER 'other'@'localhost'")
+    await ask(server.target, "GRANT SELECT ON *.* TO 'other'@'localhost'")
+    await ask(server.target, "DROP USER 'other'@'localhost'")
+
+
+async def test_all_files_are_in_its_directory(server: PrivateServer) -> None:
+    names = ("datadir", "tmpdir", "pid_file", "socket", "log_error", "log_bin_basename")
+    for (path,) in [(await ask(server.target, f"SELECT @@{name}"))[0] for name in names]:
+        assert Path(path).resolve().is_relative_to(server.directory.resolve())
+
+
+def test_the_password_is_on_no_command_line(server: PrivateServer) -> None:
+    for pid in (server.pid, server.supervisor_pid):
+        assert server.target.password not in " ".join(psutil.Process(pid).cmdline())
+
+
+def test_only_the_owner_reads_its_files(server: PrivateServer) -> None:
+    assert server.directory.stat().st_mode & 0o777 == 0o700
+    assert server.client_options.stat().st_mode & 0o777 == 0o600
+    assert server.target.password in server.client_options.read_text()
+    assert not list(server.directory.glob("*.sql"))
+
+
+# Its life
+
+
+async def test_stop_leaves_nothing(binary: Binary, base: Path) -> None:
+    """Of a server made from nothing, too: all others here copy a template."""
+    server = await PrivateServer.start(binary, base=base)
+    await server.stop()
+    assert not list(base.iterdir())
+    assert not psutil.pid_exists(server.pid)
+    assert not psutil.pid_exists(server.supervisor_pid)
+    with pytest.raises(ServerUnavailableError, match="cannot reach"):
+        await connect(server.tcp_target)
+    await server.stop()
+    with pytest.raises(RunError, match="stopped already"):
+        await server.restart()
+
+
+async def test_a_restart_keeps_place_and_data_and_a_kill_what_was_committed(
+    restartable: PrivateServer,
+) -> None:
+    await ask(restartable.target, "CREATE TABLE kept (id INT PRIMARY KEY)")
+    first = restartable.pid
+    await restartable.restart()
+    assert restartable.pid != first
+    assert await ask(restartable.tcp_target, "SHOW TABLES") == [("kept",)]
+    await ask(restartable.target, "INSERT INTO kept VALUES (7)")
+    await restartable.kill()
+    with pytest.raises(ServerUnavailableError):
+        await connect(restartable.target)
+    await restartable.start_again()
+    assert await ask(restartable.target, "SELECT id FROM kept") == [(7,)]
+
+
+async def test_options_of_the_caller_win(any_binary: Binary, start: Starter) -> None:
+    options = ["--table-open-cache=400", "--skip-log-bin"]
+    async with await start(any_binary, options=options) as server:
+        assert await ask(server.target, "SELECT @@table_open_cache, @@log_bin") == [(400, 0)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
+async def test_limits_hold_after_a_restart_and_say_how(binary: Binary, start: Starter) -> None:
+    limits = ServerLimits(cpus=1, memory_bytes=2**30)
+    async with await start(binary, limits=limits) as server:
+        for _ in range(2):
+            pool, confined = (
+                await ask(server.target, "SELECT @@innodb_buffer_pool_size"),
+                is_confined(server, 2**30),
+            )
+            assert pool == [(2**29,)]
+            assert confined
+            await server.restart()
+        assert server.limited.startswith("1 CPU and 1 GiB of memory by ")
+
+
+def is_confined(server: PrivateServer, memory_bytes: int) -> bool:
+    """By the group that its words name, else to one processor."""
+    _, by_group, group = server.limited.partition("by cgroup v2 (")
+    if not by_group:
+        return len(os.sched_getaffinity(server.pid)) == 1
+    folder = Path(group.removesuffix(")"))
+    return (
+        str(server.pid) in (folder / "cgroup.procs").read_text().split()
+        and (folder / "cpu.max").read_text() == "100000 100000\n"
+        and int((folder / "memory.max").read_text()) == memory_bytes
+    )
+
+
+async def test_what_an_option_file_says(binary: Binary, base: Path, tmp_path: Path) -> None:
+    """An option of the data directory is needed at its creation, and places are our own."""
+    file = tmp_path / "my.cnf"
+    file.write_text(
+        "[mysqld]\ninnodb_page_size=8k\ndatadir=/var/lib/mysql\nlog_bin=/var/log/mysql/log\nport=3306\n"
+        "[mariadb]\nquery_cache_size=2M\n"
+    )
+    options = read_server_options(str(file), binary)
+    async with await PrivateServer.start(binary, base=base, options=options.options) as server:
+        ((page_size, log, port),) = await ask(
+            server.target, "SELECT @@innodb_page_size, @@log_bin_basename, @@port"
+        )
+        assert (page_size, port) == (8192, server.target.port)
+        assert Path(log).is_relative_to(server.directory)
+    assert options.left_out == ("datadir", "port")
+
+
+async def test_a_failed_start_says_what_the_log_says(any_binary: Binary, base: Path, start: Starter) -> None:
+    with pytest.raises(ServerUnavailableError, match=r"did not start; its log ends:\n.*no-such-option"):
+        await start(any_binary, options=["--no-such-option"])
+    assert not list(base.iterdir())
+
+
+async def test_a_cancelled_start_leaves_nothing(any_binary: Binary, base: Path, start: Starter) -> None:
+    starting = asyncio.create_task(start(any_binary))
+    assert await asyncio.to_thread(until, lambda: bool(list(base.iterdir())))
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert not list(base.iterdir())
+
+
+# Its end
+
+
+def end_an_owner(start: Starter, binary: Binary, number: signal.Signals) -> None:
+    """Starts a program that owns a server, sends it a signal, and sees to it that all is gone."""
+    program = [sys.executable, "-m", "tests.integration.demo.owner"]
+    command = [*program, binary.path, *map(str, start.places(binary))]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as owner:
+        assert owner.stdout is not None
+        owned = msgspec.json.decode(owner.stdout.readline(), type=Owned)
+        assert psutil.pid_exists(owned.server_pid)
+        owner.send_signal(number)
+        assert until(lambda: gone(owned.server_pid) and gone(owned.supervisor_pid))
+    assert not Path(owned.directory).exists()
+
+
+def test_gone_with_an_owner_that_was_killed(binary: Binary, start: Starter) -> None:
+    end_an_owner(start, binary, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_gone_with_an_owner_that_was_told_to_end(
+    any_binary: Binary, start: Starter, number: signal.Signals
+) -> None:
+    end_an_owner(start, any_binary, number)
+
+
+async def test_lives_until_the_last_owner_lets_go(any_binary: Binary, start: Starter) -> None:
+    server = await start(any_binary)
+    with holder(server) as second:
+        server.release()
+        assert stays(server.supervisor_pid)
+        await server.check_login()
+        second.kill()
+    assert until(lambda: gone(server.pid) and gone(server.supervisor_pid))
+    assert not server.directory.exists()
+
+
+async def test_stop_does_not_wait_for_other_owners(any_binary: Binary, start: Starter) -> None:
+    server = await start(any_binary)
+    with holder(server) as second:
+        await server.stop()
+        assert second.poll() is None
+        assert not server.directory.exists()
+        second.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a child with its parent")
+async def test_the_server_dies_with_its_supervisor(binary: Binary, start: Starter) -> None:
+    server = await start(binary)
+    psutil.Process(server.supervisor_pid).kill()
+    assert until(lambda: gone(server.pid))
+    await server.stop()
+
+
+async def test_the_next_start_removes_what_a_killed_supervisor_left(
+    any_binary: Binary, base: Path, start: Starter
+) -> None:
+    left = await start(any_binary)
+    psutil.Process(left.supervisor_pid).kill()
+    assert until(lambda: gone(left.supervisor_pid))
+    assert left.directory.exists()
+    async with await start(any_binary) as server:
+        assert list(base.iterdir()) == [server.directory]
+        assert gone(left.pid)
+    await left.stop()
+
+
+async def test_a_start_spares_the_servers_that_run(any_binary: Binary, any_server: PrivateServer) -> None:
+    async with await PrivateServer.start(any_binary, base=any_server.directory.parent):
+        await any_server.check_login()
+
+
+async def test_a_kept_server_runs_until_its_supervisor_gets_sigterm(
+    any_binary: Binary, start: Starter
+) -> None:
+    async with await start(any_binary, keep=True) as server:
+        pass
+    assert stays(server.supervisor_pid)
+    await server.check_login()
+    assert f"kill {server.supervisor_pid} " in server.how_to_reach()
+    psutil.Process(server.supervisor_pid).terminate()
+    assert until(lambda: gone(server.pid) and gone(server.supervisor_pid))
+    assert not server.directory.exists()
+
+
+async def test_stopping_a_kept_server_keeps_its_files(any_binary: Binary, start: Starter) -> None:
+    server = await start(any_binary, keep=True)
+    await server.stop()
+    assert not psutil.pid_exists(server.pid)
+    assert (server.directory / "data").is_dir()
+    shutil.rmtree(server.directory)

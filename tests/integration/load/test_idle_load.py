@@ -1,0 +1,70 @@
+"""A load that begins without a thread: the server's own traffic, to which the load is added and from which it
+is taken away.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.integration.support.sbtest import connected
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import UsageError
+from tuibench.model.command import SetThreads
+from tuibench.model.measurements.sample import Sample
+from tuibench.model.message import SessionMessage
+from tuibench.model.plan import RunPlan
+from tuibench.session.load_run import LoadRun
+from tuibench.session.spec import SessionSpec
+
+DEADLINE_SECONDS = 120.0
+
+
+async def test_the_load_is_added_to_the_servers_traffic_and_taken_away(
+    tables: PrivateServer, tmp_path: Path
+) -> None:
+    plan = RunPlan(
+        profile="oltp_read_only", options={"tables": 2, "table_size": 500}, threads=0, seconds=None
+    )
+    spec = SessionSpec(session="idle", plan=plan, target=tables.target, run_directory=str(tmp_path / "run"))
+    samples: asyncio.Queue[Sample] = asyncio.Queue()
+
+    def listen(message: SessionMessage) -> None:
+        if isinstance(message, Sample):
+            samples.put_nowait(message)
+
+    async def until(condition: Callable[[Sample], bool]) -> Sample:
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while not condition(sample := await samples.get()):
+                pass
+        return sample
+
+    async with LoadRun(spec) as run, connected(tables.target) as client:
+        run.watcher.bus.listeners.append(listen)
+        running = asyncio.create_task(run.run())
+        idle = await until(lambda sample: sample.traffic is not None and sample.load is not None)
+        assert idle.load is not None
+        assert (idle.load.threads, idle.load.transactions_total) == (0, 0)
+
+        before = asyncio.create_task(
+            until(lambda sample: bool(sample.traffic and sample.traffic.reads_per_second))
+        )
+        await client.query("SELECT COUNT(*) FROM sbtest1")
+        foreign = await before
+        assert foreign.throughput is foreign.traffic
+        assert foreign.load is not None
+        assert foreign.load.queries_per_second == 0
+
+        await run.submit(SetThreads(2))
+        both = await until(lambda sample: bool(sample.load and sample.load.transactions_per_second))
+        assert both.throughput is both.traffic
+        await until(lambda sample: bool(sample.traffic and sample.traffic.transactions_per_second))
+        await run.submit(SetThreads(0))
+        await until(lambda sample: bool(sample.load and sample.load.connections == 0))
+        with pytest.raises(UsageError, match="between 0 and"):
+            await run.submit(SetThreads(-1))
+        run.request_stop()
+        summary = await running
+    assert summary.outcome == "stopped"
+    assert summary.transactions.total > 0

@@ -1,0 +1,47 @@
+"""Worker processes that are killed under load: the run goes on with all connections and reports the loss."""
+
+import os
+import signal
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.integration.support.commands import finished, ours, started
+from tuibench import paths
+from tuibench.demo.server import PrivateServer
+from tuibench.model.results.summary import Summary
+
+OPTIONS = (
+    "--tables=2",
+    "--table-size=500",
+    "--threads=4",
+    "--time=4",
+    "--workers=2",
+    "--interval=0.5",
+    "--client-delay=2ms",
+)
+
+
+def workers(home: Path) -> list[int]:
+    return [pid for pid, module in ours(home).items() if module == "tuibench.load.workers.worker"]
+
+
+@pytest.mark.one_flavour
+def test_a_killed_worker_is_replaced(tables: PrivateServer, tuibench_home: Path) -> None:
+    with started("run", "oltp_read_write", *OPTIONS, target=tables.target) as process:
+        assert process.stdout is not None
+        assert any(" tps: " in line and " tps: 0.00 " not in line for line in process.stdout)
+        killed = workers(tuibench_home)[0]
+        os.kill(killed, signal.SIGKILL)
+        done = finished(process)
+    assert done.code == 0, done.err
+    assert (
+        f"worker process {killed} ended unexpectedly: another one opens its 2 connections again" in done.err
+    )
+    (record,) = paths.runs_dir().iterdir()
+    summary = msgspec.json.decode((record / "summary.json").read_bytes(), type=Summary)
+    assert summary.reconnects == 2
+    assert any(f"worker process {killed} ended unexpectedly" in warning for warning in summary.warnings)
+    samples = [msgspec.json.decode(line) for line in (record / "samples.jsonl").read_bytes().splitlines()]
+    assert samples[-1]["load"]["connections"] == 4

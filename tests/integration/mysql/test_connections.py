@@ -1,0 +1,303 @@
+"""Ways into a real server: TLS on both event loops, login plugins, changing passwords, what is refused."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import uvloop
+
+from tests.integration.support import certificates, sbtest
+from tests.integration.support.certificates import Files
+from tests.integration.support.commands import DEADLINE_SECONDS, tuibench
+from tests.integration.support.shared import Starter, Templates
+from tuibench.demo.binaries import Binary
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import ServerUnavailableError, SQLError
+from tuibench.model.server import Flavour
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Connection, TextStatement, connect
+from tuibench.mysql.errors import AccessDeniedError, TLSError
+
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+ODD = "p'ä ss"
+"""A password with a quote, a blank, and a letter of two bytes."""
+
+LARGE = 3_000_000
+"""Characters of a result that needs many TLS records."""
+
+
+@pytest.fixture(scope="module")
+def files() -> Iterator[Files]:
+    folder = Path(tempfile.mkdtemp(prefix="tb-", dir="/var/tmp"))
+    yield certificates.make(folder, "localhost")
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def secure(binary: Binary, files: Files, templates: Templates) -> Iterator[PrivateServer]:
+    """A server whose certificate is made out to localhost, and to no address."""
+    server = asyncio.run(Starter(templates)(binary, options=files.server_options))
+    yield server
+    asyncio.run(server.stop())
+
+
+@pytest.fixture(params=[asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """Both event loops that tuibench runs on: they do TLS differently."""
+    return request.param  # type: ignore[no-any-return]
+
+
+def over_tcp(server: PrivateServer, **changes: Any) -> Target:
+    return msgspec.structs.replace(server.tcp_target, **changes)
+
+
+async def cipher(target: Target) -> str:
+    """The cipher of a new connection that has done all kinds of work; empty without TLS."""
+    async with sbtest.connected(target) as connection:
+        statement = await connection.prepare("SELECT ?")
+        assert [await sbtest.run(connection, statement, (number,)) for number in range(3)] == [1, 1, 1]
+        large = await connection.query(f"SELECT REPEAT('x', {LARGE})")
+        assert len(large[0][0]) == LARGE
+        return str((await connection.query("SHOW SESSION STATUS LIKE 'Ssl_cipher'"))[0][1])
+
+
+# TLS
+
+
+@pytest.mark.parametrize(
+    ("mode", "host", "encrypted"),
+    [
+        ("disabled", "localhost", False),
+        ("preferred", "127.0.0.1", False),
+        ("required", "127.0.0.1", True),
+        ("verify-ca", "127.0.0.1", True),
+        ("verify-identity", "localhost", True),
+    ],
+)
+def test_tls_modes(
+    secure: PrivateServer, files: Files, run: Run, mode: str, host: str, encrypted: bool
+) -> None:
+    target = over_tcp(secure, host=host, ssl_mode=mode, ssl_ca=str(files.ca))
+    assert bool(run(cipher(target))) == encrypted
+
+
+def test_tls_over_the_unix_socket(secure: PrivateServer, run: Run) -> None:
+    assert run(cipher(msgspec.structs.replace(secure.target, ssl_mode="required")))
+
+
+def test_preferred_encrypts_what_leaves_this_host(
+    secure: PrivateServer, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Target, "is_local", False)
+    assert run(cipher(over_tcp(secure)))
+
+
+def test_a_certificate_nobody_vouches_for(secure: PrivateServer, run: Run) -> None:
+    with pytest.raises(TLSError, match="not trusted") as error:
+        run(cipher(over_tcp(secure, ssl_mode="verify-ca")))
+    assert "--ssl-ca" in error.value.hint
+
+
+def test_a_certificate_of_another_name(secure: PrivateServer, files: Files, run: Run) -> None:
+    with pytest.raises(TLSError, match=r"not made out to '127\.0\.0\.1'") as error:
+        run(cipher(over_tcp(secure, ssl_mode="verify-identity", ssl_ca=str(files.ca))))
+    assert "--ssl-mode=verify-ca" in error.value.hint
+
+
+async def test_an_account_that_demands_tls_and_a_client_certificate(
+    secure: PrivateServer, files: Files
+) -> None:
+    async with account(secure, "REQUIRE X509", "x509") as target:
+        with pytest.raises(AccessDeniedError):
+            await cipher(msgspec.structs.replace(target, ssl_mode="required"))
+        shown = msgspec.structs.replace(
+            target, ssl_mode="required", ssl_cert=str(files.cert), ssl_key=str(files.key)
+        )
+        assert await cipher(shown)
+
+
+async def test_many_encrypted_connections_at_once(secure: PrivateServer) -> None:
+    target = over_tcp(secure, ssl_mode="required")
+    connections = await asyncio.gather(*(connect(target) for _ in range(50)))
+    answers = await asyncio.gather(*(connection.query("SELECT 1") for connection in connections))
+    assert [list(rows) for rows in answers] == [[(1,)]] * 50
+    for connection in connections[:25]:
+        connection.abort()
+    await asyncio.gather(*(connection.close() for connection in connections[25:]))
+
+
+async def test_a_server_without_tls(binary: Binary, start: Starter) -> None:
+    options = ["--tls-version="] if binary.flavour is Flavour.MYSQL else ["--skip-ssl"]
+    async with await start(binary, options=options) as server:
+        with pytest.raises(TLSError, match="offers no TLS, and --ssl-mode=required asks for it"):
+            await cipher(over_tcp(server, ssl_mode="required"))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Target, "is_local", False)
+            assert await cipher(over_tcp(server)) == ""
+
+
+async def test_a_server_that_takes_encrypted_connections_only(secure: PrivateServer) -> None:
+    async with sbtest.connected(secure.target) as connection:
+        await connection.execute("SET GLOBAL require_secure_transport=ON")
+        try:
+            with pytest.raises(ServerUnavailableError) as error:
+                await connect(over_tcp(secure, ssl_mode="disabled"))
+            assert "--ssl-mode=required" in error.value.hint
+            assert await cipher(over_tcp(secure, ssl_mode="required"))
+        finally:
+            await connection.execute("SET GLOBAL require_secure_transport=OFF")
+
+
+# Login plugins
+
+
+class account:  # noqa: N801 (used as a function)
+    """An account identified by a plugin, for one test; yields a target over TCP that logs in with it."""
+
+    def __init__(self, server: PrivateServer, clause: str, name: str, password: str = ODD) -> None:
+        self._server = server
+        self._clause = clause
+        self._name = name
+        self._password = password
+        self._connection: Connection
+
+    async def __aenter__(self) -> Target:
+        self._connection = await connect(self._server.target)
+        ask = self._connection
+        quoted = ask.quote(self._password)
+        clause = self._clause.format(password=quoted)
+        identified = clause if clause.startswith("IDENTIFIED") else f"IDENTIFIED BY {quoted} {clause}"
+        await ask.execute(f"CREATE USER {self._name}@'%' {identified}")
+        await ask.execute(f"GRANT ALL ON *.* TO {self._name}@'%'")
+        return over_tcp(self._server, user=self._name, password=self._password)
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._connection.execute(f"DROP USER {self._name}@'%'")
+        await self._connection.close()
+
+
+async def plugins(server: PrivateServer) -> set[str]:
+    async with sbtest.connected(server.target) as connection:
+        rows = await connection.query(
+            "SELECT plugin_name FROM information_schema.plugins WHERE plugin_type = 'AUTHENTICATION'"
+        )
+        return {str(row[0]) for row in rows}
+
+
+@pytest.mark.parametrize("mode", ["disabled", "required"])
+@pytest.mark.parametrize(
+    "plugin", ["caching_sha2_password", "sha256_password", "mysql_native_password", "ed25519"]
+)
+async def test_login_plugins(secure: PrivateServer, plugin: str, mode: str) -> None:
+    """Twice: the first login by caching_sha2_password exchanges a key, the second finds it cached."""
+    if plugin not in await plugins(secure):
+        pytest.skip(f"this {secure.binary.flavour} {secure.binary.version} has no {plugin}")
+    if secure.binary.flavour is Flavour.MARIADB:
+        clause = f"IDENTIFIED VIA {plugin} USING PASSWORD({{password}})"
+    else:
+        clause = f"IDENTIFIED WITH {plugin} BY {{password}}"
+    async with account(secure, clause, "plugged") as target:
+        way = msgspec.structs.replace(target, ssl_mode=mode)
+        for _ in range(2):
+            assert bool(await cipher(way)) == (mode == "required")
+        with pytest.raises(AccessDeniedError):
+            await connect(msgspec.structs.replace(way, password="wrong"))
+
+
+async def test_a_plugin_that_is_not_ours_is_told_in_words(secure: PrivateServer) -> None:
+    """A stand-in for PARSEC, GSSAPI and their like, none of which the test servers have."""
+    from tuibench.mysql.login.handshake import Handshake
+
+    handshake = Handshake.__new__(Handshake)
+    handshake._target = secure.tcp_target
+    with pytest.raises(ServerUnavailableError, match="logs in with the plugin 'parsec'") as error:
+        await handshake.authenticate_with_plugin(b"parsec", None)
+    assert "caching_sha2_password" in error.value.hint
+
+
+async def test_what_listens_there_may_be_something_else() -> None:
+    left = asyncio.Event()
+
+    async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-OpenSSH_9.2p1\r\n")
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        left.set()
+
+    server = await asyncio.start_server(other, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(ServerUnavailableError):
+            await connect(Target(host="127.0.0.1", port=port, user="ann"), timeout_seconds=2)
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await left.wait()
+
+
+# Passwords that change
+
+
+async def test_a_token_that_was_rotated_is_fetched_anew(server: PrivateServer, tmp_path: Path) -> None:
+    """The first login finds an old token; its successor is in the file, and the command prints it."""
+    token = tmp_path / "token"
+    token.write_text("first\n")
+    async with account(server, "", "rotating", "first") as known, sbtest.connected(server.target) as root:
+        target = msgspec.structs.replace(known, password="", password_command=f"cat {token}")
+        await (await connect(target)).close()
+        await root.execute("ALTER USER rotating@'%' IDENTIFIED BY 'second'")
+        with pytest.raises(AccessDeniedError):
+            await connect(target)
+        token.write_text("second\n")
+        await (await connect(target)).close()
+
+
+def test_the_password_command_on_the_command_line(any_server: PrivateServer, tmp_path: Path) -> None:
+    target = any_server.target
+    password = tmp_path / "password"
+    password.write_text(target.password)
+    place = (f"--socket={target.socket}", f"--user={target.user}")
+    made = tuibench("cleanup", "oltp_read_write", *place, f"--password-command=cat {password}")
+    assert made.code == 0, made.err
+    failed = tuibench("cleanup", "oltp_read_write", *place, "--password-command=echo s3cret; exit 7")
+    assert (failed.code, failed.err.count("\n")) == (3, 1)
+    assert "the password command ended with 7" in failed.err
+    assert "s3cret" not in failed.err + failed.out
+
+
+# Room for prepared statements
+
+
+async def test_a_server_with_little_room_for_prepared_statements(server: PrivateServer) -> None:
+    async with (
+        sbtest.connected(server.target) as connection,
+        sbtest.set_global(connection, "max_prepared_stmt_count", "1"),
+    ):
+        assert await in_use(connection) == 0
+        await connection.prepare("SELECT ?")
+        assert await in_use(connection) == 1
+        with pytest.raises(SQLError) as refused:
+            await connection.prepare("SELECT ? + 1")
+        assert refused.value.code == 1461
+        assert await sbtest.run(connection, TextStatement(connection, "SELECT ? + 1"), (1,)) == 1
+
+
+async def in_use(connection: Connection) -> int:
+    """How many prepared statements the server counts."""
+    rows = await connection.query("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'")
+    return int(rows[0][1])
+
+
+async def test_a_run_beyond_that_room_goes_on_in_text(tables: PrivateServer) -> None:
+    options = ("--tables=2", "--table-size=500", "--threads=4", "--time=1", "--client-delay=2ms")
+    async with (
+        sbtest.connected(tables.target) as connection,
+        sbtest.set_global(connection, "max_prepared_stmt_count", "5"),
+    ):
+        done = await asyncio.to_thread(tuibench, "run", "oltp_read_write", *options, target=tables.target)
+    assert done.code == 0, done.err
+    assert "transactions:" in done.out

@@ -1,0 +1,108 @@
+"""What --ssl-mode demands of a server's certificate, from the command line: message, remedy, exit code."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.integration.support import certificates
+from tests.integration.support.certificates import Files
+from tests.integration.support.commands import Finished, tuibench
+from tests.integration.support.shared import Starter, Templates
+from tuibench.demo.binaries import Binary
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import ExitCode
+
+VERIFYING = ("verify-ca", "verify-identity")
+UNREACHABLE = int(ExitCode.SERVER_UNAVAILABLE)
+NAME, ADDRESS = "localhost", "127.0.0.1"
+
+
+class Certificates:
+    """Of one authority: a good one, one that has expired; and another authority that signed neither."""
+
+    def __init__(self, folder: Path) -> None:
+        for name in ("good", "old", "other"):
+            (folder / name).mkdir()
+        self.good = certificates.make(folder / "good", NAME)
+        self.expired = certificates.make(folder / "old", NAME, valid_until=timedelta(hours=-1))
+        self.other = certificates.make(folder / "other", NAME)
+
+
+@pytest.fixture(scope="module")
+def files() -> Iterator[Certificates]:
+    folder = Path(tempfile.mkdtemp(prefix="tb-", dir="/var/tmp"))
+    yield Certificates(folder)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def good(binary: Binary, files: Certificates, templates: Templates) -> Iterator[PrivateServer]:
+    """A server whose certificate is made out to localhost, and to no address."""
+    yield from _started(binary, files.good, templates)
+
+
+@pytest.fixture(scope="module")
+def expired(binary: Binary, files: Certificates, templates: Templates) -> Iterator[PrivateServer]:
+    """A server whose certificate was valid until an hour ago."""
+    yield from _started(binary, files.expired, templates)
+
+
+def _started(binary: Binary, files: Files, templates: Templates) -> Iterator[PrivateServer]:
+    server = asyncio.run(Starter(templates)(binary, options=files.server_options))
+    yield server
+    asyncio.run(server.stop())
+
+
+def asked(server: PrivateServer, mode: str, authority: Path, host: str) -> Finished:
+    target = msgspec.structs.replace(server.tcp_target, host=host)
+    return tuibench("settings", "list", f"--ssl-mode={mode}", f"--ssl-ca={authority}", target=target)
+
+
+def where(server: PrivateServer, host: str) -> str:
+    return f"{host}:{server.tcp_target.port}"
+
+
+@pytest.mark.parametrize("mode", VERIFYING)
+def test_a_good_certificate(good: PrivateServer, files: Certificates, mode: str) -> None:
+    done = asked(good, mode, files.good.ca, NAME)
+    assert (done.code, done.err) == (0, "")
+
+
+@pytest.mark.parametrize("mode", VERIFYING)
+def test_a_certificate_of_another_authority(good: PrivateServer, files: Certificates, mode: str) -> None:
+    done = asked(good, mode, files.other.ca, NAME)
+    assert (done.code, done.out) == (UNREACHABLE, "")
+    assert f"the certificate of {where(good, NAME)} is not trusted: " in done.err
+    assert "name the certificate of its issuer with --ssl-ca" in done.err
+
+
+def test_a_certificate_of_another_name(good: PrivateServer, files: Certificates) -> None:
+    """verify-ca does not look at the name; verify-identity does, and says what helps."""
+    done = asked(good, "verify-ca", files.good.ca, ADDRESS)
+    assert (done.code, done.err) == (0, "")
+    done = asked(good, "verify-identity", files.good.ca, ADDRESS)
+    assert (done.code, done.out) == (UNREACHABLE, "")
+    assert f"the certificate of {where(good, ADDRESS)} is not made out to '{ADDRESS}'" in done.err
+    assert "use a host name that it names, or --ssl-mode=verify-ca" in done.err
+
+
+@pytest.mark.parametrize("mode", VERIFYING)
+def test_a_certificate_that_has_expired(expired: PrivateServer, files: Certificates, mode: str) -> None:
+    done = asked(expired, mode, files.expired.ca, NAME)
+    assert (done.code, done.out) == (UNREACHABLE, "")
+    expected = f"the certificate of {where(expired, NAME)} is not valid now: certificate has expired"
+    assert expected in done.err
+    assert "give the server a new one" in done.err
+
+
+@pytest.mark.parametrize("mode", ["required", "preferred"])
+def test_modes_that_verify_nothing(expired: PrivateServer, files: Certificates, mode: str) -> None:
+    """They encrypt, whoever answers; as the clients of both servers do."""
+    done = asked(expired, mode, files.other.ca, ADDRESS)
+    assert (done.code, done.err) == (0, "")

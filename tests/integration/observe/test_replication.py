@@ -1,0 +1,66 @@
+"""Two private servers, one the replica of the other: found, read, stopped and caught up."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from tests.integration.observe.replication import replicate
+from tests.integration.support.sbtest import connected
+from tests.integration.support.shared import Starter
+from tuibench.clock import SystemClock
+from tuibench.demo.binaries import Binary
+from tuibench.model.measurements.sample import ReplicaSample
+from tuibench.model.server import Flavour
+from tuibench.session.sampling.replicas import Replicas
+from tuibench.session.spec import ReplicaChoice
+
+PATIENCE_SECONDS, POLL_SECONDS = 60.0, 0.05
+
+
+async def look(replicas: Replicas) -> ReplicaSample | None:
+    """The one replica as the next reading finds it."""
+    replicas.begin()
+    found = (await replicas.finish(PATIENCE_SECONDS)).samples
+    return found[0] if found else None
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Reads again and again until the condition holds; a test that hangs fails by its own deadline."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not await condition():
+            await SystemClock().sleep(POLL_SECONDS)
+
+
+async def test_a_replica_is_found_and_its_lag_is_read(binary: Binary, start: Starter) -> None:
+    words = "REPLICA" if binary.flavour is Flavour.MYSQL else "SLAVE"
+    async with await start(binary) as first, await start(binary, options=("--server-id=2",)) as second:
+        source, replica = await replicate(first.target, second.target)
+        replicas = Replicas(ReplicaChoice(targets=(replica,)), source, SystemClock())
+        try:
+
+            async def is_level() -> bool:
+                seen = await look(replicas)
+                return seen is not None and seen.is_running and (seen.lag_bytes, seen.lag_seconds) == (0, 0)
+
+            async def has_stopped_behind() -> bool:
+                seen = await look(replicas)
+                return seen is not None and not seen.is_running and (seen.lag_bytes or 0) > 0
+
+            await until(is_level)
+            async with connected(source) as writing, connected(replica) as stopping:
+                await stopping.execute(f"STOP {words} SQL_THREAD")
+                await writing.execute("CREATE TABLE behind (a INT)")
+                await until(has_stopped_behind)
+                seen = await look(replicas)
+                assert seen is not None
+                assert (seen.state, seen.lag_seconds) == ("the applier is stopped", None)
+                await stopping.execute(f"START {words} SQL_THREAD")
+                await until(is_level)
+        finally:
+            await replicas.close()
+        attached = Replicas(ReplicaChoice(find=True), source, SystemClock())
+        try:
+            found = await look(attached)
+            assert found is not None
+            assert (found.name, found.note) == (f"127.0.0.1:{replica.port}", "")
+        finally:
+            await attached.close()

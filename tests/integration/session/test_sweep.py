@@ -1,0 +1,145 @@
+"""`tuibench sweep` on real servers: its figures, and how it ends, goes on, and leaves the server."""
+
+import asyncio
+import signal
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.integration.support.commands import (
+    ask,
+    assert_nothing_left,
+    eventually_asked,
+    finished,
+    started,
+    tuibench,
+)
+from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE
+from tuibench import paths
+from tuibench.clock import SystemClock
+from tuibench.demo.server import PrivateServer
+from tuibench.model.event import EventKind
+from tuibench.model.measurements.sample import Sample
+from tuibench.model.message import SessionMessage
+from tuibench.model.plan import RunPlan
+from tuibench.model.results.summary import Summary
+from tuibench.model.results.sweep import Cell, CellResult, Sweep, SweepPlan
+from tuibench.model.target import Target
+from tuibench.record.files.sweep_folder import load_sweep
+from tuibench.session.sweep import runner as sweeping
+from tuibench.session.sweep.planning import build_cases, build_variants
+
+COMMAND = (
+    "sweep", "oltp_write_only", "--tables=1", "--table-size=500", "--time=0.5", "--warmup-time=0",
+    "--interval=0.25", "--workers=1", "--prepare", "--cleanup",
+)  # fmt: skip
+
+
+def only_sweep() -> Path:
+    (directory,) = paths.sweeps_dir().iterdir()
+    return directory
+
+
+def summary_of(directory: Path, result: CellResult) -> Summary:
+    return msgspec.json.decode((directory / result.run / "summary.json").read_bytes(), type=Summary)
+
+
+async def test_a_sweep_measures_everything_and_leaves_nothing(database: Target, tuibench_home: Path) -> None:
+    await ask(database, f"DROP DATABASE {database.database}")
+    made = ("--preset=unsafe", "--create-database")
+    ended = await asyncio.to_thread(tuibench, *COMMAND, *made, target=database)
+    assert ended.code == 0, ended.err
+    assert ended.out.startswith("oltp_write_only (1 × 500 rows): TPS by threads; one run of 0.5 s\n")
+    assert await ask(database, DURABILITY) == [DURABLE]
+    assert await ask(database, "SHOW TABLES") == []
+    await asyncio.to_thread(assert_nothing_left, tuibench_home)
+    directory = only_sweep()
+    sweep = load_sweep(directory)
+    (result,), (data,) = sweep.done, sweep.data
+    figures, summary = result.figures, summary_of(directory, result)
+    assert figures is not None
+    assert [name for name, value in msgspec.structs.asdict(figures).items() if value is None] == []
+    assert figures.headline == figures.tps == summary.transactions.per_second > 0
+    assert summary.reconciliation.foreign == 0
+    assert figures.questions_per_second == pytest.approx(figures.qps, rel=0.2)
+    assert (data.files_bytes or 0) > 2**16
+    assert not data.prepared
+    assert (sweep.record.surroundings.ping_ms or 0) > 0
+    assert any("0·0" in event.text for event in summary.events if event.kind is EventKind.SETTING)
+
+
+async def test_an_interrupted_sweep_tells_what_it_knows_and_goes_on(
+    any_server: PrivateServer, tuibench_home: Path
+) -> None:
+    target = any_server.target
+    with started(*COMMAND, "--preset=durable,unsafe", target=target) as process:
+        assert await eventually_asked(target, DURABILITY, UNSAFE)
+        process.send_signal(signal.SIGINT)
+        ended = await asyncio.to_thread(finished, process)
+    assert ended.code == 130, ended.err
+    assert "durable 1/1" in ended.out
+    assert "unsafe" not in ended.out
+    assert await ask(target, DURABILITY) == [DURABLE]
+    await asyncio.to_thread(assert_nothing_left, tuibench_home)
+    directory = only_sweep()
+    assert f"1 cell is left; continue with: tuibench sweep --resume {directory}" in ended.err
+    again = ("sweep", f"--resume={directory}")
+    resumed = await asyncio.to_thread(tuibench, *again, env={"MYSQL_PWD": target.password})
+    assert resumed.code == 0, resumed.err
+    assert "unsafe 0/0 : durable 1/1" in resumed.out
+    assert await ask(target, DURABILITY) == [DURABLE]
+    assert await ask(target, "SHOW TABLES") == []
+    await asyncio.to_thread(assert_nothing_left, tuibench_home)
+
+
+# A restart in the middle
+
+
+class Restarter:
+    """Restarts the server once, in the middle of the first cell."""
+
+    def __init__(self, server: PrivateServer) -> None:
+        self.said: list[str] = []
+        self.restarted: asyncio.Task[None] | None = None
+        self._server = server
+
+    def on_message(self, message: SessionMessage) -> None:
+        if isinstance(message, Sample) and message.elapsed_seconds > 0 and self.restarted is None:
+            self.restarted = asyncio.create_task(self._server.restart())
+
+    def on_cell_start(self, cell: Cell, place: int) -> None:
+        self.said.append(f"{cell.variant.preset} begins")
+
+    def ended(self, result: CellResult, place: int, sweep: Sweep) -> None:
+        self.said.append(f"{result.outcome} at attempt {result.attempt}")
+
+    def tell(self, text: str) -> None:
+        self.said.append(text)
+
+
+async def test_a_cell_in_which_the_server_was_restarted_is_run_again(
+    any_restartable: PrivateServer, tuibench_home: Path
+) -> None:
+    target = any_restartable.target
+    plan = SweepPlan(
+        cases=build_cases(["oltp_write_only"], {"tables": 1, "table_size": 500}, 1),
+        variants=build_variants("unsafe", []),
+        threads=(1,),
+        base=RunPlan(profile="oltp_write_only", seconds=1.0, interval_seconds=0.25, workers=1),
+        prepare=True,
+        cleanup=True,
+    )
+    folder = await sweeping.create_sweep(plan, target, tuibench_home / "sweep", SystemClock())
+    restarter = Restarter(any_restartable)
+    await sweeping.build_runner(folder, target, restarter, on_message=restarter.on_message).run()
+    folder.close()
+    assert restarter.restarted is not None
+    await restarter.restarted
+    assert "unsafe begins" in restarter.said
+    assert any("once more" in words for words in restarter.said)
+    assert "done at attempt 2" in restarter.said
+    assert await ask(target, DURABILITY) == [DURABLE]
+    assert await ask(target, "SHOW TABLES") == []
+    (result,) = load_sweep(folder.directory).done
+    assert summary_of(folder.directory, result).outcome == "done"

@@ -1,0 +1,99 @@
+"""`--ab` and costs on real servers: what fsyncs do is certain on any machine, what TPS does is not."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.support.commands import Finished, ask, finished, heard, started
+from tuibench.demo.server import PrivateServer
+from tuibench.model.experiments.effect import EffectFigure
+
+SETTING = "innodb_flush_log_at_trx_commit"
+OPTIONS = ("--tables=2", "--table-size=500", "--threads=2", "--interval=0.2", "--window=1")
+CYCLES, ENOUGH_CYCLES = 6, 5
+"""A cycle in which the machine stood still is left out; with fewer no verdict is expected."""
+DURABLE = f"SELECT @@{SETTING}, @@sync_binlog"
+
+
+def trial(tables: PrivateServer, home: Path, what: str, *more: str) -> Finished:
+    with started(
+        "run",
+        "oltp_write_only",
+        *OPTIONS,
+        f"--ab={what}",
+        *more,
+        target=tables.target,
+        env={"TUIBENCH_HOME": str(home)},
+    ) as process:
+        return finished(process, 120)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+async def test_a_trial_finds_the_fsyncs_and_puts_everything_back(
+    tables: PrivateServer, home: Path, tmp_path: Path
+) -> None:
+    written = tmp_path / "result.json"
+    done = trial(tables, home, f"{SETTING}=1,0", f"--cycles={CYCLES}", f"--json={written}")
+    assert done.code == 0, done.err
+    assert await ask(tables.target, DURABLE) == [(1, 1)]
+    ab = json.loads(written.read_bytes())["ab"]
+    orders = {pair["cycle"]: pair["order"] for pair in ab["pairs"]}
+    assert set(orders.values()) <= {"AB", "BA"}
+    assert len(orders) == len(ab["pairs"]) == CYCLES - ab["left_out"]
+    for pair in ab["pairs"]:
+        assert pair["a"][EffectFigure.FSYNCS] > pair["b"][EffectFigure.FSYNCS]
+    assert ab["sentence"] in done.out
+    if len(ab["pairs"]) < ENOUGH_CYCLES:
+        pytest.skip(f"{ab['left_out']} of {CYCLES} cycles were left out: {ab['disturbances']}")
+    fsyncs = next(one for one in ab["comparisons"] if one["figure"] == EffectFigure.FSYNCS)
+    assert fsyncs["verdict"] == "lower"
+    assert fsyncs["percent"] < -40
+    assert "log fsyncs/trx" in done.out
+    assert_costs(json.loads(written.read_bytes())["costs"])
+
+
+def assert_costs(costs: list[dict[str, Any]]) -> None:
+    """Both values were paid for, and one of them with fewer fsyncs; the binary log did not care.
+
+    The server has fsyncs of its own each second, which a slow machine shares out among few transactions.
+    """
+    by_value = {cost["value"]: cost for cost in costs if cost["setting"] == SETTING}
+    assert by_value["1"]["log_fsyncs"] > 0.2
+    assert by_value["0"]["log_fsyncs"] < 0.6 * by_value["1"]["log_fsyncs"]
+    assert all(cost["log_bytes"] > 100 for cost in by_value.values())
+    (binlog,) = [cost for cost in costs if cost["setting"] == "sync_binlog"]
+    assert 0.2 < binlog["binlog_syncs"] < 1.5
+    assert binlog["binlog_bytes"] > 100
+
+
+async def test_interrupted_it_tells_what_it_has(any_tables: PrivateServer, home: Path) -> None:
+    with started(
+        "run",
+        "oltp_write_only",
+        *OPTIONS,
+        "--ab=preset=durable,unsafe",
+        "--cycles=50",
+        target=any_tables.target,
+        env={"TUIBENCH_HOME": str(home)},
+    ) as process:
+        heard(process, "1 of 50 cycles are too few")
+        process.send_signal(signal.SIGINT)
+        done = finished(process)
+    assert done.code == 130, done.err
+    assert "preset unsafe against durable: " in done.out
+    assert await ask(any_tables.target, DURABLE) == [(1, 1)]
+
+
+async def test_what_the_server_makes_one_value_of_is_no_trial(any_tables: PrivateServer, home: Path) -> None:
+    done = trial(any_tables, home, "innodb_flush_log_at_timeout=1,01", "--cycles=4")
+    assert done.code == 2, done.err
+    assert done.err.splitlines()[-1].startswith("tuibench: innodb_flush_log_at_timeout has the same value")
+    assert done.out == ""
+    assert await ask(any_tables.target, "SELECT @@innodb_flush_log_at_timeout") == [(1,)]

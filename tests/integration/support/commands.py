@@ -1,0 +1,144 @@
+"""The real program as a subprocess, and what it must not leave behind."""
+
+import asyncio
+import itertools
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from tests.integration.support.processes import gone, poll_pauses, until
+from tuibench.model.target import Target
+from tuibench.mysql.connection import Row, connect
+
+DEADLINE_SECONDS = 60.0
+OUR_PROGRAMS = (
+    "tuibench",
+    "tuibench.session.service.service",
+    "tuibench.load.workers.worker",
+    "tuibench.tuning.undo.guardian",
+)
+"""The modules that our processes run, apart from the supervisor of a private server."""
+
+
+class Finished(NamedTuple):
+    """What a program left: its exit code, its data and its talk."""
+
+    code: int
+    out: str
+    err: str
+
+
+def reach(target: Target) -> list[str]:
+    """The options that lead to a server; the password goes through the environment."""
+    place = f"--socket={target.socket}" if target.socket else f"--host={target.host}"
+    return [place, f"--port={target.port}", f"--user={target.user}", f"--database={target.database}"]
+
+
+def tuibench(*arguments: str, target: Target | None = None, env: Mapping[str, str] | None = None) -> Finished:
+    """Runs the program to its end."""
+    with started(*arguments, target=target, env=env) as process:
+        return finished(process)
+
+
+def started(
+    *arguments: str, target: Target | None = None, env: Mapping[str, str] | None = None
+) -> "subprocess.Popen[str]":
+    """The program, running; its data and its talk come through pipes."""
+    login = {"MYSQL_PWD": target.password} if target is not None else {}
+    return subprocess.Popen(
+        [sys.executable, "-m", "tuibench", *arguments, *(reach(target) if target is not None else [])],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **login, **(env or {})},
+    )
+
+
+def heard(process: "subprocess.Popen[str]", words: str) -> None:
+    """Reads the talk of a program up to a line with these words; its end fails, with all that was said."""
+    assert process.stderr is not None
+    talk = ""
+    while words not in talk:
+        line = process.stderr.readline()
+        assert line, talk
+        talk += line
+
+
+def finished(process: "subprocess.Popen[str]", seconds: float = DEADLINE_SECONDS) -> Finished:
+    """Waits for the end of a program; kills one that hangs, which fails the test."""
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return Finished(process.returncode, out, err)
+
+
+def prepare(target: Target, tables: int, rows: int, env: Mapping[str, str] | None = None) -> None:
+    """Makes sbtest tables with the program itself."""
+    made = tuibench(
+        "prepare", "oltp_read_write", f"--tables={tables}", f"--table-size={rows}", target=target, env=env
+    )
+    assert made.code == 0, made.err
+
+
+def ours(home: Path) -> dict[int, str]:
+    """Our processes that live in a TUIBENCH_HOME, by pid: the module each of them runs."""
+    found = {}
+    for process in psutil.process_iter():
+        try:
+            command = process.cmdline()
+            modules = [after for before, after in itertools.pairwise(command) if before == "-m"]
+            if not modules or modules[0] not in OUR_PROGRAMS:
+                continue
+            if process.environ().get("TUIBENCH_HOME") == str(home) and not gone(process.pid):
+                found[process.pid] = modules[0]
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found
+
+
+def assert_nothing_left(home: Path) -> None:
+    """No process of ours, no journal, no socket."""
+    assert until(lambda: not ours(home)), ours(home)
+    assert sorted((home / "state" / "journal").glob("*")) == []
+    assert sorted((home / "run").glob("*")) == []
+
+
+async def ask(target: Target, *statements: str) -> list[Row]:
+    """The rows of the last statement, over a connection of its own."""
+    connection = await connect(target)
+    try:
+        rows: list[Row] = []
+        for sql in statements:
+            rows = list(await connection.query(sql))
+        return rows
+    finally:
+        await connection.close()
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]], seconds: float = DEADLINE_SECONDS) -> bool:
+    """Polls a condition on the outer world; False if it does not hold in time."""
+    deadline = time.monotonic() + seconds
+    pauses = poll_pauses()
+    while not await condition():
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(next(pauses))
+    return True
+
+
+async def eventually_asked(target: Target, sql: str, row: Row, seconds: float = DEADLINE_SECONDS) -> bool:
+    """Asks until the answer is this one row."""
+
+    async def is_so() -> bool:
+        return await ask(target, sql) == [row]
+
+    return await eventually(is_so, seconds)

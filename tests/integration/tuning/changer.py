@@ -1,0 +1,39 @@
+"""A session in little, for tests to kill: a guardian, one preset, then nothing but waiting.
+
+    python -m tests.integration.tuning.changer SESSION PRESET < target
+
+The first line of standard input is the target, as JSON. Prints the guardian's pid when all is changed.
+"""
+
+import asyncio
+import sys
+
+import msgspec
+
+from tests import guardians
+from tuibench.clock import SystemClock
+from tuibench.model.target import Target
+from tuibench.mysql.connection import connect
+from tuibench.mysql.info import server_info
+from tuibench.tuning.admin_connection import admin_connector
+from tuibench.tuning.change.settings_manager import SettingsManager, session_journal
+from tuibench.tuning.undo.journal import journal_path
+
+
+async def main() -> None:
+    session, preset = sys.argv[1:]
+    target = msgspec.json.decode(sys.stdin.readline(), type=Target)
+    connection = await connect(target)
+    server = await server_info(connection)
+    await connection.close()
+    watching = await guardians.started(target, journal_path(session))
+    journal = session_journal(session, target, server, SystemClock())
+    tuner = SettingsManager(admin_connector(target), journal, server, guard=watching.ensure_alive)
+    await tuner.open()
+    await tuner.apply(preset)
+    print(watching.pid, flush=True)  # noqa: T201
+    await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

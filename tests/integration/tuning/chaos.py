@@ -1,0 +1,273 @@
+"""Random sequences of mishaps on a real server with real processes: in the end it has the values it had.
+
+    python -m tests.integration.tuning.chaos --sequences 50 --seed 1 [--engine NAME] [--server PATH]
+    make chaos ARGS=…
+
+Sessions change settings and die with `kill -9`, alone or with their guardian; the server restarts or crashes;
+strangers set values. What must be in the end: what was configured, or what the last stranger set; and each
+session's load, on the engine of that name, goes on.
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from tests.integration.load.conformance.driving import ENGINES
+from tests.integration.support.commands import tuibench
+from tests.integration.support.processes import gone, until
+from tests.paths import ROOT
+from tuibench.demo import binaries
+from tuibench.demo.server import PrivateServer
+from tuibench.model.target import Target
+from tuibench.tuning.admin_connection import AdminConnection, admin_connector
+
+OURS = {
+    "innodb_flush_log_at_trx_commit": ("0", "2"),
+    "sync_binlog": ("0", "2", "100"),
+    "innodb_io_capacity": ("150", "1200"),
+    "innodb_io_capacity_max": ("30000", "25000"),
+    "long_query_time": ("0.5", "2"),
+    "innodb_lock_wait_timeout": ("7", "9"),
+}
+FOREIGN = {"sync_binlog": ("7", "8"), "long_query_time": ("3.000000", "4.000000")}
+MOST_SESSIONS = 2
+STEPS = 9
+ANSWER_SECONDS = 60.0
+
+
+class Session:
+    """A process that changes settings, and its guardian."""
+
+    def __init__(self, name: str, target: Target, engine: str, env: Mapping[str, str]) -> None:
+        self.name = name
+        self.guardian_pid = 0
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.integration.tuning.chaos_session", name, engine],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=env,
+            cwd=ROOT,
+        )
+        self.ask(msgspec.json.encode(target).decode())
+
+    def ask(self, order: str) -> str:
+        """Gives an order; what came of it."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(order.encode() + b"\n")
+        self._process.stdin.flush()
+        pid, _, text = self._process.stdout.readline().decode().strip().partition(" ")
+        assert pid, f"{self.name} died of {order!r}"
+        self.guardian_pid = int(pid)
+        return text
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._let_go()
+
+    def kill_guardian(self) -> None:
+        os.kill(self.guardian_pid, signal.SIGKILL)
+        assert until(lambda: gone(self.guardian_pid))
+
+    def end(self) -> str:
+        text = self.ask("end")
+        self._let_go()
+        return text
+
+    def _let_go(self) -> None:
+        self._process.wait(ANSWER_SECONDS)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe:
+                pipe.close()
+
+
+class Chaos:
+    """One sequence. `told` is what happened, in words, for a sequence that ends badly."""
+
+    def __init__(self, server: PrivateServer, seed: int, engine: str) -> None:
+        self.told: list[str] = []
+        self._server = server
+        self._engine = engine
+        self._draw = random.Random(seed)
+        self._home = Path(tempfile.mkdtemp(prefix="tb-", dir="/tmp"))
+        self._env = {**os.environ, "TUIBENCH_HOME": str(self._home), "PYTHONPATH": str(ROOT)}
+        self._sessions: list[Session] = []
+        self._admin = AdminConnection(admin_connector(server.target))
+        self._started = 0
+        self._configured: dict[str, str] = {}
+        self._baseline: dict[str, str] = {}
+
+    async def play(self) -> None:
+        """Raises AssertionError, with all that happened, if the server is not as it was."""
+        self._configured = await self._admin.values(OURS)
+        self._baseline = dict(self._configured)
+        try:
+            for _ in range(STEPS):
+                await self._step()
+            await self._end()
+        except BaseException as error:
+            error.add_note("\n".join(self.told))
+            raise
+        finally:
+            await self._clean_up()
+
+    async def _step(self) -> None:
+        mishaps = {
+            self._start: 3,
+            self._change: 8,
+            self._kill_session: 2,
+            self._kill_guardian: 2,
+            self._kill_both_and_restore: 2,
+            self._end_one: 2,
+            self._stranger: 2,
+            self._restart: 1,
+            self._die_while_the_server_is_away: 1,
+        }
+        (mishap,) = self._draw.choices(list(mishaps), list(mishaps.values()))
+        await mishap()
+
+    async def _start(self) -> None:
+        if len(self._sessions) < MOST_SESSIONS:
+            self._started += 1
+            name = f"s{self._started}"
+            self._sessions.append(Session(name, self._server.target, self._engine, self._env))
+            self.told.append(f"{name} starts")
+
+    async def _change(self) -> None:
+        if not self._sessions:
+            await self._start()
+        session = self._draw.choice(self._sessions)
+        name = self._draw.choice(list(OURS))
+        self._order(session, f"set {name} {self._draw.choice(OURS[name])}")
+
+    async def _kill_session(self) -> None:
+        """Its guardian puts back what it can."""
+        if session := self._pick():
+            session.kill()
+            assert until(lambda: gone(session.guardian_pid), ANSWER_SECONDS)
+            self.told.append(f"{session.name} killed, its guardian is done")
+
+    async def _kill_guardian(self) -> None:
+        if self._sessions:
+            session = self._draw.choice(self._sessions)
+            if not gone(session.guardian_pid):
+                session.kill_guardian()
+                self.told.append(f"the guardian of {session.name} killed")
+
+    async def _kill_both_and_restore(self) -> None:
+        if session := self._pick():
+            if not gone(session.guardian_pid):
+                session.kill_guardian()
+            session.kill()
+            self.told.append(f"{session.name} and its guardian killed")
+            self._restore()
+
+    async def _end_one(self) -> None:
+        if session := self._pick():
+            self.told.append(f"{session.name} ends: {session.end()}")
+
+    async def _stranger(self) -> None:
+        name = self._draw.choice(list(FOREIGN))
+        self._baseline[name] = self._draw.choice(FOREIGN[name])
+        await self._admin.set_global(name, self._baseline[name])
+        self.told.append(f"a stranger sets {name} to {self._baseline[name]}")
+
+    async def _restart(self) -> None:
+        await self._server.restart()
+        self._is_new("restarted")
+        for session in self._sessions:
+            if self._draw.random() < 0.5:
+                self._order(session, "noticed")
+
+    async def _die_while_the_server_is_away(self) -> None:
+        """The guardian has to wait for the server."""
+        session = self._pick()
+        await self._server.kill()
+        if session:
+            session.kill()
+            self.told.append(f"{session.name} killed while the server is away")
+        await self._server.start_again()
+        self._is_new("killed and started again")
+        if session:
+            assert until(lambda: gone(session.guardian_pid), ANSWER_SECONDS)
+
+    def _is_new(self, how: str) -> None:
+        self.told.append(f"the server is {how}")
+        self._baseline = dict(self._configured)
+
+    def _order(self, session: Session, order: str) -> None:
+        self.told.append(f"{session.name}: {order}: {session.ask(order)}")
+
+    def _pick(self) -> Session | None:
+        """One session less."""
+        if not self._sessions:
+            return None
+        return self._sessions.pop(self._draw.randrange(len(self._sessions)))
+
+    def _restore(self) -> None:
+        done = tuibench("restore", target=self._server.target, env=self._env)
+        self.told.append(f"tuibench restore ({done.code}): {done.out.strip()} {done.err.strip()}")
+        assert "Traceback" not in done.err
+
+    async def _end(self) -> None:
+        while self._sessions:
+            await self._end_one()
+        self._restore()
+        found = await self._admin.values(OURS)
+        left = list((self._home / "state" / "journal").glob("*"))
+        assert found == self._baseline, f"{found} instead of {self._baseline}"
+        assert left == []
+
+    async def _clean_up(self) -> None:
+        for session in self._sessions:
+            session.kill()
+            until(lambda pid=session.guardian_pid: gone(pid), ANSWER_SECONDS)  # type: ignore[misc]
+        for name, value in self._configured.items():
+            await self._admin.set_global(name, value)
+        await self._admin.close()
+        shutil.rmtree(self._home)
+
+
+async def play(sequences: int, seed: int, engine: str, program: str | None) -> int:
+    """The number of sequences that ended badly."""
+    failed = 0
+    binary = binaries.inspect_binary(program) if program else None
+    async with await PrivateServer.start(binary) as server:
+        print(f"{server.binary}: {sequences} sequences from seed {seed}", flush=True)  # noqa: T201
+        begun = time.monotonic()
+        for number in range(seed, seed + sequences):
+            chaos = Chaos(server, number, engine)
+            try:
+                await chaos.play()
+            except AssertionError as error:
+                failed += 1
+                account = "\n  ".join(chaos.told)
+                print(f"seed {number}: {error}\n  {account}", flush=True)  # noqa: T201
+        seconds = time.monotonic() - begun
+        print(f"{sequences - failed} of {sequences} ended as they began, in {seconds:.0f} s")  # noqa: T201
+    return failed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
+    parser.add_argument("--sequences", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--engine", choices=ENGINES, default="asyncio", help="what runs the load")
+    parser.add_argument("--server", help="path of a mariadbd or mysqld [the first one found]")
+    options = parser.parse_args()
+    sys.exit(1 if asyncio.run(play(options.sequences, options.seed, options.engine, options.server)) else 0)
+
+
+if __name__ == "__main__":
+    main()

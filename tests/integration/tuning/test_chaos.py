@@ -1,0 +1,22 @@
+"""A few random sequences of mishaps on real servers; `make chaos` plays many."""
+
+import pytest
+
+from tests.integration.load.conformance.driving import ENGINES
+from tests.integration.tuning.chaos import Chaos
+from tuibench.demo.server import PrivateServer
+from tuibench.load.engine.native import program as native_program
+from tuibench.model.server import Flavour
+
+SEEDS = {Flavour.MARIADB: (1, 2), Flavour.MYSQL: (3,)}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("turn", [0, 1])
+async def test_in_the_end_the_server_is_as_it_was(restartable: PrivateServer, turn: int, engine: str) -> None:
+    if engine == "native" and native_program.module() is None:
+        pytest.skip("tuibench-native is not installed")
+    seeds = SEEDS[restartable.binary.flavour]
+    if turn >= len(seeds):
+        pytest.skip("one is enough on a server that takes its time to start")
+    await Chaos(restartable, seeds[turn], engine).play()

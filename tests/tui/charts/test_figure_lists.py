@@ -1,0 +1,107 @@
+"""The lists of the server's and the host's screens: a figure is chosen, charted, and shown on Live."""
+
+import msgspec
+import pytest
+
+from tests.tui.support import script
+from tests.tui.support.driving import LARGE, SMALL, screen_text, viewer
+from tuibench.model.measurements.sample import ReplicaSample
+from tuibench.tui.terminal.styled_app import DisplayOptions
+
+MORE = script.samples(63)[-3:]
+WIDE = (200, 60)
+
+
+async def test_a_figure_of_the_list_is_put_on_the_charts_and_taken_off() -> None:
+    async with viewer(script.hello(60), size=SMALL) as it:
+        await it.press("3")
+        assert not it.app.screen.query_one("#server-charts").display
+        await it.press("down", "enter")
+        assert "SELECT" in it.shown("server-charts-title-0")
+        assert "/s" in it.shown("server-charts-title-0")
+        assert "SELECT is on the chart" in it.shown("note")
+        assert "SELECT ●" in it.shown("server-left")
+        await it.press("enter")
+        assert not it.app.screen.query_one("#server-charts").display
+        assert "SELECT is off the chart" in it.shown("note")
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE, WIDE])
+async def test_at_most_four_are_stacked_and_the_oldest_gives_way(size: tuple[int, int]) -> None:
+    async with viewer(script.hello(60), size=size) as it:
+        await it.press("3", "enter", *("down", "enter") * 4)
+        titles = [it.shown(f"server-charts-title-{place}").split()[0] for place in range(4)]
+        assert titles == ["SELECT", "INSERT", "UPDATE", "DELETE"]
+        assert "Questions gave way" in it.shown("note")
+
+
+async def test_the_charts_have_the_markers_the_cursor_and_the_zoom_of_the_run() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("3")
+        assert "│" in it.shown("server-charts-chart-0")
+        await it.press("left", "left")
+        for chart in ("server-charts-chart-0", "server-charts-chart-1"):
+            assert all("┃" in row for row in it.shown(chart).splitlines()), chart
+        assert "00:59" in it.shown("axis")
+        await it.press("z")
+        assert "5 min" in it.shown("axis")
+        await it.press("1")
+        assert "5 min" in it.shown("axis")
+        assert "┃" in it.shown("chart-tps")
+
+
+async def test_the_host_has_the_processor_over_time_and_the_figures_chosen_elsewhere() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("4")
+        assert "100 %" in it.shown("host-cpu-chart")
+        assert it.shown("host-charts-title-0").startswith("Disk write")
+        await it.press("3", "down", "enter", "4")
+        shown = [it.shown(f"host-charts-title-{place}").splitlines()[0] for place in range(3)]
+        assert shown == ["Threads running", "Redo written", "SELECT"]
+        await it.press("left")
+        assert "┃" in it.shown("host-cpu-chart")
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE, WIDE])
+async def test_a_figure_is_shown_on_live_until_it_is_taken_off(size: tuple[int, int]) -> None:
+    async with viewer(script.hello(60), size=size) as it:
+        await it.press("3", "down", "i", "1")
+        assert "SELECT" in it.shown("pinned-title-0")
+        assert it.shown("pinned-chart-0").strip()
+        await it.hear(*MORE)
+        assert "SELECT" in it.shown("pinned-title-0")
+        await it.press("3", "i", "1")
+        assert not it.app.screen.query_one("#pinned").display
+
+
+async def test_the_lag_of_a_replica_is_a_chart() -> None:
+    lags = [
+        msgspec.structs.replace(
+            sample, replicas=(ReplicaSample(name="db2:3306", lag_seconds=float(n), is_running=True),)
+        )
+        for n, sample in enumerate(MORE)
+    ]
+    async with viewer(script.hello(60), size=SMALL) as it:
+        await it.hear(*lags)
+        await it.press("3", "pageup", "pageup", "enter")
+        assert it.shown("server-charts-title-0").split()[:3] == ["db2:3306", "2", "s"]
+        assert it.shown("server-charts-chart-0").splitlines()[-1].rstrip().endswith("▁▄█")
+        await it.hear(msgspec.structs.replace(MORE[-1], elapsed_seconds=64.0))
+        assert "–" in it.shown("server-charts-title-0")
+
+
+async def test_a_plain_terminal_gets_plain_charts() -> None:
+    async with viewer(script.hello(60), look=DisplayOptions(ascii_only=True)) as it:
+        await it.press("3", "enter", "left")
+        assert it.shown("server-charts-chart-0").isascii()
+        assert it.shown("server-left").isascii()
+
+
+async def test_every_size_keeps_list_and_keys_on_the_screen() -> None:
+    for size in (SMALL, LARGE, WIDE, (110, 32), (300, 90)):
+        async with viewer(script.afar(script.hello(60)), size=size) as it:
+            for place in ("3", "4"):
+                await it.press(place, *("down", "enter") * 4)
+                assert "chart on/off" in screen_text(it)
+                name = "server" if place == "3" else "host"
+                assert len(it.shown(f"{name}-left").splitlines()) >= 4, (size, place)

@@ -1,0 +1,253 @@
+"""What comes of a key: the answer, the refusal, what is asked before and what cannot be asked."""
+
+import msgspec
+import pytest
+from textual.widgets import Static
+
+from tests.tui.support import script
+from tests.tui.support.driving import screen_text, viewer
+from tuibench.model.command import (
+    ChangeSetting,
+    Command,
+    Mark,
+    Pause,
+    Resume,
+    ResumePlan,
+    SetRate,
+    SetThreads,
+    Stop,
+)
+from tuibench.model.message import CommandReply, RunState
+from tuibench.model.schedule import PlanPhase
+from tuibench.tui.screens.durability import DurabilityDialog
+from tuibench.tui.screens.help import HelpScreen
+from tuibench.tui.screens.input_dialog import NumberDialog
+from tuibench.tui.screens.monitor import LiveScreen
+
+SPELT = {"/": "slash", "=": "equals_sign", ":": "colon", ",": "comma"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (["d", "down", "down", "down", "down", "enter", "y"], ChangeSetting(script.FLUSH, "2")),
+        (["d", "end", "enter", "y"], ChangeSetting(script.SYNC, "0")),
+        (["r", "0", "enter"], SetRate(0)),
+    ],
+)
+async def test_one_of_both_settings_is_chosen_or_no_rate(keys: list[str], expected: Command) -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press(*keys)
+        assert it.client.submitted == [expected]
+
+
+async def test_control_c_stops_like_q() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("ctrl+c")
+        assert it.client.submitted == [Stop()]
+
+
+async def test_a_paused_run_is_resumed() -> None:
+    async with viewer(script.hello(60, script.status(RunState.PAUSED))) as it:
+        await it.press("p")
+        assert it.client.submitted == [Resume()]
+
+
+async def test_the_answer_is_shown_and_not_the_wish() -> None:
+    async with viewer(script.hello(60)) as it:
+        it.client.answer = CommandReply(id=1, ok=True, text="running 40 of 65 threads")
+        await it.press("plus")
+        assert it.shown("note") == "✓ running 40 of 65 threads"
+        assert "64 threads" in it.shown("head")
+
+
+async def test_a_refusal_is_shown_in_words() -> None:
+    async with viewer(script.hello(60)) as it:
+        it.client.answer = CommandReply(id=1, ok=False, text="1227: access denied; you need SUPER")
+        await it.press("d", "down", "down", "enter", "y")
+        assert it.shown("note") == "✗ 1227: access denied; you need SUPER"
+        assert "DURABLE" in it.shown("durability")
+
+
+async def test_a_held_key_makes_one_following_change() -> None:
+    async with viewer(script.hello(60)) as it:
+        it.client.hold()
+        await it.press(*["plus"] * 8)
+        assert it.client.submitted == [SetThreads(65)]
+        it.client.release()
+        await it.settle()
+        assert it.client.submitted == [SetThreads(65), SetThreads(72)]
+
+
+async def test_a_held_space_bar_makes_one_mark() -> None:
+    async with viewer(script.hello(60)) as it:
+        it.client.hold()
+        await it.press(*["space"] * 8)
+        assert it.client.submitted == [Mark()]
+
+
+async def test_nothing_is_submitted_before_the_run_can_be_steered() -> None:
+    async with viewer(script.hello(0, script.status(RunState.STARTING))) as it:
+        await it.press("plus", "d", "p", "space", "t", "r")
+        assert it.client.submitted == []
+        assert isinstance(it.app.screen, LiveScreen)
+
+
+async def test_an_impossible_number_is_explained_and_not_submitted() -> None:
+    reasons = {
+        "0": "a run has at least 1 thread",
+        "999999": "at most 100,000 threads",
+        "8x": "'8x' is not a whole number",
+    }
+    async with viewer(script.hello(60)) as it:
+        await it.press("t")
+        for typed, reason in reasons.items():
+            await it.press(*typed, "enter")
+            assert isinstance(it.app.screen, NumberDialog)
+            assert reason in screen_text(it)
+            await it.press("ctrl+u")
+        await it.press("enter")
+        assert "type a number" in screen_text(it)
+        await it.press("escape")
+        assert it.client.submitted == []
+
+
+async def test_an_impossible_rate_is_explained_and_not_submitted() -> None:
+    reasons = {
+        "99,999,999": "at most 10,000,000 a second",
+        "-3": "'-3' is not a number",
+        "inf": "not a number",
+    }
+    keys = {",": "comma", "-": "minus"}
+    async with viewer(script.hello(60)) as it:
+        await it.press("r")
+        assert "No rate now" in screen_text(it)
+        for typed, reason in reasons.items():
+            await it.press(*(keys.get(letter, letter) for letter in typed), "enter")
+            assert isinstance(it.app.screen, NumberDialog)
+            assert reason in screen_text(it)
+            await it.press("ctrl+u")
+        await it.press("escape")
+        assert it.client.submitted == []
+
+
+async def test_a_delay_needs_its_unit_and_a_mix_its_transactions() -> None:
+    status = script.status(weights={"old": 90, "new": 10})
+    mistakes = (
+        ("n", "20", "'20' is not a length of time"),
+        ("n", "11s", "at most 10000ms"),
+        ("w", "50", "2 weights are wanted, for old, new"),
+        ("w", "newer=5", "there is no transaction 'newer'"),
+        ("w", "0/0", "at least one transaction needs a weight above 0"),
+        ("w", "a/b", "'a' is not a weight"),
+        ("T", "8:3", "character 3, '8:3': '3' is not a length of time"),
+    )
+    async with viewer(script.hello(60, status)) as it:
+        for key, typed, reason in mistakes:
+            await it.press(key, *(SPELT.get(letter, letter) for letter in typed), "enter")
+            assert reason in screen_text(it)
+            await it.press("escape")
+        assert it.client.submitted == []
+
+
+async def test_a_reason_longer_than_the_dialog_is_shown_whole() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("n", "1", "enter")
+        said = it.app.screen.query_one("#ask-error", Static)
+        assert len(str(said.content)) > said.size.width
+        assert said.size.height * said.size.width >= len(str(said.content))
+
+
+async def test_a_plan_that_is_held_goes_on() -> None:
+    held = msgspec.structs.replace(script.PLAN, phase=PlanPhase.HELD, due_seconds=None)
+    async with viewer(script.hello(60, script.status(plan=held))) as it:
+        await it.press("H")
+        assert it.client.submitted == [ResumePlan()]
+
+
+async def test_without_a_plan_there_is_none_to_hold() -> None:
+    over = msgspec.structs.replace(script.PLAN, phase=PlanPhase.OVER)
+    for plan in (None, over):
+        async with viewer(script.hello(60, script.status(plan=plan))) as it:
+            await it.press("H")
+            assert it.client.submitted == []
+
+
+async def test_a_profile_with_one_transaction_has_no_mix_to_type() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("w")
+        assert it.app.screen is it.app.screen_stack[1]
+        titles = [command.title for command in it.app.get_system_commands(it.app.screen)]
+        assert not any("weights" in title for title in titles)
+
+
+async def test_the_dialog_tells_the_rate_there_is() -> None:
+    status = msgspec.structs.replace(script.status(), rate=1250.0)
+    async with viewer(script.hello(60, status)) as it:
+        assert "rate 1,250/s" in it.shown("head")
+        await it.press("r")
+        assert "1,250 a second now" in screen_text(it)
+
+
+async def test_only_yes_changes_the_server() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("d", "down", "down")
+        for no in ("n", "escape"):
+            await it.press("enter", "enter", no)
+            assert isinstance(it.app.screen, DurabilityDialog)
+        await it.press("escape")
+        assert it.client.submitted == []
+
+
+async def test_what_cannot_be_changed_cannot_be_chosen() -> None:
+    status = script.status(unavailable="1227: no SUPER privilege")
+    async with viewer(script.hello(60, status)) as it:
+        await it.press("d")
+        assert screen_text(it).count("None of this can be changed: 1227: no SUPER privilege") == 1
+        assert "log flushed once a second" in screen_text(it)
+        await it.press("down", "enter", "y")
+        assert it.client.submitted == []
+
+
+async def test_the_help_lists_keys_and_warnings() -> None:
+    status = script.status(warnings=("client-limited: a worker is full",))
+    async with viewer(script.hello(60, status)) as it:
+        await it.press("question_mark")
+        assert isinstance(it.app.screen, HelpScreen)
+        assert "client-limited: a worker is full" in screen_text(it)
+        assert "Twice the threads" in screen_text(it)
+        await it.press("escape", "f1")
+        assert isinstance(it.app.screen, HelpScreen)
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [("w", "one kind of transaction"), ("H", "T enters one"), ("8", "P starts one"), ("comma", "")],
+)
+async def test_a_key_that_does_nothing_here_says_why_unless_it_was_never_named(key: str, told: str) -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press(key)
+        assert told in it.shown("note")
+        assert bool(it.shown("note").strip()) is bool(told)
+        assert it.client.submitted == []
+
+
+async def test_keys_of_a_dialog_do_not_steer_the_run() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("question_mark", "plus", "space", "p")
+        assert it.client.submitted == []
+
+
+async def test_a_click_on_a_key_does_what_the_key_does() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.pilot.click("#footer", offset=(it.shown("footer").index("p pause"), 0))
+        await it.settle()
+        assert it.client.submitted == [Pause()]
+
+
+async def test_the_palette_offers_the_same_actions() -> None:
+    async with viewer(script.hello(60)) as it:
+        commands = {command.title: command for command in it.app.get_system_commands(it.app.screen)}
+        commands["Twice the threads"].callback()
+        await it.settle()
+        assert it.client.submitted == [SetThreads(128)]

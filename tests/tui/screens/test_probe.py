@@ -1,0 +1,93 @@
+"""A probe from the screen: the key that starts and ends it, and the screen that shows it."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.tui.support import script
+from tests.tui.support.driving import LARGE, SMALL, viewer
+from tests.tui.support.probed import OVER, UNDER_WAY
+from tuibench.model.command import Command, NextStep, StartProbe, StopProbe
+from tuibench.model.experiments.probe import ProbeOrder, ProbeState
+from tuibench.model.schedule import Quantity
+from tuibench.tui.screens.input_dialog import InputDialog
+from tuibench.tui.screens.monitor import SaturationScreen
+
+
+def hello(probe: ProbeState | None) -> Any:
+    return replace(script.hello(60), probe=probe)
+
+
+@pytest.mark.parametrize(
+    ("keys", "command"),
+    [
+        (("enter",), StartProbe()),
+        ((*"p95", "less_than_sign", *"20ms", "enter"), StartProbe(ProbeOrder(slo=("p95<20ms",)))),
+        ((*"rate", "enter"), StartProbe(ProbeOrder(by=Quantity.RATE))),
+    ],
+)
+async def test_the_key_asks_and_starts_one(keys: tuple[str, ...], command: Command) -> None:
+    async with viewer(hello(None)) as it:
+        await it.press("P")
+        assert isinstance(it.app.screen, InputDialog)
+        await it.press(*keys)
+        assert it.client.submitted == [command]
+
+
+async def test_an_objective_that_is_none_is_refused_at_once() -> None:
+    async with viewer(hello(None)) as it:
+        await it.press("P", *"fast", "enter")
+        assert isinstance(it.app.screen, InputDialog)
+        assert not it.client.submitted
+
+
+async def test_the_same_key_ends_it() -> None:
+    async with viewer(hello(UNDER_WAY)) as it:
+        await it.press("P")
+        assert it.client.submitted == [StopProbe()]
+
+
+async def test_once_it_is_over_the_key_asks_again() -> None:
+    async with viewer(hello(OVER)) as it:
+        await it.press("P", "enter")
+        assert it.client.submitted == [StartProbe()]
+
+
+async def test_without_a_probe_there_is_no_screen_for_it() -> None:
+    async with viewer(hello(None)) as it:
+        await it.press("8")
+        assert not isinstance(it.app.screen, SaturationScreen)
+        await it.hear(UNDER_WAY)
+        await it.press("8")
+        assert isinstance(it.app.screen, SaturationScreen)
+        assert "32 threads (up)" in it.shown("probe")
+
+
+async def test_it_follows_the_probe_to_its_answer() -> None:
+    async with viewer(hello(UNDER_WAY)) as it:
+        await it.press("8")
+        assert "waiting for throughput known to ±4.1%" in it.shown("probe")
+        assert it.shown("found").split()[0] == "16"
+        await it.hear(OVER)
+        assert OVER.result is not None
+        assert "done: the objective is met up to 32 threads" in it.shown("probe")
+        assert it.shown("answer").startswith("p95<40ms: kept up to 32 threads")
+        assert it.shown("found").startswith("Saturated at ")
+
+
+async def test_j_goes_on_to_the_next_step_as_long_as_there_is_one() -> None:
+    async with viewer(hello(UNDER_WAY)) as it:
+        await it.press("8", "j")
+        assert it.client.submitted == [NextStep()]
+        await it.hear(OVER)
+        await it.press("j")
+        assert it.client.submitted == [NextStep()]
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+async def test_it_fits_the_terminal(size: tuple[int, int]) -> None:
+    async with viewer(hello(OVER), size) as it:
+        await it.press("8")
+        assert "knee" in it.shown("bend")
+        assert it.shown("bend-axis").split()[:2] == ["threads", "1"]

@@ -1,0 +1,123 @@
+"""Sessions and locks on the screen: asked for while it is open, chosen by key, ended after a question."""
+
+import msgspec
+
+from tests.tui.support import script
+from tests.tui.support.driving import Viewer, screen_text, viewer
+from tests.tui.support.sessions import ACTIVITY, session
+from tuibench.model.command import ApplyPreset, KillQuery, TrustServer, WatchActivity
+from tuibench.model.message import CommandReply
+from tuibench.tui.screens.confirm import ConfirmDialog
+from tuibench.tui.screens.monitor import LiveScreen
+from tuibench.tui.screens.sessions import SessionsScreen
+from tuibench.tui.widgets.panel import Panel
+
+SAMPLES = script.samples(70)[60:]
+
+
+def listed(it: Viewer) -> str:
+    return it.app.screen.query_one("#session-list", Panel).text()
+
+
+def chosen(it: Viewer) -> int:
+    assert isinstance(it.app.screen, SessionsScreen)
+    found = it.app.screen.chosen
+    assert found is not None
+    return found.id
+
+
+async def test_it_is_asked_for_while_it_is_open_and_no_longer() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.hear(SAMPLES[0])
+        assert it.client.submitted == []
+        await it.press("l")
+        assert "asking the server" in listed(it)
+        await it.hear(SAMPLES[1], ACTIVITY)
+        await it.hear(SAMPLES[2])
+        assert it.client.submitted == [WatchActivity()] * 3
+        assert "report@bi2" in listed(it)
+        await it.press("escape")
+        assert isinstance(it.app.screen, LiveScreen)
+        await it.hear(SAMPLES[3])
+        assert it.client.submitted == [WatchActivity()] * 3
+        assert it.shown("note") == ""
+
+
+async def test_the_choice_stays_on_its_session_when_the_list_changes() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("l")
+        await it.hear(ACTIVITY)
+        assert chosen(it) == 88
+        await it.press("down", "down")
+        assert chosen(it) == 93
+        longer = msgspec.structs.replace(ACTIVITY, sessions=(session(5), session(6), *ACTIVITY.sessions))
+        await it.hear(longer)
+        assert chosen(it) == 93
+        await it.press("end")
+        assert chosen(it) == 64
+        await it.press("up", "home", "up")
+        assert chosen(it) == 5
+
+
+async def test_a_query_is_ended_after_yes_only() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("l")
+        await it.hear(ACTIVITY)
+        it.client.submitted.clear()
+        await it.press("k")
+        assert isinstance(it.app.screen, ConfirmDialog)
+        assert "End the query of connection 88" in screen_text(it)
+        assert "SELECT customer" in screen_text(it)
+        await it.press("enter", "n")
+        assert it.client.submitted == []
+        it.client.answer = CommandReply(
+            id=1, ok=False, text="there is no connection 88 any more (error 1094)"
+        )
+        await it.press("k", "y")
+        assert it.client.submitted == [KillQuery(88)]
+        assert isinstance(it.app.screen, SessionsScreen)
+        assert "✗ there is no connection 88 any more" in screen_text(it)
+
+
+async def test_with_nobody_there_nothing_can_be_ended() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("l")
+        await it.hear(msgspec.structs.replace(ACTIVITY, sessions=(), others=0))
+        it.client.submitted.clear()
+        await it.press("down", "k", "y")
+        assert it.client.submitted == []
+        assert isinstance(it.app.screen, SessionsScreen)
+
+
+async def test_only_what_changed_is_painted_again() -> None:
+    """The same list again changes no cell: nothing flickers."""
+    async with viewer(script.hello(60)) as it:
+        await it.press("l")
+        await it.hear(ACTIVITY)
+        panel = it.app.screen.query_one("#session-list", Panel)
+        painted: list[object] = []
+        panel.refresh = lambda *regions, **_: painted.extend(regions)  # type: ignore[method-assign, assignment]
+        await it.hear(ACTIVITY)
+        assert painted == []
+        await it.press("down")
+        assert len(painted) == 2
+
+
+async def test_a_production_server_is_changed_after_an_explicit_yes() -> None:
+    lived_on = msgspec.structs.replace(script.status(), production_signs=("2 replicas attached",))
+    async with viewer(script.hello(60, lived_on)) as it:
+        await it.press("d", "down", "down", "enter")
+        assert "This looks like a production server: 2 replicas attached." in screen_text(it)
+        assert "yes, change this server" in screen_text(it)
+        await it.press("n", "escape")
+        assert it.client.submitted == []
+        await it.press("d", "down", "down", "enter", "y")
+        assert it.client.submitted == [TrustServer(), ApplyPreset("unsafe")]
+
+
+async def test_any_other_server_is_not_called_production() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("d", "down", "down", "enter")
+        assert "production" not in screen_text(it)
+        await it.press("y")
+        assert it.client.submitted == [ApplyPreset("unsafe")]

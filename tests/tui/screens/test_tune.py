@@ -1,0 +1,44 @@
+"""The screen of a screening: its chart, its key, and what is copied."""
+
+import msgspec
+import pytest
+
+from tests.tui.pictures.screenshots import CALM
+from tests.tui.support import screened
+from tests.tui.support.driving import viewer
+from tuibench.model.command import StopTune
+
+TUNED = msgspec.structs.replace(CALM, tune=screened.progress())
+OVER = msgspec.structs.replace(CALM, tune=screened.progress(is_over=True))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_every_value_has_its_line_under_its_verdict(size: tuple[int, int]) -> None:
+    async with viewer(TUNED, size) as it:
+        await it.press("9")
+        shown = it.shown("tune")
+        for one in screened.CANDIDATES:
+            assert one.change in shown
+        assert shown.index("Better") < shown.index("Worse") < shown.index("No effect within ±2 %")
+        assert "●" in shown
+        assert "at most" in shown.splitlines()[0]
+
+
+async def test_without_a_screening_there_is_no_tab() -> None:
+    async with viewer(CALM) as it:
+        await it.press("9")
+        assert "no settings were screened yet: U starts it" in it.shown("note")
+
+
+async def test_the_key_ends_a_screening_under_way() -> None:
+    async with viewer(TUNED) as it:
+        await it.press("U")
+        assert it.client.submitted == [StopTune()]
+
+
+async def test_the_winner_is_copied_for_the_option_file() -> None:
+    async with viewer(OVER) as it:
+        await it.press("9")
+        assert "over" in it.shown("tune").splitlines()[0]
+        await it.press("y")
+        assert "innodb_flush_log_at_trx_commit = 2" in it.app.clipboard

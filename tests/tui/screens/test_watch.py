@@ -1,0 +1,121 @@
+"""The screens of a session without load: the server's own figures, and keys that say there is no load."""
+
+import pytest
+from msgspec.structs import replace
+
+from tests.examples import hello, sample, status
+from tests.tui.support.driving import LARGE, SMALL, viewer
+from tuibench.metrics.histogram import Histogram
+from tuibench.model.command import Mark, SetThreads
+from tuibench.model.measurements.sample import Sample, TrafficSample
+from tuibench.model.message import NO_LOAD_REFUSAL, Hello
+from tuibench.model.plan import WATCH, RunPlan
+from tuibench.tui.commands.actions import ACTIONS, is_offered
+
+SILENT = TrafficSample(
+    seconds=1.0,
+    transactions_per_second=42.0,
+    rollbacks_per_second=3.0,
+    queries_per_second=840.0,
+    reads_per_second=588.0,
+    writes_per_second=168.0,
+    others_per_second=84.0,
+    transactions_total=42,
+    latency_note="performance_schema is OFF",
+)
+TIMED = replace(
+    SILENT,
+    latency=Histogram.of([100, 200, 4000]).latency(),
+    latency_avg_ms=1.4,
+    latency_note="statements, by performance_schema",
+)
+
+
+def watching() -> Hello:
+    plan = RunPlan(profile=WATCH, is_watch=True, threads=0, seconds=None)
+    return hello(plan=plan, data_set="", samples=())
+
+
+def seen(traffic: TrafficSample | None = TIMED, number: int = 1) -> Sample:
+    return sample(number, load=None, traffic=traffic)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+async def test_the_charts_are_the_servers(size: tuple[int, int]) -> None:
+    async with viewer(watching(), size=size) as screen:
+        await screen.hear(seen())
+        shown = "\n".join(screen.shown(panel) for panel in ("head", "figure-tps", "figure-qps"))
+        assert "no load of ours" in shown
+        assert "commits/s" in shown
+        assert size == SMALL or "588" in shown
+        assert "worker" not in shown
+
+
+async def test_without_times_the_reason_stands_beside_the_dash() -> None:
+    async with viewer(watching(), size=LARGE) as screen:
+        await screen.hear(seen(SILENT))
+        assert "performance_schema is OFF" in screen.shown("head")
+        await screen.press("2")
+        assert "no percentiles: performance_schema is OFF" in screen.shown("latencies")
+
+
+async def test_an_average_is_shown_where_there_is_no_more() -> None:
+    async with viewer(watching(), size=LARGE) as screen:
+        await screen.hear(seen(replace(SILENT, latency_avg_ms=1.25)))
+        assert "average" in screen.shown("figure-latency")
+        assert "1.25 ms" in screen.shown("figure-latency")
+
+
+async def test_a_gap_is_no_zero() -> None:
+    async with viewer(watching(), size=LARGE) as screen:
+        await screen.hear(seen(None))
+        view = screen.app.view
+        assert view is not None
+        assert (view.points[-1].tps, view.points[-1].qps) == (None, None)
+
+
+@pytest.mark.parametrize("key", ["plus", "minus", "t", "r", "n", "T", "P", "p"])
+async def test_a_key_of_the_load_says_that_there_is_none(key: str) -> None:
+    async with viewer(watching()) as screen:
+        await screen.hear(seen())
+        await screen.press(key)
+        assert NO_LOAD_REFUSAL in screen.shown("note")
+        assert screen.client.submitted == []
+
+
+async def test_keys_of_the_server_work() -> None:
+    async with viewer(watching()) as screen:
+        await screen.hear(seen())
+        await screen.press("space")
+        assert screen.client.submitted == [Mark()]
+        view = screen.app.view
+        assert view is not None
+        offered = {action.name for action in ACTIONS if is_offered(action, view)}
+        assert {"durability", "mark", "stop", "leave"} <= offered
+        assert not {"more", "rate", "pause", "probe", "delay", "type_plan"} & offered
+
+
+async def test_the_cost_of_an_operation_is_one_key_away() -> None:
+    async with viewer(watching(), size=SMALL) as screen:
+        await screen.hear(seen(TIMED, 1), seen(TIMED, 2))
+        await screen.press("o")
+        shown = screen.shown("cost")
+        assert "per query" in shown
+        assert "server CPU" in shown
+        assert "–" in shown
+        await screen.press("o")
+        assert "QPS" in screen.shown("figure-qps")
+
+
+async def test_a_load_in_reserve_is_added_to_the_servers_traffic_and_taken_away() -> None:
+    plan = RunPlan(profile="oltp_read_write", threads=0, seconds=None)
+    reserve = hello(plan=plan, samples=(), status=status(threads=1))
+    async with viewer(reserve, size=LARGE) as screen:
+        await screen.hear(sample(1, traffic=TIMED))
+        assert "commits/s" in screen.shown("figure-tps")
+        assert "588" in screen.shown("figure-qps")
+        await screen.press("plus")
+        assert screen.client.submitted == [SetThreads(2)]
+        await screen.hear(status(threads=1))
+        await screen.press("left_square_bracket")
+        assert screen.client.submitted[-1] == SetThreads(0)

@@ -1,0 +1,129 @@
+"""A terminal that is too small: nothing is asked there, and what was asked before waits unseen."""
+
+import pytest
+from textual.widgets import Input, OptionList
+
+from tests.tui.pictures.screenshots import CATALOGUE
+from tests.tui.support import script
+from tests.tui.support.driving import LARGE, SMALL, Viewer, screen_text, viewer
+from tuibench.model.command import ApplyPreset, SetThreads
+from tuibench.tui.screens.base import MainScreen
+from tuibench.tui.screens.monitor import LiveScreen
+from tuibench.tui.terminal.small_terminal import NEEDS_ROOM
+from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions
+
+TINY = (60, 15)
+
+
+def words(it: Viewer) -> str:
+    return " ".join(screen_text(it).split())
+
+
+@pytest.mark.parametrize("key", ["t", "r", "n", "T", "P", "d", "question_mark", "ctrl+p"])
+async def test_a_key_that_opens_a_dialog_says_that_there_is_no_room(key: str) -> None:
+    async with viewer(script.hello(60), TINY) as it:
+        await it.press(key)
+        assert isinstance(it.app.screen, LiveScreen)
+        assert f"✗ {NEEDS_ROOM}" in words(it)
+        await it.press("1", "2", "enter", "y")
+        assert it.client.submitted == []
+
+
+@pytest.mark.parametrize(("place", "key"), [("5", "enter"), ("5", "slash"), ("5", "U"), ("6", "k")])
+async def test_a_screens_own_keys_change_nothing_that_cannot_be_seen(place: str, key: str) -> None:
+    async with viewer(CATALOGUE, TINY) as it:
+        await it.press(place)
+        it.client.submitted.clear()
+        await it.press(key)
+        assert isinstance(it.app.screen, MainScreen)
+        assert not isinstance(it.app.focused, Input)
+
+
+async def test_a_viewer_that_joined_leaves_with_x_where_there_is_no_room_for_the_question() -> None:
+    async with viewer(script.hello(60), TINY, owner=False) as it:
+        await it.press("q")
+        assert it.client.submitted == []
+        assert f"✗ {NEEDS_ROOM}" in words(it)
+        assert "leave it running with x" in words(it)
+        await it.press("x")
+        assert it.app.return_code == 0
+
+
+async def test_other_keys_still_steer_and_are_answered() -> None:
+    async with viewer(script.hello(60), TINY) as it:
+        await it.press("plus")
+        assert it.client.submitted == [SetThreads(65)]
+        assert it.client.answer.text in words(it)
+
+
+@pytest.mark.parametrize("look", [DEFAULT_DISPLAY, DisplayOptions(theme="ansi-dark")], ids=["dark", "ansi"])
+async def test_a_dialog_is_hidden_while_there_is_no_room_and_keeps_what_was_typed(
+    look: DisplayOptions,
+) -> None:
+    async with viewer(script.hello(60), look=look) as it:
+        await it.press("t", "9")
+        await it.pilot.resize_terminal(*TINY)
+        await it.settle()
+        assert "this terminal has 60×15" in words(it)
+        assert "A dialog is open" in words(it)
+        assert "enter sets" not in words(it)
+        await it.press("7", "enter")
+        assert it.client.submitted == []
+        await it.pilot.resize_terminal(*SMALL)
+        await it.settle()
+        assert "enter sets" in words(it)
+        assert "this terminal has" not in words(it)
+        await it.press("6", "enter")
+        assert it.client.submitted == [SetThreads(96)]
+
+
+async def test_nobody_says_yes_to_a_question_that_is_hidden() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("d", "down", "down", "enter")
+        await it.pilot.resize_terminal(*TINY)
+        await it.settle()
+        await it.press("y")
+        assert it.client.submitted == []
+        await it.pilot.resize_terminal(*LARGE)
+        await it.settle()
+        await it.press("y")
+        assert it.client.submitted == [ApplyPreset("unsafe")]
+
+
+@pytest.mark.parametrize("key", ["t", "d", "question_mark", "ctrl+p"])
+async def test_esc_closes_what_is_hidden_and_the_screen_below_is_right_again(key: str) -> None:
+    async with viewer(script.hello(60)) as it:
+        before = screen_text(it)
+        await it.press(key)
+        await it.pilot.resize_terminal(*TINY)
+        await it.settle()
+        await it.press("escape")
+        assert isinstance(it.app.screen, LiveScreen)
+        assert "this terminal has 60×15" in words(it)
+        assert "A dialog is open" not in words(it)
+        await it.pilot.resize_terminal(*LARGE)
+        await it.settle()
+        assert screen_text(it) == before
+
+
+@pytest.mark.parametrize("key", ["t", "d", "question_mark", "ctrl+p"])
+async def test_the_screen_below_a_dialog_follows_the_size(key: str) -> None:
+    """From 120×36 to 80×24 and back, by way of a terminal that is too small."""
+    async with viewer(script.hello(60)) as it:
+        await it.press(key)
+        asked = screen_text(it)
+        for size in (TINY, SMALL, TINY, LARGE):
+            await it.pilot.resize_terminal(*size)
+            await it.settle()
+            main = it.app.screen_stack[1]
+            assert main.has_class("-compact") is (size == SMALL)
+        assert screen_text(it) == asked
+
+
+async def test_choices_that_were_made_for_a_wide_terminal_stay_a_line_each() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("d")
+        before = it.app.screen.query_one(OptionList).virtual_size.height
+        await it.pilot.resize_terminal(*SMALL)
+        await it.settle()
+        assert it.app.screen.query_one(OptionList).virtual_size.height == before
