@@ -25,7 +25,7 @@ ENGINES = ("native", "asyncio")
 
 HEAD = """\
 | profile | threads | rate | engine | TPS ratio (min–max) | sysbench | tuibench | p50 | p95 | p99 ratio \
-| user CPU | all CPU a query, ratio | µs of CPU a query: sysbench, workers | mix |
+| user CPU | all CPU per query, ratio | µs of CPU per query: sysbench, workers | mix |
 |---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|"""
 
 
