@@ -1,6 +1,7 @@
 """Formatting of numbers with units, for screens and messages."""
 
 import math
+import sys
 import time
 
 DASH = "–"
@@ -138,8 +139,8 @@ def axis_parts(top: float) -> int:
 
 
 def axis_maximum(value: float) -> float:
-    """The next round number for the end of an axis: 2412 gives 3000. 1 for values up to zero."""
-    if value <= 0 or not math.isfinite(value):
+    """The next round number for the end of an axis: 2412 gives 3000. 1 for values that have none."""
+    if value < sys.float_info.min or not math.isfinite(value):
         return 1.0
     magnitude = 10.0 ** math.floor(math.log10(value))
     for step in _AXIS_STEPS:

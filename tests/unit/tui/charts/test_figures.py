@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.tui.support import script
@@ -111,6 +111,7 @@ def test_a_rate_on_a_chart_says_that_it_is_one() -> None:
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=30))
+@example([5e-324])
 def test_a_scale_holds_all_its_values(values: list[float]) -> None:
     for may_rise in (True, False):
         base, top = chart_scale(values, may_rise=may_rise)
