@@ -2,8 +2,6 @@
 
 A run is started with one connection and one with very many, which do nothing much: the difference between
 the memory of their processes (proportional set size: what is shared counts in parts) is the connections'.
-The native engine takes two open files for each connection: 10,000 need `ulimit -n` above 20,000, or
-`--workers=2`.
 """
 
 import argparse

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COREUTILS = """
-    sh cat chmod cp cut date dirname find grep head ls mkdir nice rm sed sort tail touch tr uname env sleep
+    sh cat chmod cp cut date dirname find grep head ls mkdir mv nice rm sed sort tail touch tr uname env sleep
 """.split()  # noqa: SIM905
 
 COMMAND = "apt-get update && apt-get install --no-install-recommends"
@@ -245,6 +245,33 @@ def test_uv_takes_the_same_interpreter(user: Machine) -> None:
     assert user.setup()[0] == 0
     assert f"uv venv --quiet --python {user.path}/python3 .venv" in user.calls.read_text()
     assert not os.path.exists(user.tree / ".venv" / ".failed")
+
+
+CARGO = """\
+#!/bin/sh
+read -r _ <"$CARGO_WAITS_FOR"
+mkdir -p target/release
+echo native >target/release/libtuibench_native.so
+"""
+
+
+def test_the_demo_does_not_wait_for_a_slow_native_build(user: Machine, tmp_path: Path) -> None:
+    user.program("mariadbd")
+    user.program("rustc", "#!/bin/sh\necho rustc 1.99.0\n")
+    user.program("cargo", CARGO)
+    pipe = tmp_path / "cargo"
+    os.mkfifo(pipe)
+    holder = os.open(pipe, os.O_RDWR)
+    status, lines = user.setup(SETUP_NATIVE_WAIT="0", CARGO_WAITS_FOR=str(pipe))
+    assert status == 0
+    assert any("next time the native one" in line for line in lines)
+    assert not (user.tree / ".venv" / ".ready-demo").exists(), "the next call looks again"
+    os.write(holder, b"go\ngo\n")
+    status, lines = user.setup(CARGO_WAITS_FOR=str(pipe))
+    os.close(holder)
+    assert status == 0
+    assert (user.tree / ".venv" / ".ready-demo").exists()
+    assert (user.tree / "tuibench_native.abi3.so").read_text() == "native\n"
 
 
 @pytest.mark.parametrize(("command", "status"), [("true", 0), ("exit 3", 3)])

@@ -71,3 +71,8 @@ def is_private_server(datadir: str) -> bool:
     """True if a data directory on this host belongs to a private server of any user."""
     layout = DirectoryLayout(Path(datadir).parent)
     return layout.root.name.startswith(PREFIX) and layout.supervisor_lock.exists()
+
+
+def is_private_socket(socket: str) -> bool:
+    """True if a socket on this host belongs to a private server of any user."""
+    return bool(socket) and is_private_server(str(DirectoryLayout(Path(socket).parent).data))

@@ -14,7 +14,9 @@ import msgspec
 from tuibench.clock import Clock
 from tuibench.demo import layout
 from tuibench.errors import DeniedError, RunError, ServerUnavailableError, SQLError, TuibenchError
+from tuibench.load.engine.choice import choose
 from tuibench.load.tables.inspect_tables import check_statements_allowed, check_tables_ready
+from tuibench.load.workers.worker_count import open_files_of_worker, worker_count
 from tuibench.model.measurements.environment import HostConditions
 from tuibench.model.measurements.finding import Finding, Severity, note
 from tuibench.model.plan import RunPlan
@@ -26,7 +28,6 @@ from tuibench.mysql.info import server_info
 from tuibench.mysql.session_defaults import connect_with_defaults
 from tuibench.observe.host.disk_speed import measure_disk
 from tuibench.observe.host.facts import CpuWatch, disk_facts, host_conditions
-from tuibench.session.load.load_controller import max_workers
 from tuibench.tuning.preflight import checks
 from tuibench.tuning.preflight.disk_checks import disk_findings
 from tuibench.tuning.preflight.facts import DataFacts, Facts, ServerFacts, load_requirements
@@ -56,13 +57,13 @@ class Preflight:
 
     @classmethod
     async def begin(
-        cls, connection: Connection, info: ServerInfo, plan: RunPlan, program: Program
+        cls, connection: Connection, info: ServerInfo, target: Target, plan: RunPlan, program: Program
     ) -> "Preflight":
         """The first reading. Raises what makes the run impossible or wrong: tables, privileges, limits."""
         unused = await check_tables_ready(connection, program)
         await check_statements_allowed(connection, program)
         ready = DataFacts(described=build_data_set(program).describe(), ready=True, refusal="", unused=unused)
-        preflight = cls(await gather_facts(connection, info, plan, program, ready))
+        preflight = cls(await gather_facts(connection, info, target, plan, program, ready))
         for finding in checks.run_checks_before_run(preflight._facts):
             if finding.severity is Severity.STOP:
                 raise _refusal(finding)
@@ -82,7 +83,7 @@ async def run_preflight(
     connection = await connect_with_defaults(target)
     try:
         info = await server_info(connection)
-        preflight = await Preflight.begin(connection, info, plan, program)
+        preflight = await Preflight.begin(connection, info, target, plan, program)
         await meanwhile(info)
         return info, await preflight.finish(connection)
     finally:
@@ -112,7 +113,7 @@ async def diagnose(
     try:
         info = await server_info(connection)
         data = await _data_facts(connection, program, missing)
-        facts = await gather_facts(connection, info, plan, program, data)
+        facts = await gather_facts(connection, info, target, plan, program, data)
         cpu = CpuWatch()
         await clock.sleep(BETWEEN_LOOKS_SECONDS)
         facts = _with_cpu(facts, cpu.shares())
@@ -123,15 +124,22 @@ async def diagnose(
 
 
 async def gather_facts(
-    connection: Connection, info: ServerInfo, plan: RunPlan, program: Program, data: DataFacts
+    connection: Connection, info: ServerInfo, target: Target, plan: RunPlan, program: Program, data: DataFacts
 ) -> Facts:
     """All facts, after the first reading of the server."""
     return Facts(
         server=await read_server(connection, info),
         machine=await asyncio.to_thread(_machine, info),
-        requirements=load_requirements(plan, program, max_workers(plan, is_local=info.is_local)),
+        requirements=load_requirements(plan, program, _open_files(target, plan, program)),
         data=data,
     )
+
+
+def _open_files(target: Target, plan: RunPlan, program: Program) -> int:
+    """The open files of the worker with the most connections."""
+    engine = choose(plan.engine, program, target, reconnect=plan.reconnect, users=plan.users)
+    workers = worker_count(plan, is_beside_server=target.is_local, is_native=engine.is_native)
+    return open_files_of_worker(plan, workers, is_native=engine.is_native)
 
 
 def _with_cpu(facts: Facts, shares: tuple[float, float] | None) -> Facts:

@@ -31,3 +31,12 @@ def test_private_to_its_owner(tmp_path: Path) -> None:
     assert made.root.name.startswith(layout.PREFIX)
     assert made.root.stat().st_mode & 0o777 == 0o700
     assert made.client_options.stat().st_mode & 0o777 == 0o600
+
+
+def test_its_socket_tells_a_private_server(tmp_path: Path) -> None:
+    made = layout.DirectoryLayout.create(tmp_path)
+    assert not layout.is_private_socket(str(made.socket)), "without a supervisor"
+    made.supervisor_lock.touch()
+    assert layout.is_private_socket(str(made.socket))
+    assert not layout.is_private_socket("")
+    assert not layout.is_private_socket("/run/mysqld/mysqld.sock")

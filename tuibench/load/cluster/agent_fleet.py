@@ -1,6 +1,5 @@
 """Fleet of the workers on one host of several, under its agent: it runs the connections that it is given."""
 
-import os
 from collections.abc import Collection
 
 from msgspec.structs import replace
@@ -9,23 +8,11 @@ from tuibench.load.messages import ApplyExtraConnections, ApplyUsers, RenewLease
 from tuibench.load.worker_report import Reassign
 from tuibench.load.workers.fleet import Fleet
 from tuibench.load.workers.link import Forward
+from tuibench.load.workers.worker_count import worker_count
 from tuibench.model.plan import RunPlan
 
 SLOTS = 1 << 20
 """Worker numbers of one host. They select streams of arrivals, and where evenly spaced arrivals begin."""
-
-
-def workers_of_host(plan: RunPlan, *, is_native: bool, is_beside_server: bool) -> int:
-    """As many processes as the plan says, else one core is left to a server on the same machine.
-
-    The native engine uses all cores from one process.
-    """
-    if plan.workers is not None:
-        return plan.workers
-    if is_native:
-        return 1
-    cores = os.cpu_count() or 1
-    return max(1, cores - 1 if is_beside_server else cores)
 
 
 def _plan_of_host(plan: RunPlan, begin: StartLoad) -> RunPlan:
@@ -48,7 +35,9 @@ class AgentFleet(Fleet):
     """The workers of a host. `emit` gets the work that no connection of the host is left for."""
 
     def __init__(self, begin: StartLoad, plan: RunPlan, emit: Forward) -> None:
-        most = workers_of_host(plan, is_native=begin.is_native, is_beside_server=begin.target.is_local)
+        most = worker_count(
+            _plan_of_host(plan, begin), is_beside_server=begin.target.is_local, is_native=begin.is_native
+        )
         super().__init__(
             _plan_of_host(plan, begin),
             begin.target,

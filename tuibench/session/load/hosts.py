@@ -14,10 +14,11 @@ from tuibench.load.cluster.host_fleet import HostFleet
 from tuibench.load.cluster.sources import find_carriers
 from tuibench.load.engine.choice import Chosen
 from tuibench.load.workers.fleet import Fleet
+from tuibench.load.workers.worker_count import worker_count
 from tuibench.model.cluster.host import HostTotals
 from tuibench.model.plan import EngineChoice
 from tuibench.model.server import ServerInfo
-from tuibench.session.load.load_controller import LoadController, max_workers
+from tuibench.session.load.load_controller import LoadController
 from tuibench.session.spec import SessionSpec
 from tuibench.workload.program.program import Program
 
@@ -41,7 +42,7 @@ async def make_fleet(
     """
     plan, target = spec.plan, spec.target
     if plan.cluster is None:
-        most = max_workers(plan, is_local=server.is_local, is_native=engine.is_native)
+        most = worker_count(plan, is_beside_server=server.is_local, is_native=engine.is_native)
         return MadeFleet(Fleet(plan, target, program, most, is_native=engine.is_native), engine)
     carriers, discover = await find_carriers(plan.cluster, clock)
     cluster = await Cluster.connect(plan.cluster, carriers, clock, discover)

@@ -1,6 +1,5 @@
 """The load of a run: its workers, its level, and the totals of their reports."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -35,19 +34,6 @@ class LoadTick(NamedTuple):
     refused: str
     detail: TickDetail | None = None
     has_reported: bool = True
-
-
-def max_workers(plan: RunPlan, *, is_local: bool, is_native: bool = False) -> int:
-    """As many processes as the plan says, else one core is left to a server on this host.
-
-    The native engine uses all cores from one process.
-    """
-    if plan.workers is not None:
-        return plan.workers
-    if is_native:
-        return 1
-    cores = os.cpu_count() or 1
-    return max(1, cores - 1 if is_local else cores)
 
 
 class LoadController:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
+from tuibench.demo.layout import is_private_socket
 from tuibench.errors import UsageError
 from tuibench.metrics.thresholds.absolute import parse_objectives
 from tuibench.model.event import Event, EventKind
@@ -35,6 +36,10 @@ from tuibench.session.probe.step import level_ceiling, probe_tick
 
 DISTURBING = frozenset({EventKind.SETTING, EventKind.FOREIGN, EventKind.WEIGHTS, EventKind.DELAY})
 BY_HAND = "set by hand"
+
+PRIVATE_SERVER_NOTE = (
+    "The commands below name a private server: replace its address with that of the server to test."
+)
 
 LoadLevel = tuple[int, float]
 """Threads, and a rate."""
@@ -231,7 +236,11 @@ class ProbeRunner:
             return
         found = probe_result(progress, plan.end, plan.reason, self._fit, self._disturbances)
         found = replace(found, durability={each.name: each.value for each in self._durability})
-        self.result = replace(found, lines=probe_lines(found), commands=self._commands(found))
+        commands = self._commands(found)
+        lines = probe_lines(found)
+        if commands and is_private_socket(self._target.socket):
+            lines = (*lines, PRIVATE_SERVER_NOTE)
+        self.result = replace(found, lines=lines, commands=commands)
         self._log.emit(EventKind.PLAN, f"probe: {self.result.lines[0]}")
         self._publish_state()
         if self._run_plan.probe is not None:

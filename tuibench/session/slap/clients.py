@@ -12,10 +12,11 @@ from tuibench.errors import ConnectionLostError, RunError
 from tuibench.load.engine.choice import choose
 from tuibench.load.workers.fleet import Fleet
 from tuibench.load.workers.pool import WorkerPool
+from tuibench.load.workers.worker_count import worker_count
 from tuibench.model.plan import RunPlan
 from tuibench.model.target import Target
 from tuibench.mysql.errors import UNREACHABLE_CODES
-from tuibench.session.load.load_controller import LoadController, max_workers
+from tuibench.session.load.load_controller import LoadController
 from tuibench.session.slap.spec import SlapSpec
 from tuibench.session.totals.report_aggregation import LoadTotals
 from tuibench.workload.program.program import Program
@@ -45,7 +46,7 @@ class SlapClients:
         self, target: Target, program: Program, plan: RunPlan, clock: Clock, *, charset: str, pool: WorkerPool
     ) -> None:
         is_native = choose(plan.engine, program, target).is_native
-        most = max_workers(plan, is_local=target.is_local, is_native=is_native)
+        most = worker_count(plan, is_beside_server=target.is_local, is_native=is_native)
         fleet = Fleet(plan, target, program, most, charset=charset, is_native=is_native, pool=pool)
         self._load = LoadController(plan, program, fleet, clock)
         self._clock = clock

@@ -28,12 +28,13 @@ DISK_PER_ROW_BYTE = 1.4
 class LoadRequirements(msgspec.Struct, frozen=True, kw_only=True):
     """The needs of one run.
 
-    `statements` is how many each connection prepares, `kinds` which privileges its statements take, `stems`
-    are the beginnings of its tables' names, `data_bytes` what the data set takes on disk, indexes included.
+    `open_files` are those of a worker process, `statements` is how many each connection prepares, `kinds`
+    which privileges its statements take, `stems` are the beginnings of its tables' names, `data_bytes` what
+    the data set takes on disk, indexes included.
     """
 
     threads: int
-    workers: int
+    open_files: int
     tables: int
     statements: int = 0
     kinds: tuple[str, ...] = STATEMENT_KINDS
@@ -52,13 +53,13 @@ class LoadRequirements(msgspec.Struct, frozen=True, kw_only=True):
         return self.threads + self.idle_connections + OWN_CONNECTIONS
 
 
-def load_requirements(plan: RunPlan, program: Program, workers: int) -> LoadRequirements:
-    """The requirements of a plan with a number of worker processes."""
+def load_requirements(plan: RunPlan, program: Program, open_files: int) -> LoadRequirements:
+    """The requirements of a plan; `open_files` are those of a worker process."""
     spec = build_data_set(program)
     return LoadRequirements(
         threads=plan.most_threads,
         idle_connections=plan.idle_connections,
-        workers=workers,
+        open_files=open_files,
         tables=len(spec.table_names()),
         statements=count_prepared_statements(program) if plan.prepared else 0,
         kinds=statement_kinds(program),

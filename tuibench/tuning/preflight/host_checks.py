@@ -4,9 +4,6 @@ from tuibench.model.measurements.finding import Finding, not_visible, note, ok, 
 from tuibench.tuning.preflight.facts import Facts
 from tuibench.units import binary_size, percent
 
-FILES_OF_A_WORKER = 64
-"""Besides its connections."""
-
 STEADY_CLOCKS = frozenset({"tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", ""})
 """Clock sources read without a system call; the empty name is an unknown one."""
 
@@ -23,8 +20,7 @@ GROWTH_BYTES = 2 << 30
 
 def check_files(facts: Facts) -> Finding:
     """A worker raises its soft limit to the hard one by itself."""
-    name, machine, requirements = "file_descriptors", facts.machine, facts.requirements
-    needed = -(-requirements.threads // max(1, requirements.workers)) + FILES_OF_A_WORKER
+    name, machine, needed = "file_descriptors", facts.machine, facts.requirements.open_files
     said = f"a worker needs {needed:,} open files, this account may have"
     if machine.files_hard is not None and machine.files_hard < needed:
         return stop(

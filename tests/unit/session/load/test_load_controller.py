@@ -17,7 +17,7 @@ from tuibench.metrics.histogram import Histogram
 from tuibench.model.cluster.host import LoadHost
 from tuibench.model.measurements.headline import Headline
 from tuibench.model.plan import RunPlan
-from tuibench.session.load.load_controller import POLL_SECONDS, LoadController, max_workers
+from tuibench.session.load.load_controller import POLL_SECONDS, LoadController
 
 PLAN = RunPlan(profile="test", threads=8, rate=50.0, opening_seconds=2.0)
 Round = Sequence[WorkerReport]
@@ -206,14 +206,6 @@ async def test_threads_and_rate_are_remembered_and_passed_on() -> None:
     await load.set_threads(3)
     load.set_rate(7.5)
     assert (load.threads, load.rate, fleet.told) == (3, 7.5, ["threads 3", "rate 7.5"])
-
-
-def test_one_core_is_left_to_a_server_on_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    for cores, local, remote in ((8, 7, 8), (1, 1, 1), (None, 1, 1)):
-        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
-        assert max_workers(PLAN, is_local=True) == local
-        assert max_workers(PLAN, is_local=False) == remote
-    assert max_workers(msgspec.structs.replace(PLAN, workers=5), is_local=True) == 5
 
 
 async def test_a_checkpoint_tells_what_was_done_since_the_one_before() -> None:

@@ -139,11 +139,19 @@ def test_a_run_that_is_a_probe_ends_with_its_answer(tmp_path: Path) -> None:
     assert levels[:3] == ["probe: 1 thread (up)", "probe: 2 threads (up)", "probe: 4 threads (up)"]
     assert all(event.marker is not None for event in told(summary, EventKind.PROBE))
     assert summary.probe.commands["tuibench"].startswith("tuibench run oltp_point_select --threads=1")
+    assert not any("private server" in line for line in summary.probe.lines)
     assert script.states[-1].result == summary.probe
     assert [len(state.steps) for state in script.states] == sorted(
         len(state.steps) for state in script.states
     )
     assert not summary.effects, "a step is no change whose effect is told"
+
+
+def test_commands_that_name_a_private_server_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "is_private_socket", lambda socket: True)
+    summary, _, _ = run(tmp_path)
+    assert summary.probe is not None
+    assert "private server" in summary.probe.lines[-1]
 
 
 def test_workers_slower_than_the_server_are_what_is_reported(tmp_path: Path) -> None:

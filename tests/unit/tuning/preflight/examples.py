@@ -27,7 +27,7 @@ VARIABLES = {
     "wait_timeout": "28800",
 }
 DEMAND = LoadRequirements(
-    threads=16, workers=1, tables=4, statements=36, stems=("sbtest",), data_bytes=100_000_000
+    threads=16, open_files=80, tables=4, statements=36, stems=("sbtest",), data_bytes=100_000_000
 )
 MACHINE = HostConditions(
     files_soft=1024,

@@ -107,7 +107,7 @@ def test_the_privileges_that_a_profile_takes(profile: str, wanted: tuple[str, ..
 @pytest.mark.parametrize("profile", ["oltp_read_write", "bulk_insert"])
 def test_the_requirements_of_a_plan(profile: str) -> None:
     program = library.load_program(profile, {"threads": 8})
-    requirements = load_requirements(RunPlan(profile=profile, threads=8, prepared=False), program, 2)
-    assert (requirements.threads, requirements.workers, requirements.statements) == (8, 2, 0)
+    requirements = load_requirements(RunPlan(profile=profile, threads=8, prepared=False), program, 72)
+    assert (requirements.threads, requirements.open_files, requirements.statements) == (8, 72, 0)
     assert requirements.stems == ("sbtest",)
     assert (requirements.data_bytes > 1_000_000) == (profile == "oltp_read_write")

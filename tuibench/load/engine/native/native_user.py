@@ -241,7 +241,7 @@ class NativeUser:
         """Pauses before the next login while no descriptor is left; raises unless errors are outlived."""
         error = RunError(
             f"a connection cannot be handed to the native engine: {reason}",
-            "each connection takes two open files: raise the limit (ulimit -n), or use --engine=asyncio",
+            "each connection takes two open files: raise the limit (ulimit -n), or use more --workers",
         )
         if not self._context.outlives_refusals:
             raise error

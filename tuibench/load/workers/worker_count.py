@@ -1,0 +1,37 @@
+"""Number of worker processes of a load, and the open files that each of them needs."""
+
+import os
+import resource
+
+from tuibench.model.plan import RunPlan
+
+FILES_OF_A_WORKER = 64
+"""Besides its connections."""
+
+
+def worker_count(plan: RunPlan, *, is_beside_server: bool, is_native: bool) -> int:
+    """As many processes as the plan says, else one core is left to a server on the same machine.
+
+    The native engine uses all cores from one process. More are needed if a process may not open as many files
+    as all connections take.
+    """
+    if plan.workers is not None:
+        return plan.workers
+    cores = os.cpu_count() or 1
+    usual = 1 if is_native else max(1, cores - 1 if is_beside_server else cores)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY or hard <= FILES_OF_A_WORKER:
+        return usual
+    files = plan.most_threads * files_per_connection(is_native=is_native)
+    return max(usual, -(-files // (hard - FILES_OF_A_WORKER)))
+
+
+def files_per_connection(*, is_native: bool) -> int:
+    """The native engine works on a copy of the descriptor that the driver keeps."""
+    return 2 if is_native else 1
+
+
+def open_files_of_worker(plan: RunPlan, workers: int, *, is_native: bool) -> int:
+    """The open files of the worker with the most connections."""
+    connections = -(-plan.most_threads // max(1, workers))
+    return connections * files_per_connection(is_native=is_native) + FILES_OF_A_WORKER
