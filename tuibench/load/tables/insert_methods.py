@@ -1,12 +1,13 @@
 """Insert methods for loading tables, fastest first.
 
-
 bulk    thousands of parameter sets in one packet (MariaDB); the server parses nothing
 infile  LOAD DATA LOCAL, if the server allows it (local_infile)
 insert  multi-row INSERTs as text: works on every server
 """
 
+import asyncio
 from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from typing import Literal
 
 from tuibench.errors import RunError, SQLError, UsageError
@@ -91,9 +92,22 @@ class RowSender:
             await self._load(first, count)
             sent(count)
             return
-        for start in range(first, first + count, self._per_statement):
-            rows = min(self._per_statement, first + count - start)
-            self._check(await self._insert(self._rows.block(start, rows)), rows)
+        ranges = [
+            (start, min(self._per_statement, first + count - start))
+            for start in range(first, first + count, self._per_statement)
+        ]
+        block = self._rows.block(*ranges[0])
+        for (_, rows), following in zip_longest(ranges, ranges[1:]):
+            response = asyncio.ensure_future(self._insert(block))
+            try:
+                # The statement is on its way; the next one is written while the server works.
+                await asyncio.sleep(0)
+                block = self._rows.block(*following) if following else b""
+                taken = await response
+            except BaseException:
+                response.cancel()
+                raise
+            self._check(taken, rows)
             sent(rows)
 
     async def close(self) -> None:
