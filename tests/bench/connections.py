@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--server", help="path of a mariadbd or mysqld [the first one found]")
     parser.add_argument("--threads", type=int, default=2000)
     parser.add_argument("--rate", type=float, default=200.0, help="transactions per second [200]")
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--engine", default="auto")
     options = parser.parse_args()
     binary = binaries.inspect_binary(options.server) if options.server else None
