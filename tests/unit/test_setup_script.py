@@ -257,6 +257,7 @@ echo native >target/release/libtuibench_native.so
 
 def test_the_demo_does_not_wait_for_a_slow_native_build(user: Machine, tmp_path: Path) -> None:
     user.program("mariadbd")
+    user.program("python3", PYTHON)
     user.program("rustc", "#!/bin/sh\necho rustc 1.99.0\n")
     user.program("cargo", CARGO)
     pipe = tmp_path / "cargo"
