@@ -75,7 +75,8 @@ def _is_server_host_idle(evidence: Evidence) -> bool:
 
 
 def _is_table_cache_full(evidence: Evidence) -> bool:
-    is_full = (evidence.open_tables or 0) >= TABLES_OPEN * (evidence.table_open_cache or 1)
+    open_tables, room = evidence.open_tables or 0, evidence.table_open_cache
+    is_full = bool(room) and open_tables >= TABLES_OPEN * (room or 0)
     return is_full and (evidence.table_misses_percent or 0.0) >= TABLE_MISSES_PERCENT
 
 
@@ -220,7 +221,7 @@ FIGURES: dict[str, Callable[[Evidence], str]] = {
         else ""
     ),
     "tables": lambda e: (
-        f"{count(e.open_tables)} of {count(e.table_open_cache)} tables open, "
+        f"{count(e.open_tables)} of {count(e.table_open_cache or None)} tables open, "
         f"{decimal(e.table_misses_percent, 1)} % of the lookups miss"
         if e.table_misses_percent is not None
         else ""

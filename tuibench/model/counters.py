@@ -328,16 +328,6 @@ GAUGE_NAMES = _recorded_as(Recording.GAUGE)
 SAMPLED_NAMES = _recorded_as(Recording.CUMULATIVE, Recording.GAUGE, Recording.FIELD)
 """All names that are kept from a reading of the status."""
 
-REQUIRED = (
-    Counter.UPTIME,
-    Counter.THREADS_RUNNING,
-    Counter.THREADS_CONNECTED,
-    Counter.OPEN_TABLES,
-    Counter.QUESTIONS,
-    Counter.SLOW_QUERIES,
-)
-"""A reading without one of these is an error."""
-
 COMMITS = (Counter.COM_COMMIT, Counter.COM_XA_COMMIT)
 """Statements that commit. Autocommitted statements are not included."""
 

@@ -27,7 +27,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     socket: str
     port: int
     is_local: bool
-    uptime_seconds: int
+    uptime_seconds: int | None
 
     @property
     def version_tuple(self) -> tuple[int, ...]:

@@ -34,12 +34,13 @@ async def server_info(connection: Connection) -> ServerInfo:
     uptime = await _show(connection, _UPTIME_SQL)
     if "version" not in variables:
         variables["version"] = connection.version_text
-    target = connection.target
-    return build_server_info(target, variables, int(uptime.get("Uptime", 0)), await is_on_this_host(target))
+    target, seconds = connection.target, uptime.get("Uptime", "")
+    is_local = await is_on_this_host(target)
+    return build_server_info(target, variables, int(seconds) if seconds.isdigit() else None, is_local)
 
 
 def build_server_info(
-    target: Target, variables: Mapping[str, str], uptime_seconds: int, is_local: bool
+    target: Target, variables: Mapping[str, str], uptime_seconds: int | None, is_local: bool
 ) -> ServerInfo:
     """The same from variables read before."""
     text = variables.get("version", "").removeprefix(_REPLICATION_PREFIX)

@@ -24,7 +24,7 @@ from tuibench.mysql.questions import Questions, lock_seconds
 
 SESSION_DEFAULTS = {
     "sql_mode": "'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
-    "sql_select_limit": "18446744073709551615",
+    "sql_select_limit": str(2**63 - 1),  # of other makes, some take the servers' default 2**64 - 1 for -1
     "sql_big_selects": "1",
     "sql_safe_updates": "0",
     "wait_timeout": "28800",

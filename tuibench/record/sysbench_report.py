@@ -39,11 +39,12 @@ class IntervalCounts(msgspec.Struct, kw_only=True):
     """The figures of an interval line: counts over `seconds`, additive over several ticks.
 
     `threads` and `rate` are the requested values, `backlog` and `in_flight` those at the end;
-    `connection_load` is that of the last tick.
+    `connection_load` is that of the last tick. In a session without load `threads` are those that run in the
+    server, None if it does not report them.
     """
 
     seconds: float = 0.0
-    threads: int = 0
+    threads: int | None = 0
     rate: float = 0.0
     transactions: int = 0
     reads: int = 0
@@ -228,7 +229,7 @@ def _as_sysbench(elapsed_seconds: float, interval: IntervalCounts, percentile: f
     counts = (interval.transactions, queries, interval.reads, interval.writes, interval.others)
     return [
         f"{elapsed_seconds:.3f}".rstrip("0").rstrip("."),
-        str(interval.threads),
+        "" if interval.threads is None else str(interval.threads),
         *(f"{count / seconds:4.2f}" for count in counts),
         f"{latency_us / US_PER_MS:4.2f}",
         f"{interval.errors / seconds:4.2f}",

@@ -9,6 +9,7 @@ from tuibench.model.measurements.sample import LoadSample, Sample
 from tuibench.mysql.errors import UNREACHABLE_CODES
 
 NO_ANSWER = "the server did not answer"
+NOT_COUNTED = "the server does not count its statements"
 CONNECTIONS_LOST = "connections to the server were lost"
 HOST_STARVED = "this host was stopped, or had no processor time for tuibench"
 WORKER_SILENT = "a worker process did not report"

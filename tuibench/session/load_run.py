@@ -32,6 +32,7 @@ from tuibench.model.results.summary import RunOutcome, Summary
 from tuibench.model.schedule import PlanPhase
 from tuibench.model.server import ServerInfo
 from tuibench.record.report.addenda import addenda
+from tuibench.record.report.watch_report import watch_text
 from tuibench.record.sysbench_report import report_text
 from tuibench.session.control.lag_guard import LagGuard
 from tuibench.session.control.limits import checked_threads
@@ -48,6 +49,7 @@ from tuibench.session.probe.runner import LoadLevel, ProbeRunner
 from tuibench.session.spec import SessionSpec
 from tuibench.session.totals.report_aggregation import LoadTotals
 from tuibench.session.totals.run_summary import RunEnding, ServerReading, build_summary
+from tuibench.session.totals.watch_totals import build_watch_summary
 from tuibench.session.tune.operator_tune import TUNE_RUNS
 from tuibench.session.tune_maker import tune_maker
 from tuibench.session.watcher import Watcher
@@ -148,7 +150,11 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         self.watcher.lifecycle.request_stop(outcome)
 
     def text(self, summary: Summary) -> str:
-        """The summary for the terminal; like sysbench's it begins at the last checkpoint."""
+        """The summary for the terminal; like sysbench's it begins at the last checkpoint. It is that of the
+        server's traffic for a load that never had a thread.
+        """
+        if summary.watched is not None:
+            return watch_text(summary)
         return report_text(self.load.since_checkpoint()) + addenda(summary)
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
@@ -305,14 +311,22 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
 
     async def _read_last(self) -> None:
         questions = self.load.accounting.totals.questions
-        self._readings = await self.watcher.sampler.end(self.watcher.own_statements, questions)
+        sampler, watched = self.watcher.sampler, self.measuring.watched_alone
+        self._readings = await sampler.end(self.watcher.own_statements, questions)
+        if watched is not None:
+            watched.add_last(sampler.last_observations)
 
     async def _announce_end(self) -> None:
         self.watcher.publish_status()
         self.watcher.emit(EventKind.STOP, f"{self.watcher.lifecycle.outcome} after {self.load.seconds:.1f} s")
 
     async def _write_summary(self) -> None:
-        self._summary = build_summary(self.spec, self.watcher.server, self.load.accounting, self._ending())
+        server, watched, ending = self.watcher.server, self.measuring.watched_alone, self._ending()
+        if watched is None:
+            self._summary = build_summary(self.spec, server, self.load.accounting, ending)
+        else:
+            alone = replace(ending, seconds=watched.seconds, headline=None)
+            self._summary = build_watch_summary(self.spec, server, watched, alone)
         self.watcher.bus.recording.summary(self._summary, self.load)
 
     async def _ended(self) -> None:

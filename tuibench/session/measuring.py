@@ -80,6 +80,14 @@ class MeasuringLoop:
         self._lag_guard = lag_guard
         self._ticked = 0
         self._watched = WatchTotals()
+        self._commits_before_reset = 0
+        self._has_had_threads = False
+
+    @property
+    def watched_alone(self) -> WatchTotals | None:
+        """The server's traffic, for a load that never had a thread; None for any other."""
+        has_worked = self._has_had_threads or self._load.accounting.transactions_total > 0
+        return self._watched if self._plan.starts_idle and not has_worked else None
 
     async def warm_up(self) -> None:
         """Runs for a while unmeasured, then drains: measuring begins with nothing in flight or due."""
@@ -132,6 +140,8 @@ class MeasuringLoop:
                 own = watcher.own_statements
                 await drain_and_reset(self._load, watcher.sampler, own, self._drain_seconds)
                 self.limit = ClientLimit()
+                self._commits_before_reset += self._watched.commits
+                self._watched = WatchTotals()
             finally:
                 if self._lifecycle.state is RunState.RUNNING:
                     self._load.resume()
@@ -163,7 +173,10 @@ class MeasuringLoop:
         is_traffic = self._plan.shows_traffic
         own_total = None if is_traffic else measured.part.transactions_total
         observed = await watcher.observe(tick.number, own_total)
-        traffic = self._watched.add(observed.traffic, measured.part.threads) if observed.traffic else None
+        running = observed.server.threads_running if observed.server else None
+        traffic = self._watched.add(observed.traffic, running) if observed.traffic else None
+        commits = self._commits_before_reset + self._watched.commits
+        self._has_had_threads |= measured.part.threads > 0
         sample = Sample(
             number=self._ticked,
             at=watcher.clock.wall_seconds(),
@@ -174,7 +187,7 @@ class MeasuringLoop:
             else None,
             server=observed.server,
             host=observed.hosts.host,
-            traffic=observed.traffic.sample(self._watched.commits) if observed.traffic else None,
+            traffic=observed.traffic.sample(commits) if observed.traffic else None,
             client_host=observed.hosts.client,
             host_note=observed.hosts.note,
             replicas=observed.replicas.samples,

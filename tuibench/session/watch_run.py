@@ -18,7 +18,7 @@ from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import NO_LOAD_REFUSAL, Hello, RunState, Status
 from tuibench.model.results.summary import RunOutcome, Summary
 from tuibench.record.report.watch_report import watch_text
-from tuibench.session.disturbances import NO_ANSWER
+from tuibench.session.disturbances import NO_ANSWER, NOT_COUNTED
 from tuibench.session.effects.ab_test import THREADS
 from tuibench.session.effects.tracker import EffectTracker
 from tuibench.session.lifecycle.closing import run_steps
@@ -112,14 +112,14 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
         """Passes a tick on to the totals, the interval lines and the effects."""
         traffic = observed.traffic
         if traffic is None:
-            self.effect_tracker.gap(NO_ANSWER)
+            self.effect_tracker.gap(NOT_COUNTED if self.watcher.is_traffic_uncounted else NO_ANSWER)
             return
         interval = self.totals.add(traffic, self._threads_running(sample))
         self.watcher.bus.interval(sample.elapsed_seconds, interval)
         self.effect_tracker.tick(sample, interval)
 
-    def _threads_running(self, sample: Sample) -> int:
-        return sample.server.threads_running if sample.server else 0
+    def _threads_running(self, sample: Sample) -> int | None:
+        return sample.server.threads_running if sample.server else None
 
     # The end
 
@@ -154,9 +154,7 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
         """Counts what the last tick has not seen: a short rest, or a tick without an answer."""
         sampler = self.watcher.sampler
         self._readings = await sampler.end(self.watcher.own_statements, 0)
-        for observed in sampler.last_observations:
-            if observed.traffic is not None and observed.sample is not None:
-                self.totals.add(observed.traffic, observed.sample.threads_running)
+        self.totals.add_last(sampler.last_observations)
 
     async def _announce_end(self) -> None:
         lifecycle = self.watcher.lifecycle
@@ -200,7 +198,7 @@ class WatchRun(AbstractAsyncContextManager["WatchRun"]):
             failure=str(lifecycle.error) if lifecycle.error else "",
             limited=False,
             client_delay_ms=0.0,
-            warnings=(),
+            warnings=(f"{NOT_COUNTED}: no traffic",) if self.watcher.is_traffic_uncounted else (),
             events=tuple(self.watcher.log.events),
             before=before,
             after=after,

@@ -81,6 +81,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self._is_restored = self._is_closed = False
         self._commits = 0
         self.lag = LagTotals()
+        self.is_traffic_uncounted = False
 
     async def __aenter__(self) -> "Watcher":
         """Connects and reads the settings. Raises a TuibenchError that says what is missing."""
@@ -163,6 +164,8 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         own = self.own_statements
         observed = await self.sampler.observe(tick, transactions_total, self.settings.ours, own)
         self.lag.add(observed.replicas.samples)
+        if observed.server is not None:
+            self.is_traffic_uncounted = observed.server.questions_total is None
         return observed
 
     async def report(self, observed: TickObservation) -> None:

@@ -219,8 +219,9 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def durability(self) -> tuple[SettingState, ...]:
-        """Settings of the durability panel and dialog."""
-        return settings_with(SettingRole.PANEL, self.status.settings)
+        """Settings of the durability panel and dialog; empty if the server reports none of them."""
+        found = settings_with(SettingRole.PANEL, self.status.settings)
+        return found if any(setting.value for setting in found) else ()
 
     @property
     def at_risk(self) -> bool:

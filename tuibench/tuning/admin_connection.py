@@ -11,10 +11,12 @@ from functools import partial
 
 from tuibench.deadline import wait_with_timeout
 from tuibench.errors import ConnectionLostError, NoAnswerError, ServerUnavailableError, SQLError
+from tuibench.model.counters import Counter
 from tuibench.model.settings import ServerVariable
 from tuibench.model.target import Target
 from tuibench.mysql import info
 from tuibench.mysql.connection import Connection, Row
+from tuibench.mysql.errors import UNSUPPORTED_CODES
 from tuibench.mysql.questions import shortened
 from tuibench.mysql.session_defaults import Manner, connect_with_defaults
 from tuibench.tuning.statements import change_sql, quoted_list, session_sql
@@ -68,6 +70,16 @@ class AdminConnection:
             f"SHOW SESSION VARIABLES WHERE Variable_name IN ({quoted_list(_SESSION_NAMES)})"
         )
         return {_SESSION_NAMES[str(name).lower()]: str(value) for name, value in rows}
+
+    async def has_innodb(self) -> bool:
+        """False on a server of another make that has variables of InnoDB, and no page size in its status."""
+        try:
+            rows = await self._query(f"SHOW GLOBAL STATUS LIKE '{Counter.PAGE_SIZE}'")
+        except SQLError as error:
+            if error.code not in UNSUPPORTED_CODES:
+                raise
+            return True
+        return any(str(value) != "0" for name, value in rows if name == Counter.PAGE_SIZE)
 
     async def set_global(self, name: str, value: str) -> None:
         """Changes a setting until the server's next restart."""

@@ -27,6 +27,30 @@ async def test_a_figure_of_the_list_is_put_on_the_charts_and_taken_off() -> None
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE, WIDE])
+@pytest.mark.parametrize(
+    ("screen", "column", "name", "title"),
+    [("3", "server-right", "pages read", "Pages read"), ("4", "host-left", "Used", "Memory used")],
+)
+async def test_a_click_chooses_a_row_and_a_second_one_charts_it(
+    size: tuple[int, int], screen: str, column: str, name: str, title: str
+) -> None:
+    async with viewer(script.hello(60), size=size) as it:
+
+        async def click(x: int) -> str:
+            rows = it.shown(column).splitlines()
+            row = next(place for place, line in enumerate(rows) if line.startswith(name))
+            await it.pilot.click(f"#{column}", offset=(x, row))
+            await it.settle()
+            return it.shown("note")
+
+        await it.press(screen)
+        assert title not in await click(2)
+        last_column = it.app.screen.query_one(f"#{column}").size.width - 1
+        assert f"{title} is on the chart" in await click(last_column)
+        assert f"{title} is off the chart" in await click(0)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE, WIDE])
 async def test_at_most_four_are_stacked_and_the_oldest_gives_way(size: tuple[int, int]) -> None:
     async with viewer(script.hello(60), size=size) as it:
         await it.press("3", "enter", *("down", "enter") * 4)

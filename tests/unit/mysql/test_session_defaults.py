@@ -67,3 +67,8 @@ async def test_a_connection_lost_on_the_way_is_no_reason_to_go_on() -> None:
     refusals = [SQLError(UNKNOWN_VARIABLE, "no"), ConnectionLostError(2013, "connection lost")]
     with pytest.raises(ServerUnavailableError):
         await settled(FakeServer(refusals))
+
+
+def test_no_limit_is_a_number_that_signed_counters_hold() -> None:
+    """go-mysql-server takes 2**64 - 1 for -1, and refuses every SELECT from then on."""
+    assert int(SESSION_DEFAULTS["sql_select_limit"]) == 2**63 - 1

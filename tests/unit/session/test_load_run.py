@@ -1,7 +1,7 @@
 """A run from its warm-up to its summary, with workers that are played."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,9 +13,15 @@ from tuibench.errors import UsageError
 from tuibench.load.worker_report import Counters, WorkerReport
 from tuibench.model.command import Command, Pause, ResetStats
 from tuibench.model.event import EventKind
-from tuibench.model.measurements.sample import Sample
+from tuibench.model.measurements.sample import Sample, ServerSample
 from tuibench.model.plan import RunPlan
+from tuibench.observe.server.status_reading import ServerObservation
+from tuibench.observe.server.traffic import Traffic
+from tuibench.record.files.loading import load_run
+from tuibench.record.report.sysbench_replay import final_report
 from tuibench.session.load_run import LoadRun
+from tuibench.session.sampling.hosts import HostsObservation
+from tuibench.session.sampling.sampler import TickObservation
 
 PLAN = RunPlan(profile="oltp_point_select", threads=4, seconds=8, warmup_seconds=8)
 
@@ -146,3 +152,59 @@ def test_where_figures_cannot_begin_anew_that_is_said(
     summary = simulate_session(plan, ten_a_second, tmp_path, submitting([(at, ResetStats())], answers))
     assert words in str(answers[1])
     assert summary.seconds == pytest.approx(8)
+
+
+# A load that begins without a thread
+
+IDLE = RunPlan(profile="oltp_point_select", threads=0, seconds=4)
+
+
+def watching(run: LoadRun) -> None:
+    """The server's clients send 100 statements and 10 commits a second."""
+
+    async def observe(*_: object) -> TickObservation:
+        return TickObservation(server=SERVER_PART, hosts=HostsObservation(), traffic=TRAFFIC)
+
+    run.watcher.sampler.observe = observe  # type: ignore[method-assign]
+    run.watcher.sampler.last_observations = [ServerObservation(sample=SERVER_PART, traffic=REMAINDER)]
+
+
+TRAFFIC = Traffic(seconds=1.0, commits=10, queries=100, reads=70, writes=20, latency_note="none here")
+REMAINDER = replace(TRAFFIC, seconds=0.5, queries=50, commits=5, reads=35, writes=10)
+SERVER_PART = ServerSample(
+    uptime_seconds=100,
+    threads_running=3,
+    threads_connected=9,
+    max_connections=151,
+    open_tables=20,
+    table_open_cache=2000,
+    questions_total=5000,
+    slow_queries_total=0,
+)
+
+
+def test_a_load_that_never_had_a_thread_ends_with_the_summary_of_the_traffic(tmp_path: Path) -> None:
+    texts: list[Callable[[], str]] = []
+
+    def prepare(run: LoadRun) -> None:
+        watching(run)
+        texts.append(lambda: run.text(summary))
+
+    summary = simulate_session(IDLE, lambda _: [report(0, connections=0)], tmp_path, prepare)
+    assert summary.watched is not None
+    assert (summary.transactions.total, summary.queries.total, summary.queries.read) == (45, 450, 315)
+    assert (summary.watched.threads_running_avg, summary.watched.latency_note) == (3, "none here")
+    assert "The server's own traffic, 4.5 s" in texts[0]()
+    recorded = load_run(tmp_path / "record")
+    assert recorded.summary == summary
+    assert final_report(recorded) == texts[0]()
+
+
+def test_a_load_that_was_added_ends_with_its_own_summary(tmp_path: Path) -> None:
+    def play(fleet: PlayedFleet) -> list[WorkerReport]:
+        done = 10 if fleet.clock.time() > 2.5 else 0
+        return [report(0, counters=Counters(scheduled=done, completed=done))]
+
+    summary = simulate_session(IDLE, play, tmp_path, watching)
+    assert summary.watched is None
+    assert summary.transactions.total == 10

@@ -142,6 +142,30 @@ async def test_a_last_tick_without_an_answer_loses_no_traffic(
     assert summary.queries.total == 6 * QUERIES
 
 
+async def test_a_server_that_counts_no_statements_has_no_traffic_and_says_so(
+    server: Server,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    for name in ("Uptime", "Questions", "Threads_running"):
+        del server.status.status[name]
+    samples: list[Sample] = []
+    async with run_on(server, spec(tmp_path, 3)) as run:
+        run.watcher.bus.listeners.append(
+            lambda message: samples.append(message) if isinstance(message, Sample) else None
+        )
+        summary = await run.run()
+    assert summary.outcome == "done"
+    assert [sample.traffic for sample in samples] == [None] * 3
+    connected = [sample.server.threads_connected for sample in samples if sample.server]
+    assert connected == [9] * 3
+    report = watch_report(summary)
+    assert (report.queries.total, report.queries.per_second, report.threads_running_avg) == (None, None, None)
+    assert report.warnings == ("the server does not count its statements: no traffic",)
+    assert any("lacks Uptime, Questions, Threads_running" in event.text for event in report.events)
+    lines = run.text(summary).splitlines()
+    assert lines[1].split() == ["queries:", "–", "(–", "per", "sec.)"]
+
+
 def test_threads_cannot_be_compared(tmp_path: Path) -> None:
     made = spec(tmp_path)
     trial = AbTestPlan(subject="threads", a="1", b="2")

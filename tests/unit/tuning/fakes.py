@@ -43,7 +43,7 @@ class FakeServer:
         self.identity = dict(IDENTITY)
         self.grants = ["GRANT ALL PRIVILEGES ON *.* TO `u`@`localhost`"]
         self.session = {"sql_log_bin": "ON", "tx_isolation": "REPEATABLE-READ"}
-        self.status: dict[str, str] = {}
+        self.status: dict[str, str] = {"Innodb_page_size": "16384"}
         self.read_only: set[str] = set()
         self.refuses_session: SQLError | None = None
         self.sent: list[str] = []

@@ -124,7 +124,7 @@ def _server_counters_note(summary: Summary) -> str:
         return "the server's counters cannot be compared: a worker ended without its last report"
     if counted.questions_server is None or counted.foreign is None:
         was_restarted = any(event.kind is EventKind.RESTART for event in summary.events)
-        why = "it was restarted" if was_restarted else "they were reset, or could not be read"
+        why = "it was restarted" if was_restarted else "they were reset, not read, or not reported"
         return f"the server's counters cannot be compared: {why}"
     if counted.foreign == 0:
         return f"the server counted the same {counted.questions_client:,} statements"

@@ -9,12 +9,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tuibench.errors import ConnectionLostError, RunError, SQLError
+from tuibench.errors import RunError, SQLError
 from tuibench.load.engine.prepared_connection import (
     ER_MAX_PREPARED_STMT_COUNT_REACHED,
     ER_UNSUPPORTED_PS,
 )
 from tuibench.mysql.connection import Connection
+from tuibench.mysql.errors import UNSUPPORTED_CODES
 from tuibench.workload.datasets import DataSet, build_data_set
 from tuibench.workload.datasets.base import SizeCheck
 from tuibench.workload.program import sql_text
@@ -47,9 +48,9 @@ async def read_catalogue(connection: Connection, spec: DataSet) -> TableCatalogu
     views: set[str] = set()
     try:
         rows = await connection.query(_CATALOGUE + spec.TABLE_NAME_CONDITION)
-    except ConnectionLostError:
-        raise
-    except SQLError:
+    except SQLError as error:
+        if error.code not in UNSUPPORTED_CODES:
+            raise
         return await _catalogue_by_use(connection, spec)
     for table, kind, column, column_type in rows:
         if not spec.is_table_name(table):

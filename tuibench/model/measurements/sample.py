@@ -170,7 +170,7 @@ class TrafficSample(msgspec.Struct, frozen=True, kw_only=True):
 
 class ServerSample(msgspec.Struct, frozen=True, kw_only=True):
     """What SHOW GLOBAL STATUS and SHOW GLOBAL VARIABLES said. `max_connections` and `table_open_cache` are 0
-    where the server does not tell them.
+    where the server does not tell them; the other figures are None where they are not in its status.
 
     Rates are None in the first tick after a connect, a restart or a FLUSH STATUS, and where the counter does
     not exist. `buffer_pool_hit` is a percentage (0 to 100). `counters` are the cumulative counters the rates
@@ -178,14 +178,14 @@ class ServerSample(msgspec.Struct, frozen=True, kw_only=True):
     neither where the reason is not the server's flavour.
     """
 
-    uptime_seconds: int
-    threads_running: int
-    threads_connected: int
+    uptime_seconds: int | None
+    threads_running: int | None
+    threads_connected: int | None
     max_connections: int
-    open_tables: int
+    open_tables: int | None
     table_open_cache: int
-    questions_total: int
-    slow_queries_total: int
+    questions_total: int | None
+    slow_queries_total: int | None
     questions_per_second: float | None = None
     slow_queries: int | None = None
     commits_per_second: float | None = None

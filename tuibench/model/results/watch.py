@@ -11,10 +11,10 @@ from tuibench.model.results.summary import RunOutcome, ServerTotals
 
 
 class WatchedRate(msgspec.Struct, frozen=True, kw_only=True):
-    """A count and how many there were a second."""
+    """A count and how many there were a second; None where the server does not count its statements."""
 
-    total: int
-    per_second: float
+    total: int | None
+    per_second: float | None
 
 
 class WatchReport(msgspec.Struct, frozen=True, kw_only=True):

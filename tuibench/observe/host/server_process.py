@@ -64,7 +64,9 @@ def is_server_process(pid: int, info: ServerInfo) -> bool:
         return _is_as_old(process, info.uptime_seconds)
 
 
-def _is_as_old(process: psutil.Process, uptime_seconds: int) -> bool:
+def _is_as_old(process: psutil.Process, uptime_seconds: int | None) -> bool:
+    if uptime_seconds is None:
+        return False
     try:
         age_seconds = time.time() - process.create_time()
     except psutil.Error:

@@ -52,7 +52,7 @@ class ServerObservation(msgspec.Struct, frozen=True, kw_only=True):
     `sample` is None for a gap; then `last_error` is the reason. `restarted` and `counters_reset` are True
     once, in the first sample after it. `own_statements` is the sampler's total that the counters of `sample`
     include, for the reconciliation. `traffic` is that of the server's clients since the previous sample, None
-    if a load is measured instead, and if there are no rates.
+    if a load is measured instead, if there are no rates, and if the server does not count its statements.
     """
 
     sample: ServerSample | None
@@ -82,7 +82,7 @@ def observation_between(before: StatusReading | None, after: StatusReading) -> S
 def _traffic(
     before: StatusReading | None, after: StatusReading, interval: CounterInterval | None
 ) -> Traffic | None:
-    if before is None or interval is None or after.times is None:
+    if before is None or interval is None or after.times is None or Counter.QUESTIONS not in interval.deltas:
         return None
     own = OwnStatements(*(now - then for now, then in zip(after.own, before.own, strict=True)))
     return traffic_in(interval, own, times_between(before.times, after.times))
@@ -93,17 +93,31 @@ def has_restarted(before: StatusReading, after: StatusReading) -> bool:
 
     One sign alone is not proof: the server's clock may be set back, a connection may be killed, counters may
     be reset; and a proxy keeps our connection over a restart. Two signs are. An uptime shorter than the slack
-    may show only one, and be taken for a reset of the counters.
+    may show only one, and be taken for a reset of the counters. A server of another make may not report its
+    uptime: then both other signs are needed.
     """
     if before.identity != after.identity:
         return True
     elapsed = (after.at_ns - before.at_ns) / NS_PER_SECOND
+    aged = _grown(Counter.UPTIME, before, after)
     signs = (
-        after.status[Counter.UPTIME] - before.status[Counter.UPTIME] < elapsed - RESTART_SLACK_SECONDS,
-        after.status[Counter.QUESTIONS] < before.status[Counter.QUESTIONS],
+        aged is not None and aged < elapsed - RESTART_SLACK_SECONDS,
+        _has_fewer_counted(before, after),
         after.connection != before.connection,
     )
     return sum(signs) >= 2
+
+
+def _has_fewer_counted(before: StatusReading, after: StatusReading) -> bool:
+    """True if the number of statements decreased; on a server that does not count them, any counter."""
+    grown = _grown(Counter.QUESTIONS, before, after)
+    return grown < 0 if grown is not None else _interval(before, after).reset
+
+
+def _grown(counter: Counter, before: StatusReading, after: StatusReading) -> int | None:
+    """The difference between the readings; None if the server does not report the counter."""
+    then, now = before.status.get(counter), after.status.get(counter)
+    return now - then if then is not None and now is not None else None
 
 
 def was_reset(before: StatusReading, after: StatusReading, interval: CounterInterval) -> bool:
@@ -115,7 +129,7 @@ def was_reset(before: StatusReading, after: StatusReading, interval: CounterInte
 
 def _flushed_at(reading: StatusReading) -> int:
     """The time of the last reset of the counters, in seconds of uptime. Both values are of one moment."""
-    uptime = reading.status[Counter.UPTIME]
+    uptime = reading.status.get(Counter.UPTIME, 0)
     return uptime - reading.status.get(Counter.FLUSH_AGE, uptime)
 
 
@@ -142,14 +156,14 @@ def _server_sample(
 ) -> ServerSample:
     status = after.status
     gauges = ServerSample(
-        uptime_seconds=status[Counter.UPTIME],
-        threads_running=status[Counter.THREADS_RUNNING],
-        threads_connected=status[Counter.THREADS_CONNECTED],
+        uptime_seconds=status.get(Counter.UPTIME),
+        threads_running=status.get(Counter.THREADS_RUNNING),
+        threads_connected=status.get(Counter.THREADS_CONNECTED),
         max_connections=after.max_connections,
-        open_tables=status[Counter.OPEN_TABLES],
+        open_tables=status.get(Counter.OPEN_TABLES),
         table_open_cache=after.table_open_cache,
-        questions_total=status[Counter.QUESTIONS],
-        slow_queries_total=status[Counter.SLOW_QUERIES],
+        questions_total=status.get(Counter.QUESTIONS),
+        slow_queries_total=status.get(Counter.SLOW_QUERIES),
         counters=_cumulative(after),
         gauges={name: value for name, value in status.items() if name in GAUGE_NAMES},
         untold=after.untold,

@@ -11,13 +11,13 @@ on the binary log's files; those that are neither reads nor writes are syncs, pl
 MariaDB has group commits and bytes in its status.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, RunError, SQLError
-from tuibench.model.counters import REQUIRED, Counter
+from tuibench.model.counters import Counter
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import ServerVariable
 from tuibench.model.target import Target
@@ -46,6 +46,7 @@ INNODB_EVERY_TICKS = 5
 """Ticks between two queries; the last values are used meanwhile."""
 
 PROCESS_NEEDED = "needs the PROCESS privilege"
+NOT_KNOWN = "not known here"
 
 
 class InnodbMetrics:
@@ -70,8 +71,9 @@ class InnodbMetrics:
             rows = await connection.query(INNODB_METRICS_SQL)
         except ConnectionLostError:
             raise
-        except SQLError:
-            self._known, self.untold = {}, dict.fromkeys(INNODB_METRICS.values(), PROCESS_NEEDED)
+        except SQLError as error:
+            why = NOT_KNOWN if error.code in UNSUPPORTED_CODES else PROCESS_NEEDED
+            self._known, self.untold = {}, dict.fromkeys(INNODB_METRICS.values(), why)
         else:
             self._known = {INNODB_METRICS[name]: int(count) for name, count in rows}
 
@@ -142,6 +144,7 @@ class GroupQueues:
 
 STATUS_SQL = "SHOW GLOBAL STATUS"
 VARIABLES_SQL = "SHOW GLOBAL VARIABLES"
+NO_STATUS = "SHOW GLOBAL STATUS has none of the counters of MySQL and MariaDB"
 
 TIMEOUT_SHARE = 0.8
 MAX_TIMEOUT_SECONDS = 2.0
@@ -240,15 +243,16 @@ class StatusSampler:
         sent_ns = self._clock.now_ns()
         status = kept_status(await timed.query(STATUS_SQL))
         received_ns = self._clock.now_ns()
-        _require(status, REQUIRED)
+        if not status:
+            raise RunError(NO_STATUS)
         return StatusReading(
             at_ns=(sent_ns + received_ns) // 2,
             connection=self._connection.logins,
             identity=instance_identity(self._variables),
             status=status | binlog | innodb | group,
             untold=dict(self._innodb.untold),
-            max_connections=int(self._variables.get(ServerVariable.MAX_CONNECTIONS, 0)),
-            table_open_cache=int(self._variables.get(ServerVariable.TABLE_OPEN_CACHE, 0)),
+            max_connections=_whole_number(self._variables.get(ServerVariable.MAX_CONNECTIONS, "")),
+            table_open_cache=_whole_number(self._variables.get(ServerVariable.TABLE_OPEN_CACHE, "")),
             own_statements=self.own_statements,
             transactions=None,
             own=OwnStatements(self.own_statements, self._timer.selects),
@@ -267,7 +271,6 @@ class StatusSampler:
         return dict(variables)
 
 
-def _require(got: Mapping[str, object], names: Iterable[str]) -> None:
-    missing = [name for name in names if name not in got]
-    if missing:
-        raise RunError(f"the server does not report {', '.join(missing)}")
+def _whole_number(text: str) -> int:
+    """The number of a variable; 0 if the server does not report it."""
+    return int(text) if text.isdigit() else 0

@@ -97,4 +97,6 @@ def _levels(metric: Metric, side: SideTicks) -> list[list[float]] | None:
 
 
 def _started(run: Run) -> tuple[str, float]:
-    return run.plan.server.identity, run.plan.started_at - run.plan.server.uptime_seconds
+    """Server and time of its start. Starts of a server that does not report its uptime count as one."""
+    uptime = run.plan.server.uptime_seconds
+    return run.plan.server.identity, 0.0 if uptime is None else run.plan.started_at - uptime

@@ -23,14 +23,16 @@ from tuibench.record.sysbench_report import IntervalCounts
 
 
 def rebuild_interval(
-    figures: LoadSample | TrafficSample, counts: TickCounts, line: LogLine
+    figures: LoadSample | TrafficSample, counts: TickCounts, line: LogLine, threads: int | None
 ) -> IntervalCounts:
-    """The interval of a tick, identical to the printed one."""
+    """The interval of a tick, identical to the printed one; `threads` are those of the load, or those that
+    run in the server without one.
+    """
     latency = figures.latency
     load = figures if isinstance(figures, LoadSample) else None
     return IntervalCounts(
         seconds=figures.seconds,
-        threads=load.threads if load else 0,
+        threads=threads,
         rate=load.rate if load else 0.0,
         transactions=counts.completed,
         reads=counts.reads,
@@ -104,7 +106,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         untagged = (line for line in self.histograms() if line.tag == hdr_log.RESPONSE)
         for (sample, counts), line in zip(ticks, untagged, strict=False):
             if sample.throughput is not None:
-                yield sample.elapsed_seconds, rebuild_interval(sample.throughput, counts, line)
+                interval = rebuild_interval(sample.throughput, counts, line, _threads(sample))
+                yield sample.elapsed_seconds, interval
+
+
+def _threads(sample: Sample) -> int | None:
+    if sample.load is not None:
+        return sample.load.threads
+    return sample.server.threads_running if sample.server is not None else None
 
 
 def _whole(summary: Summary) -> Histogram:

@@ -128,7 +128,7 @@ def report_header(run: Run) -> Markup:
 def _load_words(run: Run) -> str:
     """The tables and the threads, or the absence of a load."""
     plan = run.plan.plan
-    if plan.is_watch:
+    if plan.is_watch or run.summary.watched is not None:
         return "the server's own traffic"
     return f"{run.plan.data_set or 'tables not described'} · {pluralize(plan.threads, 'thread')} at the start"
 

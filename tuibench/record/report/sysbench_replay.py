@@ -42,7 +42,7 @@ def sysbench_text(run: Run) -> Iterator[str]:
 
 def final_report(run: Run) -> str:
     """The summary as printed on the terminal; for an interrupted run, the one made from its samples."""
-    if run.plan.plan.is_watch:
+    if run.plan.plan.is_watch or run.summary.watched is not None:
         return watch_text(run.summary)
     plan, last = run.plan.plan, next((line for line in run.reports if line.last), None)
     distribution = histogram_text(_report_latencies(run, last)) if plan.histogram else ""

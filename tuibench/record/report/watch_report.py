@@ -13,10 +13,12 @@ from tuibench.record.sysbench_report import IntervalCounts
 
 def watch_report(summary: Summary) -> WatchReport:
     """The report of a session without load. The summary must be that of such a session."""
-    seconds = summary.seconds or 1e-9
+    seconds = summary.seconds
     queries, watched = summary.queries, watched_totals(summary)
 
     def rate(total: int) -> WatchedRate:
+        if not seconds:
+            return WatchedRate(total=None, per_second=None)
         return WatchedRate(total=total, per_second=total / seconds)
 
     return WatchReport(
@@ -77,7 +79,8 @@ def _lines(report: WatchReport) -> Iterator[str]:
     }
     for name, rate in rates.items():
         indent = "        " if name in ("read", "write", "other") else "    "
-        yield f"{indent + name + ':':<28}{rate.total:>14,}  ({rate.per_second:,.2f} per sec.)"
+        counted = units.count(rate.total)
+        yield f"{indent + name + ':':<28}{counted:>14}  ({units.decimal(rate.per_second)} per sec.)"
     average, most = report.threads_running_avg, report.threads_running_max
     if average is not None:
         yield f"{'    threads running:':<28}{average:>14.1f}  (at most {most})"
@@ -107,7 +110,7 @@ def watch_line(elapsed_seconds: float, interval: IntervalCounts, percentile: flo
         (latency_us,) = interval.latency.percentiles((percentile,))
         latency = f"{latency_us / US_PER_MS:4.2f}"
     return (
-        f"[ {elapsed_seconds:.0f}s ] running: {interval.threads} "
+        f"[ {elapsed_seconds:.0f}s ] running: {units.count(interval.threads)} "
         f"commits/s: {interval.transactions / seconds:4.2f} qps: {queries / seconds:4.2f} "
         f"(r/w/o: {interval.reads / seconds:4.2f}/{interval.writes / seconds:4.2f}/"
         f"{interval.others / seconds:4.2f}) lat (ms,{percentile:g}%): {latency}"

@@ -210,10 +210,10 @@ def level_ceiling(order: ProbeOrder, sample: Sample) -> float:
     if order.by is Quantity.RATE:
         return order.most or float(MAX_RATE)
     most = order.most or float(MOST_THREADS)
-    if sample.server is None:
+    if sample.server is None or not sample.server.max_connections:
         return most
     ours = sample.load.connections if sample.load is not None else 0
-    others = max(0, sample.server.threads_connected - ours)
+    others = max(0, (sample.server.threads_connected or 0) - ours)
     allowed = sample.server.max_connections
     return max(1.0, min(most, allowed - others - max(RESERVE, allowed // RESERVE_SHARE)))
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Set
 import msgspec
 
 from tuibench.clock import Clock
+from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
 from tuibench.model.measurements.sample import ServerSample
 from tuibench.model.server import ServerInfo
@@ -18,6 +19,7 @@ from tuibench.session.sampling.replicas import Replicas, ReplicasObservation
 from tuibench.session.spec import ReplicaChoice
 from tuibench.session.totals.run_summary import ServerReading
 from tuibench.tuning.undo.other_sessions import UNKNOWN_AUTHOR
+from tuibench.units import DASH
 
 VARIABLES_EVERY_TICKS = 10
 LAST_LOOK_ATTEMPTS = 10
@@ -60,6 +62,7 @@ class Sampler:
         self._first: ServerReading | None = None
         self._pending: ServerObservation | None = None
         self._away = False
+        self._is_status_checked = False
         self._counters_restarted = False
         self.last_observations: list[ServerObservation] = []
         """What `end` has read: the traffic after the last tick that had an answer."""
@@ -205,6 +208,9 @@ class Sampler:
         if observation.sample is None and not self._away:
             told.append((EventKind.WARNING, f"the server does not answer: {observation.last_error}"))
         self._away = observation.sample is None
+        if observation.sample is not None and not self._is_status_checked:
+            self._is_status_checked = True
+            told += [(EventKind.WARNING, text) for text in status_gaps(observation.sample)]
         if observation.restarted:
             told.append((EventKind.RESTART, "the server was restarted; its counters restarted from zero"))
         elif observation.counters_reset:
@@ -229,9 +235,23 @@ class Sampler:
         ]
 
 
+def status_gaps(sample: ServerSample) -> list[str]:
+    """The warning about figures that a server of another make lacks; empty if it has all of them."""
+    known = {
+        Counter.UPTIME: sample.uptime_seconds,
+        Counter.QUESTIONS: sample.questions_total,
+        Counter.THREADS_RUNNING: sample.threads_running,
+        Counter.THREADS_CONNECTED: sample.threads_connected,
+        Counter.OPEN_TABLES: sample.open_tables,
+        Counter.SLOW_QUERIES: sample.slow_queries_total,
+    }
+    missing = ", ".join(name for name, value in known.items() if value is None)
+    return [f"the server's status lacks {missing}: these figures are {DASH}"] if missing else []
+
+
 def _others(reading: ServerReading) -> int:
-    """Statements that were not our own sampling and steering."""
-    return reading.counters["Questions"] - reading.own
+    """Statements that were not our own sampling and steering; 0 if the server does not count statements."""
+    return reading.counters.get(Counter.QUESTIONS, reading.own) - reading.own
 
 
 def _reading(observation: ServerObservation, steering_statements: int) -> ServerReading | None:

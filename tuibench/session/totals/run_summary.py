@@ -43,17 +43,18 @@ from tuibench.session.totals.report_aggregation import LoadTotals
 class ServerReading(msgspec.Struct, frozen=True, kw_only=True):
     """The server's cumulative counters at one moment, and how many statements we had sent it by then.
 
-    `own` counts sampling and steering, the reading itself included; `uptime_seconds` shows a restart.
+    `own` counts sampling and steering, the reading itself included; `uptime_seconds` shows a restart, if the
+    server reports it.
     """
 
     counters: Mapping[str, int]
     own: int
-    uptime_seconds: int
+    uptime_seconds: int | None
 
 
 def counter_deltas(before: ServerReading | None, after: ServerReading | None) -> dict[str, int] | None:
     """How much each counter grew; None if a reading is missing or the counters were reset in between."""
-    if before is None or after is None or after.uptime_seconds < before.uptime_seconds:
+    if before is None or after is None or (after.uptime_seconds or 0) < (before.uptime_seconds or 0):
         return None
     grown = {
         name: value - before.counters[name]

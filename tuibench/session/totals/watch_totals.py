@@ -1,11 +1,14 @@
 """The totals of a session without load: the server's own traffic from its first tick to its last."""
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from tuibench.metrics.histogram import Histogram
 from tuibench.metrics.series.rates import ratio
 from tuibench.model.results.summary import QueryTotals, Summary, TransactionTotals, WatchedTotals
 from tuibench.model.server import ServerInfo
+from tuibench.observe.server.status_reading import ServerObservation
 from tuibench.observe.server.traffic import Traffic
 from tuibench.record.files.hdr_log import encode_histogram
 from tuibench.record.files.recorder import TickDetail
@@ -26,10 +29,10 @@ class WatchTotals:
         self.latency_note = ""
         self._average_weight = 0
         self._average_sum_ms = 0.0
-        self._threads_seconds = 0.0
+        self._threads_seconds = self._threads_counted_seconds = 0.0
         self._most_threads: int | None = None
 
-    def add(self, traffic: Traffic, threads_running: int) -> IntervalCounts:
+    def add(self, traffic: Traffic, threads_running: int | None) -> IntervalCounts:
         """One more interval; the same as an interval line needs it."""
         self.seconds += traffic.seconds
         self.commits += traffic.commits
@@ -38,8 +41,10 @@ class WatchTotals:
         self.writes += traffic.writes
         self.others += traffic.others
         self.latency_note = traffic.latency_note
-        self._threads_seconds += threads_running * traffic.seconds
-        self._most_threads = max(self._most_threads or 0, threads_running)
+        if threads_running is not None:
+            self._threads_seconds += threads_running * traffic.seconds
+            self._threads_counted_seconds += traffic.seconds
+            self._most_threads = max(self._most_threads or 0, threads_running)
         if traffic.latency_avg_ms is not None and traffic.queries:
             self._average_weight += traffic.queries
             self._average_sum_ms += traffic.latency_avg_ms * traffic.queries
@@ -55,6 +60,12 @@ class WatchTotals:
             latency=latency,
         )
 
+    def add_last(self, observations: Iterable[ServerObservation]) -> None:
+        """The readings after the last tick."""
+        for observed in observations:
+            if observed.traffic is not None and observed.sample is not None:
+                self.add(observed.traffic, observed.sample.threads_running)
+
     @property
     def queries(self) -> int:
         return self.reads + self.writes + self.others
@@ -64,7 +75,7 @@ class WatchTotals:
         """What the summary of a run has no field for."""
         return WatchedTotals(
             rollbacks=self.rollbacks,
-            threads_running_avg=ratio(self._threads_seconds, self.seconds),
+            threads_running_avg=ratio(self._threads_seconds, self._threads_counted_seconds),
             threads_running_max=self._most_threads,
             latency_avg_ms=ratio(self._average_sum_ms, self._average_weight),
             latency_note=self.latency_note,

@@ -6,6 +6,7 @@ A missing value has its reason beside the dash; a missing tick is a gap in the s
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from tuibench.tui.charts.figures.table import figure_number
 from tuibench.tui.charts.scale import NEAR_ZERO, baseline
 from tuibench.tui.panels.selection import first_visible
 from tuibench.tui.text import drawing
@@ -80,7 +81,7 @@ def stack_sections(
             lines.append(pad_line((), width))
         lines.append(_section_heading(section, width))
         for row in section.rows:
-            lines += _trend_lines(row, width, high, marks, ascii_only=ascii_only)
+            lines += _clickable(row, _trend_lines(row, width, high, marks, ascii_only=ascii_only), width)
             place = len(lines) - 1 if row.key and row.key == marks.chosen else place
     first = first_visible(place, len(lines), height)
     return lines[first : first + height]
@@ -132,6 +133,14 @@ def _trend_lines(
         *(pad_line((TextSpan(" " * before), TextSpan(line, "muted")), width) for line in above),
         _value_line(row, name, width),
     ]
+
+
+def _clickable(row: TrendRow, lines: list[TextLine], width: int) -> list[TextLine]:
+    """The lines of a row that can be selected, over the whole width."""
+    if not row.key:
+        return lines
+    action = f"screen.pick({figure_number(row.key)})"
+    return [tuple(span._replace(action=action) for span in pad_line(line, width)) for line in lines]
 
 
 def _name_cells(row: TrendRow, room: int, marks: ListMarks) -> TextLine:

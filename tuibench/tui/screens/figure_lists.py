@@ -110,7 +110,17 @@ class FigureScreen(MainScreen):
         return next((key for key in keys if figure_number(key) == self._selection.id), "")
 
     def action_move(self, by: int) -> None:
-        self._selection = self._selection.moved(self._ids(self.view), by)
+        self._select(self._selection.moved(self._ids(self.view), by))
+
+    def action_pick(self, number: int) -> None:
+        """Handle a click: the first one selects the figure, the second is `enter`."""
+        if number == self._selection.id:
+            self.action_chart()
+        else:
+            self._select(Selection(number).settled(self._ids(self.view)))
+
+    def _select(self, selection: Selection) -> None:
+        self._selection = selection
         for panel in self.query(".columns Panel").results(Panel):
             panel.show(self.view)
 

@@ -36,12 +36,10 @@ def _threads_error(pause: str, number: float) -> str:
 def _threads_facts(view: View) -> str:
     """Facts that matter for the choice of a number."""
     now = f"{view.status.threads:,} now."
-    if view.server is None:
+    if view.server is None or view.server.threads_connected is None:
         return now
-    return (
-        f"{now} The server has {view.server.threads_connected:,} connections"
-        f" and allows {view.server.max_connections:,}."
-    )
+    limit = f" and allows {view.server.max_connections:,}" if view.server.max_connections else ""
+    return f"{now} The server has {view.server.threads_connected:,} connections{limit}."
 
 
 def rate_dialog(view: View) -> NumberDialog:

@@ -10,8 +10,9 @@ import msgspec
 
 from tuibench.errors import SQLError
 from tuibench.model.server import Flavour, ServerInfo
+from tuibench.model.settings import SettingGroup
 from tuibench.tuning.admin_connection import AdminConnection
-from tuibench.tuning.catalogue.setting_lookup import SETTINGS, Setting, unsupported_reason
+from tuibench.tuning.catalogue.setting_lookup import SETTINGS, Setting, SettingScope, unsupported_reason
 
 _GLOBAL_GRANT = re.compile(r"GRANT (.+?) ON \*\.\* TO ", re.IGNORECASE | re.DOTALL)
 
@@ -34,14 +35,25 @@ def missing_privilege(setting: Setting, server: ServerInfo, held: frozenset[str]
     return "this login may not change it: it needs the privilege " + " or ".join(needed)
 
 
+WITHOUT_EFFECT = "this server has no InnoDB: it accepts the variable, which has no effect"
+
+
+def needs_innodb(setting: Setting) -> bool:
+    """True for settings of InnoDB, and for those of durability, which mean its log and the log beside it."""
+    is_log = setting.group is SettingGroup.DURABILITY and setting.scope is not SettingScope.WORKLOAD
+    return is_log or setting.name.startswith("innodb_")
+
+
 async def unavailable_settings(control: AdminConnection, server: ServerInfo) -> dict[str, str]:
     """The settings that cannot be changed here, each with the reason."""
     names = [setting.name for setting in SETTINGS]
     present = await control.values(names) | await control.session_values()
     fixed = await control.read_only(names) if server.flavour == Flavour.MARIADB else set()
     held = await _held_privileges(control)
+    has_innodb = await control.has_innodb()
     reasons = {
         setting.name: unsupported_reason(setting, server)
+        or ("" if has_innodb or not needs_innodb(setting) else WITHOUT_EFFECT)
         or _read_only_reason(setting, server, present.get(setting.name), is_fixed=setting.name in fixed)
         or missing_privilege(setting, server, held)
         for setting in SETTINGS

@@ -239,9 +239,9 @@ class SettingsManager:
             value = own[name]
             began = original = self._workload.changed.get(name, value)
         else:
-            value = self._setter.values.get(name, "")
+            value = "" if self._is_without_effect(name) else self._setter.values.get(name, "")
             original = self.journal.ledger.original(name) or value
-            began = self._began.get(name, value)
+            began = self._began.get(name, value) if value else ""
         changed_by = self._changed_by(name, value, original, began)
         values = (value, original, self._unavailable.get(name, ""), began, changed_by)
         before = self._states.get(name)
@@ -251,6 +251,10 @@ class SettingsManager:
             )
             before = self._states[name] = (values, state)
         return before[1]
+
+    def _is_without_effect(self, name: str) -> bool:
+        """True if the value that the server reports says nothing about it."""
+        return self._unavailable.get(name) == access.WITHOUT_EFFECT
 
     def _changed_by(self, name: str, value: str, original: str, began: str) -> str:
         changes = self.journal.ledger.changes_of(name)

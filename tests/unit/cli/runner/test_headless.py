@@ -180,7 +180,10 @@ LAST_NOTE = "52.0 TPS, p95 590.56 ms"
         (counted(3200, 0), "the server counted the same 3,195 statements"),
         (counted(4200, 1000), "counted 4,195 statements, 1,000 more than ours: other clients are active"),
         (counted(3190, -10), "counted 3,185 statements, 10 fewer than ours"),
-        (counted(None, None), "the server's counters cannot be compared: they were reset, or could not be"),
+        (
+            counted(None, None),
+            "the server's counters cannot be compared: they were reset, not read, or not reported",
+        ),
         (
             msgspec.structs.replace(counted(None, None), events=(RESTART,)),
             "the server's counters cannot be compared: it was restarted",

@@ -8,6 +8,7 @@ from tuibench.observe.server.status_sampler import (
     INNODB_EVERY_TICKS,
     INNODB_METRICS,
     INNODB_METRICS_SQL,
+    NOT_KNOWN,
     PROCESS_NEEDED,
     StatusSampler,
 )
@@ -44,6 +45,13 @@ async def test_a_refusal_is_taken_once_and_said() -> None:
     assert parts[0].untold == parts[-1].untold == dict.fromkeys(INNODB_METRICS.values(), PROCESS_NEEDED)
     assert Counter.METRICS_HISTORY_LIST_LENGTH not in parts[0].gauges
     assert parts[0].counters[Counter.COM_COMMIT] == 700
+
+
+async def test_a_server_of_another_make_does_not_know_the_table() -> None:
+    server = FakeServer()
+    server.metrics = SQLError(1146, "Table 'information_schema.innodb_metrics' doesn't exist")
+    (sample,) = await parts_of(server, 1)
+    assert sample.untold == dict.fromkeys(INNODB_METRICS.values(), NOT_KNOWN)
 
 
 async def test_mariadb_is_not_asked_for_what_its_status_has() -> None:

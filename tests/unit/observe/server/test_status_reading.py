@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.unit.observe.fakes import STATUS
 from tuibench.model.counters import CUMULATIVE_NAMES
+from tuibench.observe.server.statement_times import StatementTimes
 from tuibench.observe.server.status_reading import StatusReading, kept_status, observation_between
 
 BASE = StatusReading(
@@ -58,6 +59,42 @@ def test_a_restart_behind_a_proxy_shows_by_its_counters() -> None:
 
 def test_a_restart_right_after_the_start_shows_by_its_counters() -> None:
     assert observation_between(BASE, later(1, connection=2, Questions=3)).restarted
+
+
+def without(reading: StatusReading, *names: str) -> StatusReading:
+    status = {name: value for name, value in reading.status.items() if name not in names}
+    return msgspec.structs.replace(reading, status=status)
+
+
+AGES = ("Uptime", "Uptime_since_flush_status")
+
+
+def test_without_an_uptime_a_restart_shows_by_a_lost_connection_and_fewer_statements() -> None:
+    before = without(BASE, *AGES)
+    assert observation_between(before, without(later(5, connection=2, Questions=3), *AGES)).restarted
+    killed = observation_between(before, without(later(5, connection=2), *AGES))
+    assert (killed.restarted, killed.counters_reset) == (False, False)
+    flushed = observation_between(before, without(later(5, Questions=3), *AGES))
+    assert (flushed.restarted, flushed.counters_reset) == (False, True)
+
+
+def test_a_server_that_counts_no_statements_is_restarted_if_another_counter_fell() -> None:
+    unknown = (*AGES, "Questions")
+    before = without(BASE, *unknown)
+    seen = observation_between(before, without(later(5, connection=2, Com_commit=1), *unknown))
+    assert seen.restarted
+    assert seen.sample is not None
+    assert (seen.sample.questions_total, seen.sample.questions_per_second) == (None, None)
+
+
+def test_without_a_count_of_statements_there_is_no_traffic() -> None:
+    timed = msgspec.structs.replace(BASE, times=StatementTimes(note="none here"))
+    after = msgspec.structs.replace(later(1, Com_commit=710), times=StatementTimes(note="none here"))
+    assert observation_between(timed, after).traffic is not None
+    seen = observation_between(without(timed, "Questions"), without(after, "Questions"))
+    assert seen.traffic is None
+    assert seen.sample is not None
+    assert seen.sample.commits_per_second == 10
 
 
 def test_a_clock_set_back_is_no_restart() -> None:

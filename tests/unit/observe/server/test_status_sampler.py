@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer
 from tuibench.errors import ServerUnavailableError, SQLError
-from tuibench.observe.server.status_sampler import GIVE_UP_SECONDS, StatusSampler
+from tuibench.observe.server.status_sampler import GIVE_UP_SECONDS, NO_STATUS, StatusSampler
 
 
 @dataclass
@@ -210,12 +210,42 @@ async def test_a_figure_the_server_lacks_is_unknown(bench: Bench) -> None:
     assert sample.row_lock_waits_per_second is None
 
 
-async def test_a_status_without_the_needed_rows_is_a_gap(bench: Bench) -> None:
-    del bench.server.status["Threads_running"]
-    assert (await bench.sampler.sample()).last_error == "the server does not report Threads_running"
+async def test_a_status_of_another_make_has_the_figures_that_it_knows(bench: Bench) -> None:
+    for name in ("Uptime", "Uptime_since_flush_status", "Threads_running", "Open_tables", "Slow_queries"):
+        del bench.server.status[name]
+    await bench.sampler.sample()
+    bench.clock.advance(2)
+    bench.server.status["Questions"] += 30
+    seen = await bench.sampler.sample()
+    sample = seen.sample
+    assert sample is not None
+    assert (sample.uptime_seconds, sample.threads_running, sample.open_tables) == (None, None, None)
+    assert (sample.slow_queries_total, sample.slow_queries) == (None, None)
+    assert (sample.threads_connected, sample.questions_per_second) == (9, 15.0)
+    assert (seen.restarted, seen.counters_reset) == (False, False)
+
+
+async def test_limits_that_are_not_numbers_are_unknown(bench: Bench) -> None:
+    bench.server.variables |= {"max_connections": "", "table_open_cache": "AUTO"}
+    sample = (await bench.sampler.sample()).sample
+    assert sample is not None
+    assert (sample.max_connections, sample.table_open_cache) == (0, 0)
+
+
+async def test_a_status_without_any_of_the_counters_is_a_gap_with_its_reason(bench: Bench) -> None:
+    bench.server.status = {"ddl_schema_version": 4}
+    seen = await bench.sampler.sample()
+    assert (seen.sample, seen.last_error) == (None, NO_STATUS)
 
 
 async def test_who_the_server_is_can_be_asked_again(bench: Bench) -> None:
     info = await bench.sampler.info()
     assert info is not None
     assert (info.identity, info.uptime_seconds) == ("db:3306:/data/", 1000)
+
+
+async def test_an_uptime_that_is_not_reported_is_unknown(bench: Bench) -> None:
+    del bench.server.status["Uptime"]
+    info = await bench.sampler.info()
+    assert info is not None
+    assert info.uptime_seconds is None

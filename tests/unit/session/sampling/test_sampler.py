@@ -186,3 +186,27 @@ async def test_a_server_with_other_clients_is_not_waited_for_in_vain(watched: Wa
     _, last = await watched.sampler.end(0, 0)
     assert last is not None
     assert len(watched.server.received) - before == LAST_LOOK_ATTEMPTS
+
+
+async def test_what_the_status_lacks_is_reported_once(watched: Watched) -> None:
+    for name in ("Uptime", "Uptime_since_flush_status", "Slow_queries"):
+        del watched.server.status[name]
+    watched.server.grow = lambda seconds, **counters: None  # type: ignore[method-assign]
+    await watched.sampler.begin(0)
+    assert await watched.look() == [
+        (EventKind.WARNING, "the server's status lacks Uptime, Slow_queries: these figures are –")
+    ]
+    assert await watched.look() == []
+
+
+async def test_without_a_count_of_statements_the_last_reading_is_taken(watched: Watched) -> None:
+    async def answer(sql: str) -> Sequence[Row]:
+        rows = await FakeServer.answer(watched.server, sql)
+        return [row for row in rows if row[0] != "Questions"]
+
+    watched.server.answer = answer  # type: ignore[method-assign]
+    await watched.sampler.begin(0)
+    first, last = await watched.sampler.end(0, 100)
+    assert first is not None
+    assert last is not None
+    assert "Questions" not in last.counters

@@ -57,6 +57,35 @@ def test_a_dash_has_its_reason_beside_it(field: str, row: str, reason: str) -> N
     assert line.endswith(reason)
 
 
+def test_figures_that_another_make_of_server_lacks_are_dashes() -> None:
+    view = with_server(
+        threads_running=None,
+        threads_connected=None,
+        max_connections=0,
+        open_tables=None,
+        table_open_cache=0,
+        questions_total=None,
+        questions_per_second=None,
+        commits_per_second=None,
+        slow_queries=None,
+        slow_queries_total=None,
+    )
+    lines = text(server_panel(view, 50, 10)).splitlines()
+    rows = {line[:18].strip(): line[18:].split() for line in lines[1:7]}
+    assert rows == {
+        "Questions/s": ["–", "–"],
+        "Commits/s": ["–", "not", "counted"],
+        "Slow queries": ["–", "–"],
+        "Open tables": ["–"],
+        "Threads running": ["–"],
+        "Threads connected": ["–"],
+    }
+    strip = text(server_strip(view, 78, 2))
+    assert "–/–/–" in strip
+    assert "–/–" in strip
+    assert "None" not in strip
+
+
 def test_a_full_hundred_needs_no_digits() -> None:
     assert "Buffer pool hit   100 %" in text(server_panel(with_server(buffer_pool_hit=100.0), 35, 10))
 

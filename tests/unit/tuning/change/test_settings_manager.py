@@ -9,6 +9,7 @@ from tests.unit.tuning.fakes import DURABLE, INFO, FakeClock, FakeServer, journa
 from tests.unit.tuning.managers import UNSAFE, opened, outcomes
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError, UsageError
 from tuibench.model.server import Flavour
+from tuibench.tuning.catalogue.access import WITHOUT_EFFECT
 from tuibench.tuning.change.settings_manager import SettingsManager
 from tuibench.tuning.undo import journal_entries
 from tuibench.tuning.undo.restore import RestoreOutcome
@@ -177,7 +178,7 @@ async def test_an_unavailable_setting_is_refused_with_its_reason(tmp_path: Path)
 
 async def test_redo_logging_is_switched_with_its_own_statement(tmp_path: Path) -> None:
     server = FakeServer()
-    server.status = {"Innodb_redo_log_enabled": "ON"}
+    server.status |= {"Innodb_redo_log_enabled": "ON"}
     info = msgspec.structs.replace(INFO, flavour=Flavour.MYSQL, version="9.7.4")
     tuner = SettingsManager(server.connect, journal_in(tmp_path), info, clock=FakeClock())
     await tuner.open()
@@ -185,7 +186,27 @@ async def test_redo_logging_is_switched_with_its_own_statement(tmp_path: Path) -
     assert (state.value, state.at_risk) == ("OFF", True)
     assert server.sent.count("ALTER INSTANCE DISABLE INNODB REDO_LOG") == 1
     await tuner.restore()
-    assert server.status == {"Innodb_redo_log_enabled": "ON"}
+    assert server.status["Innodb_redo_log_enabled"] == "ON"
+
+
+@pytest.mark.parametrize("status", [{}, {"Innodb_page_size": "0", "Innodb_redo_log_enabled": "OFF"}])
+async def test_a_server_without_innodb_has_its_variables_without_effect(
+    status: dict[str, str], tmp_path: Path
+) -> None:
+    server = FakeServer(max_connections="100", innodb_buffer_pool_size="134217728")
+    server.status = status
+    tuner = await opened(server, tmp_path)
+    states = {state.name: state for state in tuner.known}
+    for name in ("innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_buffer_pool_size"):
+        assert (states[name].value, states[name].original, states[name].at_risk) == ("", "", False)
+        assert states[name].unavailable == WITHOUT_EFFECT
+    assert states["transaction_isolation"].unavailable == ""
+    with pytest.raises(UsageError, match="no InnoDB"):
+        await tuner.apply("unsafe")
+    with pytest.raises(UsageError, match="no InnoDB"):
+        await tuner.change("sync_binlog", "0")
+    assert not any(sql.startswith("SET GLOBAL") for sql in server.sent)
+    await tuner.close()
 
 
 async def test_a_size_that_the_server_would_not_take_back_is_not_changed(tmp_path: Path) -> None:

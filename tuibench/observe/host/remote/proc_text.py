@@ -138,6 +138,7 @@ def _choose(
         each
         for each in candidates
         if each.age_seconds is not None
+        and server.uptime_seconds is not None
         and (not each.folder or each.pid == pid_file)
         and abs(each.age_seconds - server.uptime_seconds) <= AGE_TOLERANCE_SECONDS
     ]

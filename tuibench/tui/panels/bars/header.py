@@ -20,7 +20,7 @@ from tuibench.tui.text.spans import (
     shorten_start,
 )
 from tuibench.tui.view import View
-from tuibench.units import count, duration, hms
+from tuibench.units import DASH, count, duration, hms
 
 DOT_SEPARATOR = TextSpan(" · ", "faint")
 _PLAN_PHASES = {PlanPhase.HELD: "held (H)", PlanPhase.PAUSED: "paused", PlanPhase.WAITING: "waits"}
@@ -56,7 +56,7 @@ def _uptime(view: View) -> TextSpan:
     if view.sample is not None and view.server is None:
         return TextSpan("no answer", "warn")
     uptime = view.server.uptime_seconds if view.server else view.server_info.uptime_seconds
-    return TextSpan(f"up {duration(uptime)}", "muted")
+    return TextSpan(f"up {DASH if uptime is None else duration(uptime)}", "muted")
 
 
 def _state_part(view: View, width: int) -> TextLine:
@@ -93,8 +93,10 @@ def _watch_line(view: View, width: int) -> TextLine:
         if server
         else ()
     )
-    note = traffic.latency_note if traffic else ""
-    times: TextLine = (TextSpan(f"times: {note}", "muted"),) if note else ()
+    note = f"times: {traffic.latency_note}" if traffic and traffic.latency_note else ""
+    if server is not None and server.questions_total is None:
+        note = "no traffic: the server does not count its statements"
+    times: TextLine = (TextSpan(note, "muted"),) if note else ()
     title: TextLine = (TextSpan("watch", "strong"), TextSpan(" no load of ours", "muted"))
     return pad_line(_drop_until_fits((times,), (title, running, times), width), width)
 

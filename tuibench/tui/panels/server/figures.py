@@ -28,16 +28,26 @@ def _rate_text(value: float | None) -> str:
     return count(value) if value >= 100 or value == 0 else decimal(value, 1)
 
 
-def _total_text(value: int) -> str:
+def _total_text(value: int | None) -> str:
     """A growing total, in the width of its column."""
-    return count(value) if value < 1_000_000_000 else si(value)
+    return count(value) if value is None or value < 1_000_000_000 else si(value)
+
+
+def _limit_text(value: int) -> str:
+    """The limit beside a count; empty if the server does not report it."""
+    return f"of {count(value)}" if value else ""
+
+
+def _short_limit(value: int) -> str:
+    return si(value).replace(" ", "") if value else DASH
 
 
 def _reason_no_rate(value: float | None, part: ServerSample, otherwise: str) -> str:
     """Reason beside a dash, as far as the sample has it."""
     if value is not None:
         return ""
-    return "next tick" if part.questions_per_second is None else otherwise
+    is_first = part.questions_per_second is None and part.questions_total is not None
+    return "next tick" if is_first else otherwise
 
 
 def _hit_text(part: ServerSample) -> str:
@@ -75,25 +85,29 @@ TILES = (
     ServerTile(
         "Open tables",
         lambda part: count(part.open_tables),
-        lambda part: f"of {count(part.table_open_cache)}",
+        lambda part: _limit_text(part.table_open_cache),
         "Tables",
-        lambda part: f"{count(part.open_tables)}/{count(part.table_open_cache)}",
+        lambda part: f"{count(part.open_tables)}/{count(part.table_open_cache or None)}",
     ),
     ServerTile(
         "Threads running",
         lambda part: count(part.threads_running),
         lambda part: "",
         "Threads",
-        lambda part: (
-            f"{part.threads_running}/{part.threads_connected}/{si(part.max_connections).replace(' ', '')}"
+        lambda part: "/".join(
+            (
+                count(part.threads_running),
+                count(part.threads_connected),
+                _short_limit(part.max_connections),
+            )
         ),
     ),
     ServerTile(
         "Threads connected",
         lambda part: count(part.threads_connected),
-        lambda part: f"of {count(part.max_connections)}",
+        lambda part: _limit_text(part.max_connections),
         "Connected",
-        lambda part: f"{count(part.threads_connected)}/{si(part.max_connections).replace(' ', '')}",
+        lambda part: f"{count(part.threads_connected)}/{_short_limit(part.max_connections)}",
     ),
     ServerTile(
         "Log fsyncs/trx",

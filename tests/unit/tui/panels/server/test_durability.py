@@ -118,6 +118,20 @@ def test_with_little_room_the_consequence_stays() -> None:
     )
 
 
+def test_settings_without_any_value_are_not_called_durable() -> None:
+    view = initial_view(script.hello())
+    unknown = tuple(
+        msgspec.structs.replace(setting, value="", original="", at_risk=False)
+        for setting in view.status.settings
+    )
+    view = next_view(view, msgspec.structs.replace(view.status, settings=unknown))
+    assert view.durability == ()
+    shown = text(durability_panel(view, 78, 2))
+    assert "DURABLE" not in shown
+    assert "– unknown" in shown
+    assert "– not known to this server" in shown
+
+
 def test_unknown_settings_are_not_called_durable() -> None:
     status = msgspec.structs.replace(script.status(), settings=())
     lines = durability_panel(initial_view(script.hello(10, status)), 118, 2)
