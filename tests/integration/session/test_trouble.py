@@ -108,7 +108,7 @@ async def test_the_load_resumes_after_each_restart(restartable: PrivateServer, t
 def is_old_enough(watcher: Watcher) -> bool:
     """Whether the server has lived so long that its next life can be told from this one."""
     server = watcher.samples[-1].server
-    return server is not None and server.uptime_seconds > RESTART_SLACK_SECONDS
+    return server is not None and (server.uptime_seconds or 0) > RESTART_SLACK_SECONDS
 
 
 async def works_again(watcher: Watcher, restarts: int) -> None:

@@ -131,7 +131,7 @@ class Busy:
         }
         self._server = replace(
             before,
-            uptime_seconds=before.uptime_seconds + 1,
+            uptime_seconds=(before.uptime_seconds or 0) + 1,
             threads_running=self._random.randrange(34),
             questions_total=counters["Questions"],
             questions_per_second=self._per_second * 30 * self._random.random(),

@@ -165,7 +165,7 @@ def watching(run: LoadRun) -> None:
     async def observe(*_: object) -> TickObservation:
         return TickObservation(server=SERVER_PART, hosts=HostsObservation(), traffic=TRAFFIC)
 
-    run.watcher.sampler.observe = observe  # type: ignore[method-assign]
+    run.watcher.sampler.observe = observe  # type: ignore[method-assign,assignment]
     run.watcher.sampler.last_observations = [ServerObservation(sample=SERVER_PART, traffic=REMAINDER)]
 
 

@@ -21,6 +21,9 @@ from tuibench.model.measurements.sample import ServerSample
 from tuibench.observe.server.statement_times import StatementTimes, times_between
 from tuibench.observe.server.traffic import OwnStatements, Traffic, traffic_in
 
+INNODB = "Innodb_"
+"""Prefix of InnoDB's counters."""
+
 RESTART_SLACK_SECONDS = 2.0
 """Tolerated lag of Uptime behind our clock: it has whole seconds, and the server's clock may be corrected."""
 
@@ -144,8 +147,15 @@ def _cumulative(reading: StatusReading) -> dict[str, int]:
 
 
 def kept_status(rows: Iterable[Sequence[str]]) -> dict[str, int]:
-    """The rows of SHOW GLOBAL STATUS that samples are made of, as numbers."""
-    return {name: int(value) for name, value in rows if name in SAMPLED_NAMES and value.isdigit()}
+    """The rows of SHOW GLOBAL STATUS that samples are made of, as numbers.
+
+    Counters of InnoDB are left out where its page size is 0: a server of another make lists them without having
+    an InnoDB.
+    """
+    status = {name: int(value) for name, value in rows if name in SAMPLED_NAMES and value.isdigit()}
+    if status.get(Counter.PAGE_SIZE) != 0:
+        return status
+    return {name: value for name, value in status.items() if not name.startswith(INNODB)}
 
 
 def _server_sample(

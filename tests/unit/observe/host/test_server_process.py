@@ -93,7 +93,9 @@ def test_somebody_elses_server_is_found_by_its_socket(info: ServerInfo) -> None:
 @pytest.mark.usefixtures("unreadable")
 def test_somebody_elses_process_must_be_as_old_as_the_server(info: ServerInfo) -> None:
     assert is_server_process(ME, info)
+    assert info.uptime_seconds is not None
     assert not is_server_process(ME, msgspec.structs.replace(info, uptime_seconds=info.uptime_seconds + 3600))
+    assert not is_server_process(ME, msgspec.structs.replace(info, uptime_seconds=None))
 
 
 def test_a_process_elsewhere_is_not_the_server(info: ServerInfo, tmp_path: Path) -> None:

@@ -153,3 +153,10 @@ def test_log_fsyncs_come_from_the_log_where_the_server_counts_it_separately() ->
 def test_rows_that_are_not_ours_or_no_numbers_are_dropped() -> None:
     rows = [("Questions", "12"), ("Com_select", ""), ("Rsa_public_key", "1"), ("Uptime", "-1")]
     assert kept_status(rows) == {"Questions": 12}
+
+
+def test_innodb_counters_of_a_server_without_innodb_are_unknown() -> None:
+    rows = [("Innodb_page_size", "0"), ("Innodb_os_log_fsyncs", "0"), ("Questions", "7")]
+    assert kept_status(rows) == {"Questions": 7}
+    real = [("Innodb_page_size", "16384"), ("Innodb_os_log_fsyncs", "0")]
+    assert kept_status(real) == {"Innodb_page_size": 16384, "Innodb_os_log_fsyncs": 0}

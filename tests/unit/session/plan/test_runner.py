@@ -42,7 +42,9 @@ def followed(folder: Path, plan: str, script: Script = watching, **changes: Any)
     scripts: list[asyncio.Task[None]] = []
 
     def prepare(session: LoadRun) -> None:
-        session.watcher.bus.interval_listeners.append(lambda _, interval: threads.append(interval.threads))
+        session.watcher.bus.interval_listeners.append(
+            lambda _, interval: threads.append(interval.threads or 0)
+        )
         session.watcher.bus.interval_listeners.append(lambda _, interval: rates.append(interval.rate))
 
         async def played() -> None:
