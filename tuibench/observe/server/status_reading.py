@@ -149,8 +149,8 @@ def _cumulative(reading: StatusReading) -> dict[str, int]:
 def kept_status(rows: Iterable[Sequence[str]]) -> dict[str, int]:
     """The rows of SHOW GLOBAL STATUS that samples are made of, as numbers.
 
-    Counters of InnoDB are left out where its page size is 0: a server of another make lists them without having
-    an InnoDB.
+    Counters of InnoDB are left out where its page size is 0: some servers of another make list them without
+    having an InnoDB.
     """
     status = {name: int(value) for name, value in rows if name in SAMPLED_NAMES and value.isdigit()}
     if status.get(Counter.PAGE_SIZE) != 0:
